@@ -1,0 +1,31 @@
+"""Measure, train against and decide with the tail risk of confident mistakes."""
+
+from importlib.metadata import version
+
+from .exceptions import AbsentClassWarning
+from .index.attribution import AttributedSample
+from .index.fragility import Fragility
+from .metrics import (
+    fragility_index,
+    fragility_ratio,
+    loss_fragility,
+    measure_fragility,
+    neg_fragility_index_scorer,
+    neg_fragility_ratio_scorer,
+    wasserstein_fragility_index,
+)
+
+__version__ = version("fragility")
+
+__all__ = [
+    "AbsentClassWarning",
+    "AttributedSample",
+    "Fragility",
+    "fragility_index",
+    "fragility_ratio",
+    "loss_fragility",
+    "measure_fragility",
+    "neg_fragility_index_scorer",
+    "neg_fragility_ratio_scorer",
+    "wasserstein_fragility_index",
+]

@@ -1,0 +1,186 @@
+"""Class labels to small integer codes, without sorting what need not be sorted.
+
+`numpy.unique` on a million labels costs more than the whole index. Labels are few and repeat:
+integers are found by their range, booleans by a count, text by comparison with what a first look
+found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+__all__ = ["encode_labels", "listed"]
+
+Encoded = tuple[NDArray[Any], NDArray[Any]]
+
+_BLOCK = 131_072
+_WIDEST_TABLE = 1 << 16
+_FIRST_LOOK = 1_024
+
+
+def encode_labels(y_true: ArrayLike) -> Encoded:
+    """Sorted classes of `y_true` and the index of each sample's class among them."""
+    y = _as_labels(y_true)
+    if y.size == 0:
+        raise ValueError("y_true is empty: give at least one sample of each class.")
+    if y.dtype.kind == "O":
+        return _encode_objects(y)
+    if y.dtype.kind in "UST":
+        return _encode_text(y)
+    encoded = _encode_two_numbers(y)
+    if encoded is not None:
+        return encoded
+    if y.dtype.kind == "f":
+        _check_integral(y)
+    low, high = y.min(), y.max()
+    if low == high:
+        return np.array([low]), np.zeros(y.size, dtype=np.uint8)
+    if int(high) - int(low) < _WIDEST_TABLE:
+        return _encode_range(y, int(low), int(high))
+    return _encode_sorted(y)
+
+
+def listed(items: Iterable[Any], most: int = 10) -> str:
+    """Items for a message, cut when there are many."""
+    shown = [repr(i.item() if isinstance(i, np.generic) else i) for i in items]
+    more = len(shown) - most
+    return ", ".join(shown[:most]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def _as_labels(y_true: ArrayLike) -> NDArray[Any]:
+    if issparse(y_true):
+        raise ValueError("y_true is a sparse matrix; give a dense array of class labels.")
+    if np.ma.isMaskedArray(y_true) and np.ma.getmaskarray(y_true).any():
+        raise ValueError("y_true has masked entries; drop those samples first.")
+    y = np.asarray(y_true)
+    if y.dtype.kind in "US" and isinstance(y_true, (list, tuple)):
+        y = np.asarray(y_true, dtype=object)  # NumPy would turn 1 among text into "1"
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(
+            f"y_true has shape {y.shape}; give one class label per sample, shape (n_samples,) "
+            "(for one-hot rows: y_true.argmax(axis=1))."
+        )
+    if y.dtype.kind not in "biufUSTO":
+        raise ValueError(f"y_true must hold text, booleans or integers; got dtype {y.dtype}.")
+    return y
+
+
+def _encode_two_numbers(y: NDArray[Any]) -> Encoded | None:
+    """The common case in one reading; None when there are not two whole numbers."""
+    low, high = y[:_BLOCK].min(), y[:_BLOCK].max()
+    if not low < high or (y.dtype.kind == "f" and not (low.is_integer() and high.is_integer())):
+        return None
+    is_high = np.empty(y.size, dtype=np.bool_)
+    adjacent = y.dtype.kind == "b" or int(high) - int(low) == 1
+    for start in range(0, y.size, _BLOCK):
+        part, high_part = y[start : start + _BLOCK], is_high[start : start + _BLOCK]
+        np.equal(part, high, out=high_part)
+        if adjacent and y.dtype.kind != "f":
+            two_values = part.min() >= low and part.max() <= high
+        else:
+            two_values = bool(((part == low) | high_part).all())
+        if not two_values:
+            return None
+    return np.array([low, high]), is_high.view(np.uint8)
+
+
+def _check_integral(y: NDArray[Any]) -> None:
+    """Floats must be whole numbers, as a table of integers with gaps is read."""
+    if np.isnan(y.min()):
+        raise _missing(np.isnan(y))
+    for start in range(0, y.size, _BLOCK):
+        part = y[start : start + _BLOCK]
+        odd = part[(part != np.rint(part)) | np.isinf(part)]
+        if odd.size:
+            raise ValueError(
+                f"y_true holds numbers that are not class labels, such as {odd[0].item()!r}; give "
+                "text, booleans or integers (are y_true and y_score swapped?)."
+            )
+
+
+def _missing(where: NDArray[np.bool_]) -> ValueError:
+    rows = np.flatnonzero(where)
+    return ValueError(
+        f"y_true has {rows.size} missing labels (first rows: {listed(rows[:5])}); drop those "
+        "samples first."
+    )
+
+
+def _encode_range(y: NDArray[Any], low: int, high: int) -> Encoded:
+    counts = np.zeros(high - low + 1, dtype=np.int64)
+    for start in range(0, y.size, _BLOCK):
+        counts += np.bincount(_offsets(y[start : start + _BLOCK], low), minlength=counts.size)
+    present = np.flatnonzero(counts)
+    table = np.zeros(counts.size, dtype=np.min_scalar_type(present.size))
+    table[present] = np.arange(present.size)
+    codes = np.empty(y.size, dtype=table.dtype)
+    for start in range(0, y.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        np.take(table, _offsets(y[part], low), out=codes[part], mode="clip")
+    return (present + low).astype(y.dtype), codes
+
+
+def _offsets(y: NDArray[Any], low: int) -> NDArray[np.int64]:
+    if y.dtype == np.uint64:  # offsets are small; the values may not fit int64
+        return (y - np.uint64(low)).astype(np.int64)
+    return y.astype(np.int64) - low
+
+
+def _encode_sorted(y: NDArray[Any]) -> Encoded:
+    classes, codes = np.unique(y, return_inverse=True)
+    return classes, codes.astype(np.min_scalar_type(classes.size))
+
+
+def _encode_text(y: NDArray[Any]) -> Encoded:
+    if y.dtype.kind == "T":  # variable-width strings of NumPy 2 may hold a missing value
+        return _encode_objects(y.astype(object))
+    candidates = np.unique(y[:_FIRST_LOOK])
+    if candidates.size <= 16:
+        codes = np.zeros(y.size, dtype=np.uint8)
+        found = 0
+        for code, candidate in enumerate(candidates):
+            equal = y == candidate
+            found += int(np.count_nonzero(equal))
+            codes[equal] = code
+        if found == y.size:
+            return candidates, codes
+    return _encode_sorted(y)
+
+
+def _encode_objects(y: NDArray[Any]) -> Encoded:
+    items = y.tolist()
+    try:
+        distinct = set(items)
+    except TypeError:
+        raise ValueError(
+            "y_true holds objects that are not labels; give text, booleans or integers."
+        ) from None
+    if any(_is_missing(item) for item in distinct):
+        raise _missing(np.array([_is_missing(item) for item in items]))
+    try:
+        classes = sorted(distinct)
+    except TypeError:
+        kinds = listed(sorted({type(item).__name__ for item in distinct}))
+        raise ValueError(
+            f"y_true mixes labels that cannot be ordered ({kinds}); use one kind of label."
+        ) from None
+    if all(isinstance(label, (bool, int, float)) for label in classes):
+        numbers = np.array(items)
+        if numbers.dtype.kind != "O":  # unless an integer is too long for any dtype
+            return encode_labels(numbers)
+    position = {label: code for code, label in enumerate(classes)}
+    codes = np.fromiter(
+        map(position.__getitem__, items), dtype=np.min_scalar_type(len(classes)), count=len(items)
+    )
+    return np.array(classes), codes
+
+
+def _is_missing(item: Any) -> bool:
+    return item is None or type(item).__name__ in ("NAType", "NaTType") or item != item

@@ -1,0 +1,328 @@
+"""The only door for user input: labels, scores, weights and targets, checked and encoded.
+
+Nothing large is copied: labels become one byte per sample (for up to 256 classes) and scores stay
+in the caller's array and dtype.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from ._labels import encode_labels, listed
+from .exceptions import AbsentClassWarning
+
+__all__ = [
+    "LabelledScores",
+    "check_choice",
+    "check_labelled_scores",
+    "check_pair_weight",
+    "check_target",
+    "check_values",
+    "check_weights",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledScores:
+    """Validated predictions: what every measurement starts from.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,) or (n, C)
+        Finite; (n,) when there are two classes, then the scores of class `positive`.
+    codes : ndarray of shape (n,)
+        Index of each sample's class in `labels`.
+    labels : ndarray of shape (C,)
+    positive : int
+        Index of the positive class (binary).
+    weights : ndarray of shape (n,) or None
+        Sample weights, if any was given.
+    support : ndarray of shape (C,)
+        Samples of positive weight per class.
+    ranges : ndarray of shape (2, 1) or (2, C)
+        Smallest and largest score of each column.
+    """
+
+    scores: NDArray[Any]
+    codes: NDArray[Any]
+    labels: NDArray[Any]
+    positive: int
+    weights: Floats | None
+    support: NDArray[np.int64]
+    ranges: Floats
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes, hence one problem."""
+        return self.labels.size == 2
+
+
+def check_labelled_scores(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> LabelledScores:
+    """Validate predictions; see `LabelledScores`."""
+    scores = _check_scores(y_score)
+    classes, codes = encode_labels(y_true)
+    n = codes.size
+    if scores.shape[0] != n:
+        raise ValueError(
+            f"y_true has {n} samples but y_score has {scores.shape[0]}; "
+            "give one score (or one row of scores) per label."
+        )
+    if labels is not None:
+        classes, codes = _in_label_order(labels, classes, codes)
+    weights = None if sample_weight is None else check_weights(sample_weight, n)
+    support = _support(codes, classes.size, weights)
+    _check_presence(classes, support)
+    positive = _positive_index(classes, pos_label)
+    scores = _match_columns(y_score, scores, classes, positive, labels is not None)
+    return LabelledScores(
+        scores, codes, classes, positive, weights, support, _finite_ranges(scores)
+    )
+
+
+def _check_scores(y_score: ArrayLike) -> NDArray[Any]:
+    scores = check_values(y_score, "y_score")
+    if scores.ndim == 2 and scores.shape[1] == 1:
+        scores = scores[:, 0]
+    if scores.ndim not in (1, 2):
+        raise ValueError(
+            f"y_score has shape {scores.shape}; give (n_samples,) scores of the positive class or "
+            "(n_samples, n_classes)."
+        )
+    if scores.shape[0] == 0:
+        raise ValueError("y_score is empty: give at least one sample of each class.")
+    return scores
+
+
+def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Array of real numbers from any array-like, its dtype kept."""
+    if issparse(values):
+        raise ValueError(f"{name} is a sparse matrix; give a dense array ({name}.toarray()).")
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} has masked entries; drop or fill them first.")
+    array = np.asarray(values)
+    if array.dtype.kind in "OUS":  # numbers among missing values, decimals, or text
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"{name} must hold numbers, but it has dtype {array.dtype} and {error}. "
+                "Drop or fill missing values and convert text first."
+            ) from None
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.")
+    return array
+
+
+def _finite_ranges(scores: NDArray[Any]) -> Floats:
+    columns = scores if scores.ndim == 2 else scores[:, np.newaxis]
+    # A minimum or maximum is NaN where any entry is: no separate pass is needed.
+    ranges = np.array(_column_extremes(columns), dtype=np.float64)
+    if not np.isfinite(ranges).all():
+        rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        raise ValueError(
+            f"y_score has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
+            f"(first: {listed(rows[:5])}); FI is defined for finite scores. Drop those rows or "
+            "repair the model that made them."
+        )
+    return ranges
+
+
+def _column_extremes(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    # Reducing short rows is slow: take many rows as one long row first, block by block so that
+    # the second reduction finds the data in cache.
+    n, k = columns.shape
+    if k == 1:
+        return columns[:, 0].min(keepdims=True), columns[:, 0].max(keepdims=True)
+    together = max(1, 512 // k)
+    block = together * max(1, 32_768 // (together * k))
+    lows, highs = [], []
+    for start in range(0, n, block):
+        part = columns[start : start + block]
+        whole = len(part) // together * together
+        if part.flags.c_contiguous and whole:
+            wide = part[:whole].reshape(-1, together * k)
+            lows.append(wide.min(axis=0).reshape(together, k).min(axis=0))
+            highs.append(wide.max(axis=0).reshape(together, k).max(axis=0))
+            part = part[whole:]
+        if len(part):
+            lows.append(part.min(axis=0))
+            highs.append(part.max(axis=0))
+    return np.min(lows, axis=0), np.max(highs, axis=0)
+
+
+def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
+    """Weights of `n` samples: finite, not negative, not all zero."""
+    weights = check_values(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    if weights.shape != (n,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}; give one weight for each of {n} samples."
+        )
+    low, high = float(weights.min()), float(weights.max())
+    if isnan(low) or not isfinite(high):
+        raise ValueError("sample_weight has NaN or infinite values; give finite weights.")
+    if low < 0.0:
+        raise ValueError(
+            f"sample_weight has {int((weights < 0).sum())} negative values (smallest {low:g}); "
+            "weights must be zero or more."
+        )
+    if high == 0.0:
+        raise ValueError("sample_weight is zero for every sample; at least one must count.")
+    exponent = int(np.frexp(high)[1])
+    if abs(exponent) > 500:  # only ratios matter; sums and products must stay in range
+        weights = np.ldexp(weights, -exponent)
+    return weights
+
+
+def _in_label_order(
+    labels: Iterable[Any], classes: NDArray[Any], codes: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    given = np.asarray(labels)
+    if given.ndim != 1 or given.size < 2:
+        raise ValueError(f"labels must list at least two classes; got {labels!r}.")
+    position = {label: index for index, label in enumerate(given.tolist())}
+    if len(position) < given.size:
+        raise ValueError(f"labels has duplicates: {listed(given)}.")
+    unknown = [label for label in classes.tolist() if label not in position]
+    if unknown:
+        raise ValueError(
+            f"y_true has classes that labels does not name: {listed(unknown)}; "
+            f"labels are {listed(given)}."
+        )
+    table = np.array([position[label] for label in classes.tolist()])
+    if not np.array_equal(table, np.arange(table.size)):
+        codes = table.astype(np.min_scalar_type(given.size))[codes]
+    return given, codes
+
+
+def _support(codes: NDArray[Any], n_classes: int, weights: Floats | None) -> NDArray[np.int64]:
+    if weights is not None and (weights == 0.0).any():
+        codes = codes[weights > 0.0]
+    if n_classes == 2:
+        ones = int(np.count_nonzero(codes.view(np.bool_)))  # codes are single bytes, 0 or 1
+        return np.array([codes.size - ones, ones])
+    support = np.zeros(n_classes, dtype=np.int64)
+    for start in range(0, codes.size, 65_536):
+        support += np.bincount(codes[start : start + 65_536], minlength=n_classes)
+    return support
+
+
+def _check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
+    present = support > 0
+    if present.sum() < 2:
+        raise ValueError(
+            f"Only one class has samples (of positive weight): {listed(classes[present])}. FI "
+            "compares the scores of two classes; give samples of at least two."
+        )
+    if not present.all():
+        warnings.warn(
+            f"No samples (of positive weight) of {listed(classes[~present])}: the pairs with these "
+            "classes are undefined and left out of the average.",
+            AbsentClassWarning,
+            stacklevel=4,
+        )
+
+
+def _positive_index(classes: NDArray[Any], pos_label: Any) -> int:
+    if pos_label is None:
+        return 1
+    if classes.size != 2:
+        raise ValueError(
+            f"pos_label={pos_label!r} applies to two classes, but there are {classes.size}: "
+            f"{listed(classes)}."
+        )
+    try:
+        return int(classes.tolist().index(pos_label))
+    except ValueError:
+        raise ValueError(
+            f"pos_label={pos_label!r} is not a class of y_true; the classes are {listed(classes)}."
+        ) from None
+
+
+def _match_columns(
+    given: Any, scores: NDArray[Any], classes: NDArray[Any], positive: int, named: bool
+) -> NDArray[Any]:
+    """Scores with one column per class, or the positive column for two classes."""
+    if scores.ndim == 1:
+        if classes.size > 2:
+            raise ValueError(
+                f"y_score is one column but there are {classes.size} classes ({listed(classes)}); "
+                f"give an array of shape (n_samples, {classes.size})."
+            )
+        return scores
+    if scores.shape[1] != classes.size:
+        where = "labels names" if named else "y_true holds"
+        hint = "" if named else " If a class has no sample here, name all classes with labels=."
+        raise ValueError(
+            f"y_score has {scores.shape[1]} columns but {where} {classes.size} classes "
+            f"({listed(classes)}); give one column per class, in that order.{hint}"
+        )
+    names = [str(name) for name in _column_names(given)]
+    expected = [str(label) for label in classes.tolist()]
+    if names != expected and sorted(names) == sorted(expected):
+        raise ValueError(
+            f"The columns of y_score are named {listed(names)} but the classes are in the order "
+            f"{listed(expected)}; reorder the columns or pass labels={names}."
+        )
+    return scores[:, positive] if classes.size == 2 else scores
+
+
+def _column_names(frame: Any) -> Iterator[Any]:
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
+    if names is not None and not callable(names):
+        try:
+            yield from names if all(isinstance(name, (str, int)) for name in names) else ()
+        except TypeError:
+            return
+
+
+def check_target(target: float, name: str = "target") -> float:
+    """A finite number."""
+    try:
+        value = float(target)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number; got {target!r}.") from None
+    if not isfinite(value):
+        raise ValueError(f"{name} must be finite; got {target!r}.")
+    return value
+
+
+def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
+    """One of a few values."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {listed(allowed)}; got {value!r}.")
+
+
+def check_pair_weight(pair_weight: ArrayLike | None, n_classes: int) -> Floats | None:
+    """Weights of the class pairs: (C, C), not negative, the diagonal is ignored."""
+    if pair_weight is None:
+        return None
+    weights: Floats = check_values(pair_weight, "pair_weight").astype(np.float64)
+    if weights.shape != (n_classes, n_classes):
+        raise ValueError(
+            f"pair_weight has shape {weights.shape}; give ({n_classes}, {n_classes}), entry [i, j] "
+            "weighing true j scored as i."
+        )
+    np.fill_diagonal(weights, 0.0)
+    if not np.isfinite(weights).all() or (weights < 0.0).any():
+        raise ValueError("pair_weight must hold finite numbers of zero or more.")
+    if not weights.any():
+        raise ValueError("pair_weight is zero for every pair; at least one must count.")
+    scaled: Floats = weights / weights.max()
+    return scaled

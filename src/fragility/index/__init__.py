@@ -1,0 +1,1 @@
+"""The Fragility Index: ranking errors, their root, and what comes with the number."""

@@ -1,0 +1,68 @@
+r"""Where the risk sits: the worst-case shift of the data, sample by sample.
+
+At the index the expectation of the ranking error meets the target under exactly one shifted
+distribution: negatives reweighted by :math:`e^{s p}`, positives by :math:`e^{-s p}`. Its weights
+say which samples carry the risk; they are also the gradient,
+:math:`\partial FI / \partial p = \pm w / D^*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..moments import Floats
+from .errors import Pair, RankingErrors
+from .root import Equation
+
+__all__ = ["AttributedSample", "WorstCase", "worst_case"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttributedSample:
+    """A sample and its part in the worst case.
+
+    `lift` is how many times its share of the data the sample has in the worst case.
+    """
+
+    index: int
+    label: Any
+    score: float
+    weight: float
+    lift: float
+
+
+class WorstCase(NamedTuple):
+    """Worst-case shift of some pairs, averaged by their shares.
+
+    `weights` and `shares` (the same average without the shift) are aligned with the samples;
+    `shift` is the KL divergence of the one from the other, per pair, averaged.
+    """
+
+    weights: Floats
+    shares: Floats
+    shift: float
+
+
+def worst_case(
+    errors: RankingErrors, solved: Iterable[tuple[Pair, float, float]], target: float
+) -> WorstCase:
+    """Worst case of (pair, its Fragility Index, its share in the average)."""
+    n = errors.data.codes.size
+    weights, shares, shift = np.zeros(n), np.zeros(n), 0.0
+    for pair, fragility, share in solved:
+        s = inf if fragility == 0.0 else 1.0 / (fragility * errors.factor)
+        groups = errors.groups(pair)
+        for group, rows in zip(groups, errors.group_rows(pair), strict=True):
+            weights[rows] += share * group.tilted_weights(s)
+            shares[rows] += share * group.tilted_weights(0.0)
+        if s == inf:  # all weight on the maximisers
+            divergence = -sum(log(g.reached_weight / g.weight) for g in groups)
+        else:
+            divergence = 0.0 if s == 0.0 else s * Equation(groups, target * errors.factor)(s).slope
+        shift += share * divergence
+    return WorstCase(weights, shares, shift)

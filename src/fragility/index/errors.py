@@ -1,0 +1,196 @@
+r"""Ranking errors of a classifier, and the index of each class pair.
+
+The ranking error of a pair of classes is :math:`\varepsilon_{i|j} = p_i(x^j) - p_i(x^i)`: positive
+when a sample of class j gets more of class i than a sample of class i does. Its exponential moment
+factorises over the two samples, so the n_i·n_j errors are never formed: two groups of values,
+:math:`p_i(x^j)` and :math:`-p_i(x^i)`, stand for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from math import fsum, inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._validation import LabelledScores
+from ..binned import BinnedColumn, Resolution, bin_columns
+from ..moments import Sample, order_one_factor
+from .root import Equation, find_root, solve
+
+__all__ = ["Pair", "PairIndex", "RankingErrors"]
+
+#: From this many samples per pair on, bins are faster than passes over the samples.
+_BINNING_PAYS = 1 << 15
+#: Bound on the relative error of FI below which a root on bins is final.
+_TOLERANCE = 1e-13
+#: Two classes: few moments of many bins. Several: the bins of all classes should stay in cache.
+_BINARY, _MULTI_CLASS = Resolution(8_192, 4), Resolution(4_096, 5)
+#: For the steep tilt of a small index, where the first look is not accurate enough.
+_FINE = Resolution(16_384, 6)
+#: Columns are binned together as long as their bins take no more than this.
+_STATE_BYTES = 1 << 25
+
+
+class Pair(NamedTuple):
+    """One binary problem: samples of class `positive` against those of the `negatives`."""
+
+    positive: int
+    negatives: tuple[int, ...]
+
+
+class PairIndex(NamedTuple):
+    """Fragility Index of a pair and its mean separation, mean(positives) - mean(negatives)."""
+
+    fragility: float
+    separation: float
+
+    @property
+    def ratio(self) -> float:
+        """Scale-free ratio, at target 0: ∞ without separation, NaN for constant scores."""
+        if self.fragility == inf:
+            return inf
+        return self.fragility / self.separation if self.separation else np.nan
+
+
+@dataclass(frozen=True, eq=False)
+class RankingErrors:
+    """The ranking errors of labelled scores, by pair of classes."""
+
+    data: LabelledScores
+
+    def pairs(self, multi_class: str) -> Iterator[Pair]:
+        """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr").
+
+        Two classes make one problem: the scores of one are minus those of the other.
+        """
+        data = self.data
+        if data.is_binary:
+            yield Pair(data.positive, (1 - data.positive,))
+            return
+        present = [int(c) for c in np.flatnonzero(data.support)]
+        for i in present:
+            others = tuple(j for j in present if j != i)
+            if multi_class == "ovr":
+                yield Pair(i, others)
+            else:
+                yield from (Pair(i, (j,)) for j in others)
+
+    def column(self, i: int) -> NDArray[Any]:
+        """Scores of class i."""
+        scores = self.data.scores
+        return scores if scores.ndim == 1 else scores[:, i]
+
+    def groups(self, pair: Pair) -> tuple[Sample, Sample]:
+        """Scores of the negatives and minus the scores of the positives: their sum is ε."""
+        column, weights, factor = self.column(pair.positive), self.data.weights, self.factor
+        negatives, positives = self.group_rows(pair)
+        return (
+            Sample(column, factor=factor, selection=negatives, weights=weights),
+            Sample(column, factor=-factor, selection=positives, weights=weights),
+        )
+
+    def group_rows(self, pair: Pair) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Masks or indices of the negatives and of the positives among the samples."""
+        return self._rows(*pair.negatives), self._rows(pair.positive)
+
+    def _rows(self, *classes: int) -> NDArray[Any]:
+        """The samples of some classes that carry weight, in input order."""
+        data = self.data
+        if len(classes) > 1 or data.is_binary:
+            mask = np.isin(data.codes, classes) if len(classes) > 1 else data.codes == classes[0]
+            return mask if data.weights is None else mask & (data.weights > 0.0)
+        return self._rows_by_class[classes[0]]
+
+    def solve(self, pairs: Iterable[Pair], target: float) -> Iterator[tuple[Pair, PairIndex]]:
+        """Index of each pair. Pairs that share a positive class must follow each other."""
+        columns = [(i, list(group)) for i, group in groupby(pairs, lambda pair: pair.positive)]
+        resolution = _BINARY if self.data.is_binary else _MULTI_CLASS
+        together = max(1, _STATE_BYTES // resolution.state_bytes(self.data.labels.size))
+        for start in range(0, len(columns), together):
+            batch = columns[start : start + together]
+            binned = self._bin([i for i, _ in batch], resolution)
+            for i, group in batch:
+                yield from self._solve_column(group, binned.get(i), target)
+
+    def _solve_column(
+        self, pairs: list[Pair], binned: BinnedColumn | None, target: float
+    ) -> Iterator[tuple[Pair, PairIndex]]:
+        fine: BinnedColumn | None = None
+        for pair in pairs:
+            answer = None if binned is None else _solve_binned(binned, pair, target)
+            if answer is not None and not answer.certain and answer.finer_bins_help:
+                if fine is None:
+                    fine = self._bin([pair.positive], _FINE)[pair.positive]
+                answer = _solve_binned(fine, pair, target)
+            if answer is None or not answer.certain:
+                answer = self._solve_exactly(pair, target, answer)
+            yield pair, answer.result
+
+    def _solve_exactly(self, pair: Pair, target: float, near: _Answer | None) -> _Answer:
+        groups = self.groups(pair)
+        s = solve(groups, target * self.factor, None if near is None else near.s)
+        means = [g.mean for g in groups]
+        if s != inf:  # where the separation may be a small difference
+            means += [g.mean_residual for g in groups]
+        separation = -fsum(means)
+        fragility = inf if s == 0.0 else 1.0 / s / self.factor
+        return _Answer(s, PairIndex(fragility, separation / self.factor))
+
+    def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
+        """Bins of neighbouring columns; none when they are too short for bins to pay."""
+        data = self.data
+        n_present = int(np.count_nonzero(data.support))
+        if 2 * data.codes.size < n_present * _BINNING_PAYS or self.factor != 1.0:
+            return {}
+        if data.scores.ndim == 1:
+            scores, ranges = data.scores[:, np.newaxis], data.ranges
+        else:  # a slice, for a choice of columns would be a copy
+            reach = slice(columns[0], columns[-1] + 1)
+            scores, ranges = data.scores[:, reach], data.ranges[:, reach]
+        binned = bin_columns(scores, data.codes, data.labels.size, ranges, resolution, data.weights)
+        return {columns[0] + place: column for place, column in enumerate(binned)}
+
+    @cached_property
+    def _rows_by_class(self) -> list[NDArray[Any]]:
+        data = self.data
+        order = np.argsort(data.codes, kind="stable")
+        if data.weights is not None:
+            order = order[data.weights[order] > 0.0]
+        return np.split(order, np.cumsum(data.support)[:-1])
+
+    @cached_property
+    def factor(self) -> float:
+        """What the groups' values are scaled by."""
+        return order_one_factor(float(np.abs(self.data.ranges).max()))
+
+
+class _Answer(NamedTuple):
+    s: float
+    result: PairIndex
+    certain: bool = True
+    finer_bins_help: bool = False
+
+
+def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | None:
+    """Root from bins. None when not even the case (0, ∞ or a root) is beyond doubt."""
+    groups = (column.group(*pair.negatives), column.group(pair.positive, negate=True))
+    equation = Equation(groups, target)
+    doubt = 1e-9 * (column.magnitude + abs(target))
+    if equation.excess <= doubt or equation.slack <= doubt:
+        return None
+    point = find_root(equation)
+    allowed = _TOLERANCE * point.s * point.slope  # FI changes by the error of h over s h'(s)
+    remainder = sum(g.remainder(point.s) for g in groups)
+    rounding = sum(g.rounding(point.s) for g in groups)
+    return _Answer(
+        point.s,
+        PairIndex(1.0 / point.s, -(groups[0].mean + groups[1].mean)),
+        certain=remainder + rounding <= allowed,
+        finer_bins_help=rounding <= allowed / 2 and remainder <= 1e6 * allowed,
+    )

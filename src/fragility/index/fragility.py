@@ -1,0 +1,304 @@
+"""The measured result: the Fragility Index of a classifier with everything that explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html import escape
+from math import inf, log
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from .._validation import LabelledScores, check_target
+from ..moments import Floats
+from .attribution import AttributedSample, worst_case
+from .errors import Pair, PairIndex, RankingErrors
+
+__all__ = ["Fragility", "PairTable", "measure", "solve_pairs"]
+
+
+@dataclass(frozen=True, eq=False)
+class PairTable:
+    """Index of every pair of a classifier, and how to average over them."""
+
+    values: Floats
+    separations: Floats
+    shares: Floats
+
+    @property
+    def counted(self) -> NDArray[np.bool_]:
+        """Pairs that enter the average."""
+        return self.shares > 0.0
+
+    @property
+    def ratios(self) -> Floats:
+        """Scale-free ratio of each pair (meaningful at target 0)."""
+        pairs = zip(self.values.flat, self.separations.flat, strict=True)
+        ratios = [PairIndex(float(f), float(s)).ratio for f, s in pairs]
+        return np.reshape(ratios, self.values.shape)
+
+    def average(self, values: Floats) -> float:
+        """Average over the counted pairs; pairs of no weight do not touch it (0·∞ is NaN)."""
+        return float(values[self.counted] @ self.shares[self.counted])
+
+
+def solve_pairs(
+    data: LabelledScores, target: float, multi_class: str, pair_weight: Floats | None
+) -> PairTable:
+    """Index of all pairs: (C, C) with NaN on the diagonal, or (C,) for "ovr"."""
+    errors = RankingErrors(data)
+    n = data.labels.size
+    values = np.full((n, n) if multi_class == "ovo" else n, np.nan)
+    separations = values.copy()
+    for pair, index in errors.solve(errors.pairs(multi_class), target):
+        for place in _places(pair, data.is_binary, multi_class):
+            values[place], separations[place] = index
+    shares = np.where(np.isnan(values), 0.0, 1.0 if pair_weight is None else pair_weight)
+    if not shares.any():
+        raise ValueError("pair_weight is zero for every pair of classes that have samples.")
+    return PairTable(values, separations, shares / shares.sum())
+
+
+def _places(pair: Pair, binary: bool, multi_class: str) -> Iterator[Any]:
+    """Entries of the table that a pair fills."""
+    if multi_class == "ovr":
+        yield pair.positive
+        if binary:
+            yield 1 - pair.positive
+        return
+    (negative,) = pair.negatives
+    yield pair.positive, negative
+    if binary:  # the scores of the other class are one minus these: the same ranking errors
+        yield negative, pair.positive
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fragility:
+    r"""Fragility Index of a classifier's scores, with what explains it.
+
+    Made by `fragility.measure_fragility`.
+
+    Attributes
+    ----------
+    value : float
+        The index; for several classes the (weighted) mean over class pairs. ``inf`` if any counted
+        pair is.
+    ratio : float
+        Scale-free companion, FI divided by the mean separation of the classes. Defined at target 0
+        only: NaN at another target (`fragility.fragility_ratio` gives it), and for constant scores.
+    target : float
+        The level that the expected ranking error must meet.
+    shift : float
+        :math:`D^*`, the KL divergence of the worst-case shift from the data (mean over pairs).
+    worst_case_weights : ndarray of shape (n_samples,)
+        Weight of each sample in the worst case, summing to one within each class (several classes:
+        mean over pairs).
+    pairs : ndarray of shape (C, C), or (C,) for one-versus-rest
+        ``pairs[i, j]`` is the index of samples of class j scored as class i. NaN on the diagonal
+        and for absent classes.
+    labels : ndarray of shape (C,)
+        The classes, in the order of `pairs` and `support`.
+    support : ndarray of shape (C,)
+        Samples of positive weight in each class.
+    n_infinite_pairs : int
+        Counted pairs with an infinite index.
+    finite_mean : float
+        Mean over the counted pairs with a finite index; NaN if there is none.
+    median : float
+        Median over the counted pairs.
+    """
+
+    value: float
+    ratio: float
+    target: float
+    shift: float
+    worst_case_weights: Floats
+    pairs: Floats
+    labels: NDArray[Any]
+    support: NDArray[np.int64]
+    n_infinite_pairs: int
+    finite_mean: float
+    median: float
+    multi_class: str
+    _pair_shares: Floats = field(repr=False)
+    _sample_shares: Floats = field(repr=False)
+    _sample_scores: Floats = field(repr=False)
+    _sample_codes: NDArray[Any] = field(repr=False)
+
+    @overload
+    def tail_bound(self, theta: float) -> float: ...
+    @overload
+    def tail_bound(self, theta: NDArray[Any]) -> Floats: ...
+    def tail_bound(self, theta: ArrayLike) -> float | Floats:
+        r"""Bound on the share of ranking errors that reach `theta`.
+
+        :math:`\hat P(\varepsilon \ge \theta) \le e^{-(\theta - \tau)/FI}`, never above one. For
+        several classes the pair of classes is drawn by its weight in the average.
+        """
+        above = np.maximum(np.asarray(theta, dtype=np.float64) - self.target, 0.0)
+        if np.isnan(above).any():
+            raise ValueError("theta must not be NaN.")
+        counted = self._pair_shares > 0.0
+        fragility, shares = self.pairs[counted], self._pair_shares[counted]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            exponent = np.where(above[..., None] > 0.0, -above[..., None] / fragility, 0.0)
+        bound = np.exp(np.where(np.isnan(exponent), 0.0, exponent)) @ shares
+        return bound if np.ndim(theta) else float(bound)
+
+    def var_bound(self, level: float) -> float:
+        r"""Bound on the value at risk of the ranking error, its quantile at `level` (say 0.95).
+
+        :math:`VaR_{1-a}(\varepsilon) \le \tau - FI \ln a` with :math:`a = 1 -` `level`. For several
+        classes, the point where `tail_bound` falls to :math:`a`.
+        """
+        level = check_target(level, "level")
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must lie between 0 and 1, such as 0.95; got {level!r}.")
+        tail = 1.0 - level
+        counted = self._pair_shares > 0.0
+        fragility, shares = self.pairs[counted], self._pair_shares[counted]
+        if shares[np.isinf(fragility)].sum() >= tail:
+            return inf
+        largest = self.target - fragility[np.isfinite(fragility)].max() * log(tail)
+        if np.ptp(fragility) == 0.0 or self.tail_bound(largest) == tail:
+            return float(largest)
+        while self.tail_bound(largest) > tail:  # infinite pairs use up part of the tail
+            largest = self.target + 2.0 * (largest - self.target)
+        root = brentq(lambda theta: self.tail_bound(theta) - tail, self.target, largest, rtol=1e-14)
+        return float(root) if largest > self.target else self.target
+
+    def attribution(self, n: int = 10) -> list[AttributedSample]:
+        """The `n` samples that the risk sits on, by falling lift.
+
+        Each has its index in the input, label, score (two classes: of the positive class; several:
+        of its own class), worst-case weight, and lift: how many times its share of the data it has
+        in the worst case. ``pandas.DataFrame(result.attribution())`` makes a table of it.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1; got {n!r}.")
+        with np.errstate(invalid="ignore"):
+            lift = self.worst_case_weights / self._sample_shares
+        lift[self._sample_shares == 0.0] = -1.0  # of no weight, or of no counted pair
+        n = min(int(n), int(np.count_nonzero(lift >= 0.0)))
+        candidates = np.arange(lift.size)
+        if n < lift.size:
+            threshold = np.partition(lift, lift.size - n)[lift.size - n] if n else inf
+            candidates = np.flatnonzero(lift >= threshold)
+        order = candidates[np.argsort(-lift[candidates], kind="stable")][:n]
+        labels = self.labels.tolist()
+        return [
+            AttributedSample(
+                int(i),
+                labels[self._sample_codes[i]],
+                float(self._sample_scores[i]),
+                float(self.worst_case_weights[i]),
+                float(lift[i]),
+            )
+            for i in order
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists (no per-sample arrays), for logs and JSON."""
+        return {
+            "value": self.value,
+            "ratio": self.ratio,
+            "target": self.target,
+            "shift": self.shift,
+            "multi_class": self.multi_class,
+            "labels": self.labels.tolist(),
+            "support": self.support.tolist(),
+            "pairs": self.pairs.tolist(),
+            "n_infinite_pairs": self.n_infinite_pairs,
+            "finite_mean": self.finite_mean,
+            "median": self.median,
+        }
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
+        yield "ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"
+        yield "shift D*", f"{self.shift:.6g}", "KL divergence of the worst case from the data"
+        if self._pair_shares.size > 2 and self.labels.size > 2:
+            counted = int(np.count_nonzero(self._pair_shares))
+            kind = "class pairs" if self.multi_class == "ovo" else "classes against the rest"
+            yield "averaged over", str(counted), kind
+            yield "infinite", str(self.n_infinite_pairs), f"finite mean {self.finite_mean:.6g}"
+            yield "median", f"{self.median:.6g}", f"largest: {self._largest_pair()}"
+        support = [f"{a}: {b}" for a, b in zip(self.labels.tolist(), self.support, strict=True)]
+        more = f", ... ({len(support) - 10} more)" if len(support) > 10 else ""
+        yield "samples", str(int(self.support.sum())), ", ".join(support[:10]) + more
+        top = self.attribution(1)[0]
+        yield (
+            "worst sample",
+            f"#{top.index}",
+            f"label {top.label}, score {top.score:.3g}, lift {top.lift:.3g}",
+        )
+
+    def _largest_pair(self) -> str:
+        values = np.where(self._pair_shares > 0.0, self.pairs, -1.0)
+        place = np.unravel_index(int(values.argmax()), values.shape)
+        names = [str(self.labels[i]) for i in place]
+        where = names[0] if len(names) == 1 else f"true {names[1]} scored as {names[0]}"
+        return f"{values[place]:.6g} ({where})"
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name:<16} {value:<12} {note}" for name, value, note in self._rows())
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td>"
+            f"<td style='text-align:left;opacity:.7'>{escape(note)}</td></tr>"
+            for name, value, note in self._rows()
+        )
+        return f"<table>{rows}</table>"
+
+
+def measure(
+    data: LabelledScores, target: float, multi_class: str, pair_weight: Floats | None
+) -> Fragility:
+    """Measure everything; `fragility.measure_fragility` is the public face."""
+    table = solve_pairs(data, target, multi_class, pair_weight)
+    errors = RankingErrors(data)
+    shares = {
+        pair: sum(table.shares[place] for place in _places(pair, data.is_binary, multi_class))
+        for pair in errors.pairs(multi_class)
+    }
+    worst = worst_case(
+        errors,
+        (
+            (pair, table.values[next(_places(pair, data.is_binary, multi_class))], share)
+            for pair, share in shares.items()
+            if share > 0.0
+        ),
+        target,
+    )
+    counted = table.values[table.counted]
+    finite = counted[np.isfinite(counted)]
+    with np.errstate(invalid="ignore"):  # a median between a number and infinity
+        median = float(np.median(counted))
+    scores = data.scores
+    own = scores if scores.ndim == 1 else scores[np.arange(data.codes.size), data.codes]
+    return Fragility(
+        value=table.average(table.values),
+        ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
+        target=target,
+        shift=worst.shift,
+        worst_case_weights=worst.weights,
+        pairs=table.values,
+        labels=data.labels,
+        support=data.support,
+        n_infinite_pairs=int(np.isinf(counted).sum()),
+        finite_mean=_mean(finite, table.shares[table.counted][np.isfinite(counted)]),
+        median=median,
+        multi_class=multi_class,
+        _pair_shares=table.shares,
+        _sample_shares=worst.shares,
+        _sample_scores=own.astype(np.float64),  # copies: the caller may change the arrays later
+        _sample_codes=data.codes.copy(),
+    )
+
+
+def _mean(values: Floats, shares: Floats) -> float:
+    return float(values @ shares / shares.sum()) if values.size else float("nan")

@@ -1,0 +1,128 @@
+r"""The one equation of the metric.
+
+For one group of values (losses) or two (scores of negatives, negated scores of positives)
+
+.. math:: h(s) = \sum_g \Lambda_g(s) - s \tau
+
+is convex with :math:`h(0) = 0`. Its positive root :math:`s^*` is the inverse of the Fragility
+Index: ``inf`` (FI = 0) when no value exceeds the target, ``0`` (FI = ∞) when already the mean
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import fsum, inf, log
+from typing import NamedTuple
+
+from ..moments import Sample, ValueGroup
+
+__all__ = ["Equation", "Point", "solve"]
+
+_EPS = 2.0**-53
+_MAX_STEPS = 200
+
+
+class Point(NamedTuple):
+    """h, h' and h'' at s."""
+
+    s: float
+    value: float
+    slope: float
+    curvature: float
+
+
+class Equation:
+    """h(s) of some groups and a target, with the bracket of its root."""
+
+    def __init__(self, groups: Sequence[ValueGroup], target: float) -> None:
+        self.groups = groups
+        self.target = target
+        # Sums of a few numbers that nearly cancel: exact, then rounded once.
+        self._gap = fsum([*(g.pivot for g in groups), -target])
+        self._mean_gap = fsum([*(g.mean for g in groups), -target])
+        self.slack = -fsum([*(g.mean for g in groups), *(g.mean_residual for g in groups), -target])
+        self.excess = fsum([*(g.reached for g in groups), -target])
+        self._spread = max(g.spread for g in groups)
+
+    @property
+    def lower(self) -> float:
+        """Hoeffding: s* is at least this."""
+        return 8.0 * self.slack / sum(g.spread**2 for g in self.groups)
+
+    @property
+    def upper(self) -> float:
+        """From the weight that reaches the largest values: s* is at most this."""
+        surprise = -sum(log(g.reached_weight / g.weight) for g in self.groups)
+        return surprise / self.excess * (1.0 + 1e-12) + 5e-324
+
+    @property
+    def guess(self) -> float:
+        """The root if the values were normal."""
+        variance = sum(g.variance for g in self.groups)
+        return 2.0 * self.slack / variance if variance > 0.0 else inf
+
+    def __call__(self, s: float) -> Point:
+        if s * self._spread < 1.0:
+            moments = [g.centred_log_moment(s) for g in self.groups]
+            gap = self._mean_gap
+        else:
+            moments = [g.log_moment(s) for g in self.groups]
+            gap = self._gap
+        return Point(
+            s,
+            fsum([*(m.value for m in moments), s * gap]),
+            fsum([*(m.slope for m in moments), gap]),
+            sum(m.curvature for m in moments),
+        )
+
+
+def solve(groups: Sequence[Sample], target: float, start: float | None = None) -> float:
+    """Root s* of the groups at the target: 0 for FI = ∞, inf for FI = 0.
+
+    `start` is a guess, if one is known; the result does not depend on it.
+    """
+    if fsum([*(g.reached for g in groups), -target]) <= 0.0:
+        return inf
+    equation = Equation(groups, target)
+    magnitude = max(g.magnitude for g in groups) + abs(target)
+    if equation.slack <= 8.0 * _EPS * magnitude:
+        return 0.0
+    return find_root(equation, start).s
+
+
+def find_root(equation: Equation, start: float | None = None) -> Point:
+    """Positive root of `equation`, whose excess and slack are positive.
+
+    Halley steps on h(s)/s. A step that leaves the bracket or is longer than half of s is not
+    trusted: we go to the right end instead, from where Newton on the convex h decreases to the
+    root monotonically. The value and slopes returned are those at the last evaluation.
+    """
+    low, high = equation.lower * (1.0 - 1e-9), equation.upper
+    s = min(max(start if start is not None else equation.guess, low), high)
+    for _ in range(_MAX_STEPS):
+        point = equation(s)
+        if point.value < 0.0:
+            low = max(low, s)
+        else:
+            high = min(high, s)
+        if point.slope > 0.0:  # the tangent of a convex function crosses zero right of the root
+            high = min(high, max(s - point.value / point.slope, low))
+        ratio = point.value / s
+        ratio_slope = (point.slope - ratio) / s
+        ratio_curvature = (point.curvature - 2.0 * ratio_slope) / s
+        bend = ratio_slope * ratio_slope - 0.5 * ratio * ratio_curvature
+        if bend > 0.25 * ratio_slope * ratio_slope:
+            following = s - ratio * ratio_slope / bend
+        elif ratio_slope > 0.0:
+            following = s - ratio / ratio_slope
+        else:
+            following = high
+        if not low <= following <= high or abs(following - s) > 0.5 * s:
+            following = high
+        step = abs(following - s) / s
+        s = following
+        # The error of a Halley step is of third order in its length.
+        if 10.0 * step**3 < _EPS or high - low <= 2.0 * _EPS * high:
+            break
+    return point._replace(s=s)

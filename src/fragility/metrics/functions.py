@@ -1,0 +1,384 @@
+"""Metrics as functions of labels and scores, in scikit-learn's manner."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isfinite
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._validation import (
+    check_choice,
+    check_labelled_scores,
+    check_pair_weight,
+    check_target,
+    check_values,
+    check_weights,
+)
+from ..index.fragility import Fragility, PairTable, measure, solve_pairs
+from ..index.root import solve
+from ..index.wasserstein import lowest_price
+from ..moments import Floats, Sample, order_one_factor
+
+__all__ = [
+    "fragility_index",
+    "fragility_ratio",
+    "loss_fragility",
+    "measure_fragility",
+    "wasserstein_fragility_index",
+]
+
+MultiClass = Literal["ovo", "ovr"]
+Labels = Sequence[Any] | NDArray[Any] | None
+
+
+@overload
+def fragility_index(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    target: float = ...,
+    multi_class: MultiClass = ...,
+    average: Literal["macro"] = ...,
+    labels: Labels = ...,
+    pos_label: Any = ...,
+    sample_weight: ArrayLike | None = ...,
+    pair_weight: ArrayLike | None = ...,
+) -> float: ...
+@overload
+def fragility_index(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    average: None,
+    target: float = ...,
+    multi_class: MultiClass = ...,
+    labels: Labels = ...,
+    pos_label: Any = ...,
+    sample_weight: ArrayLike | None = ...,
+    pair_weight: ArrayLike | None = ...,
+) -> Floats: ...
+def fragility_index(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    target: float = 0.0,
+    multi_class: MultiClass = "ovo",
+    average: Literal["macro"] | None = "macro",
+    labels: Labels = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+) -> float | Floats:
+    r"""Fragility Index: the tail risk of a classifier's confident mistakes.
+
+    With the ranking error :math:`\varepsilon = p(x^-) - p(x^+)`, positive when a negative is scored
+    above a positive,
+
+    .. math:: FI = \min \{ k \ge 0 :\; k \ln E\, e^{\varepsilon / k} \le \tau \}.
+
+    Smaller is better. Zero: no negative is scored above a positive by more than the target.
+    Infinite: the mean error already misses the target. Exact and in linear time.
+
+    FI alone is easy to game: it shrinks with the scores (a constant model has FI 0), while AUC does
+    not move. Show it beside `fragility_ratio`, a proper score and AUC, and compare models at equal
+    calibration.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Class labels: text, booleans or integers.
+    y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Scores of the positive class, or of each class in the order of `labels` (for two classes
+        the positive column counts). Usually probabilities; scores outside [0, 1] are allowed, but
+        then the index cannot be compared between models, for it has the unit of the scores.
+    target : float, default=0.0
+        Level :math:`\tau` that the expected ranking error must meet.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        Every ordered pair of classes, or each class against the rest.
+    average : {"macro"} or None, default="macro"
+        Mean over the pairs (infinite if any of them is), or all of them: the matrix whose entry
+        [i, j] is the index of samples of class j scored as class i (NaN on the diagonal), the
+        vector of classes for "ovr".
+    labels : sequence, optional
+        All classes, in the order of the columns of `y_score`. By default those in `y_true`, sorted.
+        A class without samples is named in a warning and left out.
+    pos_label : label, optional
+        The positive class of two; by default the second of `labels`.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights; an integer weight is the same as repeating the sample.
+    pair_weight : array-like of shape (n_classes, n_classes), optional
+        Weight of each pair in the mean; entry [i, j] weighs true j scored as i. Only for "ovo".
+
+    Returns
+    -------
+    float or ndarray
+
+    See Also
+    --------
+    measure_fragility : The index with everything that explains it.
+    fragility_ratio : The companion that shrinking the scores does not change.
+
+    Examples
+    --------
+    Two models with the same AUC of 0.75; the second is more confident in its mistake:
+
+    >>> from fragility import fragility_index
+    >>> y = [1, 1, 0, 0]
+    >>> round(fragility_index(y, [0.6, 0.9, 0.2, 0.7]), 6)
+    0.073051
+    >>> round(fragility_index(y, [0.6, 0.9, 0.1, 0.8]), 6)
+    0.163282
+    """
+    table = _table(
+        y_true, y_score, target, multi_class, average, labels, pos_label, sample_weight, pair_weight
+    )
+    return table.values if average is None else table.average(table.values)
+
+
+@overload
+def fragility_ratio(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    multi_class: MultiClass = ...,
+    average: Literal["macro"] = ...,
+    labels: Labels = ...,
+    pos_label: Any = ...,
+    sample_weight: ArrayLike | None = ...,
+    pair_weight: ArrayLike | None = ...,
+) -> float: ...
+@overload
+def fragility_ratio(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    average: None,
+    multi_class: MultiClass = ...,
+    labels: Labels = ...,
+    pos_label: Any = ...,
+    sample_weight: ArrayLike | None = ...,
+    pair_weight: ArrayLike | None = ...,
+) -> Floats: ...
+def fragility_ratio(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    multi_class: MultiClass = "ovo",
+    average: Literal["macro"] | None = "macro",
+    labels: Labels = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+) -> float | Floats:
+    r"""Fragility Index relative to how far the scores separate the classes.
+
+    .. math:: \frac{FI}{\operatorname{mean} p(x^+) - \operatorname{mean} p(x^-)}
+
+    at target 0. Scaling the scores or adding a constant does not change it, so it cannot be
+    improved by shrinking them. Infinite when the positives are not scored higher on average, NaN
+    for constant scores. For several classes, the mean of the pairs' ratios.
+
+    Parameters
+    ----------
+    y_true, y_score, multi_class, average, labels, pos_label, sample_weight, pair_weight
+        As in `fragility_index`.
+
+    Returns
+    -------
+    float or ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fragility import fragility_index, fragility_ratio
+    >>> y, p = [1, 1, 0, 0], np.array([0.6, 0.9, 0.1, 0.8])
+    >>> round(fragility_index(y, p / 10), 6), round(fragility_ratio(y, p / 10), 6)
+    (0.016328, 0.544274)
+    >>> round(fragility_ratio(y, p), 6)
+    0.544274
+    """
+    table = _table(
+        y_true, y_score, 0.0, multi_class, average, labels, pos_label, sample_weight, pair_weight
+    )
+    return table.ratios if average is None else table.average(table.ratios)
+
+
+def measure_fragility(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    *,
+    target: float = 0.0,
+    multi_class: MultiClass = "ovo",
+    labels: Labels = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    pair_weight: ArrayLike | None = None,
+) -> Fragility:
+    """Fragility Index with what explains it: ratio, worst case, pairs, bounds, attribution.
+
+    Parameters
+    ----------
+    y_true, y_score, target, multi_class, labels, pos_label, sample_weight, pair_weight
+        As in `fragility_index`.
+
+    Returns
+    -------
+    Fragility
+
+    Examples
+    --------
+    >>> from fragility import measure_fragility
+    >>> result = measure_fragility([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8])
+    >>> result
+    Fragility Index  0.163282     target 0
+    ratio            0.544274     scale-free: compare models by this too
+    shift D*         0.868567     KL divergence of the worst case from the data
+    samples          4            0: 2, 1: 2
+    worst sample     #3           label 0, score 0.8, lift 1.97
+    >>> result.tail_bound(0.2) >= 0.25  # one of four pairs has an error of 0.2
+    True
+    """
+    data = check_labelled_scores(
+        y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+    )
+    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
+    weights = _pair_weight(pair_weight, data.labels.size, multi_class, "macro")
+    return measure(data, check_target(target), multi_class, weights)
+
+
+def loss_fragility(
+    losses: ArrayLike, *, target: float, sample_weight: ArrayLike | None = None
+) -> float:
+    r"""Fragility Index of per-sample losses: how fast their mean can leave the target.
+
+    The smallest :math:`k` with :math:`k \ln E\, e^{\ell / k} \le \tau`. Zero when no loss exceeds
+    the target, infinite when their mean does.
+
+    Parameters
+    ----------
+    losses : array-like of shape (n_samples,)
+        Hinge, cross-entropy, 0-1 or any other values, one per sample.
+    target : float
+        Level :math:`\tau` that the expected loss must meet.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fragility import loss_fragility
+    >>> round(loss_fragility([0.1, 0.2, 0.9], target=0.5), 6)
+    0.579763
+    """
+    values = check_values(losses, "losses")
+    if values.ndim != 1 or values.size == 0:
+        raise ValueError(f"losses has shape {values.shape}; give one loss per sample.")
+    largest = float(np.max(np.abs(values)))
+    if not isfinite(largest):
+        rows = np.flatnonzero(~np.isfinite(values))
+        raise ValueError(
+            f"losses has {rows.size} NaN or infinite values (first at {rows[0]}); give finite ones."
+        )
+    weights = None if sample_weight is None else check_weights(sample_weight, values.size)
+    carrying = None if weights is None else weights > 0.0
+    factor = order_one_factor(largest)
+    group = Sample(values, factor=factor, selection=carrying, weights=weights)
+    s = solve([group], check_target(target) * factor)
+    return inf if s == 0.0 else 1.0 / s / factor
+
+
+def wasserstein_fragility_index(
+    y_true: ArrayLike,
+    logits: ArrayLike,
+    *,
+    weight_norm: float,
+    target: float = 0.0,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Fragility Index of a linear logistic score under class-wise 1-Wasserstein shifts.
+
+    For :math:`p = \sigma(w^\top x + b)` and shifts of the features measured by
+    :math:`\tfrac12 (W_1(P_0, \hat P_0) + W_1(P_1, \hat P_1))`; labels do not move. Exact, from the
+    logits alone. At most :math:`\lVert w \rVert_* / 2`; infinite when the mean ranking error
+    exceeds the target. It falls when all logits grow, unlike `fragility_index`: it measures how far
+    features may move, not how confident mistakes are.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        Labels of two classes; the second in sorted order is positive.
+    logits : array-like of shape (n_samples,)
+        :math:`w^\top x + b`.
+    weight_norm : float
+        Dual norm of the coefficients: for shifts measured in ℓ2, ``np.linalg.norm(coef_)``; in ℓ1
+        the largest absolute coefficient; in ℓ∞ their sum.
+    target : float, default=0.0
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from fragility import wasserstein_fragility_index
+    >>> round(wasserstein_fragility_index([0, 0, 1, 1], [-2, 1, -1, 3], weight_norm=1.5), 6)
+    0.552036
+    """
+    data = check_labelled_scores(y_true, logits, sample_weight=sample_weight)
+    if not data.is_binary:
+        raise ValueError(
+            f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}."
+        )
+    norm = check_target(weight_norm, "weight_norm")
+    constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
+    if norm < 0.0 or (norm == 0.0 and not constant):
+        raise ValueError(
+            f"weight_norm must be a positive number; got {weight_norm!r}. Give the dual norm of "
+            "the coefficients, such as np.linalg.norm(model.coef_)."
+        )
+    positives = data.codes == data.positive
+    carrying = np.True_ if data.weights is None else data.weights > 0.0
+    groups = [
+        Sample(data.scores, selection=~positives & carrying, weights=data.weights),
+        Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
+    ]
+    price = lowest_price(groups, check_target(target))
+    return price if price == inf else 2.0 * norm * price
+
+
+def _table(
+    y_true: ArrayLike,
+    y_score: ArrayLike,
+    target: float,
+    multi_class: str,
+    average: str | None,
+    labels: Labels,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+    pair_weight: ArrayLike | None,
+) -> PairTable:
+    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
+    check_choice(average, ("macro", None), "average")
+    target = check_target(target)
+    data = check_labelled_scores(
+        y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+    )
+    weights = _pair_weight(pair_weight, data.labels.size, multi_class, average)
+    return solve_pairs(data, target, multi_class, weights)
+
+
+def _pair_weight(
+    pair_weight: ArrayLike | None, n_classes: int, multi_class: str, average: str | None
+) -> Floats | None:
+    if pair_weight is not None and (multi_class != "ovo" or average is None):
+        raise ValueError(
+            'pair_weight weighs pairs of classes in a mean: use it with multi_class="ovo" and '
+            f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
+        )
+    return check_pair_weight(pair_weight, n_classes)

@@ -1,0 +1,267 @@
+r"""Log-moments of a group of values, read in blocks that stay in cache.
+
+For values :math:`v` with weights :math:`a`,
+
+.. math:: \Lambda(s) = \ln \frac{\sum_i a_i e^{s v_i}}{\sum_i a_i}
+
+is all the library needs to know about a group: the Fragility Index is the root of a sum of
+log-moments, its certificates and gradients are their derivatives. Each is returned *relative to a
+pivot* :math:`c`, as the log-moment of :math:`v - c`, so that the caller can add
+:math:`s (c - \ldots)` exactly instead of cancelling large numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from math import frexp, fsum, log, log1p
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BLOCK", "LogMoment", "Sample", "ValueGroup", "order_one_factor"]
+
+Floats = NDArray[np.float64]
+
+#: Elements per block: a few float64 blocks fit the second-level cache.
+BLOCK = 16_384
+#: Groups up to this size are copied out once; larger ones are re-read from the caller's arrays.
+_KEEP = 1 << 17
+#: Highest power in the series of exp(u) - 1 - u; 1/20! is below rounding for |u| <= 1.
+_SERIES_ORDER = 20
+
+
+class LogMoment(NamedTuple):
+    """Value, slope and curvature of a log-moment; those of independent groups add up."""
+
+    value: float
+    slope: float
+    curvature: float
+
+
+class ValueGroup(Protocol):
+    """What a root finder needs from a group of values."""
+
+    @property
+    def weight(self) -> float:
+        """Total weight."""
+
+    @property
+    def pivot(self) -> float:
+        """The value that `log_moment` is relative to, at or next to the largest."""
+
+    @property
+    def reached(self) -> float:
+        """A value that at least `reached_weight` of the group reaches or exceeds."""
+
+    @property
+    def reached_weight(self) -> float: ...
+
+    @property
+    def spread(self) -> float:
+        """Largest minus smallest value."""
+
+    @property
+    def mean(self) -> float: ...
+
+    @property
+    def mean_residual(self) -> float:
+        """What rounding took from `mean`."""
+
+    @property
+    def variance(self) -> float: ...
+
+    def log_moment(self, s: float) -> LogMoment:
+        """Log-moment of ``values - pivot`` at `s`."""
+
+    def centred_log_moment(self, s: float) -> LogMoment:
+        """Log-moment of ``values - mean`` at `s`, accurate for ``s * spread < 1``."""
+
+
+class Sample:
+    """A group of values in memory, taken from a column without copying what is large.
+
+    Parameters
+    ----------
+    column : ndarray of shape (n,)
+        Real numbers of any dtype and stride; computed in float64.
+    factor : float
+        The values are ``factor * column``. A sign or a power of two, so the product is exact.
+    selection : ndarray, optional
+        The members of the group: a boolean mask of `column` or an index array. All by default.
+    weights : ndarray of shape (n,), optional
+        Weights aligned with `column`; those of the members are positive.
+    """
+
+    def __init__(
+        self,
+        column: NDArray[Any],
+        *,
+        factor: float = 1.0,
+        selection: NDArray[Any] | None = None,
+        weights: Floats | None = None,
+    ) -> None:
+        self._column = column
+        self._factor = factor
+        self._selection = selection
+        self._weights = weights
+        self._kept: tuple[Floats, Floats | None] | None = None
+        size = column.size if selection is None else selection.size
+        if size <= _KEEP:
+            self._kept = self._read(slice(None))
+
+    def _read(self, part: slice) -> tuple[Floats, Floats | None]:
+        column, weights = self._column, self._weights
+        if self._selection is None:
+            values = column[part]
+            weights = None if weights is None else weights[part]
+        elif self._selection.dtype == np.bool_:
+            mask = self._selection[part]
+            values = np.compress(mask, column[part])
+            weights = None if weights is None else np.compress(mask, weights[part])
+        else:
+            index = self._selection[part]
+            values = column[index]
+            weights = None if weights is None else weights[index]
+        return np.multiply(values, self._factor, dtype=np.float64), weights
+
+    def blocks(self) -> Iterator[tuple[Floats, Floats | None]]:
+        """Values and weights (None: all one) of the members, block by block."""
+        if self._kept is not None:
+            yield self._kept
+            return
+        size = self._column.size if self._selection is None else self._selection.size
+        for start in range(0, size, BLOCK):
+            values, weights = self._read(slice(start, start + BLOCK))
+            if values.size:
+                yield values, weights
+
+    # The summary takes two readings: the second needs the mean and the maximum of the first.
+
+    @cached_property
+    def _first(self) -> tuple[float, float, float, float]:
+        largest, smallest = -np.inf, np.inf
+        totals, sums = [], []
+        for values, weights in self.blocks():
+            largest = max(largest, float(values.max()))
+            smallest = min(smallest, float(values.min()))
+            totals.append(float(values.size if weights is None else weights.sum()))
+            sums.append(float(values.sum() if weights is None else weights @ values))
+        weight = fsum(totals)
+        mean = min(max(fsum(sums) / weight, smallest), largest)
+        return weight, mean, smallest, largest
+
+    @cached_property
+    def _second(self) -> tuple[float, float, float]:
+        weight, mean, _, largest = self._first
+        at_largest, first, second = [], [], []
+        for values, weights in self.blocks():
+            is_largest = values == largest
+            centred = values - mean
+            at_largest.append(float(is_largest.sum() if weights is None else weights @ is_largest))
+            first.append(float(centred.sum() if weights is None else weights @ centred))
+            second.append(_dot(centred, centred, weights))
+        return fsum(at_largest), fsum(first) / weight, fsum(second) / weight
+
+    @property
+    def weight(self) -> float:
+        return self._first[0]
+
+    @property
+    def mean(self) -> float:
+        return self._first[1]
+
+    @property
+    def pivot(self) -> float:
+        """The largest value."""
+        return self._first[3]
+
+    reached = pivot
+
+    @property
+    def spread(self) -> float:
+        return self._first[3] - self._first[2]
+
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value."""
+        return max(abs(self._first[2]), abs(self._first[3]))
+
+    @property
+    def reached_weight(self) -> float:
+        return self._second[0]
+
+    @property
+    def mean_residual(self) -> float:
+        return self._second[1]
+
+    @property
+    def variance(self) -> float:
+        return self._second[2]
+
+    def log_moment(self, s: float) -> LogMoment:
+        # Subtracting the maximum before multiplying by s keeps the exponents of the samples that
+        # matter exact, however large s is.
+        pivot = self.pivot
+        zeroth = first = second = 0.0
+        with np.errstate(over="ignore", under="ignore"):
+            for values, weights in self.blocks():
+                below = values - pivot
+                tilted = np.exp(s * below)
+                if weights is not None:
+                    tilted *= weights
+                zeroth += float(tilted.sum())
+                tilted *= below
+                first += float(tilted.sum())
+                second += float(tilted @ below)
+        slope = first / zeroth
+        return LogMoment(log(zeroth / self.weight), slope, second / zeroth - slope * slope)
+
+    def centred_log_moment(self, s: float) -> LogMoment:
+        # exp(u) - 1 - u by its series: what is left of exp after the terms that cancel in h.
+        mean, residual = self.mean, self.mean_residual
+        excess = first = second = 0.0
+        for values, weights in self.blocks():
+            centred = values - mean
+            u = s * centred
+            series = np.full_like(u, 1.0 / _SERIES_ORDER)
+            for order in range(_SERIES_ORDER - 1, 2, -1):
+                series *= u
+                series += 1.0
+                series /= order
+            series *= u
+            series += 1.0
+            series *= 0.5 * u * u
+            excess += float(series.sum() if weights is None else weights @ series)
+            series += u  # now exp(u) - 1
+            first += _dot(series, centred, weights)
+            series += 1.0
+            series *= centred
+            second += _dot(series, centred, weights)
+        above_one = s * residual + excess / self.weight
+        slope = (residual + first / self.weight) / (1.0 + above_one)
+        curvature = second / self.weight / (1.0 + above_one) - slope * slope
+        return LogMoment(log1p(above_one), slope, curvature)
+
+    def tilted_weights(self, s: float) -> Floats:
+        """Worst-case weights ∝ a·exp(s·v), summing to one; s = inf: shared by the maximisers."""
+        parts = []
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for values, weights in self.blocks():
+                below = values - self.pivot
+                part = (below == 0.0).astype(np.float64) if np.isinf(s) else np.exp(s * below)
+                parts.append(part if weights is None else part * weights)
+        tilted = np.concatenate(parts)
+        tilted /= tilted.sum()
+        return tilted
+
+
+def order_one_factor(magnitude: float) -> float:
+    """Power of two that brings numbers near the ends of the float range to order one, else 1."""
+    exponent = frexp(magnitude)[1]
+    return 1.0 if abs(exponent) < 300 else 2.0 ** -max(min(exponent, 1000), -1000)
+
+
+def _dot(a: Floats, b: Floats, weights: Floats | None) -> float:
+    return float(a @ b) if weights is None else float((a * weights) @ b)
