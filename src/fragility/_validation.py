@@ -6,6 +6,7 @@ in the caller's array and dtype.
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -86,14 +87,14 @@ def check_labelled_scores(
         )
     if labels is not None:
         classes, codes = _in_label_order(labels, classes, codes)
+    positive = _positive_index(classes, pos_label)
+    if classes.size > 1:
+        scores = _match_columns(y_score, scores, classes, positive, labels is not None)
+    ranges = _finite_ranges(scores)
     weights = None if sample_weight is None else check_weights(sample_weight, n)
     support = _support(codes, classes.size, weights)
     _check_presence(classes, support)
-    positive = _positive_index(classes, pos_label)
-    scores = _match_columns(y_score, scores, classes, positive, labels is not None)
-    return LabelledScores(
-        scores, codes, classes, positive, weights, support, _finite_ranges(scores)
-    )
+    return LabelledScores(scores, codes, classes, positive, weights, support, ranges)
 
 
 def _check_scores(y_score: ArrayLike) -> NDArray[Any]:
@@ -235,14 +236,22 @@ def _check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
             f"No samples (of positive weight) of {listed(classes[~present])}: the pairs with these "
             "classes are undefined and left out of the average.",
             AbsentClassWarning,
-            stacklevel=4,
+            stacklevel=_depth_of_caller(),
         )
+
+
+def _depth_of_caller() -> int:
+    """Stack level of the first frame outside the library, for `_check_presence` to warn at."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("fragility."):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def _positive_index(classes: NDArray[Any], pos_label: Any) -> int:
     if pos_label is None:
         return 1
-    if classes.size != 2:
+    if classes.size > 2:
         raise ValueError(
             f"pos_label={pos_label!r} applies to two classes, but there are {classes.size}: "
             f"{listed(classes)}."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from math import inf, log
+from math import inf
 from typing import Any, overload
 
 import numpy as np
@@ -157,18 +157,24 @@ class Fragility:
         level = check_target(level, "level")
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must lie between 0 and 1, such as 0.95; got {level!r}.")
-        tail = 1.0 - level
         counted = self._pair_shares > 0.0
         fragility, shares = self.pairs[counted], self._pair_shares[counted]
-        if shares[np.isinf(fragility)].sum() >= tail:
+        # Infinite pairs may exceed any level, pairs of index zero never exceed the target.
+        tail = 1.0 - level - float(shares[np.isinf(fragility)].sum())
+        if tail <= 0.0:
             return inf
-        largest = self.target - fragility[np.isfinite(fragility)].max() * log(tail)
-        if np.ptp(fragility) == 0.0 or self.tail_bound(largest) == tail:
-            return float(largest)
-        while self.tail_bound(largest) > tail:  # infinite pairs use up part of the tail
-            largest = self.target + 2.0 * (largest - self.target)
-        root = brentq(lambda theta: self.tail_bound(theta) - tail, self.target, largest, rtol=1e-14)
-        return float(root) if largest > self.target else self.target
+        decaying = (fragility > 0.0) & np.isfinite(fragility)
+        fragility, shares = fragility[decaying], shares[decaying]
+        if shares.sum() <= tail:
+            return self.target
+        highest = float(fragility.max() * np.log(shares.sum() / tail))
+        if np.ptp(fragility) == 0.0:
+            return self.target + highest
+
+        def excess(above: float) -> float:
+            return float(np.exp(-above / fragility) @ shares) - tail
+
+        return self.target + float(brentq(excess, 0.0, highest * (1.0 + 1e-12), rtol=1e-14))
 
     def attribution(self, n: int = 10) -> list[AttributedSample]:
         """The `n` samples that the risk sits on, by falling lift.

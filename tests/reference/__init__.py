@@ -1,0 +1,1 @@
+"""Slow, literal transcriptions of the definitions. They import nothing from the library."""

@@ -1,0 +1,34 @@
+"""The index of many samples, from two plain means and a generic root finder."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+
+def factorised_index(
+    negatives, positives, target=0.0, negative_weights=None, positive_weights=None
+):
+    negatives = np.asarray(negatives, np.longdouble)
+    positives = np.asarray(positives, np.longdouble)
+    a = np.ones_like(negatives) if negative_weights is None else negative_weights
+    b = np.ones_like(positives) if positive_weights is None else positive_weights
+    negatives, a = negatives[a > 0], np.asarray(a, np.longdouble)[a > 0]
+    positives, b = positives[b > 0], np.asarray(b, np.longdouble)[b > 0]
+    top, bottom = negatives.max(), positives.min()
+    if top - bottom <= target:
+        return 0.0
+    mean = (a @ negatives) / a.sum() - (b @ positives) / b.sum()
+    if mean >= target:
+        return math.inf
+
+    def h_over_s(log_s):
+        s = np.exp(np.longdouble(log_s))
+        first = np.log((a @ np.exp(s * (negatives - top))) / a.sum())
+        second = np.log((b @ np.exp(s * (bottom - positives))) / b.sum())
+        return (first + second) / s + (top - bottom - target)
+
+    low, high = -8.0, 12.0  # s from 3e-4 to 1.6e5
+    return math.exp(-brentq(h_over_s, low, high, xtol=1e-15, rtol=1e-15, maxiter=500))

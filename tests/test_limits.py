@@ -1,0 +1,153 @@
+"""Zero, infinity and the ends of the floating-point range."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from fragility import fragility_index, fragility_ratio, loss_fragility, measure_fragility
+
+from .reference.pairs import exact_index
+
+
+@pytest.mark.parametrize("exponent", range(1, 17))
+@pytest.mark.parametrize("unequal", [False, True])
+def test_tiny_index(exponent, unequal):
+    """Almost separable: FI down to 1e-16 of the score range."""
+    negatives = np.array([0.0, 0.3, 0.5 + 10.0**-exponent * 0.5])
+    positives = np.array([0.5, 0.5 if unequal else 0.7, 0.9, 1.0])
+    expected = exact_index(negatives, positives)
+    found = fragility_index([0] * 3 + [1] * 4, np.r_[negatives, positives])
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert expected < 10.0**-exponent
+
+
+@pytest.mark.parametrize("exponent", range(0, 14))
+def test_huge_index(exponent):
+    """Hardly any separation: FI up to 1e12 times the score range."""
+    negatives = np.array([0.0, 0.4, 0.45, 1.0])
+    positives = negatives[::-1] + 10.0**-exponent * np.array([0.9, 0.3, 0.1, 0.0])
+    positives = np.clip(positives, 0.0, 1.0)
+    expected = exact_index(negatives, positives)
+    found = fragility_index([0] * 4 + [1] * 4, np.r_[negatives, positives])
+    tolerance = 1e-12 if expected < 100 else 1e-15 * max(expected, 1e3)
+    assert found == pytest.approx(expected, rel=tolerance)
+    if expected < 1e8:
+        assert found == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e-30, 1e30, 1e200, 1e300])
+def test_scores_near_the_ends_of_the_range(scale):
+    y, p = [1, 1, 0, 0], np.array([0.6, 0.9, 0.1, 0.8])
+    found = fragility_index(y, p * scale)
+    assert found == pytest.approx(0.16328215507747 * scale, rel=1e-12)
+    assert fragility_ratio(y, p * scale) == pytest.approx(fragility_ratio(y, p), rel=1e-12)
+    assert loss_fragility(p * scale, target=0.7 * scale) == pytest.approx(
+        scale * loss_fragility(p, target=0.7), rel=1e-12
+    )
+    result = measure_fragility(y, p * scale)
+    reference = measure_fragility(y, p)
+    np.testing.assert_allclose(result.worst_case_weights, reference.worst_case_weights, rtol=1e-12)
+    assert result.shift == pytest.approx(reference.shift, rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-10, 1e10, 1e300])
+def test_only_ratios_of_weights_matter(weight):
+    y, p = [1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8]
+    found = fragility_index(y, p, sample_weight=[weight] * 4)
+    assert found == pytest.approx(0.16328215507747, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 4, 100, 70_000])
+def test_zero(n):
+    y = np.arange(n) % 2
+    assert fragility_index(y, y * 0.5) == 0.0
+    assert fragility_index(y, y * 0.5, target=-0.5) == 0.0
+    assert fragility_index(y, np.full(n, 0.3)) == 0.0  # constant scores: the ratio tells
+    assert np.isnan(fragility_ratio(y, np.full(n, 0.3)))
+
+
+@pytest.mark.parametrize("n", [2, 4, 100, 70_000])
+def test_infinite(n):
+    y = np.arange(n) % 2
+    assert fragility_index(y, 1.0 - y) == np.inf
+    assert fragility_index(y, np.full(n, 0.3), target=-0.1) == np.inf
+
+
+def test_mean_error_equal_to_the_target_in_decimals_is_infinite():
+    # 0.1 + 0.2 and 0.3 differ in binary; in the decimals that were meant the means are equal.
+    assert fragility_index([0, 0, 1, 1], [0.1, 0.2, 0.0, 0.3]) == np.inf
+    y = np.r_[np.zeros(3, int), np.ones(3, int)]
+    assert fragility_index(y, [0.1, 0.2, 0.6, 0.3, 0.3, 0.3]) == np.inf
+
+
+def test_two_samples_have_one_error():
+    assert fragility_index([0, 1], [0.4, 0.3]) == np.inf
+    assert fragility_index([0, 1], [0.3, 0.4]) == 0.0
+    assert fragility_index([0, 1], [0.4, 0.3], target=0.2) == 0.0
+
+
+def test_infinite_pairs_are_counted_not_hidden():
+    codes = [0, 0, 1, 1, 2, 2]
+    scores = np.array(
+        [
+            [0.7, 0.2, 0.1],
+            [0.6, 0.2, 0.2],
+            [0.2, 0.1, 0.7],  # class 1 gets less of itself than class 2 does
+            [0.3, 0.2, 0.5],
+            [0.1, 0.4, 0.5],
+            [0.1, 0.3, 0.6],
+        ]
+    )
+    result = measure_fragility(codes, scores)
+    assert result.value == np.inf == fragility_index(codes, scores)
+    finite = result.pairs[np.isfinite(result.pairs)]
+    assert result.n_infinite_pairs == np.isinf(result.pairs).sum() > 0
+    assert result.finite_mean == pytest.approx(finite.mean())
+    assert result.median == np.median(result.pairs[~np.eye(3, dtype=bool)])
+    assert "infinite" in repr(result)
+    weight = np.isfinite(result.pairs).astype(float)
+    without = fragility_index(codes, scores, pair_weight=weight)
+    assert without == pytest.approx(finite.mean())  # 0 · inf does not enter
+    assert measure_fragility(codes, scores, pair_weight=weight).n_infinite_pairs == 0
+
+
+def test_zero_weight_is_absence():
+    y, p = np.array([0, 0, 1, 1, 0]), np.array([0.1, 0.8, 0.6, 0.9, 1.0])
+    found = fragility_index(y, p, sample_weight=[1, 1, 1, 1, 0])
+    assert found == fragility_index(y[:4], p[:4])
+    with pytest.raises(ValueError, match=r"Only one class has samples .*: 1"):
+        fragility_index(y, p, sample_weight=[0, 0, 1, 1, 0])
+
+
+def test_no_floating_point_warning_escapes():
+    with warnings.catch_warnings(), np.errstate(all="raise"):
+        warnings.simplefilter("error")
+        y = np.r_[np.zeros(200, int), np.ones(200, int)]
+        for p in (np.linspace(0, 1, 400), 1e-3 * np.r_[np.linspace(0, 1, 200), [1.0] * 199, 0.999]):
+            measure_fragility(y, p)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, int, bool])
+def test_dtypes(dtype):
+    y = np.array([0, 0, 1, 1, 0, 1])
+    p = np.array([0, 1, 1, 1, 0, 0]).astype(dtype)
+    assert fragility_index(y, p) == pytest.approx(fragility_index(y, p.astype(float)), rel=1e-12)
+
+
+def test_memory_layouts():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 50_000), rng.random(50_000)
+    p += 0.3 * y
+    expected = fragility_index(y, p)
+    wide = np.zeros((50_000, 3))
+    wide[:, 1] = p
+    p.flags.writeable = y.flags.writeable = False
+    assert fragility_index(y, wide[:, 1]) == expected
+    assert fragility_index(y[::-1], p[::-1]) == pytest.approx(expected, rel=1e-13)
+    assert fragility_index(y, p) == expected
+    assert fragility_index(y.tolist(), p.tolist()) == expected
+    assert fragility_index(y, p.astype(">f8")) == expected
+    assert fragility_index(y[:, None], p[:, None]) == expected
