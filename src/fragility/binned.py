@@ -1,17 +1,20 @@
 r"""Log-moments of a large group from one pass over its values, with a certified error.
 
 A column of scores is cut into narrow bins. Per class and bin a few numbers are kept, the weight and
-the sums of :math:`d, d^2, \ldots`, where :math:`d` is the distance to the bin's centre in widths.
+the sums of :math:`d, d^2, \ldots`, where :math:`d` is the distance to the bin's centre :math:`c`.
 Then :math:`\sum a e^{s v}` for *every* :math:`s` is a sum over bins: :math:`e^{s v} = e^{s c}
-e^{s w d}`, the second factor by its Taylor series, whose remainder is bounded because
-:math:`|d| \le 1/2`. One histogram of a column serves all class pairs that share it, and a root on
-it costs a fraction of a pass over the data.
+e^{s d}`, the second factor by its Taylor series, whose remainder is bounded because :math:`|d|` is
+at most half a bin. One histogram of a column serves all class pairs that share it, and a root on it
+costs a fraction of a pass over the data.
+
+Bin widths are powers of two and centres multiples of the width, so that centres and distances are
+exact.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from math import exp, factorial, log
+from math import exp, factorial, fsum, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,52 +27,63 @@ __all__ = ["BinnedColumn", "BinnedGroup", "Resolution", "bin_columns"]
 #: Larger than the blocks of `moments`, for every call of `bincount` also pays for its bins; not a
 #: power of two, for buffers that share cache sets evict each other.
 _BLOCK = 60_000
-#: Adding this to u rounds it to an integer that then stands in the low bits of the sum.
+#: Adding this times a bin's width rounds a value to a multiple of the width; the multiple then
+#: stands in the low bits of the sum.
 _ROUNDER = 1.5 * 2.0**52
-_ROUNDER_BITS = int(np.array(_ROUNDER).view(np.int64))
-#: What a sample adds to a sum that also counts: the rest of the sum stays below half of it.
-_COUNTER = 2.0**15
+#: What a sample adds to a sum that also counts, in units of the largest summand: the rest of the
+#: sum stays below half of it.
+_COUNTER = 2.0**17
 
 
 class Resolution(NamedTuple):
-    """How finely a column is binned.
-
-    `bins` is a power of two, so that scores in [0, 1] are placed without rounding; `orders` is the
-    number of moments per bin, at least four.
-    """
+    """How finely a column is binned: most bins (a power of two) and moments per bin (four up)."""
 
     bins: int
     orders: int
 
     @property
     def centres(self) -> int:
-        """Bins have their centres at both ends of the range, too."""
-        return self.bins + 1
+        """Places for the centres, which may stand at both ends of the range and beyond."""
+        return self.bins + 2
 
     def state_bytes(self, n_classes: int) -> int:
         """Memory of one binned column."""
         return 8 * self.orders * n_classes * self.centres
 
 
+class _Grid(NamedTuple):
+    """Bins of a column: centres are ``(first + b) * width``, b = 0, 1, ..."""
+
+    first: float
+    width: float
+
+    @classmethod
+    def over(cls, low: float, high: float, bins: int) -> _Grid:
+        # Against the largest value the width must leave room in the low bits of a float.
+        finest = max(high - low, 2.0**-30 * max(abs(low), abs(high))) / bins
+        mantissa, exponent = np.frexp(finest) if finest > 0.0 else (0.5, 1)
+        width = 2.0 ** float(exponent - (mantissa == 0.5))
+        return cls(float(np.rint(low / width)), width)
+
+
 class BinnedColumn:
     """Bin moments of one score column, by class."""
 
-    def __init__(self, moments: Floats, low: float, high: float) -> None:
+    def __init__(self, moments: Floats, grid: _Grid) -> None:
         self._moments = moments  # (orders, classes, centres)
-        self._low, self._high = low, high
-        self._width = (high - low) / (moments.shape[2] - 1)
-        self.magnitude = max(abs(low), abs(high))
+        self._grid = grid
 
     def group(self, *classes: int, negate: bool = False) -> BinnedGroup:
         """Values of the union of `classes`, or their negatives."""
         moments = self._moments[:, classes[0]]
         for c in classes[1:]:
             moments = moments + self._moments[:, c]
-        first_centre = self._low
+        first = self._grid.first
         if negate:
-            moments = moments[:, ::-1] * (-1.0) ** np.arange(len(moments))[:, np.newaxis]
-            first_centre = -self._high
-        return BinnedGroup(moments, first_centre, self._width, self.magnitude)
+            orders, centres = moments.shape
+            moments = moments[:, ::-1] * (-1.0) ** np.arange(orders)[:, np.newaxis]
+            first = -(first + centres - 1)
+        return BinnedGroup(moments, _Grid(first, self._grid.width))
 
 
 def bin_columns(
@@ -85,7 +99,7 @@ def bin_columns(
     Parameters
     ----------
     columns : ndarray of shape (n, k)
-        Finite real numbers.
+        Real numbers, the largest between 1e-90 and 1e90 in magnitude.
     codes : ndarray of shape (n,)
         Class of each sample, ``0 .. n_classes - 1``.
     n_classes : int
@@ -95,49 +109,48 @@ def bin_columns(
     weights : ndarray of shape (n,), optional
     """
     n, k = columns.shape
-    low, high = (np.array(end, dtype=np.float64) for end in ranges)
-    probabilities = (low >= 0.0) & (high <= 1.0) & (high - low > 0.5)
-    low[probabilities], high[probabilities] = 0.0, 1.0  # then the products below are exact
-    high[low == high] += 1.0
-    scale = resolution.bins / (high - low)
-    length = n_classes * resolution.centres
-    moments = np.zeros((k, resolution.orders, length))
+    grids = [_Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
+    moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
     size = min(_BLOCK, n)
-    turned = np.empty((k if k > 1 else 0, size))
-    positions, offsets, sums, distances = np.empty((4, size))
+    direct = k == 1 and columns.dtype == np.float64
+    turned = np.empty((0 if direct else k, size))
+    offsets, sums, distances, powers = np.empty((4, size))
     for start in range(0, n, _BLOCK):
         part = slice(start, min(start + _BLOCK, n))
         m = part.stop - part.start
-        # Columns of a block are turned into rows once; a single column is read where it is.
+        # The columns of a block are turned into rows once; a single one is read where it is.
         rows = columns[part].T
-        if k > 1:
+        if not direct:
             np.copyto(turned[:, :m], rows)
             rows = turned[:, :m]
-        # The class rides on the rounding constant, so that one sum gives the bin of the class (in
-        # its low bits) and one difference the distance to the bin's centre.
-        offset, d = offsets[:m], distances[:m]
-        np.copyto(offset, codes[part])
-        offset *= resolution.centres
-        offset += _ROUNDER
-        for i in range(k):
-            u = positions[:m]
-            if low[i] == 0.0:
-                np.multiply(rows[i], scale[i], out=u)
-            else:
-                np.subtract(rows[i], low[i], out=u)
-                u *= scale[i]
-            np.add(u, offset, out=sums[:m])
-            np.subtract(sums[:m], offset, out=d)
-            np.subtract(u, d, out=d)
-            bins = sums[:m].view(np.int64)
-            bins -= _ROUNDER_BITS
-            _add_moments(moments[i], bins, d, None if weights is None else weights[part], u)
-    shaped = moments.reshape(k, resolution.orders, n_classes, resolution.centres)
-    return [BinnedColumn(shaped[i], float(low[i]), float(high[i])) for i in range(k)]
+        offset, total, d, power = offsets[:m], sums[:m], distances[:m], powers[:m]
+        prepared: _Grid | None = None
+        for i, grid in enumerate(grids):
+            if grid != prepared:
+                # The class rides on the rounding constant, so that one sum gives the bin of the
+                # class (in its low bits) and one difference the bin's centre.
+                np.copyto(offset, codes[part])
+                offset *= resolution.centres * grid.width
+                offset += (_ROUNDER - grid.first) * grid.width
+                prepared = grid
+            np.add(rows[i], offset, out=total)
+            np.subtract(total, offset, out=d)
+            np.subtract(rows[i], d, out=d)
+            bins = total.view(np.int64)
+            bins -= int(np.array(_ROUNDER * grid.width).view(np.int64))
+            block_weights = None if weights is None else weights[part]
+            _add_moments(moments[i], bins, d, block_weights, grid.width, power)
+    shape = (resolution.orders, n_classes, resolution.centres)
+    return [BinnedColumn(m.reshape(shape), grid) for m, grid in zip(moments, grids, strict=True)]
 
 
 def _add_moments(
-    moments: Floats, bins: NDArray[np.int64], d: Floats, weights: Floats | None, power: Floats
+    moments: Floats,
+    bins: NDArray[np.int64],
+    d: Floats,
+    weights: Floats | None,
+    width: float,
+    power: Floats,
 ) -> None:
     """Add the block's sums of weight times d**0, d, d**2, ...; `power` is overwritten."""
     orders, length = moments.shape
@@ -152,13 +165,14 @@ def _add_moments(
     for order in range(2, orders - 1):
         moments[order] += np.bincount(bins, power, length)
         power *= d
-    # A count is a whole number, and the highest moment, at most an eighth of it, needs the fewest
-    # digits: both come out of one sum.
-    power += _COUNTER
+    # A count is a whole number, and the highest moment needs the fewest digits: both come out of
+    # one sum.
+    counter = _COUNTER * (width / 2.0) ** (orders - 1)
+    power += counter
     both = np.bincount(bins, power, length)
-    counts = np.rint(both * (1.0 / _COUNTER))
+    counts = np.rint(both * (1.0 / counter))
     moments[0] += counts
-    counts *= _COUNTER
+    counts *= counter
     both -= counts
     moments[-1] += both
 
@@ -166,68 +180,61 @@ def _add_moments(
 class BinnedGroup:
     """A group of values known by its bin moments; see `fragility.moments.ValueGroup`."""
 
-    def __init__(
-        self, moments: Floats, first_centre: float, width: float, magnitude: float
-    ) -> None:
+    def __init__(self, moments: Floats, grid: _Grid) -> None:
         occupied = np.flatnonzero(moments[0])
         first, last = int(occupied[0]), int(occupied[-1])
         self._moments = moments[:, first : last + 1]
         self._below = np.arange(first - last, 1, dtype=np.float64)  # centres, in bins from the last
-        self._width = width
-        self.magnitude = magnitude
-        self.pivot = first_centre + last * width
-        # Half a bin, and a hair for the rounding of the positions.
-        self.reached = self.pivot - 0.5001 * width
+        self._width = grid.width
+        self.pivot = (grid.first + last) * grid.width
+        self.reached = self.pivot - 0.5 * grid.width
         self.reached_weight = float(self._moments[0, -1])
-        self.spread = (last - first + 1) * width
-        self.mean_residual = 0.0
+        self.spread = (last - first + 1) * grid.width
+        self.magnitude = max(abs(self.pivot), abs(self.pivot - self.spread)) + grid.width
 
     @cached_property
     def weight(self) -> float:
         return float(self._moments[0].sum())
 
     @cached_property
-    def _centre_and_square(self) -> tuple[float, float]:
+    def _mean_and_square(self) -> tuple[float, float]:
+        """First two moments of the values minus the pivot."""
         zeroth, first, second = self._moments[:3]
-        below = self._below
-        centre = float(below @ zeroth + first.sum()) / self.weight
-        square = float((below * zeroth + 2.0 * first) @ below + second.sum()) / self.weight
-        return centre, square - centre * centre
+        centres = self._below * self._width
+        mean = float(centres @ zeroth + first.sum()) / self.weight
+        square = float((centres * zeroth + 2.0 * first) @ centres + second.sum()) / self.weight
+        return mean, square
 
     @property
     def mean(self) -> float:
-        return self.pivot + self._width * self._centre_and_square[0]
+        return self.pivot + self._mean_and_square[0]
+
+    @property
+    def mean_residual(self) -> float:
+        return fsum([self.pivot, self._mean_and_square[0], -self.mean])
 
     @property
     def variance(self) -> float:
-        return self._width**2 * max(self._centre_and_square[1], 0.0)
+        mean, square = self._mean_and_square
+        return max(square - mean * mean, 0.0)
 
     def log_moment(self, s: float) -> LogMoment:
-        # With v = c + w d in bins from the pivot: sums of c^a d^k exp(s c), then exp(s w d) and its
-        # first two derivatives by their Taylor series in x = s w.
-        x = s * self._width
+        # Sums of c^a d^k exp(s c), then exp(s d) and its first two derivatives by Taylor series.
         with np.errstate(under="ignore"):
-            tilt = _exp_of_steps(x, self._below.size)
-            sums = []
+            tilt = _exp_of_steps(s * self._width, self._below.size)
+            by_power = []
             for _ in range(3):
-                sums.append(self._moments @ tilt)
+                by_power.append(self._moments @ tilt)
                 tilt *= self._below
-        series = np.array([x**k / factorial(k) for k in range(len(self._moments))])
-        zeroth = sums[0] @ series
-        first = sums[1] @ series + sums[0][1:] @ series[:-1]
-        second = sums[2] @ series + 2.0 * sums[1][1:] @ series[:-1] + sums[0][2:] @ series[:-2]
-        slope = float(first / zeroth)
+        zero, one, two = (sums * self._width**a for a, sums in enumerate(by_power))
+        series = np.array([s**k / factorial(k) for k in range(len(self._moments))])
+        total = zero @ series
+        first = one @ series + zero[1:] @ series[:-1]
+        second = two @ series + 2.0 * one[1:] @ series[:-1] + zero[2:] @ series[:-2]
+        slope = float(first / total)
         return LogMoment(
-            log(zeroth / self.weight),
-            self._width * slope,
-            self._width**2 * (float(second / zeroth) - slope * slope),
+            log(total / self.weight), slope, max(float(second / total) - slope * slope, 0.0)
         )
-
-    def centred_log_moment(self, s: float) -> LogMoment:
-        """Not more accurate than `log_moment` here: see `rounding`."""
-        moment = self.log_moment(s)
-        shift = self.mean - self.pivot
-        return LogMoment(moment.value - s * shift, moment.slope - shift, moment.curvature)
 
     def remainder(self, s: float) -> float:
         """Bound on what cutting the Taylor series leaves out of the log-moment at `s`."""
@@ -237,7 +244,7 @@ class BinnedGroup:
 
     def rounding(self, s: float) -> float:
         """Estimate of the rounding error of the log-moment at `s`."""
-        return 2.0**-53 * (2.0 + s * self.magnitude + s * self.spread)
+        return 2.0**-53 * (2.0 + s * self.spread)
 
 
 def _exp_of_steps(x: float, size: int) -> Floats:

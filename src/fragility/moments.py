@@ -72,11 +72,12 @@ class ValueGroup(Protocol):
     @property
     def variance(self) -> float: ...
 
+    @property
+    def magnitude(self) -> float:
+        """Largest absolute value."""
+
     def log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - pivot`` at `s`."""
-
-    def centred_log_moment(self, s: float) -> LogMoment:
-        """Log-moment of ``values - mean`` at `s`, accurate for ``s * spread < 1``."""
 
 
 class Sample:
@@ -219,6 +220,7 @@ class Sample:
         return LogMoment(log(zeroth / self.weight), slope, second / zeroth - slope * slope)
 
     def centred_log_moment(self, s: float) -> LogMoment:
+        """Log-moment of ``values - mean`` at `s`, accurate for ``s * spread < 1``."""
         # exp(u) - 1 - u by its series: what is left of exp after the terms that cancel in h.
         mean, residual = self.mean, self.mean_residual
         excess = first = second = 0.0

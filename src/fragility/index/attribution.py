@@ -17,7 +17,7 @@ import numpy as np
 
 from ..moments import Floats
 from .errors import Pair, RankingErrors
-from .root import Equation
+from .root import SampleEquation
 
 __all__ = ["AttributedSample", "WorstCase", "worst_case"]
 
@@ -63,6 +63,7 @@ def worst_case(
         if s == inf:  # all weight on the maximisers
             divergence = -sum(log(g.reached_weight / g.weight) for g in groups)
         else:
-            divergence = 0.0 if s == 0.0 else s * Equation(groups, target * errors.factor)(s).slope
+            equation = SampleEquation(groups, target * errors.factor)
+            divergence = 0.0 if s == 0.0 else s * equation(s).slope
         shift += share * divergence
     return WorstCase(weights, shares, shift)

@@ -8,7 +8,7 @@ factorises over the two samples, so the n_i·n_j errors are never formed: two gr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from .._validation import LabelledScores
 from ..binned import BinnedColumn, Resolution, bin_columns
-from ..moments import Sample, order_one_factor
+from ..moments import Sample, ValueGroup, order_one_factor
 from .root import Equation, find_root, solve
 
 __all__ = ["Pair", "PairIndex", "RankingErrors"]
@@ -135,12 +135,8 @@ class RankingErrors:
     def _solve_exactly(self, pair: Pair, target: float, near: _Answer | None) -> _Answer:
         groups = self.groups(pair)
         s = solve(groups, target * self.factor, None if near is None else near.s)
-        means = [g.mean for g in groups]
-        if s != inf:  # where the separation may be a small difference
-            means += [g.mean_residual for g in groups]
-        separation = -fsum(means)
         fragility = inf if s == 0.0 else 1.0 / s / self.factor
-        return _Answer(s, PairIndex(fragility, separation / self.factor))
+        return _Answer(s, PairIndex(fragility, _separation(groups) / self.factor))
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
         """Bins of neighbouring columns; none when they are too short for bins to pay."""
@@ -181,8 +177,8 @@ def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | 
     """Root from bins. None when not even the case (0, ∞ or a root) is beyond doubt."""
     groups = (column.group(*pair.negatives), column.group(pair.positive, negate=True))
     equation = Equation(groups, target)
-    doubt = 1e-9 * (column.magnitude + abs(target))
-    if equation.excess <= doubt or equation.slack <= doubt:
+    doubt = max(2.0 * equation.least_slack, 1e-9 * max(g.spread for g in groups))
+    if equation.excess <= 0.0 or equation.slack <= doubt:
         return None
     point = find_root(equation)
     allowed = _TOLERANCE * point.s * point.slope  # FI changes by the error of h over s h'(s)
@@ -190,7 +186,11 @@ def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | 
     rounding = sum(g.rounding(point.s) for g in groups)
     return _Answer(
         point.s,
-        PairIndex(1.0 / point.s, -(groups[0].mean + groups[1].mean)),
+        PairIndex(1.0 / point.s, _separation(groups)),
         certain=remainder + rounding <= allowed,
         finer_bins_help=rounding <= allowed / 2 and remainder <= 1e6 * allowed,
     )
+
+
+def _separation(groups: Sequence[ValueGroup]) -> float:
+    return -fsum(part for g in groups for part in (g.mean, g.mean_residual))

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from math import fsum, inf, log
 from typing import NamedTuple
 
-from ..moments import Sample, ValueGroup
+from ..moments import LogMoment, Sample, ValueGroup
 
-__all__ = ["Equation", "Point", "solve"]
+__all__ = ["Equation", "Point", "SampleEquation", "find_root", "solve"]
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
@@ -37,13 +37,13 @@ class Equation:
 
     def __init__(self, groups: Sequence[ValueGroup], target: float) -> None:
         self.groups = groups
-        self.target = target
         # Sums of a few numbers that nearly cancel: exact, then rounded once.
         self._gap = fsum([*(g.pivot for g in groups), -target])
         self._mean_gap = fsum([*(g.mean for g in groups), -target])
         self.slack = -fsum([*(g.mean for g in groups), *(g.mean_residual for g in groups), -target])
         self.excess = fsum([*(g.reached for g in groups), -target])
-        self._spread = max(g.spread for g in groups)
+        # A slack below this is a mean error that meets the target but for rounding.
+        self.least_slack = 8.0 * _EPS * (max(g.magnitude for g in groups) + abs(target))
 
     @property
     def lower(self) -> float:
@@ -63,18 +63,27 @@ class Equation:
         return 2.0 * self.slack / variance if variance > 0.0 else inf
 
     def __call__(self, s: float) -> Point:
-        if s * self._spread < 1.0:
-            moments = [g.centred_log_moment(s) for g in self.groups]
-            gap = self._mean_gap
-        else:
-            moments = [g.log_moment(s) for g in self.groups]
-            gap = self._gap
+        return self._point(s, [g.log_moment(s) for g in self.groups], self._gap)
+
+    @staticmethod
+    def _point(s: float, moments: Sequence[LogMoment], gap: float) -> Point:
         return Point(
             s,
             fsum([*(m.value for m in moments), s * gap]),
             fsum([*(m.slope for m in moments), gap]),
             sum(m.curvature for m in moments),
         )
+
+
+class SampleEquation(Equation):
+    """h(s) from the samples themselves, accurate also where its terms all but cancel."""
+
+    groups: Sequence[Sample]
+
+    def __call__(self, s: float) -> Point:
+        if s * max(g.spread for g in self.groups) >= 1.0:
+            return super().__call__(s)
+        return self._point(s, [g.centred_log_moment(s) for g in self.groups], self._mean_gap)
 
 
 def solve(groups: Sequence[Sample], target: float, start: float | None = None) -> float:
@@ -84,9 +93,8 @@ def solve(groups: Sequence[Sample], target: float, start: float | None = None) -
     """
     if fsum([*(g.reached for g in groups), -target]) <= 0.0:
         return inf
-    equation = Equation(groups, target)
-    magnitude = max(g.magnitude for g in groups) + abs(target)
-    if equation.slack <= 8.0 * _EPS * magnitude:
+    equation = SampleEquation(groups, target)
+    if equation.slack <= equation.least_slack:
         return 0.0
     return find_root(equation, start).s
 
