@@ -88,8 +88,9 @@ def main() -> None:
         f"AUC differs by {abs(high['AUC'] - low['AUC']):.3f} and accuracy by "
         f"{abs(high['accuracy'] - low['accuracy']):.3f}: equal models, it seems. But the {riskier} "
         f"model was confident in {high[SURE]} of its {high['mistakes']} mistakes, the {safer} in "
-        f"{low[SURE]} of {low['mistakes']}. The Fragility Index sees it: {index:.2f} times as high."
-        f" Calibrated alike, {scaled:.2f} times: the rest was overconfidence, which calibration mends."
+        f"{low[SURE]} of {low['mistakes']}. The Fragility Index sees it: {index:.2f} times as "
+        f"high. Calibrated alike, {scaled:.2f} times: the rest was overconfidence, which "
+        "calibration mends."
     )
     print("\n" + fill(summary, 90))
     print(f"\nThe cases that carry the risk of the {riskier} model:\n")
