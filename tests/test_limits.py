@@ -151,3 +151,46 @@ def test_memory_layouts():
     assert fragility_index(y.tolist(), p.tolist()) == expected
     assert fragility_index(y, p.astype(">f8")) == expected
     assert fragility_index(y[:, None], p[:, None]) == expected
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_adversarial_problems_to_the_last_digits(seed):
+    """Ties, offsets, atoms, weights over twelve orders, targets next to mean and maximum."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 7, 2)
+    a, b = (rng.beta(*rng.uniform(0.3, 4, 2), n) for n in sizes)
+    kind = seed % 7
+    if kind == 1:
+        a, b = np.round(a, 1), np.round(b, 1)
+    elif kind == 2:
+        a, b = 5 + 1e-6 * a, 5 + 1e-6 * b
+    elif kind == 3:
+        a, b = 1e3 * (a - 0.5), 1e3 * (b - 0.5)
+    elif kind == 4:
+        a, b = (rng.choice([0, 1e-12, 0.5, 1], n) for n in sizes)
+    elif kind == 5:
+        a *= 10 ** rng.uniform(-8, 0)
+    elif kind == 6:
+        b = 1 - (1 - b) * 10 ** rng.uniform(-8, 0)
+    weights = 10 ** rng.uniform(-6, 6, sum(sizes)) if seed % 2 else np.ones(sum(sizes))
+    w0, w1 = weights[: sizes[0]], weights[sizes[0] :]
+    mean, largest = np.average(a, weights=w0) - np.average(b, weights=w1), a.max() - b.min()
+    target = [
+        0.0,
+        mean + (largest - mean) * rng.random(),
+        mean + (largest - mean) * 10 ** rng.uniform(-9, -1),
+        largest - (largest - mean) * 10 ** rng.uniform(-9, -1),
+    ][seed // 7 % 4]
+    y = np.r_[np.zeros(sizes[0], int), np.ones(sizes[1], int)]
+    found = fragility_index(y, np.r_[a, b], target=target, sample_weight=weights)
+    expected = exact_index(a, b, target, w0, w1)
+    magnitude = np.abs(np.r_[a, b]).max() + abs(target)
+    if found == np.inf and expected != np.inf:  # by decision, when rounding decides
+        assert target - mean <= 9 * 2.0**-53 * magnitude + 1e-16 * magnitude
+    elif expected in (0, np.inf):
+        assert found == expected
+    else:
+        spread = max(np.ptp(a), np.ptp(b))
+        # The mean is known to rounding of the scores, the index no better than that.
+        tolerance = 1e-12 * max(1.0, expected / spread) + 1e-15 * magnitude / abs(target - mean)
+        assert found == pytest.approx(expected, rel=tolerance)

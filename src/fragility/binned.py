@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .moments import Floats, LogMoment
+from .moments import Floats, LogMoment, surprise_of
 
 __all__ = ["BinnedColumn", "BinnedGroup", "Resolution", "bin_columns"]
 
@@ -188,13 +188,16 @@ class BinnedGroup:
         self._width = grid.width
         self.pivot = (grid.first + last) * grid.width
         self.reached = self.pivot - 0.5 * grid.width
-        self.reached_weight = float(self._moments[0, -1])
         self.spread = (last - first + 1) * grid.width
         self.magnitude = max(abs(self.pivot), abs(self.pivot - self.spread)) + grid.width
 
     @cached_property
     def weight(self) -> float:
         return float(self._moments[0].sum())
+
+    @property
+    def surprise(self) -> float:
+        return surprise_of(float(self._moments[0, -1]), float(self._moments[0, :-1].sum()))
 
     @cached_property
     def _mean_and_square(self) -> tuple[float, float]:
@@ -224,7 +227,7 @@ class BinnedGroup:
             tilt = _exp_of_steps(s * self._width, self._below.size)
             by_power = []
             for _ in range(3):
-                by_power.append(self._moments @ tilt)
+                by_power.append(np.vecdot(self._moments, tilt))
                 tilt *= self._below
         zero, one, two = (sums * self._width**a for a, sums in enumerate(by_power))
         series = np.array([s**k / factorial(k) for k in range(len(self._moments))])

@@ -20,16 +20,17 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "LogMoment", "Sample", "ValueGroup", "order_one_factor"]
+__all__ = ["BLOCK", "LogMoment", "Sample", "ValueGroup", "order_one_factor", "surprise_of"]
 
 Floats = NDArray[np.float64]
 
-#: Elements per block: a few float64 blocks fit the second-level cache.
-BLOCK = 16_384
+#: Elements per block: a few float64 blocks fit the second-level cache, and BLAS does not wake its
+#: threads for vectors this short.
+BLOCK = 8_192
 #: Groups up to this size are copied out once; larger ones are re-read from the caller's arrays.
 _KEEP = 1 << 17
-#: Highest power in the series of exp(u) - 1 - u; 1/20! is below rounding for |u| <= 1.
-_SERIES_ORDER = 20
+#: Where exp(u) - 1 - u comes from its series, and the highest power that matters there.
+_SERIES_BELOW, _SERIES_ORDER = 0.05, 10
 
 
 class LogMoment(NamedTuple):
@@ -53,10 +54,11 @@ class ValueGroup(Protocol):
 
     @property
     def reached(self) -> float:
-        """A value that at least `reached_weight` of the group reaches or exceeds."""
+        """A value at or next to the largest that some of the weight reaches or exceeds."""
 
     @property
-    def reached_weight(self) -> float: ...
+    def surprise(self) -> float:
+        """Minus the logarithm of that share of the weight."""
 
     @property
     def spread(self) -> float:
@@ -130,7 +132,10 @@ class Sample:
     def blocks(self) -> Iterator[tuple[Floats, Floats | None]]:
         """Values and weights (None: all one) of the members, block by block."""
         if self._kept is not None:
-            yield self._kept
+            kept, kept_weights = self._kept
+            for start in range(0, kept.size, BLOCK):
+                part = slice(start, start + BLOCK)
+                yield kept[part], None if kept_weights is None else kept_weights[part]
             return
         size = self._column.size if self._selection is None else self._selection.size
         for start in range(0, size, BLOCK):
@@ -156,14 +161,16 @@ class Sample:
     @cached_property
     def _second(self) -> tuple[float, float, float]:
         weight, mean, _, largest = self._first
-        at_largest, first, second = [], [], []
+        at_largest, below, first, second = [], [], [], []
         for values, weights in self.blocks():
-            is_largest = values == largest
+            is_below = values < largest
             centred = values - mean
-            at_largest.append(float(is_largest.sum() if weights is None else weights @ is_largest))
+            below.append(float(is_below.sum() if weights is None else weights @ is_below))
+            at_largest.append(float((~is_below).sum() if weights is None else weights @ ~is_below))
             first.append(float(centred.sum() if weights is None else weights @ centred))
             second.append(_dot(centred, centred, weights))
-        return fsum(at_largest), fsum(first) / weight, fsum(second) / weight
+        surprise = surprise_of(fsum(at_largest), fsum(below))
+        return surprise, fsum(first) / weight, fsum(second) / weight
 
     @property
     def weight(self) -> float:
@@ -190,7 +197,7 @@ class Sample:
         return max(abs(self._first[2]), abs(self._first[3]))
 
     @property
-    def reached_weight(self) -> float:
+    def surprise(self) -> float:
         return self._second[0]
 
     @property
@@ -217,30 +224,37 @@ class Sample:
                 first += float(tilted.sum())
                 second += float(tilted @ below)
         slope = first / zeroth
-        return LogMoment(log(zeroth / self.weight), slope, second / zeroth - slope * slope)
+        value = log(zeroth / self.weight)
+        if value > -0.5:  # most weight is next to the pivot: what is missing to one is more exact
+            value = log1p(self._missing_to_one(s) / self.weight)
+        return LogMoment(value, slope, second / zeroth - slope * slope)
+
+    def _missing_to_one(self, s: float) -> float:
+        with np.errstate(over="ignore", under="ignore"):
+            return fsum(
+                float(missing.sum() if weights is None else weights @ missing)
+                for values, weights in self.blocks()
+                for missing in [np.expm1(s * (values - self.pivot))]
+            )
 
     def centred_log_moment(self, s: float) -> LogMoment:
-        """Log-moment of ``values - mean`` at `s`, accurate for ``s * spread < 1``."""
-        # exp(u) - 1 - u by its series: what is left of exp after the terms that cancel in h.
+        """Log-moment of ``values - mean`` at `s`, for ``s * spread`` up to a few tens.
+
+        Exact to rounding even where most of the weight sits near the mean and the value is tiny.
+        """
         mean, residual = self.mean, self.mean_residual
         excess = first = second = 0.0
-        for values, weights in self.blocks():
-            centred = values - mean
-            u = s * centred
-            series = np.full_like(u, 1.0 / _SERIES_ORDER)
-            for order in range(_SERIES_ORDER - 1, 2, -1):
-                series *= u
-                series += 1.0
-                series /= order
-            series *= u
-            series += 1.0
-            series *= 0.5 * u * u
-            excess += float(series.sum() if weights is None else weights @ series)
-            series += u  # now exp(u) - 1
-            first += _dot(series, centred, weights)
-            series += 1.0
-            series *= centred
-            second += _dot(series, centred, weights)
+        with np.errstate(under="ignore"):
+            for values, weights in self.blocks():
+                centred = values - mean
+                u = s * centred
+                growth = np.expm1(u)
+                remainder = _exp_remainder(u, growth)
+                excess += float(remainder.sum() if weights is None else weights @ remainder)
+                first += _dot(growth, centred, weights)
+                growth += 1.0
+                growth *= centred
+                second += _dot(growth, centred, weights)
         above_one = s * residual + excess / self.weight
         slope = (residual + first / self.weight) / (1.0 + above_one)
         curvature = second / self.weight / (1.0 + above_one) - slope * slope
@@ -259,10 +273,29 @@ class Sample:
         return tilted
 
 
+def surprise_of(part: float, rest: float) -> float:
+    """Minus the logarithm of the share of a part, exact for small and for large shares."""
+    weight = part + rest
+    return -log(part / weight) if part < rest else -log1p(-rest / weight)
+
+
 def order_one_factor(magnitude: float) -> float:
     """Power of two that brings numbers near the ends of the float range to order one, else 1."""
     exponent = frexp(magnitude)[1]
     return 1.0 if abs(exponent) < 300 else 2.0 ** -max(min(exponent, 1000), -1000)
+
+
+def _exp_remainder(u: Floats, growth: Floats) -> Floats:
+    """exp(u) - 1 - u from exp(u) - 1, by its series where the difference would cancel."""
+    remainder = growth - u
+    small = np.abs(u) < _SERIES_BELOW
+    v = u[small]
+    series = np.ones_like(v)
+    for order in range(_SERIES_ORDER, 2, -1):
+        series *= v / order
+        series += 1.0
+    remainder[small] = 0.5 * v * v * series
+    return remainder
 
 
 def _dot(a: Floats, b: Floats, weights: Floats | None) -> float:

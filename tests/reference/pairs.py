@@ -97,8 +97,11 @@ def _exact_root(values, target):
     high = low
     while h(high) < 0:
         high *= 4
-    root = mpmath.findroot(h, (high / 4, high), solver="anderson", tol=mpmath.mpf(10) ** -90)
-    return float(1 / root)
+    low = high / 4
+    for _ in range(170):  # to the fiftieth digit
+        middle = (low + high) / 2
+        low, high = (low, middle) if h(middle) >= 0 else (middle, high)
+    return float(2 / (low + high))
 
 
 def index_matrix(codes, scores, target=0.0, weights=None):

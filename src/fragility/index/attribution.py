@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import inf, log
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def worst_case(
             weights[rows] += share * group.tilted_weights(s)
             shares[rows] += share * group.tilted_weights(0.0)
         if s == inf:  # all weight on the maximisers
-            divergence = -sum(log(g.reached_weight / g.weight) for g in groups)
+            divergence = sum(g.surprise for g in groups)
         else:
             equation = SampleEquation(groups, target * errors.factor)
             divergence = 0.0 if s == 0.0 else s * equation(s).slope

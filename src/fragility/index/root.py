@@ -12,7 +12,7 @@ does.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, inf, log
+from math import fsum, inf
 from typing import NamedTuple
 
 from ..moments import LogMoment, Sample, ValueGroup
@@ -21,6 +21,9 @@ __all__ = ["Equation", "Point", "SampleEquation", "find_root", "solve"]
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
+#: Tilt times spread up to which the log-moments are taken about the means: their terms are of the
+#: size of h itself. Beyond, about the largest values, which then decide and stay exact.
+_CENTRED_UP_TO = 16.0
 
 
 class Point(NamedTuple):
@@ -53,7 +56,7 @@ class Equation:
     @property
     def upper(self) -> float:
         """From the weight that reaches the largest values: s* is at most this."""
-        surprise = -sum(log(g.reached_weight / g.weight) for g in self.groups)
+        surprise = sum(g.surprise for g in self.groups)
         return surprise / self.excess * (1.0 + 1e-12) + 5e-324
 
     @property
@@ -81,7 +84,7 @@ class SampleEquation(Equation):
     groups: Sequence[Sample]
 
     def __call__(self, s: float) -> Point:
-        if s * max(g.spread for g in self.groups) >= 1.0:
+        if s * max(g.spread for g in self.groups) > _CENTRED_UP_TO:
             return super().__call__(s)
         return self._point(s, [g.centred_log_moment(s) for g in self.groups], self._mean_gap)
 
