@@ -253,3 +253,28 @@ def test_bins_suffice_for_ordinary_scores(name, monkeypatch):
     monkeypatch.setattr(RankingErrors, "_solve_exactly", refuse)
     y, p, target = long_sample(name)
     assert 0 < fragility_index(y, p, target=target) < np.inf
+
+
+@pytest.mark.parametrize("kind", ["bin edges", "bin centres", "atom", "heavy tails", "offset"])
+@pytest.mark.parametrize("share", [0.5, 0.001])
+@pytest.mark.parametrize("place", [0.5, 0.999, 0.9999999])
+def test_long_adversarial_input(kind, share, place):
+    """Atoms and ties where bins begin, and targets up to the largest error (steep tilts)."""
+    rng = np.random.default_rng(7)
+    n = 60_001
+    y = rng.random(n) < share
+    p = 1 / (1 + np.exp(-(rng.normal(size=n) + 2 * (y - 0.5))))
+    if kind == "bin edges":
+        p = (np.round(p * 8192 - 0.5) + 0.5) / 8192
+    elif kind == "bin centres":
+        p = np.round(p * 8192) / 8192
+    elif kind == "atom":
+        p = np.where(rng.random(n) < 0.9, 0.37, p)
+    elif kind == "heavy tails":
+        p = rng.standard_t(2, size=n) + y
+    elif kind == "offset":
+        p = 1e3 + 0.01 * p
+    mean, largest = p[~y].mean() - p[y].mean(), p[~y].max() - p[y].min()
+    target = mean + place * (largest - mean)
+    found = fragility_index(y, p, target=target)
+    assert found == pytest.approx(factorised_index(p[~y], p[y], target), rel=1e-11)

@@ -186,6 +186,8 @@ class BinnedGroup:
         self._moments = moments[:, first : last + 1]
         self._below = np.arange(first - last, 1, dtype=np.float64)  # centres, in bins from the last
         self._width = grid.width
+        #: Up to this s the series of exp(s d) is near enough to stay positive.
+        self.steepest = 2.0 / grid.width
         self.pivot = (grid.first + last) * grid.width
         self.reached = self.pivot - 0.5 * grid.width
         self.spread = (last - first + 1) * grid.width

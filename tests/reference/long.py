@@ -30,5 +30,5 @@ def factorised_index(
         second = np.log((b @ np.exp(s * (bottom - positives))) / b.sum())
         return (first + second) / s + (top - bottom - target)
 
-    low, high = -8.0, 12.0  # s from 3e-4 to 1.6e5
+    low, high = -8.0, 25.0  # s from 3e-4 to 7e10
     return math.exp(-brentq(h_over_s, low, high, xtol=1e-15, rtol=1e-15, maxiter=500))

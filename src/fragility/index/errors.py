@@ -174,13 +174,16 @@ class _Answer(NamedTuple):
 
 
 def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | None:
-    """Root from bins. None when not even the case (0, ∞ or a root) is beyond doubt."""
+    """Root from bins; None when it is out of their reach or the case (0, ∞) in doubt."""
     groups = (column.group(*pair.negatives), column.group(pair.positive, negate=True))
     equation = Equation(groups, target)
     doubt = max(2.0 * equation.least_slack, 1e-9 * max(g.spread for g in groups))
     if equation.excess <= 0.0 or equation.slack <= doubt:
         return None
-    point = find_root(equation)
+    limit = groups[0].steepest
+    if equation.upper > limit and equation(limit).value < 0.0:
+        return None  # too steep for these bins
+    point = find_root(equation, limit=limit)
     allowed = _TOLERANCE * point.s * point.slope  # FI changes by the error of h over s h'(s)
     remainder = sum(g.remainder(point.s) for g in groups)
     rounding = sum(g.rounding(point.s) for g in groups)

@@ -102,14 +102,16 @@ def solve(groups: Sequence[Sample], target: float, start: float | None = None) -
     return find_root(equation, start).s
 
 
-def find_root(equation: Equation, start: float | None = None) -> Point:
+def find_root(equation: Equation, start: float | None = None, limit: float = inf) -> Point:
     """Positive root of `equation`, whose excess and slack are positive.
+
+    `limit` is known to be no smaller than the root.
 
     Halley steps on h(s)/s. A step that leaves the bracket or is longer than half of s is not
     trusted: we go to the right end instead, from where Newton on the convex h decreases to the
     root monotonically. The value and slopes returned are those at the last evaluation.
     """
-    low, high = equation.lower * (1.0 - 1e-9), equation.upper
+    low, high = equation.lower * (1.0 - 1e-9), min(equation.upper, limit)
     s = min(max(start if start is not None else equation.guess, low), high)
     for _ in range(_MAX_STEPS):
         point = equation(s)
