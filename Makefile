@@ -41,7 +41,7 @@ format: $(READY)  ## Rewrite the code in the house style
 bench: $(READY)  ## Speed and memory against scikit-learn, as ratios
 	$(BIN)/python benchmarks/index.py
 
-build: $(READY)  ## Wheel and source archive in dist/
+build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## Remove everything that can be made again

@@ -85,8 +85,8 @@ def main() -> None:
     low, high = columns[safer], columns[riskier]
     index, scaled = (high[row] / low[row] for row in ("Fragility Index", SCALED))
     summary = (
-        f"AUC differs by {abs(high['AUC'] - low['AUC']):.3f} and accuracy by "
-        f"{abs(high['accuracy'] - low['accuracy']):.3f}: equal models, it seems. But the {riskier} "
+        f"AUC differs by {abs(high['AUC'] - low['AUC']):.4f} and accuracy by "
+        f"{abs(high['accuracy'] - low['accuracy']):.4f}: equal models, it seems. But the {riskier} "
         f"model was confident in {high[SURE]} of its {high['mistakes']} mistakes, the {safer} in "
         f"{low[SURE]} of {low['mistakes']}. The Fragility Index sees it: {index:.2f} times as "
         f"high. Calibrated alike, {scaled:.2f} times: the rest was overconfidence, which "

@@ -24,9 +24,3 @@ def test_demo_shows_equal_auc_and_unequal_fragility(capsys):
     assert rows["Fragility Index"][1] > 1.3 * rows["Fragility Index"][0]
     assert rows["relative to separation"][1] > 0
     assert "The cases that carry the risk" in printed
-
-
-def test_readme_names_both_commands():
-    text = (ROOT / "README.md").read_text()
-    assert "make demo" in text
-    assert "make test" in text

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -23,8 +25,9 @@ def binary(draw, least=1):
 
 
 def same(a, b):
-    # Rounding may move a mean across the tolerance of the infinite case.
-    return a == pytest.approx(b, rel=1e-9) or (min(a, b) > 1e8)
+    """Equal up to rounding of the mean, which a large index magnifies (scores are in [0, 1])."""
+    low, high = sorted((a, b))
+    return high == pytest.approx(low, rel=1e-14 * max(low, 100.0)) or (high == inf and low > 1e13)
 
 
 @given(binary(), st.randoms(use_true_random=False))
@@ -47,17 +50,17 @@ def test_integer_weights_are_repetition(data, draw):
 def test_a_constant_added_to_the_scores(data, constant):
     y, p = data
     value = fragility_index(y, p)
-    moved = fragility_index(y, p + constant)
-    assert moved == pytest.approx(value, rel=1e-6, abs=1e-13) or min(moved, value) > 1e6
+    moved = fragility_index(y, p + constant)  # a score may lose its last digits, up to 1e-15
+    assert moved == pytest.approx(value, rel=1e-12 * max(value, 100.0), abs=1e-13) or value > 1e10
 
 
 @given(binary())
 def test_classes_change_roles(data):
     y, p = data
     assert same(fragility_index(y, 1 - p, pos_label=0), fragility_index(1 - y, 1 - p))
-    assert same(fragility_index(1 - y, 1 - p), fragility_index(y, p)) or fragility_index(
-        y, p
-    ) == pytest.approx(fragility_index(1 - y, 1 - p), abs=1e-13)
+    value = fragility_index(y, p)
+    turned = fragility_index(1 - y, 1 - p)  # 1 - p rounds
+    assert same(turned, value) or turned == pytest.approx(value, abs=1e-13)
 
 
 def test_names_of_labels():
@@ -79,7 +82,6 @@ def test_names_of_labels():
     np.testing.assert_allclose(permuted, expected[np.ix_(order, order)], rtol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.integers(2, 5), st.integers(0, 10**6))
 def test_one_versus_rest_lies_between_its_pairs(n_classes, seed):
     rng = np.random.default_rng(seed)
@@ -93,7 +95,6 @@ def test_one_versus_rest_lies_between_its_pairs(n_classes, seed):
     assert (rest <= high * (1 + 1e-9)).all()
 
 
-@settings(deadline=None)
 @given(binary(least=2))
 def test_worst_case_weights_sum_to_one_per_class(data):
     y, p = data

@@ -54,10 +54,71 @@ def test_scores_near_the_ends_of_the_range(scale):
 
 
 @pytest.mark.parametrize("weight", [1e-300, 1e-10, 1e10, 1e300])
-def test_only_ratios_of_weights_matter(weight):
-    y, p = [1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8]
-    found = fragility_index(y, p, sample_weight=[weight] * 4)
-    assert found == pytest.approx(0.16328215507747, rel=1e-12)
+@pytest.mark.parametrize("n", [4, 80_000])
+def test_only_ratios_of_weights_within_a_class_matter(weight, n):
+    y, p = [1, 1, 0, 0] * (n // 4), [0.6, 0.9, 0.1, 0.8] * (n // 4)
+    lift = measure_fragility(y, p).attribution(1)[0].lift
+    for other in (weight, 1e-100):
+        weights = [weight, weight, other, other] * (n // 4)
+        found = measure_fragility(y, p, sample_weight=weights)
+        assert found.value == pytest.approx(0.16328215507747, rel=1e-12)
+        assert found.attribution(1)[0].lift == pytest.approx(lift, rel=1e-10)
+
+
+def test_weights_at_the_end_of_the_range():
+    y, p = [0, 0, 1, 1], [0.1, 0.8, 0.6, 0.9]
+    weights = [1e5, 5e-324, 1.0, 1.0]
+    expected = exact_index(p[:2], p[2:], 0.0, weights[:2], weights[2:])
+    assert fragility_index(y, p, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("tiny", [1e-100, 1e-160, 1e-200, 1e-300, 1e-308, 5e-324])
+@pytest.mark.parametrize("copies", [1, 20_000])
+def test_tiny_scores_among_ordinary_ones(tiny, copies):
+    """As softmax puts out: the error that decides is far below the range."""
+    found = fragility_index([0, 0, 1, 1] * copies, [0.0, tiny, 0.0, 1.0] * copies)
+    expected = exact_index([0.0, tiny], [0.0, 1.0])
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_tiny_scores_beside_samples_that_do_not_count():
+    p = np.array([0.6, 0.9, 0.1, 0.8])
+    weights = [1, 1, 1, 1, 0]
+    for scale in (1e-180, 1e-100, 1e100):
+        expected = 0.16328215507747 * scale
+        found = fragility_index([1, 1, 0, 0, 0], np.r_[p * scale, 1.0], sample_weight=weights)
+        assert found == pytest.approx(expected, rel=1e-10)
+        losses = np.r_[p * scale, 1.0]
+        found = loss_fragility(losses, target=0.7 * scale, sample_weight=weights)
+        assert found == pytest.approx(scale * loss_fragility(p, target=0.7), rel=1e-10)
+    y = [0, 0, 1, 1, 2, 2]
+    scores = np.full((6, 3), 0.3)
+    scores[:4, 1] = p[[3, 2, 1, 0]] * 1e-180
+    assert fragility_index(y, scores, average=None)[1, 0] == pytest.approx(
+        0.16328215507747e-180, rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("exponent", [-900, -300, -100, -60, -20, 20, 60, 100, 230, 900])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_long_input_in_any_unit(exponent, n_classes):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, n_classes, 60_000)
+    p = rng.random((y.size, n_classes)) + 0.5 * np.eye(n_classes)[y]
+    expected = fragility_index(y, p)
+    assert fragility_index(y, p * 2.0**exponent) == pytest.approx(
+        expected * 2.0**exponent, rel=1e-12
+    )
+
+
+def test_long_sums_of_equal_weights_do_not_drift():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300_000)
+    p = np.where(rng.random(y.size) < 0.9, 0.37, 0.3 * y + 0.7 * rng.random(y.size))
+    expected = fragility_index(y, p)
+    for weight in (0.1, 0.7):
+        found = fragility_index(y, p, sample_weight=np.full(y.size, weight))
+        assert found == pytest.approx(expected, rel=1e-13)
 
 
 @pytest.mark.parametrize("n", [2, 4, 100, 70_000])
@@ -127,7 +188,21 @@ def test_no_floating_point_warning_escapes():
         warnings.simplefilter("error")
         y = np.r_[np.zeros(200, int), np.ones(200, int)]
         for p in (np.linspace(0, 1, 400), 1e-3 * np.r_[np.linspace(0, 1, 200), [1.0] * 199, 0.999]):
-            measure_fragility(y, p)
+            measure_fragility(y, p).tail_bound(np.linspace(-1, 1, 9))
+        tiny = measure_fragility([0, 0, 0, 1, 1], [1e-200, 1e-180, 1e-190, 1.0, 0.99])
+        assert tiny.tail_bound(0.9) == 0.0
+        assert tiny.var_bound(0.9) <= 0.9
+        steep = np.r_[np.linspace(0, 0.5, 199), 0.503, np.linspace(0.5, 1, 200)]
+        assert measure_fragility(y, steep).tail_bound(0.9) == 0.0
+        long_y = np.tile(y, 200)
+        long_p = np.tile(np.r_[np.geomspace(1e-300, 0.7, 200), np.geomspace(1e-3, 1, 200)], 200)
+        for weights in (None, np.geomspace(1e-300, 1, long_y.size)):
+            measure_fragility(long_y, long_p, sample_weight=weights)
+        three = np.random.default_rng(0).random((400, 3))
+        pair_weight = [[0, 1e-300, 1], [1, 0, 1e10], [1, 1, 0]]
+        codes = np.arange(400) % 3
+        measure_fragility(codes, three, pair_weight=pair_weight).var_bound(0.5)
+        fragility_index(y, np.r_[np.zeros(200), np.ones(200)] + 1e-308)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.longdouble, int, bool])

@@ -34,7 +34,8 @@ def test_a_positive_homogeneity(data, target, alpha):
     y, p = data
     value = fragility_index(y, p, target=target)
     scaled = fragility_index(y, alpha * p, target=alpha * target)
-    assert scaled == pytest.approx(alpha * value, rel=1e-8, abs=1e-13 * alpha) or value > 1e7
+    tolerance = 1e-13 * max(value, 100.0)  # the mean rounds, and a large index magnifies it
+    assert scaled == pytest.approx(alpha * value, rel=tolerance, abs=1e-13 * alpha) or value > 1e11
 
 
 @given(binary(), targets, targets, st.data())

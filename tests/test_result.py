@@ -191,6 +191,8 @@ def test_bounds_at_the_ends():
             some.var_bound(level)
     with pytest.raises(ValueError, match="theta must not be NaN"):
         some.tail_bound(np.nan)
+    with pytest.raises(ValueError, match="theta must hold numbers"):
+        some.tail_bound("high")
 
 
 def test_mixture_bounds_with_zero_and_infinite_pairs():
@@ -204,6 +206,25 @@ def test_mixture_bounds_with_zero_and_infinite_pairs():
     assert result.tail_bound(1e6) == pytest.approx(share)
     assert result.var_bound(1 - share / 2) == math.inf
     assert result.var_bound(0.3) < math.inf
+
+
+def test_bounds_have_the_unit_of_the_scores():
+    codes, scores = multi_problem(7)
+    bound = measure_fragility(codes, scores).var_bound(0.9)
+    for scale in (1e-150, 1e-10, 1e8):
+        scaled = measure_fragility(codes, scores * scale)
+        assert scaled.var_bound(0.9) == pytest.approx(scale * bound, rel=1e-11)
+        assert scaled.tail_bound(scaled.var_bound(0.9)) <= 0.1
+
+
+def test_two_classes_are_one_pair():
+    assert measure_fragility([0, 1], [0.4, 0.3]).n_infinite_pairs == 1
+
+
+def test_reading_extreme_results():
+    assert "worst sample" not in repr(measure_fragility([0, 1], [0.4, 0.3]))
+    assert "worst sample" not in repr(measure_fragility([0, 1], [0.4, 0.4]))
+    assert "defined at target 0" in repr(measure_fragility([0, 1], [0.4, 0.3], target=0.2))
 
 
 def test_reading_it():

@@ -34,7 +34,9 @@ THREE = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.5, 0.4, 0.1]]
         (Y, [0.1, np.nan, 0.2, 0.3], {}, r"NaN or infinite values in 1 of 4 rows \(first: 1\)"),
         (Y, [0.1, np.inf, 0.2, -np.inf], {}, r"in 2 of 4 rows \(first: 1, 3\)"),
         (Y, [0.1, None, 0.2, 0.3], {}, "NaN or infinite values in 1 of 4 rows"),
-        (Y, ["a", "b", "c", "d"], {}, "y_score must hold numbers"),
+        (Y, ["a", "b", "c", "d"], {}, "y_score must hold numbers, but it holds text"),
+        (Y, ["0.1", "0.2", "0.3", "0.4"], {}, "holds text"),
+        (Y, np.array([0.1, "0.2", 0.3, 0.4], object), {}, "holds text"),
         (Y, [1j] * 4, {}, "y_score must hold real numbers"),
         (Y, csr_array((4, 2)), {}, "y_score is a sparse matrix"),
         (Y, np.ones((4, 2, 2)), {}, r"y_score has shape \(4, 2, 2\)"),
@@ -58,6 +60,7 @@ THREE = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.5, 0.4, 0.1]]
         ([0, 1, 2, 0], THREE, {"pos_label": 1}, "applies to two classes, but there are 3"),
         (Y, P, {"target": np.nan}, "target must be finite"),
         (Y, P, {"target": "low"}, "target must be a number; got 'low'"),
+        (Y, P, {"target": "0.1"}, "target must be a number; got '0.1'"),
         (Y, P, {"multi_class": "ova"}, "multi_class must be one of 'ovo', 'ovr'; got 'ova'"),
         (Y, P, {"average": "micro"}, "average must be one of 'macro', None; got 'micro'"),
         (Y, P, {"sample_weight": [1, 2]}, "one weight for each of 4 samples"),
@@ -227,10 +230,12 @@ def test_many_classes(n_classes):
 
 def test_three_hundred_classes():
     rng = np.random.default_rng(0)
-    y = np.repeat(np.arange(300) * 3, 2)
+    codes = np.repeat(np.arange(300), 2)
     scores = rng.random((600, 300))
-    scores[np.arange(600), y // 3] += 1.0
-    assert fragility_index(y, scores, multi_class="ovr") == 0.0
+    scores[np.arange(600), codes] += 0.3
+    found = fragility_index(codes * 3, scores, average=None, multi_class="ovr")
+    for i in (0, 7, 299):
+        assert found[i] == fragility_index(codes == i, scores[:, i])
 
 
 def test_long_text_labels_with_a_late_class():
@@ -268,9 +273,29 @@ def test_late_third_value_and_late_missing_value():
         fragility_index(z, p)
 
 
+def test_columns_named_by_numbers():
+    y = [2.0, 0.0, 1.0, 0.0]
+    frame = pd.DataFrame(THREE, columns=[2.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match=r"labels=\[2\.0, 0\.0, 1\.0\]"):
+        fragility_index(y, frame)
+    assert fragility_index(y, frame, labels=[2.0, 0.0, 1.0]) == fragility_index(
+        y, frame[[0.0, 1.0, 2.0]]
+    )
+
+
+def test_warning_for_code_without_a_module():
+    code = "fragility_index([0, 1, 1, 0], scores, labels=[0, 1, 2])"
+    with pytest.warns(AbsentClassWarning):
+        exec(code, {"fragility_index": fragility_index, "scores": THREE})
+
+
 def test_wasserstein_errors():
-    with pytest.raises(ValueError, match="needs two classes"):
+    with pytest.raises(ValueError, match=r"logits has shape \(3, 3\); give one column"):
         wasserstein_fragility_index([0, 1, 2], np.eye(3), weight_norm=1.0)
+    with pytest.raises(ValueError, match="logits is one column but there are 3 classes"):
+        wasserstein_fragility_index([0, 1, 2], [0.1, 0.2, 0.3], weight_norm=1.0)
+    with pytest.raises(ValueError, match="logits has NaN"):
+        wasserstein_fragility_index(Y, [0.1, np.nan, 0.2, 0.3], weight_norm=1.0)
     for norm in (0.0, -1.0):
         with pytest.raises(ValueError, match="weight_norm must be a positive number"):
             wasserstein_fragility_index(Y, P, weight_norm=norm)

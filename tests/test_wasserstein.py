@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -105,3 +106,28 @@ def test_long_input_in_blocks():
     negatives, positives = problem(2)
     many = index(np.tile(negatives, 40_000), np.tile(positives, 40_000))
     assert many == pytest.approx(index(negatives, positives), rel=1e-12)
+
+
+@pytest.mark.parametrize("digits", [3, 6, 9, 12, 14])
+def test_targets_next_to_one_lose_no_digits(digits):
+    """Bisection in fifty digits on the same two samples."""
+    negatives, positives, target = [-1.0, 0.5], [1.0, 2.5], 1.0 - 10.0**-digits
+    with mpmath.workdps(50):
+
+        def sigma(z):
+            return 1 / (1 + mpmath.exp(-z))
+
+        def violation(price):
+            root = mpmath.sqrt(1 - 4 * price)
+            reach = mpmath.log((1 + root) / (1 - root))
+            moved = [sigma(reach) - price * (reach - z) for z in (-1.0, 0.5, -1.0, -2.5)]
+            stay = [sigma(mpmath.mpf(z)) for z in (-1.0, 0.5, -1.0, -2.5)]
+            best = [max(m, s) for m, s in zip(moved, stay, strict=True)]
+            return sum(best) / 2 - 1 - mpmath.mpf(target)
+
+        low, high = mpmath.mpf(10) ** -30, mpmath.mpf("0.2499")
+        for _ in range(160):
+            middle = (low + high) / 2
+            low, high = (low, middle) if violation(middle) <= 0 else (middle, high)
+        expected = float(2 * low)
+    assert index(negatives, positives, target=target) == pytest.approx(expected, rel=1e-12)

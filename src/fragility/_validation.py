@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan
 from typing import Any
@@ -75,39 +75,40 @@ def check_labelled_scores(
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    name: str = "y_score",
 ) -> LabelledScores:
-    """Validate predictions; see `LabelledScores`."""
-    scores = _check_scores(y_score)
+    """Validate predictions; see `LabelledScores`. `name` is what the caller calls the scores."""
+    scores = _check_scores(y_score, name)
     classes, codes = encode_labels(y_true)
     n = codes.size
     if scores.shape[0] != n:
         raise ValueError(
-            f"y_true has {n} samples but y_score has {scores.shape[0]}; "
+            f"y_true has {n} samples but {name} has {scores.shape[0]}; "
             "give one score (or one row of scores) per label."
         )
     if labels is not None:
         classes, codes = _in_label_order(labels, classes, codes)
     positive = _positive_index(classes, pos_label)
     if classes.size > 1:
-        scores = _match_columns(y_score, scores, classes, positive, labels is not None)
-    ranges = _finite_ranges(scores)
+        scores = _match_columns(y_score, scores, classes, positive, labels is not None, name)
+    ranges = _finite_ranges(scores, name)
     weights = None if sample_weight is None else check_weights(sample_weight, n)
     support = _support(codes, classes.size, weights)
     _check_presence(classes, support)
     return LabelledScores(scores, codes, classes, positive, weights, support, ranges)
 
 
-def _check_scores(y_score: ArrayLike) -> NDArray[Any]:
-    scores = check_values(y_score, "y_score")
+def _check_scores(y_score: ArrayLike, name: str) -> NDArray[Any]:
+    scores = check_values(y_score, name)
     if scores.ndim == 2 and scores.shape[1] == 1:
         scores = scores[:, 0]
     if scores.ndim not in (1, 2):
         raise ValueError(
-            f"y_score has shape {scores.shape}; give (n_samples,) scores of the positive class or "
+            f"{name} has shape {scores.shape}; give (n_samples,) scores of the positive class or "
             "(n_samples, n_classes)."
         )
     if scores.shape[0] == 0:
-        raise ValueError("y_score is empty: give at least one sample of each class.")
+        raise ValueError(f"{name} is empty: give at least one sample of each class.")
     return scores
 
 
@@ -118,27 +119,33 @@ def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(f"{name} has masked entries; drop or fill them first.")
     array = np.asarray(values)
-    if array.dtype.kind in "OUS":  # numbers among missing values, decimals, or text
+    if array.dtype.kind in "UST" or any(isinstance(v, str) for v in _objects(array)):
+        raise ValueError(f"{name} must hold numbers, but it holds text; convert it first.")
+    if array.dtype.kind == "O":  # numbers among missing values, or decimals
         try:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"{name} must hold numbers, but it has dtype {array.dtype} and {error}. "
-                "Drop or fill missing values and convert text first."
+                "Drop or fill missing values first."
             ) from None
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.")
     return array
 
 
-def _finite_ranges(scores: NDArray[Any]) -> Floats:
+def _objects(array: NDArray[Any]) -> Iterable[Any]:
+    return array.flat if array.dtype.kind == "O" else ()
+
+
+def _finite_ranges(scores: NDArray[Any], name: str) -> Floats:
     columns = scores if scores.ndim == 2 else scores[:, np.newaxis]
     # A minimum or maximum is NaN where any entry is: no separate pass is needed.
     ranges = np.array(_column_extremes(columns), dtype=np.float64)
     if not np.isfinite(ranges).all():
         rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
         raise ValueError(
-            f"y_score has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
+            f"{name} has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
             f"(first: {listed(rows[:5])}); FI is defined for finite scores. Drop those rows or "
             "repair the model that made them."
         )
@@ -171,6 +178,8 @@ def _column_extremes(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]
 def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
     """Weights of `n` samples: finite, not negative, not all zero."""
     weights = check_values(sample_weight, "sample_weight").astype(np.float64, copy=False)
+    if weights.shape == (n, 1):
+        weights = weights[:, 0]
     if weights.shape != (n,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}; give one weight for each of {n} samples."
@@ -185,9 +194,6 @@ def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
         )
     if high == 0.0:
         raise ValueError("sample_weight is zero for every sample; at least one must count.")
-    exponent = int(np.frexp(high)[1])
-    if abs(exponent) > 500:  # only ratios matter; sums and products must stay in range
-        weights = np.ldexp(weights, -exponent)
     return weights
 
 
@@ -243,7 +249,9 @@ def _check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
 def _depth_of_caller() -> int:
     """Stack level of the first frame outside the library, for `_check_presence` to warn at."""
     frame, depth = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("fragility."):
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(
+        "fragility."
+    ):
         frame, depth = frame.f_back, depth + 1
     return depth
 
@@ -265,13 +273,18 @@ def _positive_index(classes: NDArray[Any], pos_label: Any) -> int:
 
 
 def _match_columns(
-    given: Any, scores: NDArray[Any], classes: NDArray[Any], positive: int, named: bool
+    given: Any,
+    scores: NDArray[Any],
+    classes: NDArray[Any],
+    positive: int,
+    named: bool,
+    name: str,
 ) -> NDArray[Any]:
     """Scores with one column per class, or the positive column for two classes."""
     if scores.ndim == 1:
         if classes.size > 2:
             raise ValueError(
-                f"y_score is one column but there are {classes.size} classes ({listed(classes)}); "
+                f"{name} is one column but there are {classes.size} classes ({listed(classes)}); "
                 f"give an array of shape (n_samples, {classes.size})."
             )
         return scores
@@ -279,32 +292,31 @@ def _match_columns(
         where = "labels names" if named else "y_true holds"
         hint = "" if named else " If a class has no sample here, name all classes with labels=."
         raise ValueError(
-            f"y_score has {scores.shape[1]} columns but {where} {classes.size} classes "
+            f"{name} has {scores.shape[1]} columns but {where} {classes.size} classes "
             f"({listed(classes)}); give one column per class, in that order.{hint}"
         )
-    names = [str(name) for name in _column_names(given)]
-    expected = [str(label) for label in classes.tolist()]
-    if names != expected and sorted(names) == sorted(expected):
+    names = _column_names(given)
+    found, expected = [str(n) for n in names], [str(c) for c in classes.tolist()]
+    if found != expected and sorted(found) == sorted(expected):
         raise ValueError(
-            f"The columns of y_score are named {listed(names)} but the classes are in the order "
-            f"{listed(expected)}; reorder the columns or pass labels={names}."
+            f"The columns of {name} are named {listed(names)} but the classes are in the order "
+            f"{listed(classes)}; reorder the columns or pass labels={list(names)}."
         )
     return scores[:, positive] if classes.size == 2 else scores
 
 
-def _column_names(frame: Any) -> Iterator[Any]:
-    names = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
-    if names is not None and not callable(names):
-        try:
-            yield from names if all(isinstance(name, (str, int)) for name in names) else ()
-        except TypeError:
-            return
+def _column_names(frame: Any) -> list[Any]:
+    """Names of the columns of a data frame or table; none of an array."""
+    names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
+    return [] if names is None or callable(names) else list(names)
 
 
 def check_target(target: float, name: str = "target") -> float:
     """A finite number."""
     try:
         value = float(target)
+        if isinstance(target, (str, bytes)):
+            raise TypeError
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number; got {target!r}.") from None
     if not isfinite(value):
@@ -333,5 +345,6 @@ def check_pair_weight(pair_weight: ArrayLike | None, n_classes: int) -> Floats |
         raise ValueError("pair_weight must hold finite numbers of zero or more.")
     if not weights.any():
         raise ValueError("pair_weight is zero for every pair; at least one must count.")
-    scaled: Floats = weights / weights.max()
+    with np.errstate(under="ignore"):
+        scaled: Floats = weights / weights.max()
     return scaled

@@ -14,7 +14,7 @@ exact.
 from __future__ import annotations
 
 from functools import cached_property
-from math import exp, factorial, fsum, log
+from math import exp, factorial, frexp, fsum, log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,10 +59,10 @@ class _Grid(NamedTuple):
 
     @classmethod
     def over(cls, low: float, high: float, bins: int) -> _Grid:
-        # Against the largest value the width must leave room in the low bits of a float.
-        finest = max(high - low, 2.0**-30 * max(abs(low), abs(high))) / bins
-        mantissa, exponent = np.frexp(finest) if finest > 0.0 else (0.5, 1)
-        width = 2.0 ** float(exponent - (mantissa == 0.5))
+        # The width must leave room in the low bits of the largest value, and its powers in range.
+        finest = max(high - low, 2.0**-30 * max(abs(low), abs(high)), 2.0**-100) / bins
+        mantissa, exponent = frexp(finest)
+        width = 2.0 ** (exponent - (mantissa == 0.5))
         return cls(float(np.rint(low / width)), width)
 
 
@@ -99,7 +99,7 @@ def bin_columns(
     Parameters
     ----------
     columns : ndarray of shape (n, k)
-        Real numbers, the largest between 1e-90 and 1e90 in magnitude.
+        Real numbers up to about 1e20.
     codes : ndarray of shape (n,)
         Class of each sample, ``0 .. n_classes - 1``.
     n_classes : int
@@ -107,10 +107,12 @@ def bin_columns(
         Smallest and largest value of each column.
     resolution : Resolution
     weights : ndarray of shape (n,), optional
+        Up to about 1e20.
     """
     n, k = columns.shape
     grids = [_Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
     moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
+    leading = 0.0 if weights is None else _ROUNDER * 2.0 ** (frexp(float(weights.max()))[1] - 36)
     size = min(_BLOCK, n)
     direct = k == 1 and columns.dtype == np.float64
     turned = np.empty((0 if direct else k, size))
@@ -139,7 +141,7 @@ def bin_columns(
             bins = total.view(np.int64)
             bins -= int(np.array(_ROUNDER * grid.width).view(np.int64))
             block_weights = None if weights is None else weights[part]
-            _add_moments(moments[i], bins, d, block_weights, grid.width, power)
+            _add_moments(moments[i], bins, d, block_weights, leading, grid.width, power)
     shape = (resolution.orders, n_classes, resolution.centres)
     return [BinnedColumn(m.reshape(shape), grid) for m, grid in zip(moments, grids, strict=True)]
 
@@ -149,16 +151,26 @@ def _add_moments(
     bins: NDArray[np.int64],
     d: Floats,
     weights: Floats | None,
+    leading: float,
     width: float,
     power: Floats,
 ) -> None:
-    """Add the block's sums of weight times d**0, d, d**2, ...; `power` is overwritten."""
+    """Add the block's sums of weight times d**0, d, d**2, ...; `power` is overwritten.
+
+    Adding and subtracting `leading` leaves the leading 36 bits of a weight.
+    """
     orders, length = moments.shape
     if weights is not None:
+        # Long sums of equal weights drift: the leading digits, added exactly, and the rest apart.
+        np.add(weights, leading, out=power)
+        power -= leading
+        moments[0] += np.bincount(bins, power, length)
+        np.subtract(weights, power, out=power)
+        moments[0] += np.bincount(bins, power, length)
         np.copyto(power, weights)
-        for order in range(orders):
-            moments[order] += np.bincount(bins, power, length)
+        for order in range(1, orders):
             power *= d
+            moments[order] += np.bincount(bins, power, length)
         return
     moments[1] += np.bincount(bins, d, length)
     np.multiply(d, d, out=power)
@@ -225,12 +237,11 @@ class BinnedGroup:
 
     def log_moment(self, s: float) -> LogMoment:
         # Sums of c^a d^k exp(s c), then exp(s d) and its first two derivatives by Taylor series.
-        with np.errstate(under="ignore"):
-            tilt = _exp_of_steps(s * self._width, self._below.size)
-            by_power = []
-            for _ in range(3):
-                by_power.append(np.vecdot(self._moments, tilt))
-                tilt *= self._below
+        tilt = _exp_of_steps(s * self._width, self._below.size)
+        by_power = []
+        for _ in range(3):
+            by_power.append(np.vecdot(self._moments, tilt))
+            tilt *= self._below
         zero, one, two = (sums * self._width**a for a, sums in enumerate(by_power))
         series = np.array([s**k / factorial(k) for k in range(len(self._moments))])
         total = zero @ series
@@ -249,7 +260,8 @@ class BinnedGroup:
 
     def rounding(self, s: float) -> float:
         """Estimate of the rounding error of the log-moment at `s`."""
-        return 2.0**-53 * (2.0 + s * self.spread)
+        drift = s * self._width / 2.0 * _BLOCK / 2.0  # of a long sum of equal distances
+        return 2.0**-53 * (2.0 + s * self.spread + drift)
 
 
 def _exp_of_steps(x: float, size: int) -> Floats:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from math import frexp, fsum, log, log1p
+from math import frexp, fsum, inf, log, log1p
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -109,10 +109,19 @@ class Sample:
         self._factor = factor
         self._selection = selection
         self._weights = weights
+        self._weight_factor = 1.0
         self._kept: tuple[Floats, Floats | None] | None = None
-        size = column.size if selection is None else selection.size
-        if size <= _KEEP:
+        if self._size <= _KEEP:
             self._kept = self._read(slice(None))
+        if weights is not None:  # only their ratios within the group matter
+            largest = max(float(part.max()) for _, part in self.blocks() if part is not None)
+            self._weight_factor = order_one_factor(largest)
+            if self._kept is not None and self._weight_factor != 1.0:
+                self._kept = self._read(slice(None))
+
+    @property
+    def _size(self) -> int:
+        return self._column.size if self._selection is None else self._selection.size
 
     def _read(self, part: slice) -> tuple[Floats, Floats | None]:
         column, weights = self._column, self._weights
@@ -127,6 +136,8 @@ class Sample:
             index = self._selection[part]
             values = column[index]
             weights = None if weights is None else weights[index]
+        if weights is not None and self._weight_factor != 1.0:
+            weights = weights * self._weight_factor
         return np.multiply(values, self._factor, dtype=np.float64), weights
 
     def blocks(self) -> Iterator[tuple[Floats, Floats | None]]:
@@ -137,8 +148,7 @@ class Sample:
                 part = slice(start, start + BLOCK)
                 yield kept[part], None if kept_weights is None else kept_weights[part]
             return
-        size = self._column.size if self._selection is None else self._selection.size
-        for start in range(0, size, BLOCK):
+        for start in range(0, self._size, BLOCK):
             values, weights = self._read(slice(start, start + BLOCK))
             if values.size:
                 yield values, weights
@@ -213,29 +223,28 @@ class Sample:
         # matter exact, however large s is.
         pivot = self.pivot
         zeroth = first = second = 0.0
-        with np.errstate(over="ignore", under="ignore"):
-            for values, weights in self.blocks():
-                below = values - pivot
-                tilted = np.exp(s * below)
-                if weights is not None:
-                    tilted *= weights
-                zeroth += float(tilted.sum())
-                tilted *= below
-                first += float(tilted.sum())
-                second += float(tilted @ below)
+        for values, weights in self.blocks():
+            below = values - pivot
+            tilted = np.exp(s * below)
+            if weights is not None:
+                tilted *= weights
+            zeroth += float(tilted.sum())
+            tilted *= below
+            first += float(tilted.sum())
+            second += float(tilted @ below)
         slope = first / zeroth
-        value = log(zeroth / self.weight)
+        share = zeroth / self.weight
+        value = log(share) if share > 1e-300 else log(zeroth) - log(self.weight)
         if value > -0.5:  # most weight is next to the pivot: what is missing to one is more exact
             value = log1p(self._missing_to_one(s) / self.weight)
         return LogMoment(value, slope, second / zeroth - slope * slope)
 
     def _missing_to_one(self, s: float) -> float:
-        with np.errstate(over="ignore", under="ignore"):
-            return fsum(
-                float(missing.sum() if weights is None else weights @ missing)
-                for values, weights in self.blocks()
-                for missing in [np.expm1(s * (values - self.pivot))]
-            )
+        parts = []
+        for values, weights in self.blocks():
+            missing = np.expm1(s * (values - self.pivot))
+            parts.append(float(missing.sum() if weights is None else weights @ missing))
+        return fsum(parts)
 
     def centred_log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - mean`` at `s`, for ``s * spread`` up to a few tens.
@@ -244,17 +253,16 @@ class Sample:
         """
         mean, residual = self.mean, self.mean_residual
         excess = first = second = 0.0
-        with np.errstate(under="ignore"):
-            for values, weights in self.blocks():
-                centred = values - mean
-                u = s * centred
-                growth = np.expm1(u)
-                remainder = _exp_remainder(u, growth)
-                excess += float(remainder.sum() if weights is None else weights @ remainder)
-                first += _dot(growth, centred, weights)
-                growth += 1.0
-                growth *= centred
-                second += _dot(growth, centred, weights)
+        for values, weights in self.blocks():
+            centred = values - mean
+            u = s * centred
+            growth = np.expm1(u)
+            remainder = _exp_remainder(u, growth)
+            excess += float(remainder.sum() if weights is None else weights @ remainder)
+            first += _dot(growth, centred, weights)
+            growth += 1.0
+            growth *= centred
+            second += _dot(growth, centred, weights)
         above_one = s * residual + excess / self.weight
         slope = (residual + first / self.weight) / (1.0 + above_one)
         curvature = second / self.weight / (1.0 + above_one) - slope * slope
@@ -263,11 +271,10 @@ class Sample:
     def tilted_weights(self, s: float) -> Floats:
         """Worst-case weights ∝ a·exp(s·v), summing to one; s = inf: shared by the maximisers."""
         parts = []
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            for values, weights in self.blocks():
-                below = values - self.pivot
-                part = (below == 0.0).astype(np.float64) if np.isinf(s) else np.exp(s * below)
-                parts.append(part if weights is None else part * weights)
+        for values, weights in self.blocks():
+            below = values - self.pivot
+            part = np.exp(s * below) if s < inf else (below == 0.0).astype(np.float64)
+            parts.append(part if weights is None else part * weights)
         tilted = np.concatenate(parts)
         tilted /= tilted.sum()
         return tilted
@@ -276,13 +283,13 @@ class Sample:
 def surprise_of(part: float, rest: float) -> float:
     """Minus the logarithm of the share of a part, exact for small and for large shares."""
     weight = part + rest
-    return -log(part / weight) if part < rest else -log1p(-rest / weight)
+    return log(weight) - log(part) if part < rest else -log1p(-rest / weight)
 
 
 def order_one_factor(magnitude: float) -> float:
-    """Power of two that brings numbers near the ends of the float range to order one, else 1."""
+    """Power of two that brings numbers far from one to order one; near one already: 1."""
     exponent = frexp(magnitude)[1]
-    return 1.0 if abs(exponent) < 300 else 2.0 ** -max(min(exponent, 1000), -1000)
+    return 1.0 if abs(exponent) < 64 else 2.0 ** -max(min(exponent, 1000), -1000)
 
 
 def _exp_remainder(u: Floats, growth: Floats) -> Floats:

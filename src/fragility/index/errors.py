@@ -88,7 +88,8 @@ class RankingErrors:
 
     def groups(self, pair: Pair) -> tuple[Sample, Sample]:
         """Scores of the negatives and minus the scores of the positives: their sum is ε."""
-        column, weights, factor = self.column(pair.positive), self.data.weights, self.factor
+        column, weights = self.column(pair.positive), self.data.weights
+        factor = self.factor(pair)
         negatives, positives = self.group_rows(pair)
         return (
             Sample(column, factor=factor, selection=negatives, weights=weights),
@@ -133,16 +134,20 @@ class RankingErrors:
             yield pair, answer.result
 
     def _solve_exactly(self, pair: Pair, target: float, near: _Answer | None) -> _Answer:
-        groups = self.groups(pair)
-        s = solve(groups, target * self.factor, None if near is None else near.s)
-        fragility = inf if s == 0.0 else 1.0 / s / self.factor
-        return _Answer(s, PairIndex(fragility, _separation(groups) / self.factor))
+        groups, factor = self.groups(pair), self.factor(pair)
+        s = solve(groups, target * factor, None if near is None else near.s)
+        fragility = inf if s == 0.0 else 1.0 / s / factor
+        return _Answer(s, PairIndex(fragility, _separation(groups) / factor))
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
         """Bins of neighbouring columns; none when they are too short for bins to pay."""
         data = self.data
         n_present = int(np.count_nonzero(data.support))
-        if 2 * data.codes.size < n_present * _BINNING_PAYS or self.factor != 1.0:
+        magnitudes = [float(np.abs(data.ranges).max())]
+        if data.weights is not None:
+            magnitudes.append(float(data.weights.max()))
+        near_one = all(order_one_factor(magnitude) == 1.0 for magnitude in magnitudes)
+        if 2 * data.codes.size < n_present * _BINNING_PAYS or not near_one:
             return {}
         if data.scores.ndim == 1:
             scores, ranges = data.scores[:, np.newaxis], data.ranges
@@ -160,10 +165,10 @@ class RankingErrors:
             order = order[data.weights[order] > 0.0]
         return np.split(order, np.cumsum(data.support)[:-1])
 
-    @cached_property
-    def factor(self) -> float:
-        """What the groups' values are scaled by."""
-        return order_one_factor(float(np.abs(self.data.ranges).max()))
+    def factor(self, pair: Pair) -> float:
+        """What the values of the pair's groups are scaled by, a power of two."""
+        column = 0 if self.data.scores.ndim == 1 else pair.positive
+        return order_one_factor(float(np.abs(self.data.ranges[:, column]).max()))
 
 
 class _Answer(NamedTuple):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from .._validation import LabelledScores, check_target
+from .._validation import check_target, check_values
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
 from .errors import Pair, PairIndex, RankingErrors
@@ -45,11 +45,16 @@ class PairTable:
         return float(values[self.counted] @ self.shares[self.counted])
 
 
+# Exponentials may underflow, and trial steps overflow, without harm.
+_quiet = np.errstate(over="ignore", under="ignore")
+
+
+@_quiet
 def solve_pairs(
-    data: LabelledScores, target: float, multi_class: str, pair_weight: Floats | None
+    errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
 ) -> PairTable:
     """Index of all pairs: (C, C) with NaN on the diagonal, or (C,) for "ovr"."""
-    errors = RankingErrors(data)
+    data = errors.data
     n = data.labels.size
     values = np.full((n, n) if multi_class == "ovo" else n, np.nan)
     separations = values.copy()
@@ -104,11 +109,12 @@ class Fragility:
     support : ndarray of shape (C,)
         Samples of positive weight in each class.
     n_infinite_pairs : int
-        Counted pairs with an infinite index.
+        Counted pairs with an infinite index (two classes make one).
     finite_mean : float
         Mean over the counted pairs with a finite index; NaN if there is none.
     median : float
         Median over the counted pairs.
+    multi_class : {"ovo", "ovr"}
     """
 
     value: float
@@ -138,14 +144,15 @@ class Fragility:
         :math:`\hat P(\varepsilon \ge \theta) \le e^{-(\theta - \tau)/FI}`, never above one. For
         several classes the pair of classes is drawn by its weight in the average.
         """
-        above = np.maximum(np.asarray(theta, dtype=np.float64) - self.target, 0.0)
-        if np.isnan(above).any():
+        thetas = check_values(theta, "theta")
+        if np.isnan(thetas).any():
             raise ValueError("theta must not be NaN.")
+        above = np.maximum(thetas - self.target, 0.0)
         counted = self._pair_shares > 0.0
         fragility, shares = self.pairs[counted], self._pair_shares[counted]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        with np.errstate(all="ignore"):  # 0/0 and ∞/∞ are at or below the target, or infinite
             exponent = np.where(above[..., None] > 0.0, -above[..., None] / fragility, 0.0)
-        bound = np.exp(np.where(np.isnan(exponent), 0.0, exponent)) @ shares
+            bound = np.exp(np.where(np.isnan(exponent), 0.0, exponent)) @ shares
         return bound if np.ndim(theta) else float(bound)
 
     def var_bound(self, level: float) -> float:
@@ -167,14 +174,17 @@ class Fragility:
         fragility, shares = fragility[decaying], shares[decaying]
         if shares.sum() <= tail:
             return self.target
-        highest = float(fragility.max() * np.log(shares.sum() / tail))
+        unit = float(fragility.max())
+        highest = float(np.log(shares.sum() / tail))
         if np.ptp(fragility) == 0.0:
-            return self.target + highest
+            return self.target + unit * highest
 
         def excess(above: float) -> float:
-            return float(np.exp(-above / fragility) @ shares) - tail
+            with np.errstate(under="ignore"):
+                return float(np.exp(-above * (unit / fragility)) @ shares) - tail
 
-        return self.target + float(brentq(excess, 0.0, highest * (1.0 + 1e-12), rtol=1e-14))
+        root = brentq(excess, 0.0, highest * (1.0 + 1e-9), xtol=1e-14, rtol=1e-14)
+        return self.target + unit * float(root) * (1.0 + 1e-12)  # not below the crossing
 
     def attribution(self, n: int = 10) -> list[AttributedSample]:
         """The `n` samples that the risk sits on, by falling lift.
@@ -207,7 +217,7 @@ class Fragility:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers and lists (no per-sample arrays), for logs and JSON."""
+        """Plain Python values (no per-sample arrays), for logs; floats may be inf and NaN."""
         return {
             "value": self.value,
             "ratio": self.ratio,
@@ -224,7 +234,10 @@ class Fragility:
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
-        yield "ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"
+        if self.target == 0.0:
+            yield "ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"
+        else:
+            yield "ratio", "-", "defined at target 0: see fragility_ratio"
         yield "shift D*", f"{self.shift:.6g}", "KL divergence of the worst case from the data"
         if self._pair_shares.size > 2 and self.labels.size > 2:
             counted = int(np.count_nonzero(self._pair_shares))
@@ -236,11 +249,9 @@ class Fragility:
         more = f", ... ({len(support) - 10} more)" if len(support) > 10 else ""
         yield "samples", str(int(self.support.sum())), ", ".join(support[:10]) + more
         top = self.attribution(1)[0]
-        yield (
-            "worst sample",
-            f"#{top.index}",
-            f"label {top.label}, score {top.score:.3g}, lift {top.lift:.3g}",
-        )
+        if top.lift > 1.0 + 1e-9:  # at FI = ∞ and for constant scores no sample stands out
+            where = f"label {top.label}, score {top.score:.3g}, lift {top.lift:.3g}"
+            yield "worst sample", f"#{top.index}", where
 
     def _largest_pair(self) -> str:
         values = np.where(self._pair_shares > 0.0, self.pairs, -1.0)
@@ -261,29 +272,22 @@ class Fragility:
         return f"<table>{rows}</table>"
 
 
+@_quiet
 def measure(
-    data: LabelledScores, target: float, multi_class: str, pair_weight: Floats | None
+    errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
 ) -> Fragility:
     """Measure everything; `fragility.measure_fragility` is the public face."""
-    table = solve_pairs(data, target, multi_class, pair_weight)
-    errors = RankingErrors(data)
-    shares = {
-        pair: sum(table.shares[place] for place in _places(pair, data.is_binary, multi_class))
-        for pair in errors.pairs(multi_class)
+    data = errors.data
+    table = solve_pairs(errors, target, multi_class, pair_weight)
+    places = {
+        pair: list(_places(pair, data.is_binary, multi_class)) for pair in errors.pairs(multi_class)
     }
-    worst = worst_case(
-        errors,
-        (
-            (pair, table.values[next(_places(pair, data.is_binary, multi_class))], share)
-            for pair, share in shares.items()
-            if share > 0.0
-        ),
-        target,
-    )
-    counted = table.values[table.counted]
-    finite = counted[np.isfinite(counted)]
-    with np.errstate(invalid="ignore"):  # a median between a number and infinity
-        median = float(np.median(counted))
+    shares = {pair: float(sum(table.shares[p] for p in at)) for pair, at in places.items()}
+    counted = {pair: float(table.values[places[pair][0]]) for pair in places if shares[pair] > 0.0}
+    worst = worst_case(errors, [(pair, v, shares[pair]) for pair, v in counted.items()], target)
+    values = np.array(list(counted.values()))
+    finite = np.isfinite(values)
+    finite_shares = np.array([shares[pair] for pair in counted])[finite]
     scores = data.scores
     own = scores if scores.ndim == 1 else scores[np.arange(data.codes.size), data.codes]
     return Fragility(
@@ -295,16 +299,14 @@ def measure(
         pairs=table.values,
         labels=data.labels,
         support=data.support,
-        n_infinite_pairs=int(np.isinf(counted).sum()),
-        finite_mean=_mean(finite, table.shares[table.counted][np.isfinite(counted)]),
-        median=median,
+        n_infinite_pairs=int(np.count_nonzero(~finite)),
+        finite_mean=float(np.average(values[finite], weights=finite_shares))
+        if finite.any()
+        else float("nan"),
+        median=float(np.median(values)),
         multi_class=multi_class,
         _pair_shares=table.shares,
         _sample_shares=worst.shares,
         _sample_scores=own.astype(np.float64),  # copies: the caller may change the arrays later
         _sample_codes=data.codes.copy(),
     )
-
-
-def _mean(values: Floats, shares: Floats) -> float:
-    return float(values @ shares / shares.sum()) if values.size else float("nan")

@@ -21,9 +21,10 @@ __all__ = ["Equation", "Point", "SampleEquation", "find_root", "solve"]
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
-#: Tilt times spread up to which the log-moments are taken about the means: their terms are of the
-#: size of h itself. Beyond, about the largest values, which then decide and stay exact.
-_CENTRED_UP_TO = 16.0
+#: Tilts (s times the spread) up to which the log-moments are taken about the means, where their
+#: terms are no larger than s times the slack. Beyond, about the largest values, which decide then
+#: and whose exponents are exact.
+_MODERATE, _STEEP = 16.0, 500.0
 
 
 class Point(NamedTuple):
@@ -51,7 +52,8 @@ class Equation:
     @property
     def lower(self) -> float:
         """Hoeffding: s* is at least this."""
-        return 8.0 * self.slack / sum(g.spread**2 for g in self.groups)
+        spread = sum(g.spread**2 for g in self.groups)
+        return 8.0 * self.slack / spread if spread > 0.0 else 0.0  # the square may underflow
 
     @property
     def upper(self) -> float:
@@ -84,7 +86,8 @@ class SampleEquation(Equation):
     groups: Sequence[Sample]
 
     def __call__(self, s: float) -> Point:
-        if s * max(g.spread for g in self.groups) > _CENTRED_UP_TO:
+        tilt = s * max(g.spread for g in self.groups)
+        if tilt > (_STEEP if s * self.slack < 1.0 else _MODERATE):
             return super().__call__(s)
         return self._point(s, [g.centred_log_moment(s) for g in self.groups], self._mean_gap)
 
@@ -121,14 +124,14 @@ def find_root(equation: Equation, start: float | None = None, limit: float = inf
             high = min(high, s)
         if point.slope > 0.0:  # the tangent of a convex function crosses zero right of the root
             high = min(high, max(s - point.value / point.slope, low))
-        ratio = point.value / s
-        ratio_slope = (point.slope - ratio) / s
-        ratio_curvature = (point.curvature - 2.0 * ratio_slope) / s
-        bend = ratio_slope * ratio_slope - 0.5 * ratio * ratio_curvature
-        if bend > 0.25 * ratio_slope * ratio_slope:
-            following = s - ratio * ratio_slope / bend
-        elif ratio_slope > 0.0:
-            following = s - ratio / ratio_slope
+        # Halley on g(s) = h(s)/s, with g, s g' and s^2 g'' each times s: free of units.
+        slope = s * point.slope - point.value
+        curvature = s * (s * point.curvature) - 2.0 * slope
+        bend = slope * slope - 0.5 * point.value * curvature
+        if bend > 0.25 * slope * slope:
+            following = s - s * (point.value * slope / bend)
+        elif slope > 0.0:
+            following = s - s * (point.value / slope)
         else:
             following = high
         if not low <= following <= high or abs(following - s) > 0.5 * s:
@@ -136,6 +139,6 @@ def find_root(equation: Equation, start: float | None = None, limit: float = inf
         step = abs(following - s) / s
         s = following
         # The error of a Halley step is of third order in its length.
-        if 10.0 * step**3 < _EPS or high - low <= 2.0 * _EPS * high:
+        if 10.0 * step * step * step < _EPS or high - low <= 2.0 * _EPS * high:
             break
     return point._replace(s=s)

@@ -9,7 +9,7 @@ which the expected ranking error meets the target.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import exp, fsum, inf, log, log1p, sqrt
 
 import numpy as np
@@ -23,15 +23,17 @@ __all__ = ["lowest_price"]
 _EPS = 2.0**-53
 
 
+@np.errstate(over="ignore", under="ignore")
 def lowest_price(groups: Sequence[Sample], target: float) -> float:
     """Lowest price κ at which the worst-case mean error is at most `target`.
 
-    `groups` are the logits of the negatives and minus the logits of the positives.
+    `groups` are the logits of the negatives and minus the logits of the positives. Everything is
+    computed from what scores lack to one, so that targets near one lose no digits.
     """
-    if target >= 1.0:  # no ranking error exceeds one
+    allowed = 1.0 - target  # the two means of 1 - score must add up to this at least
+    if allowed <= 0.0:  # no ranking error exceeds one
         return 0.0
-    means = [fsum(_dot(expit(z), w) for z, w in g.blocks()) / g.weight for g in groups]
-    slack = -fsum([*means, -1.0, -target])
+    slack = fsum([*(_mean(g, lambda z: expit(-z)) for g in groups), -allowed])
     if slack < -8.0 * _EPS * (1.0 + abs(target)):
         return inf
     highest = max(_indifference_price(g) for g in groups)
@@ -39,7 +41,7 @@ def lowest_price(groups: Sequence[Sample], target: float) -> float:
         return highest  # the mean meets the target: any move would break it
     low, high, price = 0.0, highest, highest
     for _ in range(200):
-        value, slope = _violation(groups, target, price)
+        value, slope = _violation(groups, allowed, price)
         if value > 0.0:
             low = price
         else:
@@ -55,25 +57,30 @@ def lowest_price(groups: Sequence[Sample], target: float) -> float:
     return price
 
 
-def _violation(groups: Sequence[Sample], target: float, price: float) -> tuple[float, float]:
+def _violation(groups: Sequence[Sample], allowed: float, price: float) -> tuple[float, float]:
     """Worst-case mean error minus the target, and its derivative in the price."""
     root = sqrt(max(1.0 - 4.0 * price, 0.0))
-    top = (1.0 + root) / 2.0  # σ(z_κ)
-    reach = 2.0 * log((1.0 + root) / 2.0) - log(price)  # z_κ, stable for small prices
-    values, slopes = [], []
+    lack_at_reach = 2.0 * price / (1.0 + root)  # 1 - σ(z_κ)
+    reach = 2.0 * log((1.0 + root) / 2.0) - log(price)  # z_κ
 
-    def moved(z: Floats, weights: Floats | None) -> tuple[float, float]:
-        stay = expit(z)
-        distance = np.maximum(reach - z, 0.0)
-        move = top - price * distance
-        moves = move > stay
-        return _dot(np.where(moves, move, stay), weights), _dot(moves * distance, weights)
+    def least_lack(z: Floats) -> Floats:
+        lack: Floats = np.minimum(expit(-z), lack_at_reach + price * np.maximum(reach - z, 0.0))
+        return lack
 
-    for group in groups:
-        parts = [moved(*block) for block in group.blocks()]
-        values.append(fsum(part[0] for part in parts) / group.weight)
-        slopes.append(-fsum(part[1] for part in parts) / group.weight)
-    return fsum([*values, -1.0, -target]), sum(slopes)
+    def distance(z: Floats) -> Floats:
+        far = np.maximum(reach - z, 0.0)
+        return np.where(lack_at_reach + price * far < expit(-z), far, 0.0)
+
+    value = fsum([allowed, *(-_mean(g, least_lack) for g in groups)])
+    return value, -sum(_mean(g, distance) for g in groups)
+
+
+def _mean(group: Sample, function: Callable[[Floats], Floats]) -> float:
+    parts = []
+    for z, weights in group.blocks():
+        values = function(z)
+        parts.append(float(values.sum() if weights is None else weights @ values))
+    return fsum(parts) / group.weight
 
 
 def _indifference_price(group: Sample) -> float:
@@ -101,7 +108,3 @@ def _tangent_price(z: float) -> float:
     if z < -1e-3:  # far up it is flat: the point lies below about the logarithm of the distance
         u = brentq(gap, 0.0, 2.0 + 2.0 * log1p(-z), xtol=1e-15, rtol=1e-15)
     return float(exp(-u) / (1.0 + exp(-u)) ** 2)
-
-
-def _dot(values: Floats, weights: Floats | None) -> float:
-    return float(values.sum() if weights is None else weights @ values)

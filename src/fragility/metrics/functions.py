@@ -17,6 +17,7 @@ from .._validation import (
     check_values,
     check_weights,
 )
+from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import solve
 from ..index.wasserstein import lowest_price
@@ -241,14 +242,16 @@ def measure_fragility(
     >>> result.tail_bound(0.2) >= 0.25  # one of four pairs has an error of 0.2
     True
     """
+    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
+    target = check_target(target)
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
-    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     weights = _pair_weight(pair_weight, data.labels.size, multi_class, "macro")
-    return measure(data, check_target(target), multi_class, weights)
+    return measure(RankingErrors(data), target, multi_class, weights)
 
 
+@np.errstate(over="ignore", under="ignore")
 def loss_fragility(
     losses: ArrayLike, *, target: float, sample_weight: ArrayLike | None = None
 ) -> float:
@@ -330,7 +333,11 @@ def wasserstein_fragility_index(
     >>> round(wasserstein_fragility_index([0, 0, 1, 1], [-2, 1, -1, 3], weight_norm=1.5), 6)
     0.423869
     """
-    data = check_labelled_scores(y_true, logits, sample_weight=sample_weight)
+    if np.ndim(logits) > 1 and np.shape(logits)[1] > 1:
+        raise ValueError(
+            f"logits has shape {np.shape(logits)}; give one column, w·x + b of the positive class."
+        )
+    data = check_labelled_scores(y_true, logits, sample_weight=sample_weight, name="logits")
     if not data.is_binary:
         raise ValueError(
             f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}."
@@ -370,7 +377,7 @@ def _table(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
     weights = _pair_weight(pair_weight, data.labels.size, multi_class, average)
-    return solve_pairs(data, target, multi_class, weights)
+    return solve_pairs(RankingErrors(data), target, multi_class, weights)
 
 
 def _pair_weight(

@@ -7,6 +7,9 @@ or log-loss beside the index::
         model, X, y,
         scoring={"fi": neg_fragility_index_scorer, "auc": "roc_auc", "log_loss": "neg_log_loss"},
     )
+
+A fold with an infinite index (or a constant model, whose ratio is NaN) makes the mean over folds
+infinite (or NaN): nothing is averaged away, and the search ranks that candidate last.
 """
 
 from __future__ import annotations

@@ -1,0 +1,9 @@
+"""Hypothesis runs the same examples every time; HYPOTHESIS_PROFILE=search looks for new ones."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("search", max_examples=2000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
