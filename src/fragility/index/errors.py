@@ -182,8 +182,7 @@ def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | 
     """Root from bins; None when it is out of their reach or the case (0, ∞) in doubt."""
     groups = (column.group(*pair.negatives), column.group(pair.positive, negate=True))
     equation = Equation(groups, target)
-    doubt = max(2.0 * equation.least_slack, 1e-9 * max(g.spread for g in groups))
-    if equation.excess <= 0.0 or equation.slack <= doubt:
+    if equation.excess <= 0.0 or equation.slack <= equation.least_slack:
         return None
     limit = groups[0].steepest
     if equation.upper > limit and equation(limit).value < 0.0:
