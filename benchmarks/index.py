@@ -1,6 +1,6 @@
 """Speed and memory of the index against scikit-learn's AUC on the same arrays.
 
-Run with ``make bench``. CPU time of one thread, median of alternating runs, our validation
+Run with ``make bench``. CPU time of one thread, median of alternating warm runs, our validation
 included. Ratios above one: we are faster. Memory is the peak of new allocations over the size of
 the inputs.
 """
@@ -42,12 +42,15 @@ def several(n: int, n_classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
 
 def cpu_seconds(*functions: Callable[[], object], runs: int) -> list[float]:
-    """Median CPU time of each; the runs alternate, so that a slow moment hits all."""
+    """Median CPU time of each.
+
+    The runs alternate, so that a slow moment hits all, and each follows an untimed one, so that
+    none pays for the caches and the heap that another left.
+    """
     times: list[list[float]] = [[] for _ in functions]
-    for function in functions:
-        function()
     for _ in range(runs):
         for function, record in zip(functions, times, strict=True):
+            function()
             start = process_time()
             function()
             record.append(process_time() - start)
@@ -169,7 +172,7 @@ def main() -> None:
     text = "\n\n".join(
         [
             "# The Fragility Index against `sklearn.metrics.roc_auc_score`",
-            "`make bench`: CPU time, one thread, medians of alternating runs, validation included; "
+            "`make bench`: CPU time, one thread, medians of alternating warm runs, validation included; "
             f"Python {platform.python_version()}, NumPy {np.__version__}, "
             f"scikit-learn {sklearn.__version__}, {platform.machine()}.",
             table(("input", "FI", "roc_auc_score ms", "fragility_index ms", "times faster"), speed),

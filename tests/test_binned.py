@@ -85,6 +85,7 @@ def test_coarse_bins_are_not_trusted(spread, monkeypatch):
     y = rng.integers(0, 2, 70_000)
     p = 0.5 + 0.3 * (y - 0.5) + spread * rng.normal(size=y.size)
     expected = fragility_index(y, p)
+    monkeypatch.setattr(errors, "_GENTLE", Resolution(16, 4))
     monkeypatch.setattr(errors, "_BINARY", Resolution(16, 4))
     monkeypatch.setattr(errors, "_FINE", Resolution(32, 4))
     assert fragility_index(y, p) == pytest.approx(expected, rel=2e-13)

@@ -29,8 +29,10 @@ __all__ = ["Pair", "PairIndex", "RankingErrors"]
 _BINNING_PAYS = 1 << 15
 #: Bound on the relative error of FI below which a root on bins is final.
 _TOLERANCE = 1e-13
-#: Two classes: few moments of many bins. Several: the bins of all classes should stay in cache.
-_BINARY, _MULTI_CLASS = Resolution(8_192, 4), Resolution(4_096, 5)
+#: Two classes, by the tilt (s times the range) to expect: up to so much few bins do.
+_GENTLE_TILT, _GENTLE, _BINARY = 14.0, Resolution(4_096, 4), Resolution(8_192, 4)
+#: Several classes: the bins of all classes should stay in cache.
+_MULTI_CLASS = Resolution(4_096, 5)
 #: For the steep tilt of a small index, where the first look is not accurate enough.
 _FINE = Resolution(16_384, 6)
 #: Columns are binned together as long as their bins take no more than this.
@@ -111,7 +113,7 @@ class RankingErrors:
     def solve(self, pairs: Iterable[Pair], target: float) -> Iterator[tuple[Pair, PairIndex]]:
         """Index of each pair. Pairs that share a positive class must follow each other."""
         columns = [(i, list(group)) for i, group in groupby(pairs, lambda pair: pair.positive)]
-        resolution = _BINARY if self.data.is_binary else _MULTI_CLASS
+        resolution = self._first_resolution(target)
         together = max(1, _STATE_BYTES // resolution.state_bytes(self.data.labels.size))
         for start in range(0, len(columns), together):
             batch = columns[start : start + together]
@@ -133,6 +135,20 @@ class RankingErrors:
                 answer = self._solve_exactly(pair, target, answer)
             yield pair, answer.result
 
+    def _first_resolution(self, target: float) -> Resolution:
+        """By the root that a normal sample like a few thousand of the scores would have."""
+        data = self.data
+        if not data.is_binary or not self._bins_pay:
+            return _MULTI_CLASS
+        thin = slice(None, None, max(1, data.codes.size // 4_096))
+        scores, positive = data.scores[thin].astype(np.float64), data.codes[thin] == data.positive
+        groups = scores[~positive], scores[positive]
+        if min(group.size for group in groups) < 10:
+            return _BINARY
+        slack = target - (groups[0].mean() - groups[1].mean())
+        tilt = 2.0 * slack * np.ptp(data.ranges) / max(groups[0].var() + groups[1].var(), 1e-300)
+        return _GENTLE if tilt < _GENTLE_TILT else _BINARY
+
     def _solve_exactly(self, pair: Pair, target: float, near: _Answer | None) -> _Answer:
         groups, factor = self.groups(pair), self.factor(pair)
         s = solve(groups, target * factor, None if near is None else near.s)
@@ -140,14 +156,9 @@ class RankingErrors:
         return _Answer(s, PairIndex(fragility, _separation(groups) / factor))
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
-        """Bins of neighbouring columns; none when they are too short for bins to pay."""
+        """Bins of neighbouring columns; none when the samples themselves are better."""
         data = self.data
-        n_present = int(np.count_nonzero(data.support))
-        magnitudes = [float(np.abs(data.ranges).max())]
-        if data.weights is not None:
-            magnitudes.append(float(data.weights.max()))
-        near_one = all(order_one_factor(magnitude) == 1.0 for magnitude in magnitudes)
-        if 2 * data.codes.size < n_present * _BINNING_PAYS or not near_one:
+        if not self._bins_pay:
             return {}
         if data.scores.ndim == 1:
             scores, ranges = data.scores[:, np.newaxis], data.ranges
@@ -156,6 +167,16 @@ class RankingErrors:
             scores, ranges = data.scores[:, reach], data.ranges[:, reach]
         binned = bin_columns(scores, data.codes, data.labels.size, ranges, resolution, data.weights)
         return {columns[0] + place: column for place, column in enumerate(binned)}
+
+    @cached_property
+    def _bins_pay(self) -> bool:
+        data = self.data
+        magnitudes = [float(np.abs(data.ranges).max())]
+        if data.weights is not None:
+            magnitudes.append(float(data.weights.max()))
+        near_one = all(order_one_factor(magnitude) == 1.0 for magnitude in magnitudes)
+        per_pair = 2 * data.codes.size / np.count_nonzero(data.support)
+        return near_one and bool(per_pair >= _BINNING_PAYS)
 
     @cached_property
     def _rows_by_class(self) -> list[NDArray[Any]]:
