@@ -172,7 +172,8 @@ def main() -> None:
     text = "\n\n".join(
         [
             "# The Fragility Index against `sklearn.metrics.roc_auc_score`",
-            "`make bench`: CPU time, one thread, medians of alternating warm runs, validation included; "
+            "`make bench`: CPU time, one thread, medians of alternating warm runs, our validation "
+            "included; "
             f"Python {platform.python_version()}, NumPy {np.__version__}, "
             f"scikit-learn {sklearn.__version__}, {platform.machine()}.",
             table(("input", "FI", "roc_auc_score ms", "fragility_index ms", "times faster"), speed),

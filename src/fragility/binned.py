@@ -24,9 +24,10 @@ from .moments import Floats, LogMoment, surprise_of
 
 __all__ = ["BinnedColumn", "BinnedGroup", "Resolution", "bin_columns"]
 
-#: Larger than the blocks of `moments`, for every call of `bincount` also pays for its bins; not a
-#: power of two, for buffers that share cache sets evict each other.
-_BLOCK = 40_000
+#: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
+#: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
+#: share cache sets evict each other.
+_BLOCKS = 40_000, 60_000
 #: Adding this times a bin's width rounds a value to a multiple of the width; the multiple then
 #: stands in the low bits of the sum.
 _ROUNDER = 1.5 * 2.0**52
@@ -113,12 +114,13 @@ def bin_columns(
     grids = [_Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
     moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
     leading = 0.0 if weights is None else _ROUNDER * 2.0 ** (frexp(float(weights.max()))[1] - 36)
-    size = min(_BLOCK, n)
+    block = min(max(2 * moments.shape[2], _BLOCKS[0]), _BLOCKS[1])
+    size = min(block, n)
     direct = k == 1 and columns.dtype == np.float64
     turned = np.empty((0 if direct else k, size))
     offsets, sums, distances, powers = np.empty((4, size))
-    for start in range(0, n, _BLOCK):
-        part = slice(start, min(start + _BLOCK, n))
+    for start in range(0, n, block):
+        part = slice(start, min(start + block, n))
         m = part.stop - part.start
         # The columns of a block are turned into rows once; a single one is read where it is.
         rows = columns[part].T
@@ -264,7 +266,7 @@ class BinnedGroup:
 
     def rounding(self, s: float) -> float:
         """Estimate of the rounding error of the log-moment at `s`."""
-        drift = s * self._width / 2.0 * _BLOCK / 2.0  # of a long sum of equal distances
+        drift = s * self._width / 2.0 * _BLOCKS[1] / 2.0  # of a long sum of equal distances
         return 2.0**-53 * (2.0 + s * self.spread + drift)
 
 
