@@ -20,7 +20,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "LogMoment", "Sample", "ValueGroup", "order_one_factor", "surprise_of"]
+__all__ = [
+    "BLOCK",
+    "Floats",
+    "LogMoment",
+    "Sample",
+    "ValueGroup",
+    "order_one_factor",
+    "surprise_of",
+    "weighted_sum",
+]
 
 Floats = NDArray[np.float64]
 
@@ -80,6 +89,19 @@ class ValueGroup(Protocol):
 
     def log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - pivot`` at `s`."""
+
+
+class _Extent(NamedTuple):
+    weight: float
+    mean: float
+    smallest: float
+    largest: float
+
+
+class _Detail(NamedTuple):
+    surprise: float
+    mean_residual: float
+    variance: float
 
 
 class Sample:
@@ -153,70 +175,69 @@ class Sample:
             if values.size:
                 yield values, weights
 
-    # The summary takes two readings: the second needs the mean and the maximum of the first.
+    # The summary takes two readings: the detail needs the mean and the maximum of the extent.
 
     @cached_property
-    def _first(self) -> tuple[float, float, float, float]:
+    def _extent(self) -> _Extent:
         largest, smallest = -np.inf, np.inf
         totals, sums = [], []
         for values, weights in self.blocks():
             largest = max(largest, float(values.max()))
             smallest = min(smallest, float(values.min()))
             totals.append(float(values.size if weights is None else weights.sum()))
-            sums.append(float(values.sum() if weights is None else weights @ values))
+            sums.append(weighted_sum(values, weights))
         weight = fsum(totals)
         mean = min(max(fsum(sums) / weight, smallest), largest)
-        return weight, mean, smallest, largest
+        return _Extent(weight, mean, smallest, largest)
 
     @cached_property
-    def _second(self) -> tuple[float, float, float]:
-        weight, mean, _, largest = self._first
+    def _detail(self) -> _Detail:
         at_largest, below, first, second = [], [], [], []
         for values, weights in self.blocks():
-            is_below = values < largest
-            centred = values - mean
-            below.append(float(is_below.sum() if weights is None else weights @ is_below))
-            at_largest.append(float((~is_below).sum() if weights is None else weights @ ~is_below))
-            first.append(float(centred.sum() if weights is None else weights @ centred))
+            is_below = values < self.pivot
+            centred = values - self.mean
+            below.append(weighted_sum(is_below, weights))
+            at_largest.append(weighted_sum(~is_below, weights))
+            first.append(weighted_sum(centred, weights))
             second.append(_dot(centred, centred, weights))
         surprise = surprise_of(fsum(at_largest), fsum(below))
-        return surprise, fsum(first) / weight, fsum(second) / weight
+        return _Detail(surprise, fsum(first) / self.weight, fsum(second) / self.weight)
 
     @property
     def weight(self) -> float:
-        return self._first[0]
+        return self._extent.weight
 
     @property
     def mean(self) -> float:
-        return self._first[1]
+        return self._extent.mean
 
     @property
     def pivot(self) -> float:
         """The largest value."""
-        return self._first[3]
+        return self._extent.largest
 
     reached = pivot
 
     @property
     def spread(self) -> float:
-        return self._first[3] - self._first[2]
+        return self._extent.largest - self._extent.smallest
 
     @property
     def magnitude(self) -> float:
         """Largest absolute value."""
-        return max(abs(self._first[2]), abs(self._first[3]))
+        return max(abs(self._extent.smallest), abs(self._extent.largest))
 
     @property
     def surprise(self) -> float:
-        return self._second[0]
+        return self._detail.surprise
 
     @property
     def mean_residual(self) -> float:
-        return self._second[1]
+        return self._detail.mean_residual
 
     @property
     def variance(self) -> float:
-        return self._second[2]
+        return self._detail.variance
 
     def log_moment(self, s: float) -> LogMoment:
         # Subtracting the maximum before multiplying by s keeps the exponents of the samples that
@@ -242,8 +263,7 @@ class Sample:
     def _missing_to_one(self, s: float) -> float:
         parts = []
         for values, weights in self.blocks():
-            missing = np.expm1(s * (values - self.pivot))
-            parts.append(float(missing.sum() if weights is None else weights @ missing))
+            parts.append(weighted_sum(np.expm1(s * (values - self.pivot)), weights))
         return fsum(parts)
 
     def centred_log_moment(self, s: float) -> LogMoment:
@@ -258,7 +278,7 @@ class Sample:
             u = s * centred
             growth = np.expm1(u)
             remainder = _exp_remainder(u, growth)
-            excess += float(remainder.sum() if weights is None else weights @ remainder)
+            excess += weighted_sum(remainder, weights)
             first += _dot(growth, centred, weights)
             growth += 1.0
             growth *= centred
@@ -278,6 +298,11 @@ class Sample:
         tilted = np.concatenate(parts)
         tilted /= tilted.sum()
         return tilted
+
+
+def weighted_sum(values: NDArray[Any], weights: Floats | None) -> float:
+    """Sum of weights times values (weights None: all one)."""
+    return float(values.sum() if weights is None else weights @ values)
 
 
 def surprise_of(part: float, rest: float) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ..moments import Floats, Sample
+from ..moments import Floats, Sample, weighted_sum
 
 __all__ = ["lowest_price"]
 
@@ -76,11 +76,7 @@ def _violation(groups: Sequence[Sample], allowed: float, price: float) -> tuple[
 
 
 def _mean(group: Sample, function: Callable[[Floats], Floats]) -> float:
-    parts = []
-    for z, weights in group.blocks():
-        values = function(z)
-        parts.append(float(values.sum() if weights is None else weights @ values))
-    return fsum(parts) / group.weight
+    return fsum(weighted_sum(function(z), w) for z, w in group.blocks()) / group.weight
 
 
 def _indifference_price(group: Sample) -> float:
