@@ -33,7 +33,7 @@ def test_certificate(resolution, weighted, negate):
     codes = rng.integers(0, 2, 60).astype(np.uint8)
     weights = rng.exponential(size=60) if weighted else None
     ranges = np.array([[p.min()], [p.max()]])
-    (column,) = bin_columns(p[:, None], codes, 2, ranges, resolution, weights)
+    (column,) = bin_columns(p[:, None], codes, np.bincount(codes), ranges, resolution, weights)
     worst = 0.0
     for c in (0, 1):
         group = column.group(c, negate=negate)
@@ -56,7 +56,9 @@ def test_slope_and_curvature_are_derivatives():
     rng = np.random.default_rng(0)
     p = rng.random(1000)
     ranges = np.array([[0.0], [1.0]])
-    (column,) = bin_columns(p[:, None], np.zeros(1000, np.uint8), 1, ranges, Resolution(64, 5))
+    (column,) = bin_columns(
+        p[:, None], np.zeros(1000, np.uint8), np.array([1000]), ranges, Resolution(64, 5)
+    )
     group = column.group(0)
     for s in (0.5, 5.0, 40.0):
         step = 1e-4 * s
@@ -70,7 +72,7 @@ def test_union_of_classes_and_unused_columns():
     p = np.column_stack([rng.random(500), np.full(500, 0.25)])
     codes = rng.integers(0, 3, 500).astype(np.uint8)
     ranges = np.array([p.min(axis=0), p.max(axis=0)])
-    first, second = bin_columns(p, codes, 3, ranges, Resolution(1024, 4))
+    first, second = bin_columns(p, codes, np.bincount(codes), ranges, Resolution(1024, 4))
     union = first.group(0, 2)
     assert union.weight == np.count_nonzero(codes != 1)
     assert union.mean == pytest.approx(p[codes != 1, 0].mean(), rel=1e-14)

@@ -72,6 +72,32 @@ def test_weights_at_the_end_of_the_range():
     assert fragility_index(y, p, sample_weight=weights) == pytest.approx(expected, rel=1e-12)
 
 
+def test_weights_too_far_apart():
+    with pytest.raises(ValueError, match="sample_weight goes from 1e-200 to 1e\\+200"):
+        fragility_index(
+            [0, 0, 0, 1, 1], [0.1, 0.9, 0.2, 0.8, 0.7], sample_weight=[1e200, 1e-200, 1, 1, 1]
+        )
+
+
+@pytest.mark.parametrize("weight", [5e-324, 1e-310, 1e-308, 1e307])
+def test_attribution_at_the_ends_of_the_range_of_weights(weight):
+    y, p = [0, 1, 0, 1, 0], [0.2, 0.7, 0.8, 0.6, 0.3]
+    expected = measure_fragility(y, p)
+    found = measure_fragility(y, p, sample_weight=np.full(5, weight))
+    assert found.attribution(1)[0].index == 2
+    assert found.attribution(1)[0].lift == pytest.approx(expected.attribution(1)[0].lift)
+    assert repr(found) == repr(expected)
+
+
+def test_light_class_beside_a_heavy_one():
+    """The digits of the light weights lie below those that the heavy ones leave."""
+    y = np.repeat([0, 1], [150_000, 50_000])
+    p = np.repeat([0.2, 0.7, 0.2, 0.7], [79_500, 70_500, 24_250, 25_750])
+    expected = fragility_index(y, p)
+    found = fragility_index(y, p, sample_weight=np.where(y == 0, 1e-12 / 3, 1.0))
+    assert found == pytest.approx(expected, rel=2e-13)
+
+
 @pytest.mark.parametrize("tiny", [1e-100, 1e-160, 1e-200, 1e-300, 1e-308, 5e-324])
 @pytest.mark.parametrize("copies", [1, 20_000])
 def test_tiny_scores_among_ordinary_ones(tiny, copies):
@@ -192,6 +218,8 @@ def test_no_floating_point_warning_escapes():
         tiny = measure_fragility([0, 0, 0, 1, 1], [1e-200, 1e-180, 1e-190, 1.0, 0.99])
         assert tiny.tail_bound(0.9) == 0.0
         assert tiny.var_bound(0.9) <= 0.9
+        close = np.r_[np.linspace(0, 0.6, 2000), np.linspace(0.599, 1, 1000)]
+        assert len(measure_fragility(np.repeat([0, 1], [2000, 1000]), close).attribution(3)) == 3
         steep = np.r_[np.linspace(0, 0.5, 199), 0.503, np.linspace(0.5, 1, 200)]
         assert measure_fragility(y, steep).tail_bound(0.9) == 0.0
         long_y = np.tile(y, 200)

@@ -70,9 +70,10 @@ class _Grid(NamedTuple):
 class BinnedColumn:
     """Bin moments of one score column, by class."""
 
-    def __init__(self, moments: Floats, grid: _Grid) -> None:
+    def __init__(self, moments: Floats, grid: _Grid, drifts: Floats) -> None:
         self._moments = moments  # (orders, classes, centres)
         self._grid = grid
+        self._drifts = drifts  # bound on the error of each class's weights, in units of rounding
 
     def group(self, *classes: int, negate: bool = False) -> BinnedGroup:
         """Values of the union of `classes`, or their negatives."""
@@ -84,13 +85,14 @@ class BinnedColumn:
             orders, centres = moments.shape
             moments = moments[:, ::-1] * (-1.0) ** np.arange(orders)[:, np.newaxis]
             first = -(first + centres - 1)
-        return BinnedGroup(moments, _Grid(first, self._grid.width))
+        drift = float(self._drifts[list(classes)].sum())
+        return BinnedGroup(moments, _Grid(first, self._grid.width), drift)
 
 
 def bin_columns(
     columns: NDArray[Any],
     codes: NDArray[Any],
-    n_classes: int,
+    support: NDArray[np.int64],
     ranges: Floats,
     resolution: Resolution,
     weights: Floats | None = None,
@@ -103,7 +105,8 @@ def bin_columns(
         Real numbers up to about 1e20.
     codes : ndarray of shape (n,)
         Class of each sample, ``0 .. n_classes - 1``.
-    n_classes : int
+    support : ndarray of shape (n_classes,)
+        Samples of each class.
     ranges : ndarray of shape (2, k)
         Smallest and largest value of each column.
     resolution : Resolution
@@ -111,9 +114,11 @@ def bin_columns(
         Up to about 1e20.
     """
     n, k = columns.shape
+    n_classes = support.size
     grids = [_Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
     moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
-    leading = 0.0 if weights is None else _ROUNDER * 2.0 ** (frexp(float(weights.max()))[1] - 36)
+    last_digit = 0.0 if weights is None else 2.0 ** (frexp(float(weights.max()))[1] - 36)
+    leading = _ROUNDER * last_digit
     block = min(max(2 * moments.shape[2], _BLOCKS[0]), _BLOCKS[1])
     size = min(block, n)
     direct = k == 1 and columns.dtype == np.float64
@@ -145,7 +150,10 @@ def bin_columns(
             block_weights = None if weights is None else weights[part]
             _add_moments(moments[i], bins, d, block_weights, leading, grid.width, power)
     shape = (resolution.orders, n_classes, resolution.centres)
-    return [BinnedColumn(m.reshape(shape), grid) for m, grid in zip(moments, grids, strict=True)]
+    drifts = block / 2.0 * last_digit / 2.0 * support.astype(np.float64)
+    return [
+        BinnedColumn(m.reshape(shape), grid, drifts) for m, grid in zip(moments, grids, strict=True)
+    ]
 
 
 def _add_moments(
@@ -194,7 +202,8 @@ def _add_moments(
 class BinnedGroup:
     """A group of values known by its bin moments; see `fragility.moments.ValueGroup`."""
 
-    def __init__(self, moments: Floats, grid: _Grid) -> None:
+    def __init__(self, moments: Floats, grid: _Grid, drift: float) -> None:
+        self._drift = drift
         occupied = np.flatnonzero(moments[0])
         first, last = int(occupied[0]), int(occupied[-1])
         self._moments = moments[:, first : last + 1]
@@ -266,7 +275,8 @@ class BinnedGroup:
 
     def rounding(self, s: float) -> float:
         """Estimate of the rounding error of the log-moment at `s`."""
-        drift = s * self._width / 2.0 * _BLOCKS[1] / 2.0  # of a long sum of equal distances
+        # Long sums of equal numbers drift: of distances, and of the trailing digits of weights.
+        drift = s * self._width / 2.0 * _BLOCKS[1] / 2.0 + self._drift / self.weight
         return 2.0**-53 * (2.0 + s * self.spread + drift)
 
 

@@ -135,11 +135,22 @@ class Sample:
         self._kept: tuple[Floats, Floats | None] | None = None
         if self._size <= _KEEP:
             self._kept = self._read(slice(None))
-        if weights is not None:  # only their ratios within the group matter
-            largest = max(float(part.max()) for _, part in self.blocks() if part is not None)
-            self._weight_factor = order_one_factor(largest)
-            if self._kept is not None and self._weight_factor != 1.0:
-                self._kept = self._read(slice(None))
+        if weights is not None:
+            self._scale_weights()
+
+    def _scale_weights(self) -> None:
+        """Bring the weights to order one: only their ratios within the group matter."""
+        parts = [weights for _, weights in self.blocks() if weights is not None]
+        smallest = min(float(part.min()) for part in parts)
+        largest = max(float(part.max()) for part in parts)
+        self._weight_factor = order_one_factor(largest)
+        if smallest * self._weight_factor == 0.0:
+            raise ValueError(
+                f"sample_weight goes from {smallest:g} to {largest:g} within a class, more than "
+                "floating point can hold; give samples of negligible weight the weight zero."
+            )
+        if self._kept is not None and self._weight_factor != 1.0:
+            self._kept = self._read(slice(None))
 
     @property
     def _size(self) -> int:

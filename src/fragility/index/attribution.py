@@ -52,24 +52,18 @@ def worst_case(
     errors: RankingErrors, solved: Iterable[tuple[Pair, float, float]], target: float
 ) -> WorstCase:
     """Worst case of (pair, its Fragility Index, its share in the average)."""
-    data = errors.data
-    class_weights = np.bincount(data.codes, data.weights, data.labels.size)
-    share_of_unit_weight = np.zeros(data.labels.size)
-    weights, shift = np.zeros(data.codes.size), 0.0
+    n = errors.data.codes.size
+    weights, shares, shift = np.zeros(n), np.zeros(n), 0.0
     for pair, fragility, share in solved:
         groups, factor = errors.groups(pair), errors.factor(pair)
         s = inf if fragility == 0.0 else 1.0 / (fragility * factor)
         for group, rows in zip(groups, errors.group_rows(pair), strict=True):
             weights[rows] += share * group.tilted_weights(s)
-        for classes in (list(pair.negatives), [pair.positive]):
-            share_of_unit_weight[classes] += share / class_weights[classes].sum()
+            shares[rows] += share * group.tilted_weights(0.0)
         if s == inf:  # all weight on the maximisers
             divergence = sum(g.surprise for g in groups)
         else:
             equation = SampleEquation(groups, target * factor)
             divergence = 0.0 if s == 0.0 else s * equation(s).slope
         shift += share * divergence
-    shares = share_of_unit_weight[data.codes]
-    if data.weights is not None:
-        shares *= data.weights
     return WorstCase(weights, shares, shift)

@@ -165,7 +165,7 @@ class RankingErrors:
         else:  # a slice, for a choice of columns would be a copy
             reach = slice(columns[0], columns[-1] + 1)
             scores, ranges = data.scores[:, reach], data.ranges[:, reach]
-        binned = bin_columns(scores, data.codes, data.labels.size, ranges, resolution, data.weights)
+        binned = bin_columns(scores, data.codes, data.support, ranges, resolution, data.weights)
         return {columns[0] + place: column for place, column in enumerate(binned)}
 
     @cached_property

@@ -183,7 +183,8 @@ class Fragility:
             with np.errstate(under="ignore"):
                 return float(np.exp(-above * (unit / fragility)) @ shares) - tail
 
-        root = brentq(excess, 0.0, highest * (1.0 + 1e-9), xtol=1e-14, rtol=1e-14)
+        highest = highest * (1.0 + 1e-9) + 1e-14
+        root = brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-14)
         return self.target + unit * float(root) * (1.0 + 1e-12)  # not below the crossing
 
     def attribution(self, n: int = 10) -> list[AttributedSample]:
@@ -195,7 +196,7 @@ class Fragility:
         """
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n!r}.")
-        with np.errstate(invalid="ignore"):
+        with np.errstate(all="ignore"):  # samples of no weight have no lift: see below
             lift = self.worst_case_weights / self._sample_shares
         lift[self._sample_shares == 0.0] = -1.0  # of no weight, or of no counted pair
         n = min(int(n), int(np.count_nonzero(lift >= 0.0)))
