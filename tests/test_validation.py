@@ -312,3 +312,12 @@ def test_input_is_not_changed():
         measure_fragility(y, p, sample_weight=weights, pair_weight=pair)
     for value, copy in zip((y, p, weights, pair), copies, strict=True):
         np.testing.assert_array_equal(value, copy)
+
+
+@pytest.mark.parametrize("dtype", [int, bool, float, np.int8, "U1"])
+def test_long_sorted_labels(dtype):
+    """The second class begins after the first look."""
+    y = np.repeat([0, 1], [200_000, 200_000]).astype(dtype)
+    p = np.linspace(0, 1, y.size) + 0.5 * np.sin(np.arange(y.size))
+    order = np.random.default_rng(0).permutation(y.size)
+    assert fragility_index(y, p) == pytest.approx(fragility_index(y[order], p[order]), rel=1e-13)

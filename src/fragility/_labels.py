@@ -1,8 +1,8 @@
 """Class labels to small integer codes, without sorting what need not be sorted.
 
 `numpy.unique` on a million labels costs more than the whole index. Labels are few and repeat:
-integers are found by their range, booleans by a count, text by comparison with what a first look
-found.
+two numbers are found by comparison, integers by their range, text by comparison with what a first
+look found.
 """
 
 from __future__ import annotations
@@ -78,15 +78,10 @@ def _encode_two_numbers(y: NDArray[Any]) -> Encoded | None:
     if not low < high or (y.dtype.kind == "f" and not (low.is_integer() and high.is_integer())):
         return None
     is_high = np.empty(y.size, dtype=np.bool_)
-    adjacent = y.dtype.kind == "b" or int(high) - int(low) == 1
     for start in range(0, y.size, _BLOCK):
         part, high_part = y[start : start + _BLOCK], is_high[start : start + _BLOCK]
         np.equal(part, high, out=high_part)
-        if adjacent and y.dtype.kind != "f":
-            two_values = part.min() >= low and part.max() <= high
-        else:
-            two_values = bool(((part == low) | high_part).all())
-        if not two_values:
+        if np.count_nonzero(part == low) + np.count_nonzero(high_part) < part.size:
             return None
     return np.array([low, high]), is_high.view(np.uint8)
 

@@ -278,7 +278,7 @@ class Sample:
         return fsum(parts)
 
     def centred_log_moment(self, s: float) -> LogMoment:
-        """Log-moment of ``values - mean`` at `s`, for ``s * spread`` up to a few tens.
+        """Log-moment of ``values - mean`` at `s`, for ``s * spread`` up to a few hundred.
 
         Exact to rounding even where most of the weight sits near the mean and the value is tiny.
         """
