@@ -5,7 +5,11 @@ from importlib.metadata import version
 from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
+from .index.inference import Interval, PairedDifference
+from .index.sketch import FragilitySketch, SketchFragility
 from .metrics import (
+    FragilityComparison,
+    compare_fragility,
     fragility_index,
     fragility_ratio,
     loss_fragility,
@@ -21,6 +25,12 @@ __all__ = [
     "AbsentClassWarning",
     "AttributedSample",
     "Fragility",
+    "FragilityComparison",
+    "FragilitySketch",
+    "Interval",
+    "PairedDifference",
+    "SketchFragility",
+    "compare_fragility",
     "fragility_index",
     "fragility_ratio",
     "loss_fragility",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any
 
@@ -23,11 +23,15 @@ from .exceptions import AbsentClassWarning
 __all__ = [
     "LabelledScores",
     "check_choice",
+    "check_confidence",
     "check_labelled_scores",
+    "check_labels",
     "check_pair_weight",
+    "check_presence",
     "check_target",
     "check_values",
     "check_weights",
+    "positive_index",
 ]
 
 Floats = NDArray[np.float64]
@@ -67,6 +71,16 @@ class LabelledScores:
         """Whether there are two classes, hence one problem."""
         return self.labels.size == 2
 
+    def own_score(self, sample: int) -> float:
+        """Score of a sample's own class (two classes: of the positive class)."""
+        score = self.scores[sample]
+        return float(score if self.scores.ndim == 1 else score[self.codes[sample]])
+
+    def copy(self) -> LabelledScores:
+        """The same predictions in arrays that nobody else can change."""
+        weights = None if self.weights is None else self.weights.copy()
+        return replace(self, scores=self.scores.copy(), codes=self.codes.copy(), weights=weights)
+
 
 def check_labelled_scores(
     y_true: ArrayLike,
@@ -76,8 +90,13 @@ def check_labelled_scores(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
     name: str = "y_score",
+    presence: bool = True,
 ) -> LabelledScores:
-    """Validate predictions; see `LabelledScores`. `name` is what the caller calls the scores."""
+    """Validate predictions; see `LabelledScores`.
+
+    `name` is what the caller calls the scores; `presence`: whether two classes must have samples,
+    and absent ones are warned about.
+    """
     scores = _check_scores(y_score, name)
     classes, codes = encode_labels(y_true)
     n = codes.size
@@ -88,13 +107,19 @@ def check_labelled_scores(
         )
     if labels is not None:
         classes, codes = _in_label_order(labels, classes, codes)
-    positive = _positive_index(classes, pos_label)
+    if classes.size == 1 and not presence:
+        raise ValueError(
+            f"y_true holds one class only, {listed(classes)}, and {name} cannot tell what the "
+            "other classes are: name all of them with labels=."
+        )
+    positive = positive_index(classes, pos_label)
     if classes.size > 1:
         scores = _match_columns(y_score, scores, classes, positive, labels is not None, name)
     ranges = _finite_ranges(scores, name)
     weights = None if sample_weight is None else check_weights(sample_weight, n)
     support = _support(codes, classes.size, weights)
-    _check_presence(classes, support)
+    if presence:
+        check_presence(classes, support)
     return LabelledScores(scores, codes, classes, positive, weights, support, ranges)
 
 
@@ -197,15 +222,21 @@ def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
     return weights
 
 
-def _in_label_order(
-    labels: Iterable[Any], classes: NDArray[Any], codes: NDArray[Any]
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def check_labels(labels: Iterable[Any]) -> NDArray[Any]:
+    """Classes, at least two, each once."""
     given = np.asarray(labels)
     if given.ndim != 1 or given.size < 2:
         raise ValueError(f"labels must list at least two classes; got {labels!r}.")
-    position = {label: index for index, label in enumerate(given.tolist())}
-    if len(position) < given.size:
+    if len(set(given.tolist())) < given.size:
         raise ValueError(f"labels has duplicates: {listed(given)}.")
+    return given
+
+
+def _in_label_order(
+    labels: Iterable[Any], classes: NDArray[Any], codes: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    given = check_labels(labels)
+    position = {label: index for index, label in enumerate(given.tolist())}
     unknown = [label for label in classes.tolist() if label not in position]
     if unknown:
         raise ValueError(
@@ -230,7 +261,8 @@ def _support(codes: NDArray[Any], n_classes: int, weights: Floats | None) -> NDA
     return support
 
 
-def _check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
+def check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
+    """At least two classes have samples; the others are named in a warning."""
     present = support > 0
     if present.sum() < 2:
         raise ValueError(
@@ -247,7 +279,7 @@ def _check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
 
 
 def _depth_of_caller() -> int:
-    """Stack level of the first frame outside the library, for `_check_presence` to warn at."""
+    """Stack level of the first frame outside the library, for `check_presence` to warn at."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(
         "fragility."
@@ -256,7 +288,8 @@ def _depth_of_caller() -> int:
     return depth
 
 
-def _positive_index(classes: NDArray[Any], pos_label: Any) -> int:
+def positive_index(classes: NDArray[Any], pos_label: Any) -> int:
+    """Place of the positive class of two."""
     if pos_label is None:
         return 1
     if classes.size > 2:
@@ -324,16 +357,31 @@ def check_target(target: float, name: str = "target") -> float:
     return value
 
 
+def check_confidence(confidence: float, name: str = "confidence") -> float:
+    """A level strictly between 0 and 1."""
+    value = check_target(confidence, name)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, such as 0.95; got {confidence!r}.")
+    return value
+
+
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """One of a few values."""
     if value not in allowed:
         raise ValueError(f"{name} must be one of {listed(allowed)}; got {value!r}.")
 
 
-def check_pair_weight(pair_weight: ArrayLike | None, n_classes: int) -> Floats | None:
+def check_pair_weight(
+    pair_weight: ArrayLike | None, n_classes: int, multi_class: str, average: str | None = "macro"
+) -> Floats | None:
     """Weights of the class pairs: (C, C), not negative, the diagonal is ignored."""
     if pair_weight is None:
         return None
+    if multi_class != "ovo" or average is None:
+        raise ValueError(
+            'pair_weight weighs pairs of classes in a mean: use it with multi_class="ovo" and '
+            f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
+        )
     weights: Floats = check_values(pair_weight, "pair_weight").astype(np.float64)
     if weights.shape != (n_classes, n_classes):
         raise ValueError(

@@ -13,6 +13,7 @@ exact.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from math import exp, factorial, frexp, fsum, log
 from typing import Any, NamedTuple
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from .moments import Floats, LogMoment, surprise_of
 
-__all__ = ["BinnedColumn", "BinnedGroup", "Resolution", "bin_columns"]
+__all__ = ["BinnedColumn", "BinnedGroup", "Grid", "Resolution", "bin_columns", "binned_blocks"]
 
 #: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
 #: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
@@ -52,14 +53,14 @@ class Resolution(NamedTuple):
         return 8 * self.orders * n_classes * self.centres
 
 
-class _Grid(NamedTuple):
+class Grid(NamedTuple):
     """Bins of a column: centres are ``(first + b) * width``, b = 0, 1, ..."""
 
     first: float
     width: float
 
     @classmethod
-    def over(cls, low: float, high: float, bins: int) -> _Grid:
+    def over(cls, low: float, high: float, bins: int) -> Grid:
         # The width must leave room in the low bits of the largest value, and its powers in range.
         finest = max(high - low, 2.0**-30 * max(abs(low), abs(high)), 2.0**-100) / bins
         mantissa, exponent = frexp(finest)
@@ -70,7 +71,7 @@ class _Grid(NamedTuple):
 class BinnedColumn:
     """Bin moments of one score column, by class."""
 
-    def __init__(self, moments: Floats, grid: _Grid, drifts: Floats) -> None:
+    def __init__(self, moments: Floats, grid: Grid, drifts: Floats) -> None:
         self._moments = moments  # (orders, classes, centres)
         self._grid = grid
         self._drifts = drifts  # bound on the error of each class's weights, in units of rounding
@@ -86,7 +87,7 @@ class BinnedColumn:
             moments = moments[:, ::-1] * (-1.0) ** np.arange(orders)[:, np.newaxis]
             first = -(first + centres - 1)
         drift = float(self._drifts[list(classes)].sum())
-        return BinnedGroup(moments, _Grid(first, self._grid.width), drift)
+        return BinnedGroup(moments, Grid(first, self._grid.width), drift)
 
 
 def bin_columns(
@@ -115,15 +116,37 @@ def bin_columns(
     """
     n, k = columns.shape
     n_classes = support.size
-    grids = [_Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
+    grids = [Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
     moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
     last_digit = 0.0 if weights is None else 2.0 ** (frexp(float(weights.max()))[1] - 36)
     leading = _ROUNDER * last_digit
     block = min(max(2 * moments.shape[2], _BLOCKS[0]), _BLOCKS[1])
+    powers = np.empty(min(block, n))
+    for i, part, bins, d in binned_blocks(columns, codes, grids, resolution.centres, block):
+        block_weights = None if weights is None else weights[part]
+        _add_moments(
+            moments[i], bins, d, block_weights, leading, grids[i].width, powers[: bins.size]
+        )
+    shape = (resolution.orders, n_classes, resolution.centres)
+    drifts = block / 2.0 * last_digit / 2.0 * support.astype(np.float64)
+    return [
+        BinnedColumn(m.reshape(shape), grid, drifts) for m, grid in zip(moments, grids, strict=True)
+    ]
+
+
+def binned_blocks(
+    columns: NDArray[Any], codes: NDArray[Any], grids: list[Grid], centres: int, block: int
+) -> Iterator[tuple[int, slice, NDArray[np.int64], Floats]]:
+    """Column, rows, bins and distances to the centres, block by block.
+
+    A sample of class c in bin b has the number ``c * centres + b``. The arrays are overwritten
+    by the next block.
+    """
+    n, k = columns.shape
     size = min(block, n)
     direct = k == 1 and columns.dtype == np.float64
     turned = np.empty((0 if direct else k, size))
-    offsets, sums, distances, powers = np.empty((4, size))
+    offsets, sums, distances = np.empty((3, size))
     for start in range(0, n, block):
         part = slice(start, min(start + block, n))
         m = part.stop - part.start
@@ -132,14 +155,14 @@ def bin_columns(
         if not direct:
             np.copyto(turned[:, :m], rows)
             rows = turned[:, :m]
-        offset, total, d, power = offsets[:m], sums[:m], distances[:m], powers[:m]
-        prepared: _Grid | None = None
+        offset, total, d = offsets[:m], sums[:m], distances[:m]
+        prepared: Grid | None = None
         for i, grid in enumerate(grids):
             if grid != prepared:
                 # The class rides on the rounding constant, so that one sum gives the bin of the
                 # class (in its low bits) and one difference the bin's centre.
                 np.copyto(offset, codes[part])
-                offset *= resolution.centres * grid.width
+                offset *= centres * grid.width
                 offset += (_ROUNDER - grid.first) * grid.width
                 prepared = grid
             np.add(rows[i], offset, out=total)
@@ -147,13 +170,7 @@ def bin_columns(
             np.subtract(rows[i], d, out=d)
             bins = total.view(np.int64)
             bins -= int(np.array(_ROUNDER * grid.width).view(np.int64))
-            block_weights = None if weights is None else weights[part]
-            _add_moments(moments[i], bins, d, block_weights, leading, grid.width, power)
-    shape = (resolution.orders, n_classes, resolution.centres)
-    drifts = block / 2.0 * last_digit / 2.0 * support.astype(np.float64)
-    return [
-        BinnedColumn(m.reshape(shape), grid, drifts) for m, grid in zip(moments, grids, strict=True)
-    ]
+            yield i, part, bins, d
 
 
 def _add_moments(
@@ -202,7 +219,7 @@ def _add_moments(
 class BinnedGroup:
     """A group of values known by its bin moments; see `fragility.moments.ValueGroup`."""
 
-    def __init__(self, moments: Floats, grid: _Grid, drift: float) -> None:
+    def __init__(self, moments: Floats, grid: Grid, drift: float) -> None:
         self._drift = drift
         occupied = np.flatnonzero(moments[0])
         first, last = int(occupied[0]), int(occupied[-1])

@@ -299,6 +299,80 @@ class Sample:
         curvature = second / self.weight / (1.0 + above_one) - slope * slope
         return LogMoment(log1p(above_one), slope, curvature)
 
+    def log_moment_error(self, s: float) -> tuple[float, float]:
+        """Log-moment of ``values - pivot`` at `s`, and its squared standard error.
+
+        The values are taken as a random sample, with Bessel's correction by the effective size.
+        """
+        near = s * self.spread < 1.0  # about the mean: small terms, but they may grow with s
+        centre = self.mean if near else self.pivot
+        total = squares = first = second = 0.0
+        for values, weights in self.blocks():
+            u = s * (values - centre)
+            growth = np.expm1(u) if near else np.exp(u)
+            total += weighted_sum(growth, weights)
+            power = growth if weights is None else weights * growth
+            second += float(power @ power)
+            first += float(power.sum() if weights is None else power @ weights)
+            squares += float(values.size if weights is None else weights @ weights)
+        average = total / self.weight
+        # The sum of (weight · (growth - average))², then relative to the moment itself.
+        moment = 1.0 + average if near else average
+        scatter = second - average * (2.0 * first - average * squares)
+        value = log1p(average) if near else log(total) - log(self.weight)
+        spared = 1.0 - squares / self.weight**2
+        error = scatter / (self.weight * moment) ** 2 / spared if spared > 0.0 else inf
+        return value + s * (centre - self.pivot), max(error, 0.0)
+
+    @property
+    def concentration(self) -> float:
+        """Sum of the squared shares of the weight: one over the effective sample size."""
+        squares = [
+            float(values.size if weights is None else weights @ weights)
+            for values, weights in self.blocks()
+        ]
+        return fsum(squares) / self.weight**2
+
+    def tilt_excess(self, s: float) -> Floats:
+        """What `tilted_weights` add to the shares of the weight, exact also for small tilts."""
+        near = s * self.spread < 1.0
+        pivot = self.mean if near else self.pivot
+        value = (self.centred_log_moment(s) if near else self.log_moment(s)).value
+        parts = []
+        for values, weights in self.blocks():
+            part = np.expm1(s * (values - pivot) - value)
+            parts.append(part if weights is None else part * weights)
+        excess = np.concatenate(parts)
+        excess /= self.weight
+        return excess
+
+    def removal_excess(self, s: float) -> Floats:
+        """The same from leaving each member out instead of to first order: more for heavy ones."""
+        shares, tilted = self.tilted_weights(0.0), self.tilted_weights(s)
+        tilted = np.minimum(tilted, 1.0 - 2.0**-53)
+        rest = 1.0 - np.minimum(shares, 1.0 - 2.0**-53)
+        excess: Floats = rest * (np.log(rest) - np.log1p(-tilted))
+        return excess
+
+    def deviations(self) -> Floats:
+        """Distance of each value from the mean, times its share of the weight."""
+        parts = []
+        for values, weights in self.blocks():
+            part = values - self.mean
+            parts.append(part if weights is None else part * weights)
+        deviations = np.concatenate(parts)
+        deviations /= self.weight
+        return deviations
+
+    def with_value(self, value: float) -> Sample:
+        """The group with one more member, of the weight of an effective sample."""
+        parts = list(self.blocks())
+        column = np.append(np.concatenate([values for values, _ in parts]), value)
+        if self._weights is None:
+            return Sample(column)
+        weights = np.concatenate([w for _, w in parts if w is not None])
+        return Sample(column, weights=np.append(weights, self.concentration * self.weight))
+
     def tilted_weights(self, s: float) -> Floats:
         """Worst-case weights ∝ a·exp(s·v), summing to one; s = inf: shared by the maximisers."""
         parts = []

@@ -23,7 +23,7 @@ from ..binned import BinnedColumn, Resolution, bin_columns
 from ..moments import Sample, ValueGroup, order_one_factor
 from .root import Equation, find_root, solve
 
-__all__ = ["Pair", "PairIndex", "RankingErrors"]
+__all__ = ["Pair", "PairIndex", "RankingErrors", "class_pairs", "pair_places"]
 
 #: From this many samples per pair on, bins are faster than passes over the samples.
 _BINNING_PAYS = 1 << 15
@@ -44,6 +44,37 @@ class Pair(NamedTuple):
 
     positive: int
     negatives: tuple[int, ...]
+
+
+def class_pairs(support: NDArray[np.int64], positive: int, multi_class: str) -> Iterator[Pair]:
+    """Pairs of the classes that have support.
+
+    Two classes make one problem: the scores of one are minus those of the other.
+    """
+    if support.size == 2:
+        yield Pair(positive, (1 - positive,))
+        return
+    present = [int(c) for c in np.flatnonzero(support)]
+    for i in present:
+        others = tuple(j for j in present if j != i)
+        if multi_class == "ovr":
+            yield Pair(i, others)
+        else:
+            yield from (Pair(i, (j,)) for j in others)
+
+
+def pair_places(pair: Pair, n_classes: int, multi_class: str) -> Iterator[tuple[int, ...]]:
+    """Entries that a pair fills in a table of pairs: (C, C), or (C,) for "ovr"."""
+    mirrored = n_classes == 2  # one minus the score of one class is that of the other
+    if multi_class == "ovr":
+        yield (pair.positive,)
+        if mirrored:
+            yield (1 - pair.positive,)
+        return
+    (negative,) = pair.negatives
+    yield pair.positive, negative
+    if mirrored:
+        yield negative, pair.positive
 
 
 class PairIndex(NamedTuple):
@@ -67,31 +98,21 @@ class RankingErrors:
     data: LabelledScores
 
     def pairs(self, multi_class: str) -> Iterator[Pair]:
-        """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr").
-
-        Two classes make one problem: the scores of one are minus those of the other.
-        """
-        data = self.data
-        if data.is_binary:
-            yield Pair(data.positive, (1 - data.positive,))
-            return
-        present = [int(c) for c in np.flatnonzero(data.support)]
-        for i in present:
-            others = tuple(j for j in present if j != i)
-            if multi_class == "ovr":
-                yield Pair(i, others)
-            else:
-                yield from (Pair(i, (j,)) for j in others)
+        """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr")."""
+        return class_pairs(self.data.support, self.data.positive, multi_class)
 
     def column(self, i: int) -> NDArray[Any]:
         """Scores of class i."""
         scores = self.data.scores
         return scores if scores.ndim == 1 else scores[:, i]
 
-    def groups(self, pair: Pair) -> tuple[Sample, Sample]:
-        """Scores of the negatives and minus the scores of the positives: their sum is ε."""
+    def groups(self, pair: Pair, factor: float | None = None) -> tuple[Sample, Sample]:
+        """Scores of the negatives and minus the scores of the positives: their sum is ε.
+
+        Times `factor`, by default the one that brings them to order one.
+        """
         column, weights = self.column(pair.positive), self.data.weights
-        factor = self.factor(pair)
+        factor = self.factor(pair) if factor is None else factor
         negatives, positives = self.group_rows(pair)
         return (
             Sample(column, factor=factor, selection=negatives, weights=weights),

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
-from math import inf
-from typing import Any, overload
+from math import inf, nan
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from .._validation import check_target, check_values
+from .._validation import check_choice, check_confidence, check_target, check_values
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
-from .errors import Pair, PairIndex, RankingErrors
+from .errors import PairIndex, RankingErrors, pair_places
+from .inference import Interval, SolvedPair, confidence_interval, movements, standard_error
 
-__all__ = ["Fragility", "PairTable", "measure", "solve_pairs"]
+__all__ = ["Fragility", "PairTable", "measure", "solve_pairs", "solved_pairs"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ def solve_pairs(
     values = np.full((n, n) if multi_class == "ovo" else n, np.nan)
     separations = values.copy()
     for pair, index in errors.solve(errors.pairs(multi_class), target):
-        for place in _places(pair, data.is_binary, multi_class):
+        for place in pair_places(pair, n, multi_class):
             values[place], separations[place] = index
     shares = np.where(np.isnan(values), 0.0, 1.0 if pair_weight is None else pair_weight)
     if not shares.any():
@@ -67,17 +69,17 @@ def solve_pairs(
     return PairTable(values, separations, shares / shares.sum())
 
 
-def _places(pair: Pair, binary: bool, multi_class: str) -> Iterator[Any]:
-    """Entries of the table that a pair fills."""
-    if multi_class == "ovr":
-        yield pair.positive
-        if binary:
-            yield 1 - pair.positive
-        return
-    (negative,) = pair.negatives
-    yield pair.positive, negative
-    if binary:  # the scores of the other class are one minus these: the same ranking errors
-        yield negative, pair.positive
+def solved_pairs(
+    errors: RankingErrors, table: PairTable, multi_class: str
+) -> tuple[SolvedPair, ...]:
+    """The counted pairs of a table."""
+    solved = []
+    for pair in errors.pairs(multi_class):
+        places = list(pair_places(pair, errors.data.labels.size, multi_class))
+        share = float(sum(table.shares[place] for place in places))
+        if share > 0.0:
+            solved.append(SolvedPair(pair, float(table.values[places[0]]), share))
+    return tuple(solved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -131,8 +133,82 @@ class Fragility:
     multi_class: str
     _pair_shares: Floats = field(repr=False)
     _sample_shares: Floats = field(repr=False)
-    _sample_scores: Floats = field(repr=False)
-    _sample_codes: NDArray[Any] = field(repr=False)
+    _solved: tuple[SolvedPair, ...] = field(repr=False)
+    _errors: RankingErrors = field(repr=False)
+
+    @cached_property
+    def standard_error(self) -> float:
+        """Standard error of `value`, by the delta method on the influence of each sample.
+
+        NaN if the index is 0 or infinite, or if a class has one sample only. Of several classes,
+        pairs with index 0 count as certain: prefer `interval`, which does not believe them.
+        """
+        if self.value in (0.0, inf):
+            return nan
+        moves = movements(self._errors, self._solved, self.target)
+        return standard_error(self._errors, self._solved, moves)
+
+    def interval(
+        self,
+        confidence: float = 0.95,
+        *,
+        method: Literal["auto", "log_wald"] = "auto",
+        score_range: tuple[float, float] | None = None,
+    ) -> Interval:
+        r"""Confidence interval of `value`.
+
+        Parameters
+        ----------
+        confidence : float, default=0.95
+        method : {"auto", "log_wald"}, default="auto"
+            "auto", two classes: the values of the index that a test of its equation does not
+            reject, the upper limit from data with one more mistake in each class, as bad as can
+            be. It holds its level where mistakes are rare, and may be infinite where the data
+            cannot exclude that. Several classes: the logarithmic interval below, its upper limit
+            from data with such a mistake at each end of every pair.
+            "log_wald": :math:`FI e^{\pm z \, se / FI}`; too short when mistakes are rare.
+        score_range : (float, float), optional
+            Lowest and highest score that the model could give; by default (0, 1) if no score lies
+            outside. Where neither is known the worst mistake is not either, and "auto" has the
+            upper limit of "log_wald".
+
+        Returns
+        -------
+        Interval
+            Named tuple (low, high). With fewer than two samples in a class (0, inf).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fragility import measure_fragility
+        >>> sick, score = [0] * 50 + [1] * 50, np.r_[0:0.7:50j, 0.3:1:50j]
+        >>> low, high = measure_fragility(sick, score).interval()
+        >>> round(low, 3), round(high, 3)
+        (0.082, 0.318)
+        """
+        check_choice(method, ("auto", "log_wald"), "method")
+        return confidence_interval(
+            self._errors,
+            self._solved,
+            self.target,
+            confidence=check_confidence(confidence),
+            method=method,
+            score_range=self._score_range(score_range),
+        )
+
+    def _score_range(self, given: tuple[float, float] | None) -> tuple[float, float] | None:
+        lowest, highest = (float(f(self._errors.data.ranges)) for f in (np.min, np.max))
+        if given is None:
+            return (0.0, 1.0) if lowest >= 0.0 and highest <= 1.0 else None
+        if np.shape(given) != (2,):
+            raise ValueError(f"score_range must be two numbers; got {given!r}.")
+        low, high = (check_target(end, "score_range") for end in given)
+        if not low <= lowest <= highest <= high or low == high:
+            raise ValueError(
+                f"score_range={given!r} must hold all scores, which go from {lowest:g} to "
+                f"{highest:g}."
+            )
+        return low, high
 
     @overload
     def tail_bound(self, theta: float) -> float: ...
@@ -161,9 +237,7 @@ class Fragility:
         :math:`VaR_{1-a}(\varepsilon) \le \tau - FI \ln a` with :math:`a = 1 -` `level`. For several
         classes, the point where `tail_bound` falls to :math:`a`.
         """
-        level = check_target(level, "level")
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must lie between 0 and 1, such as 0.95; got {level!r}.")
+        level = check_confidence(level, "level")
         counted = self._pair_shares > 0.0
         fragility, shares = self.pairs[counted], self._pair_shares[counted]
         # Infinite pairs may exceed any level, pairs of index zero never exceed the target.
@@ -205,12 +279,12 @@ class Fragility:
             threshold = np.partition(lift, lift.size - n)[lift.size - n] if n else inf
             candidates = np.flatnonzero(lift >= threshold)
         order = candidates[np.argsort(-lift[candidates], kind="stable")][:n]
-        labels = self.labels.tolist()
+        labels, data = self.labels.tolist(), self._errors.data
         return [
             AttributedSample(
                 int(i),
-                labels[self._sample_codes[i]],
-                float(self._sample_scores[i]),
+                labels[data.codes[i]],
+                data.own_score(int(i)),
                 float(self.worst_case_weights[i]),
                 float(lift[i]),
             )
@@ -218,11 +292,16 @@ class Fragility:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain Python values (no per-sample arrays), for logs; floats may be inf and NaN."""
+        """Plain Python values (no per-sample arrays), for logs; floats may be inf and NaN.
+
+        The interval has a confidence of 0.95.
+        """
         return {
             "value": self.value,
             "ratio": self.ratio,
             "target": self.target,
+            "standard_error": self.standard_error,
+            "interval": list(self.interval()),
             "shift": self.shift,
             "multi_class": self.multi_class,
             "labels": self.labels.tolist(),
@@ -235,6 +314,8 @@ class Fragility:
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
+        low, high = self.interval()
+        yield "95% interval", f"{low:.4g} to {high:.4g}", "for the population the samples are from"
         if self.target == 0.0:
             yield "ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"
         else:
@@ -262,7 +343,7 @@ class Fragility:
         return f"{values[place]:.6g} ({where})"
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name:<16} {value:<12} {note}" for name, value, note in self._rows())
+        return "\n".join(f"{name:<16} {value:<18} {note}" for name, value, note in self._rows())
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -278,19 +359,14 @@ def measure(
     errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
 ) -> Fragility:
     """Measure everything; `fragility.measure_fragility` is the public face."""
+    errors = RankingErrors(errors.data.copy())  # the caller may change the arrays later
     data = errors.data
     table = solve_pairs(errors, target, multi_class, pair_weight)
-    places = {
-        pair: list(_places(pair, data.is_binary, multi_class)) for pair in errors.pairs(multi_class)
-    }
-    shares = {pair: float(sum(table.shares[p] for p in at)) for pair, at in places.items()}
-    counted = {pair: float(table.values[places[pair][0]]) for pair in places if shares[pair] > 0.0}
-    worst = worst_case(errors, [(pair, v, shares[pair]) for pair, v in counted.items()], target)
-    values = np.array(list(counted.values()))
+    solved = solved_pairs(errors, table, multi_class)
+    worst = worst_case(errors, solved, target)
+    values = np.array([part.fragility for part in solved])
     finite = np.isfinite(values)
-    finite_shares = np.array([shares[pair] for pair in counted])[finite]
-    scores = data.scores
-    own = scores if scores.ndim == 1 else scores[np.arange(data.codes.size), data.codes]
+    finite_shares = np.array([part.share for part in solved])[finite]
     return Fragility(
         value=table.average(table.values),
         ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
@@ -308,6 +384,6 @@ def measure(
         multi_class=multi_class,
         _pair_shares=table.shares,
         _sample_shares=worst.shares,
-        _sample_scores=own.astype(np.float64),  # copies: the caller may change the arrays later
-        _sample_codes=data.codes.copy(),
+        _solved=solved,
+        _errors=errors,
     )

@@ -1,5 +1,6 @@
 """The scikit-learn face of the library: metrics as functions, and scorers."""
 
+from .comparison import FragilityComparison, compare_fragility
 from .functions import (
     fragility_index,
     fragility_ratio,
@@ -10,6 +11,8 @@ from .functions import (
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
 
 __all__ = [
+    "FragilityComparison",
+    "compare_fragility",
     "fragility_index",
     "fragility_ratio",
     "loss_fragility",

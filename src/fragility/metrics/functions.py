@@ -234,11 +234,12 @@ def measure_fragility(
     >>> from fragility import measure_fragility
     >>> result = measure_fragility([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8])
     >>> result
-    Fragility Index  0.163282     target 0
-    ratio            0.544274     scale-free: compare models by this too
-    shift D*         0.914355     KL divergence of the worst case from the data
-    samples          4            0: 2, 1: 2
-    worst sample     #3           label 0, score 0.8, lift 1.97
+    Fragility Index  0.163282           target 0
+    95% interval     0.04819 to inf     for the population the samples are from
+    ratio            0.544274           scale-free: compare models by this too
+    shift D*         0.914355           KL divergence of the worst case from the data
+    samples          4                  0: 2, 1: 2
+    worst sample     #3                 label 0, score 0.8, lift 1.97
     >>> result.tail_bound(0.2) >= 0.25  # one of four pairs has an error of 0.2
     True
     """
@@ -247,7 +248,7 @@ def measure_fragility(
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
-    weights = _pair_weight(pair_weight, data.labels.size, multi_class, "macro")
+    weights = check_pair_weight(pair_weight, data.labels.size, multi_class)
     return measure(RankingErrors(data), target, multi_class, weights)
 
 
@@ -376,16 +377,5 @@ def _table(
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
-    weights = _pair_weight(pair_weight, data.labels.size, multi_class, average)
+    weights = check_pair_weight(pair_weight, data.labels.size, multi_class, average)
     return solve_pairs(RankingErrors(data), target, multi_class, weights)
-
-
-def _pair_weight(
-    pair_weight: ArrayLike | None, n_classes: int, multi_class: str, average: str | None
-) -> Floats | None:
-    if pair_weight is not None and (multi_class != "ovo" or average is None):
-        raise ValueError(
-            'pair_weight weighs pairs of classes in a mean: use it with multi_class="ovo" and '
-            f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
-        )
-    return check_pair_weight(pair_weight, n_classes)

@@ -1,0 +1,218 @@
+"""Do the intervals cover, and does the paired test hold its level? A seeded simulation.
+
+Run with ``make coverage``. Every row draws fresh samples from a model whose index is known, and
+counts how often the nominal 95 % interval holds it; then how often the paired test finds a
+difference between models that do not differ, and between models that do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+import scipy.stats
+from joblib import Parallel, delayed
+from scipy import special
+
+from fragility import compare_fragility, fragility_index, measure_fragility
+
+RESULTS = Path(__file__).parent / "results" / "coverage.md"
+SIZES = (100, 300, 1000)
+LEVEL = 0.05
+Drawn = tuple[np.ndarray, np.ndarray]
+
+
+class Scenario(NamedTuple):
+    """Labels with logits of a model; the scores are their sigmoid or softmax."""
+
+    name: str
+    draw: Callable[[np.random.Generator, int], Drawn]
+    weighted: bool = False
+
+    def sample(self, rng: np.random.Generator, n: int) -> Drawn:
+        """Labels and logits; drawn again until each class has two samples."""
+        while True:
+            y, logits = self.draw(rng, n)
+            if np.bincount(y, minlength=2).min() >= 2:
+                return y, logits
+
+    def weights(self, rng: np.random.Generator, n: int) -> np.ndarray | None:
+        """Unrelated to the scores, so that the index of the distribution stays the same."""
+        return rng.gamma(2.0, size=n) if self.weighted else None
+
+    def truth(self, n: int) -> float:
+        """Index of the distribution, from a sample so large that its error does not matter."""
+        y, logits = self.sample(np.random.default_rng(2**32), n)
+        return fragility_index(y, scores(logits))
+
+
+def scores(logits: np.ndarray) -> np.ndarray:
+    return special.expit(logits) if logits.ndim == 1 else special.softmax(logits, axis=1)
+
+
+def logistic(slope: float, intercept: float, confidence: float = 1.0):
+    """Labels follow the sigmoid of a logit, scores that of its multiple: above 1 overconfident."""
+
+    def draw(rng: np.random.Generator, n: int) -> Drawn:
+        logit = slope * rng.normal(size=n) + intercept
+        return (rng.random(n) < special.expit(logit)).astype(np.int64), confidence * logit
+
+    return draw
+
+
+def heavy_tailed(rng: np.random.Generator, n: int) -> Drawn:
+    """Logits with t-distributed noise of 1.5 degrees of freedom: many are wrong and certain."""
+    y = rng.integers(0, 2, n)
+    return y, 1.5 * (2 * y - 1) + rng.standard_t(1.5, n)
+
+
+def three_classes(rng: np.random.Generator, n: int) -> Drawn:
+    y = rng.integers(0, 3, n)
+    return y, rng.normal(size=(n, 3)) + 2.0 * np.eye(3)[y]
+
+
+SCENARIOS = (
+    Scenario("calibrated", logistic(2.0, -0.8)),
+    Scenario("calibrated, weighted", logistic(2.0, -0.8), weighted=True),
+    Scenario("rare errors", logistic(8.0, -2.0, 0.5)),
+    Scenario("class ratio 1:10", logistic(1.5, -3.0)),
+    Scenario("overconfident", logistic(2.0, -0.8, 3.0)),
+    Scenario("weak", logistic(0.7, 0.0)),
+    Scenario("heavy-tailed", heavy_tailed),
+    Scenario("three classes", three_classes),
+)
+
+
+class Outcome(NamedTuple):
+    """Of one interval: whether it lies above or below the truth, and how wide it is."""
+
+    above: bool
+    below: bool
+    width: float
+
+
+def intervals(scenario: Scenario, truth: float, n: int, seed: int) -> list[Outcome]:
+    """The default interval and the logarithmic one, on the same sample."""
+    rng = np.random.default_rng(seed)
+    y, logits = scenario.sample(rng, n)
+    result = measure_fragility(y, scores(logits), sample_weight=scenario.weights(rng, n))
+    found = (result.interval(1 - LEVEL, method=method) for method in ("auto", "log_wald"))
+    return [Outcome(truth < i.low, truth > i.high, i.high - i.low) for i in found]
+
+
+def comparisons(scenario: Scenario, n: int, seed: int) -> list[float]:
+    """p-values of index and ratio: of equal models, of a 1.3 times bolder one, of a noisier one."""
+    rng = np.random.default_rng(seed)
+    y, logits = scenario.sample(rng, n)
+    noise = 0.35 * scipy.stats.iqr(logits, scale="normal")
+    a, b, c = (logits + noise * rng.normal(size=logits.shape) for _ in range(3))
+    weights = scenario.weights(rng, n)
+    p_values = []
+    for other in (b, 1.3 * a, a + c - logits):
+        found = compare_fragility(y, scores(a), scores(other), sample_weight=weights)
+        p_values += [found.p_value, found.ratio.p_value]
+    return p_values
+
+
+def simulate(task: Callable[[int], list], name: str, n: int, repetitions: int) -> np.ndarray:
+    seeds = np.random.SeedSequence([zlib.crc32(name.encode()), n]).generate_state(repetitions)
+    batches = np.array_split(seeds, 20)
+    results = Parallel(n_jobs=-1)(delayed(_each)(task, batch.tolist()) for batch in batches)
+    return np.array([row for rows in results for row in rows], dtype=float)
+
+
+def _each(task: Callable[[int], list], seeds: Iterable[int]) -> list:
+    return [task(seed) for seed in seeds]
+
+
+def coverage_rows(repetitions: int, population: int) -> Iterable[tuple[str, ...]]:
+    for scenario in SCENARIOS:
+        truth = scenario.truth(population)
+        for n in SIZES:
+
+            def task(seed: int, scenario=scenario, truth=truth, n=n) -> list[Outcome]:
+                return intervals(scenario, truth, n, seed)
+
+            default, wald = np.moveaxis(simulate(task, scenario.name, n, repetitions), 1, 0)
+            yield (
+                scenario.name,
+                str(n),
+                f"{truth:.4f}",
+                f"{1 - default[:, :2].any(axis=1).mean():.3f}",
+                f"{default[:, 0].mean():.3f}",
+                f"{default[:, 1].mean():.3f}",
+                f"{np.isinf(default[:, 2]).mean():.3f}",
+                f"{1 - wald[:, :2].any(axis=1).mean():.3f}",
+                f"{np.median(default[:, 2]) / np.median(wald[:, 2]):.2f}",
+            )
+
+
+def paired_rows(repetitions: int) -> Iterable[tuple[str, ...]]:
+    for scenario in SCENARIOS:
+        for n in SIZES:
+
+            def task(seed: int, scenario=scenario, n=n) -> list[float]:
+                return comparisons(scenario, n, seed)
+
+            p_values = simulate(task, scenario.name, n, repetitions)
+            rejected = [f"{share:.3f}" for share in (p_values < LEVEL).mean(axis=0)]
+            yield scenario.name, str(n), *rejected, f"{np.isnan(p_values[:, 0]).mean():.3f}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
+    for row in rows:
+        print("  ", " | ".join(row), flush=True)
+        lines.append(row)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=4000)
+    parser.add_argument("--quick", action="store_true", help="100 repetitions, nothing written")
+    args = parser.parse_args()
+    repetitions = 100 if args.quick else args.repetitions
+    coverage = table(
+        (
+            "scores", "n", "FI", "coverage", "truth below", "truth above", "infinite upper limit",
+            "log-Wald coverage", "median width / log-Wald",
+        ),
+        coverage_rows(repetitions, 10**6 if args.quick else 10**7),
+    )  # fmt: skip
+    paired = table(
+        (
+            "scores", "n", "type I: FI", "ratio", "power, logits × 1.3: FI", "ratio",
+            "power, more noise: FI", "ratio", "no test",
+        ),
+        paired_rows(repetitions),
+    )  # fmt: skip
+    text = "\n\n".join(
+        [
+            "# Coverage of the intervals and level of the paired test",
+            f"`make coverage`: {repetitions} samples per row (standard error of a share of 0.05: "
+            f"{(0.0475 / repetitions) ** 0.5:.4f}), seeded; Python {platform.python_version()}, "
+            f"NumPy {np.__version__}, SciPy {scipy.__version__}.",
+            "Nominal 95 % intervals of `Fragility.interval()`. An infinite upper limit says that "
+            "the sample does not exclude a model without any separation.",
+            coverage,
+            "Paired test of `compare_fragility` at level 0.05: two models whose logits differ by "
+            "independent noise of equal size (they do not differ: type I error), the first against "
+            "itself with logits times 1.3, and against itself with as much noise again. No test: "
+            "an index is 0 or infinite.",
+            paired,
+        ]
+    )
+    if not args.quick:
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

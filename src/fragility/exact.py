@@ -1,0 +1,114 @@
+r"""Sums that do not depend on the order of their terms.
+
+Floating-point addition is not associative, so that two machines that merge the same parts in
+different order would disagree in the last digits. Here every sum is a whole number in fixed point,
+kept as digits in base :math:`2^{32}`: adding is exact, and the digits of a sum are unique.
+"""
+
+from __future__ import annotations
+
+from math import frexp
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MOST_TERMS", "ExactSums"]
+
+Digits = NDArray[np.int64]
+
+#: Terms that may be added at once: their digits, below 2³⁷, then have exact sums in float64.
+MOST_TERMS = 1 << 16
+_BASE_BITS = 32
+_BASE = 1 << _BASE_BITS
+#: What pending additions may amount to before digits must be carried.
+_ROOM = 1 << 61
+_LARGEST_TOTAL = 1 << 53
+
+
+class ExactSums:
+    """An array of exact sums of floats.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the array of sums.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.lowest = 0  # exponent of the lowest digit, in digits
+        self.digits: Digits = np.zeros((1, *shape), dtype=np.int64)
+        self._pending = 0
+
+    def add(self, totals: NDArray[Any], place: Any = ..., exponent: int = 0) -> None:
+        """Add whole numbers below 2⁵³, times the base to the power `exponent`, at a place."""
+        if self._pending >= _ROOM:
+            self.settle()
+        self._pending += _LARGEST_TOTAL
+        self._reach(exponent, exponent)
+        self.digits[exponent - self.lowest][place] += totals.astype(np.int64)
+
+    def add_at(self, bins: NDArray[np.int64], terms: NDArray[np.float64], place: Any) -> None:
+        """Add each term to the sum at its bin, among the sums at a place; at most `MOST_TERMS`."""
+        length = self.digits[0][place].size
+        rest = terms.copy()
+        largest = float(np.abs(rest).max(initial=0.0))
+        exponent = (frexp(largest)[1] - 1) // _BASE_BITS
+        while rest.any():
+            unit = 2.0 ** (_BASE_BITS * exponent)
+            digit = np.trunc(rest / unit)
+            rest -= digit * unit  # exact: what is left are the trailing bits
+            self.add(np.bincount(bins, digit, length), place, exponent)
+            exponent -= 1
+
+    def merge(self, other: ExactSums) -> None:
+        """Add the sums of another array of the same shape."""
+        self.settle()
+        other.settle()
+        self._reach(other.lowest, other.lowest + len(other.digits) - 1)
+        start = other.lowest - self.lowest
+        self.digits[start : start + len(other.digits)] += other.digits
+        self._pending = _BASE
+        self.settle()
+
+    def settle(self) -> None:
+        """Bring the digits to their unique form: of least number, all but the top in [0, base)."""
+        if not self._pending:
+            return
+        carried = 0
+        digits = list(self.digits)
+        for k, row in enumerate(digits):
+            digits[k] = row + carried
+            carried = digits[k] >> _BASE_BITS
+            digits[k] &= _BASE - 1
+        digits.append(np.zeros(self.shape, dtype=np.int64) + carried)
+        # A top digit that only repeats the sign of the one below is not needed.
+        while len(digits) > 1:
+            below = digits[-2] - ((digits[-2] >> (_BASE_BITS - 1)) << _BASE_BITS)
+            if not np.array_equal(digits[-1], below >> _BASE_BITS):
+                break
+            digits[-2:] = [below]
+        while len(digits) > 1 and not digits[0].any():
+            del digits[0]
+            self.lowest += 1
+        if len(digits) == 1 and not digits[0].any():
+            self.lowest = 0
+        self.digits = np.stack(digits)
+        self._pending = 0
+
+    def floats(self, place: Any = ...) -> NDArray[np.float64]:
+        """The sums at a place, correct but for the last bits."""
+        total: NDArray[np.float64] = np.zeros(self.digits[0][place].shape)
+        for k in reversed(range(len(self.digits))):
+            total += self.digits[k][place] * 2.0 ** (_BASE_BITS * (k + self.lowest))
+        return total
+
+    def _reach(self, lowest: int, highest: int) -> None:
+        """Make room for digits down to one exponent and up to another."""
+        below = max(self.lowest - lowest, 0)
+        above = max(highest - self.lowest - len(self.digits) + 1, 0)
+        if below or above:
+            rooms = [np.zeros((count, *self.shape), dtype=np.int64) for count in (below, above)]
+            self.digits = np.concatenate([rooms[0], self.digits, rooms[1]])
+            self.lowest -= below

@@ -1,0 +1,299 @@
+r"""Certified bounds on the index from two moments per bin.
+
+What a bin :math:`[a, b]` with known mean and mean square adds to :math:`E e^{s v}` lies between the
+values of two distributions on two points (Markov and Krein). The reason is a pair of parabolas: one
+that meets :math:`e^{s v}` at :math:`a` and touches it at :math:`y` stays below it on the bin, one
+that meets it at :math:`b` and touches it stays above, and the mean of a parabola is known. A
+parabola stays a bound whatever the moments are, so an error of the moments only adds its slopes
+times that error. So we know :math:`h_{low} \le h \le h_{high}`, and as :math:`h` is convex with
+:math:`h(0) = 0`,
+
+* any :math:`s` with :math:`h_{high}(s) \le 0` shows :math:`FI \le 1/s`,
+* any :math:`s` with :math:`h_{low}(s) \ge 0` shows :math:`FI \ge 1/s`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, fsum, hypot, inf, log, log1p, nextafter
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from ..moments import Floats
+
+__all__ = ["MEAN_ERROR", "SQUARE_ERROR", "BinMoments", "CertifiedIndex", "certify"]
+
+_EPS = 2.0**-53
+#: Bounds on the errors of the moments of x = (value - centre) / width that whoever fills the bins
+#: must keep: of the mean of x, and of the mean of its square.
+MEAN_ERROR, SQUARE_ERROR = 1.01 * 2.0**-38, 1.01 * 2.0**-24
+#: In bins wider than so many 1/s the parabolas say nothing.
+_STEEPEST = 40.0
+#: Roots beyond these are not looked for.
+_LEAST_ROOT, _LARGEST_ROOT = 1e-18, 1e300
+
+
+class Bounds(NamedTuple):
+    """Bounds on a number."""
+
+    low: float
+    high: float
+
+
+class CertifiedIndex(NamedTuple):
+    """Fragility Index of a pair, between two certified bounds, and the mean separation."""
+
+    fragility: float
+    low: float
+    high: float
+    separation: float
+
+
+@dataclass(frozen=True, eq=False)
+class BinMoments:
+    """Values of a class, known by the bins that hold any.
+
+    Attributes
+    ----------
+    centres : ndarray
+        Of the bins, in bin widths.
+    weights, means, squares : ndarray
+        Weight in each bin, and mean and mean square of x, the distance of a value to the centre of
+        its bin in bin widths; their errors are at most `MEAN_ERROR` and `SQUARE_ERROR`.
+    width : float
+        Of a bin, a power of two.
+    smallest, largest : float
+        The extreme values, exact.
+    lightest : float
+        A weight that no sample goes below.
+    """
+
+    centres: Floats
+    weights: Floats
+    means: Floats
+    squares: Floats
+    width: float
+    smallest: float
+    largest: float
+    lightest: float
+
+    def negated(self) -> BinMoments:
+        """The same for minus the values."""
+        return BinMoments(
+            -self.centres[::-1],
+            self.weights[::-1],
+            -self.means[::-1],
+            self.squares[::-1],
+            self.width,
+            -self.largest,
+            -self.smallest,
+            self.lightest,
+        )
+
+    @cached_property
+    def weight(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def spread(self) -> float:
+        return self.largest - self.smallest
+
+    @property
+    def _longest(self) -> float:
+        """How far the values in a bin can be apart."""
+        return min(self.width, self.spread)
+
+    @cached_property
+    def mean(self) -> float:
+        offset = self.centres - self.centres[-1]
+        above = float(self.weights @ (offset + self.means)) / self.weight
+        mean = float(self.centres[-1] + above) * self.width
+        return min(max(mean, self.smallest), self.largest)
+
+    @property
+    def mean_error(self) -> float:
+        """Bound on the error of the mean: of the moments, and of adding them up."""
+        rounding = 32.0 * _EPS * (self.spread + abs(self.mean))
+        return min(self.width * MEAN_ERROR + rounding, self.spread)
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats]:
+        """Ends of the bins, in widths from their centres."""
+        centres = self.centres * self.width
+        low = np.maximum((self.smallest - centres) / self.width, -0.5)
+        high = np.minimum((self.largest - centres) / self.width, 0.5)
+        return low, np.maximum(high, low)
+
+    @cached_property
+    def _two_points(self) -> list[tuple[Floats, Floats, Floats]]:
+        """Of the lower and the upper bound: end of the bin, way to the second point, its share."""
+        low, high = self._ends
+        mean = np.clip(self.means, low, high)
+        variance = np.maximum(self.squares - self.means * self.means, 0.0)
+        points = []
+        for end, way in ((low, mean - low), (high, mean - high)):
+            away = way != 0.0  # else all weight is at the end
+            further, share = np.zeros_like(way), np.zeros_like(way)
+            np.divide(variance, way, out=further, where=away)
+            distance = np.clip(way + further, low - high, high - low)
+            np.divide(way, distance, out=share, where=away)
+            points.append((end, distance, np.minimum(share, 1.0)))
+        return points
+
+    def log_moment(self, s: float, *, centred: bool) -> Bounds:
+        """Bounds on the log-moment at `s` of the values minus their mean, or minus their largest.
+
+        About the mean the bounds are tight for small s, where they all but cancel against the
+        target; ``s * spread`` must be below one.
+        """
+        pivot = self.mean if centred else self.largest
+        mean, top = self.mean - pivot, self.largest - pivot
+        error = self.mean_error
+        # What the range, the mean and one sample at the largest value say in any case: Jensen,
+        # Hoeffding, and a point mass.
+        low, high = s * (mean - error), s * min(top, mean + error + s * self.spread**2 / 8.0)
+        low = max(low, s * top - log(self.weight / self.lightest) * (1.0 + 4.0 * _EPS))
+        if centred:
+            from_bins = self._moments_about_mean(s)
+        elif s * self._longest < _STEEPEST:
+            from_bins = self._moments_about_largest(s)
+        else:
+            from_bins = Bounds(-inf, self._weight_about_largest(s))
+        return Bounds(max(low, from_bins.low), min(high, from_bins.high))
+
+    def _exponents(self, s: float, pivot: float) -> Iterator[tuple[Floats, Floats, Floats]]:
+        """Of the lower and of the upper bound: the end of each bin, the step from it, its share."""
+        centres = self.centres * self.width - pivot
+        for end, distance, share in self._two_points:
+            yield s * (centres + self.width * end), s * self.width * distance, share
+
+    def _moments_about_mean(self, s: float) -> Bounds:
+        low, high = (
+            float(self.weights @ (np.expm1(end) + np.exp(end) * share * np.expm1(step)))
+            / self.weight
+            for end, step, share in self._exponents(s, self.mean)
+        )
+        reach = s * max(self.largest - self.mean, self.mean - self.smallest)
+        slack = exp(reach) * (self._moment_slack(s) + 32.0 * _EPS * reach)
+        return Bounds(log1p(max(low - slack, -1.0 + _EPS)), log1p(high + slack))
+
+    def _moments_about_largest(self, s: float) -> Bounds:
+        low, high = (
+            float(self.weights @ (np.exp(end) * (1.0 + share * np.expm1(step)))) / self.weight
+            for end, step, share in self._exponents(s, self.largest)
+        )
+        # An error of an exponent counts as far as its term does: exponents matter up to the spread.
+        rounding = exp(s * self._longest) * (64.0 + 2.0 * s * self.spread) * _EPS
+        slack = self._moment_slack(s) + rounding
+        return Bounds(
+            log(low) + log1p(-slack) if slack < 1.0 and low > 0.0 else -inf,
+            log(high) + log1p(slack) if high > 0.0 else inf,
+        )
+
+    def _weight_about_largest(self, s: float) -> float:
+        """Upper bound from the weights of the bins alone."""
+        ends = self.centres * self.width - self.largest + self.width * self._ends[1]
+        # Exponents are negative: made smaller, they allow for their own rounding.
+        weight = float(self.weights @ np.exp(s * (1.0 - 16.0 * _EPS) * ends))
+        return log(weight / self.weight) + 64.0 * _EPS
+
+    def _moment_slack(self, s: float) -> float:
+        """What errors of the moments change in a bin, relative to its least possible value.
+
+        The slopes of a parabola that meets and touches exp(s v) within a bin are at most its own
+        largest ones, s and s²/2 times the largest value.
+        """
+        step, reach = s * self.width, s * self._longest
+        square_error = SQUARE_ERROR + MEAN_ERROR  # about an end of the bin instead of its centre
+        slopes = step * max(1.0, reach / 2.0) * MEAN_ERROR + step * step / 2.0 * square_error
+        return exp(reach) * slopes
+
+
+def certify(negatives: BinMoments, positives: BinMoments, target: float) -> CertifiedIndex:
+    """Index of a pair with bounds, from the bins of its negatives and of minus its positives."""
+    problem = _Problem((negatives, positives), target)
+    separation = -fsum([negatives.mean, positives.mean])
+    if problem.excess <= 0.0:
+        return CertifiedIndex(0.0, 0.0, 0.0, separation)
+    if problem.slack.high <= problem.least_slack:
+        return CertifiedIndex(inf, inf, inf, separation)
+    root = problem.root()
+    low, high = problem.largest_bound_below(root), problem.smallest_bound_above(root)
+    fragility = inf if root == 0.0 else min(max(1.0 / root, low), high)
+    return CertifiedIndex(fragility, low, high, separation)
+
+
+class _Problem:
+    """Bounds on h(s) of two groups and a target."""
+
+    def __init__(self, groups: tuple[BinMoments, BinMoments], target: float) -> None:
+        self._groups, self._target = groups, target
+        self.excess = fsum([*(g.largest for g in groups), -target])
+        slack = -fsum([*(g.mean for g in groups), -target])
+        error = sum(g.mean_error for g in groups)
+        self.slack = Bounds(slack - error, slack + error)
+        magnitude = max(abs(end) for g in groups for end in (g.smallest, g.largest))
+        # As in `fragility.index.root`: a slack below this counts as none.
+        self.least_slack = 8.0 * _EPS * (magnitude + abs(target))
+        self._spread = max(g.spread for g in groups)
+
+    def __call__(self, s: float) -> Bounds:
+        centred = s * self._spread < 1.0
+        parts = [g.log_moment(s, centred=centred) for g in self._groups]
+        pivots = [g.mean if centred else g.largest for g in self._groups]
+        shift = s * fsum([*pivots, -self._target])
+        low, high = sum(p.low for p in parts), sum(p.high for p in parts)
+        rounding = 8.0 * _EPS * (abs(shift) + sum(max(map(abs, p)) for p in parts))
+        return Bounds(low + shift - rounding, high + shift + rounding)
+
+    def middle(self, s: float) -> float:
+        low, high = self(s)
+        return (low + high) / 2.0
+
+    def root(self) -> float:
+        """An estimate of the root; 0 if the data look as if there were none."""
+        slack = (self.slack.low + self.slack.high) / 2.0
+        if slack <= self.least_slack:
+            return 0.0
+        spread = hypot(*(g.spread for g in self._groups))
+        low = high = min(8.0 * (slack / spread) / spread, _LARGEST_ROOT / 4.0)  # Hoeffding
+        while low > _LEAST_ROOT and self.middle(low) > 0.0:
+            low /= 4.0
+        while high < _LARGEST_ROOT and self.middle(high) < 0.0:
+            high *= 4.0
+        if low <= _LEAST_ROOT or high >= _LARGEST_ROOT:
+            return 0.0 if low <= _LEAST_ROOT else high
+        return float(brentq(self.middle, low, high, xtol=1e-300, rtol=1e-12))
+
+    def smallest_bound_above(self, root: float) -> float:
+        """A bound FI <= 1/s, as near the root as can be shown."""
+        if self.slack.low <= self.least_slack or root == 0.0:
+            return inf
+        distance = self._first_distance(root)
+        while distance < 1.0:
+            s = root * (1.0 - distance)
+            if self(s).high <= 0.0:
+                return nextafter(1.0 / s, inf)
+            distance = 2.0 * distance if distance < 0.5 else 1.0 - (1.0 - distance) / 4.0
+        return inf
+
+    def largest_bound_below(self, root: float) -> float:
+        """A bound FI >= 1/s, as near the root as can be shown."""
+        distance = self._first_distance(root) if root > 0.0 else 1.0
+        root = max(root, 1e-9 / self._spread)  # from next to zero if there seems to be none
+        while root * distance < _LARGEST_ROOT:
+            s = root * (1.0 + distance)
+            if self(s).low >= 0.0:
+                return nextafter(1.0 / s, 0.0)
+            distance *= 2.0
+        return 0.0
+
+    def _first_distance(self, root: float) -> float:
+        """Relative distance from the root at which the bounds should have a sign."""
+        low, high = self(root)
+        slope = (self.middle(1.001 * root) - self.middle(0.999 * root)) / 0.002
+        return min(max(0.75 * (high - low) / slope, 2.0 * _EPS), 0.5) if slope > 0.0 else 0.5

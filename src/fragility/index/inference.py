@@ -1,0 +1,357 @@
+r"""How sure the number is: standard errors, intervals and paired differences.
+
+The samples of each class are taken as independent draws. To first order the index moves with
+sample :math:`k` by its share of its class times its influence,
+
+.. math:: IF_k = \frac{e^{s v_k} / \overline{e^{s v}} - 1}{s^2 h'(s)} = \frac{FI}{D^*} (lift_k - 1),
+
+which gives the standard error and, for two models on the same samples, that of their difference.
+Where mistakes are rare the index hangs on few samples and such intervals are too short. There the
+equation itself is tested: :math:`Z(s) = h(s) / se_h(s)` is near normal at the true root, and the
+roots that the test does not reject make the interval. The bad mistakes that a sample does not hold
+yet are allowed for by one pseudo-mistake in each class, for the upper limit only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import exp, fsum, inf, isnan, nan, sqrt
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
+
+from ..moments import Floats, Sample, order_one_factor
+from .errors import Pair, RankingErrors
+from .root import SampleEquation, solve
+
+__all__ = [
+    "Interval",
+    "PairedDifference",
+    "ScoreRange",
+    "SolvedPair",
+    "confidence_interval",
+    "degrees_of_freedom",
+    "movements",
+    "normal_quantile",
+    "standard_error",
+]
+
+#: Smallest and largest possible score.
+ScoreRange = tuple[float, float]
+#: Growth of the steps that look for a limit.
+_GROWTH = 1.4
+
+
+class Interval(NamedTuple):
+    """A confidence interval."""
+
+    low: float
+    high: float
+
+
+class SolvedPair(NamedTuple):
+    """A pair of classes, its index, and its share in the average."""
+
+    pair: Pair
+    fragility: float
+    share: float
+
+
+@dataclass(frozen=True)
+class PairedDifference:
+    """Two estimates from the same samples, and how sure their difference is.
+
+    `standard_error`, `interval` and `p_value` (two-sided, of no difference) are NaN where an
+    estimate is 0, infinite or NaN: there small changes of the data do not move it, or too much.
+    """
+
+    a: float
+    b: float
+    difference: float
+    standard_error: float
+    interval: Interval
+    p_value: float
+
+    @classmethod
+    def of(cls, a: float, b: float, error: float, freedom: float, confidence: float) -> Self:
+        """Test of the difference of `a` and `b`, with its standard error and degrees of freedom."""
+        difference = a - b if a != b else 0.0  # ∞ - ∞ is no difference that could be seen
+        half = float(stdtrit(freedom, 0.5 + confidence / 2.0)) * error
+        # Models may differ by rounding alone, such as a model and its shrunk scores in the ratio.
+        rounding = 1e-12 * (abs(a) + abs(b))
+        t = abs(difference) / (error + rounding) if rounding < inf else nan
+        p_value = nan if isnan(error) else 2.0 * float(stdtr(freedom, -t))
+        return cls(a, b, difference, error, Interval(difference - half, difference + half), p_value)
+
+
+def degrees_of_freedom(errors: RankingErrors, moves: Floats) -> float:
+    """Satterthwaite's: few if the standard error itself hangs on few samples."""
+    codes, n_classes = errors.data.codes, errors.data.labels.size
+    unit = float(np.abs(moves).max(initial=0.0))
+    if not 0.0 < unit < inf:
+        return inf
+    squares = (moves / unit) ** 2
+    by_class = np.bincount(codes, squares, n_classes)
+    fourths = np.bincount(codes, squares * squares, n_classes)
+    total = float((fourths - by_class**2 / np.maximum(errors.data.support, 1)).sum())
+    return 2.0 * float(by_class.sum()) ** 2 / total if total > 0.0 else inf
+
+
+def normal_quantile(confidence: float) -> float:
+    """The z with so much of the normal distribution between -z and z."""
+    return float(ndtri(0.5 + confidence / 2.0))
+
+
+def movements(
+    errors: RankingErrors,
+    solved: Sequence[SolvedPair],
+    target: float,
+    *,
+    ratio: bool = False,
+    left_out: bool = False,
+) -> Floats:
+    """How much the average index (or ratio) owes to each sample.
+
+    To first order, or from the equation with the sample left out, which does not understate what
+    hangs on few samples. Pairs of index zero owe nothing to any sample: small changes leave them
+    at zero. NaN if a pair is infinite.
+    """
+    moves = np.zeros(errors.data.codes.size)
+    for pair, fragility, share in solved:
+        if fragility == inf:
+            return np.full_like(moves, nan)
+        if fragility == 0.0:
+            continue
+        groups, factor = errors.groups(pair), errors.factor(pair)
+        separation = -fsum(part for g in groups for part in (g.mean, g.mean_residual))
+        for group, rows, move in zip(
+            groups,
+            errors.group_rows(pair),
+            _group_movements(groups, target * factor, 1.0 / (fragility * factor), left_out),
+            strict=True,
+        ):
+            if ratio:  # of FI / separation, where the separation falls with the values
+                move += (fragility * factor / separation) * group.deviations()
+                move /= separation
+            else:
+                move /= factor
+            moves[rows] += share * move
+    return moves
+
+
+def _group_movements(
+    groups: Sequence[Sample], target: float, s: float, left_out: bool = False
+) -> list[Floats]:
+    scale = 1.0 / (s * (s * SampleEquation(groups, target)(s).slope))
+    return [
+        scale * (group.removal_excess(s) if left_out else group.tilt_excess(s)) for group in groups
+    ]
+
+
+def standard_error(
+    errors: RankingErrors, solved: Sequence[SolvedPair], moves: Floats, *pseudo: tuple[int, float]
+) -> float:
+    """Standard error of an estimate that moves like this with the samples.
+
+    `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample.
+    """
+    data = errors.data
+    if np.isnan(moves).any():
+        return nan
+    squares = np.bincount(data.codes, moves * moves, data.labels.size)
+    for code, move in pseudo:
+        squares[code] += move * move
+    total = 0.0
+    for code in sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}):
+        effective = _effective_size(errors, code) + (1.0 if pseudo else 0.0)
+        if effective <= 1.0 + 1e-9:
+            return nan
+        total += float(squares[code]) * effective / (effective - 1.0)
+    return sqrt(total)
+
+
+def _effective_size(errors: RankingErrors, code: int) -> float:
+    """Kish's effective number of samples of a class: their number if they weigh the same."""
+    data = errors.data
+    if data.weights is None:
+        return float(data.support[code])
+    weights = data.weights[data.codes == code]
+    weights = weights / weights.max()
+    return float(weights.sum()) ** 2 / float(weights @ weights)
+
+
+def confidence_interval(
+    errors: RankingErrors,
+    solved: Sequence[SolvedPair],
+    target: float,
+    *,
+    confidence: float,
+    method: str,
+    score_range: ScoreRange | None,
+) -> Interval:
+    """Interval of the average index; `fragility.Fragility.interval` is the public face."""
+    classes = {c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}
+    if min(int(errors.data.support[c]) for c in classes) < 2:
+        return Interval(0.0, inf)
+    z = normal_quantile(confidence)
+    if method == "log_wald":
+        return _log_wald(errors, solved, target, z)
+    if score_range is None:
+        low = _low_limit(errors, solved, target, z)
+        return Interval(low, _log_wald(errors, solved, target, z).high)
+    if errors.data.is_binary:
+        ((pair, _, _),) = solved
+        low = _lowest_accepted(errors.groups(pair), target * errors.factor(pair), z)
+        factor = order_one_factor(max(map(abs, score_range)))
+        groups = _with_mistakes(errors, pair, score_range, factor)
+        high = _highest_accepted(groups, target * factor, z)
+        return Interval(low / errors.factor(pair), high / factor)
+    low = _low_limit(errors, solved, target, z)
+    return Interval(low, _high_limit(errors, solved, target, z, score_range))
+
+
+def _log_wald(
+    errors: RankingErrors, solved: Sequence[SolvedPair], target: float, z: float
+) -> Interval:
+    value = fsum(share * fragility for _, fragility, share in solved)
+    if value == 0.0 or value == inf:
+        return Interval(0.0, inf)
+    error = standard_error(errors, solved, movements(errors, solved, target))
+    return Interval(value * exp(-z * error / value), value * exp(min(z * error / value, 700.0)))
+
+
+def _low_limit(
+    errors: RankingErrors, solved: Sequence[SolvedPair], target: float, z: float
+) -> float:
+    """Log-Wald limit of the finite pairs, plus the limits of the infinite ones."""
+    infinite = [part for part in solved if part.fragility == inf]
+    finite = [part for part in solved if part.fragility < inf]
+    # Several limits must hold at once: Bonferroni.
+    parts = len(infinite) + bool(finite)
+    z_each = z if parts == 1 else float(-ndtri(ndtr(-z) / parts))
+    low = _log_wald(errors, finite, target, z_each).low if finite else 0.0
+    for pair, _, share in infinite:
+        factor = errors.factor(pair)
+        low += share * _lowest_accepted(errors.groups(pair), target * factor, z_each) / factor
+    return low
+
+
+def _high_limit(
+    errors: RankingErrors,
+    solved: Sequence[SolvedPair],
+    target: float,
+    z: float,
+    score_range: ScoreRange,
+) -> float:
+    """Log-Wald limit from data with one pseudo-mistake at each end of every pair."""
+    factor = order_one_factor(max(map(abs, score_range)))
+    moves, pseudo, value = np.zeros(errors.data.codes.size), [], 0.0
+    for pair, _, share in solved:
+        groups = _with_mistakes(errors, pair, score_range, factor)
+        s = solve(groups, target * factor)
+        if s == 0.0:
+            return inf
+        if s == inf:
+            continue
+        value += share / (s * factor)
+        parts = _group_movements(groups, target * factor, s)
+        for rows, part in zip(errors.group_rows(pair), parts, strict=True):
+            moves[rows] += share * part[:-1] / factor
+        pseudo.append((pair.negatives[0], share * float(parts[0][-1]) / factor))
+        pseudo.append((pair.positive, share * float(parts[1][-1]) / factor))
+    if value == 0.0:
+        return 0.0
+    error = standard_error(errors, solved, moves, *pseudo)
+    return value * exp(min(z * error / value, 700.0))
+
+
+def _with_mistakes(
+    errors: RankingErrors, pair: Pair, score_range: ScoreRange, factor: float
+) -> list[Sample]:
+    """The groups of a pair with the worst possible mistake added to each."""
+    low, high = score_range
+    ends = high * factor, -low * factor
+    groups = errors.groups(pair, factor)
+    return [group.with_value(end) for group, end in zip(groups, ends, strict=True)]
+
+
+class _Test:
+    """Z(s): how far h(s) is from zero, in standard errors."""
+
+    def __init__(self, groups: Sequence[Sample], target: float) -> None:
+        self._groups = groups
+        self._gap = fsum([*(g.pivot for g in groups), -target])
+        self.equation = SampleEquation(groups, target)
+
+    def __call__(self, s: float) -> float:
+        parts = [g.log_moment_error(s) for g in self._groups]
+        value = fsum([*(value for value, _ in parts), s * self._gap])
+        return _over(value, sqrt(sum(error for _, error in parts)))
+
+    @property
+    def at_zero(self) -> float:
+        """Limit for small s: the t statistic of the mean error against the target."""
+        squares = 0.0
+        for group in self._groups:
+            deviations = group.deviations()
+            squares += float(deviations @ deviations) / (1.0 - group.concentration)
+        return _over(-self.equation.slack, sqrt(squares))
+
+    def step(self, s: float, z: float) -> float:
+        """Half the way to where Z would change by z, if it were straight."""
+        slope = self.equation(s).slope
+        error = sqrt(sum(error for _, error in (g.log_moment_error(s) for g in self._groups)))
+        return min(max(0.5 * z * error / slope, 1e-6 * s), 0.5 * s)
+
+
+def _over(value: float, error: float) -> float:
+    return value / error if error > 0.0 else inf if value > 0.0 else -inf if value < 0.0 else 0.0
+
+
+def _lowest_accepted(groups: Sequence[Sample], target: float, z: float) -> float:
+    """Lower limit of the index: the first root above s* that the data reject."""
+    s = solve(groups, target)
+    if s == inf:
+        return 0.0
+    test = _Test(groups, target)
+    if s == 0.0:
+        if test.at_zero >= z:
+            return inf
+        s = 1e-3 / max(g.spread for g in groups)
+        if test(s) >= z:
+            return 1.0 / _crossing(test, z, 1e-9 * s, s)
+    step = test.step(s, z)
+    below = s
+    while test(s) < z:
+        below, s = s, s + step
+        step = min(_GROWTH * step, s)
+    return 1.0 / _crossing(test, z, below, s)
+
+
+def _highest_accepted(groups: Sequence[Sample], target: float, z: float) -> float:
+    """Upper limit of the index: the first root below s* that the data reject."""
+    s = solve(groups, target)
+    if s == inf:
+        return 0.0
+    test = _Test(groups, target)
+    if s == 0.0 or test.at_zero >= -z:
+        return inf
+    least = 1e-9 * s
+    step = test.step(s, z)
+    above = s
+    while test(s) > -z:
+        if s < least:  # accepted as far as can be told
+            return inf
+        above, s = s, s - step
+        step = min(_GROWTH * step, 0.5 * s)
+    return 1.0 / _crossing(test, -z, s, above)
+
+
+def _crossing(test: Callable[[float], float], level: float, low: float, high: float) -> float:
+    """Where the test reaches the level between two points, one on each side of it."""
+    if test(low) >= level or low == high:
+        return low
+    return float(brentq(lambda s: test(s) - level, low, high, xtol=1e-300, rtol=1e-10))

@@ -1,0 +1,170 @@
+r"""Scores in [0, 1] by class and bin, as exact sums: what a sketch remembers.
+
+Per class and bin: the weight and the sums of :math:`x` and :math:`x^2`, where x is the distance of
+a score to the centre of its bin in bin widths, rounded to a fixed number of digits. Rounded so, the
+sums are exact, and do not depend on the order of the samples or on how they came in parts.
+
+Centres are multiples of the width, a power of two: a score minus its centre is exact, and the
+saturated scores 0 and 1 are centres.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..binned import Grid, binned_blocks
+from ..exact import ExactSums
+from ..moments import Floats
+from .certified import BinMoments
+
+__all__ = ["ScoreBins"]
+
+#: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
+_MEAN_UNIT, _SQUARE_UNIT = 2.0**-37, 2.0**-23
+#: Samples per block. Their sums of x stay below 2⁵², exact in float64; those of x² stay below
+#: what a sample counts for, so that one sum holds both.
+_BLOCK = 60_000
+_COUNTER = 2.0**37
+#: Digits of the three exact sums of unweighted samples.
+_BYTES_PER_BIN = 8 * 5
+
+
+class ScoreBins:
+    """State of some score columns and groups of samples.
+
+    Parameters
+    ----------
+    n_bins, n_columns, n_groups : int
+    """
+
+    def __init__(self, n_bins: int, n_columns: int, n_groups: int) -> None:
+        self._grid = Grid(0.0, 1.0 / n_bins)
+        self._centres = n_bins + 1
+        self._mean_units, self._square_units = n_bins / _MEAN_UNIT, n_bins**2 / _SQUARE_UNIT
+        shape = (n_columns, n_groups * self._centres)
+        self._weights, self._sums, self._squares = (ExactSums(shape) for _ in range(3))
+        self._smallest = np.full((n_columns, n_groups), inf)
+        self._largest = np.full((n_columns, n_groups), -inf)
+        self._lightest = np.full((n_columns, n_groups), inf)
+
+    @staticmethod
+    def state_bytes(n_bins: int, n_columns: int, n_groups: int) -> int:
+        """Memory of a state of unweighted samples."""
+        return _BYTES_PER_BIN * n_columns * n_groups * (n_bins + 1)
+
+    def add(
+        self,
+        columns: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Floats | None = None,
+        first: int = 0,
+    ) -> None:
+        """Add samples: scores of the columns from `first` on, and the group of each sample.
+
+        Weights must be positive, and their products with 2³⁷ in range.
+        """
+        grids = [self._grid] * columns.shape[1]
+        for i, part, bins, d in binned_blocks(columns, codes, grids, self._centres, _BLOCK):
+            if weights is None:
+                held = self._count(first + i, bins, d)
+            else:
+                held = self._weigh(first + i, bins, d, weights[part])
+            self._widen(first + i, bins, d, held)
+
+    def _count(self, column: int, bins: NDArray[np.int64], d: Floats) -> NDArray[Any]:
+        """Add unweighted samples; how many each bin got."""
+        length = self._weights.shape[1]
+        squares = d * d
+        squares *= self._square_units
+        np.rint(squares, out=squares)
+        squares += _COUNTER
+        both = np.bincount(bins, squares, length)
+        counts = np.floor(both * (1.0 / _COUNTER))
+        self._weights.add(counts, column)
+        self._squares.add(both - counts * _COUNTER, column)
+        sums = d * self._mean_units
+        np.rint(sums, out=sums)
+        self._sums.add(np.bincount(bins, sums, length), column)
+        held: NDArray[Any] = counts.reshape(-1, self._centres)
+        lightest = self._lightest[column]
+        np.minimum(lightest, np.where(held.any(axis=1), 1.0, inf), out=lightest)
+        return held
+
+    def _weigh(
+        self, column: int, bins: NDArray[np.int64], d: Floats, weights: Floats
+    ) -> NDArray[Any]:
+        """Add weighted samples; how many each bin got."""
+        # The products are rounded once, each for itself: their sums are exact again, and weights
+        # that are whole numbers count like repetitions.
+        self._weights.add_at(bins, weights, column)
+        self._squares.add_at(bins, np.rint(d * d * self._square_units) * weights, column)
+        self._sums.add_at(bins, np.rint(d * self._mean_units) * weights, column)
+        np.minimum.at(self._lightest[column], bins // self._centres, weights)
+        return np.bincount(bins, minlength=self._weights.shape[1]).reshape(-1, self._centres)
+
+    def _widen(self, column: int, bins: NDArray[np.int64], d: Floats, held: NDArray[Any]) -> None:
+        """Take the extreme scores of each group into account, exactly."""
+        # They are in the outermost bins that hold any: only those are looked through.
+        for group, places in enumerate(map(np.flatnonzero, held)):
+            if not places.size:
+                continue
+            for place, extreme, kept in (
+                (int(places[0]), np.min, self._smallest),
+                (int(places[-1]), np.max, self._largest),
+            ):
+                nearest = extreme(d[bins == group * self._centres + place])
+                score = float(nearest) + place * self._grid.width
+                kept[column, group] = extreme([kept[column, group], score])
+
+    def merge(self, other: ScoreBins) -> None:
+        """Add the samples of another state of the same shape."""
+        for own, others in zip(self._exact_sums, other._exact_sums, strict=True):
+            own.merge(others)
+        np.minimum(self._smallest, other._smallest, out=self._smallest)
+        np.maximum(self._largest, other._largest, out=self._largest)
+        np.minimum(self._lightest, other._lightest, out=self._lightest)
+
+    @property
+    def _exact_sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:
+        return self._weights, self._sums, self._squares
+
+    def moments(self, column: int, group: int) -> BinMoments:
+        """What is known of the scores of a group, which must have samples."""
+        place = column, slice(group * self._centres, (group + 1) * self._centres)
+        weights, sums, squares = (part.floats(place) for part in self._exact_sums)
+        held = np.flatnonzero(weights)
+        weights = weights[held]
+        return BinMoments(
+            centres=held.astype(np.float64),
+            weights=weights,
+            means=sums[held] / weights * _MEAN_UNIT,
+            squares=squares[held] / weights * _SQUARE_UNIT,
+            width=self._grid.width,
+            smallest=float(self._smallest[column, group]),
+            largest=float(self._largest[column, group]),
+            lightest=float(self._lightest[column, group]),
+        )
+
+    def to_arrays(self) -> list[NDArray[Any]]:
+        """The state in few arrays, the same for the same samples."""
+        for part in self._exact_sums:
+            part.settle()
+        held = np.flatnonzero(self._weights.digits.any(axis=0))
+        digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in self._exact_sums]
+        lowest = np.array([part.lowest for part in self._exact_sums])
+        return [held, lowest, *digits, self._smallest, self._largest, self._lightest]
+
+    def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
+        """Become the state that `to_arrays` gave, of the same shape."""
+        held, lowest, *digits, smallest, largest, lightest = arrays
+        for part, exponent, rows in zip(self._exact_sums, lowest, digits, strict=True):
+            part.lowest = int(exponent)
+            part.digits = np.zeros((len(rows), *part.shape), dtype=np.int64)
+            part.digits.reshape(len(rows), -1)[:, held] = rows
+        extremes = (self._smallest, smallest), (self._largest, largest), (self._lightest, lightest)
+        for own, given in extremes:
+            own[...] = given

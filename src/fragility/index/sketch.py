@@ -1,0 +1,419 @@
+"""The index of data of any size from one pass, in constant memory, with certified bounds."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from hmac import compare_digest
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import listed
+from .._validation import (
+    LabelledScores,
+    check_choice,
+    check_labelled_scores,
+    check_labels,
+    check_presence,
+    check_target,
+    positive_index,
+)
+from ..moments import Floats
+from .certified import certify
+from .errors import Pair, class_pairs, pair_places
+from .fragility import PairTable
+from .score_bins import ScoreBins
+
+__all__ = ["FragilitySketch", "SketchFragility"]
+
+_MOST_BYTES = 1 << 30
+#: Weights beyond these would need very many digits.
+_LIGHTEST, _HEAVIEST = 1e-30, 1e30
+_MAGIC, _VERSION = b"fragility-sketch", 1
+_HEAD = struct.Struct("<HI")  # version, length of the head
+_CHECKSUM = hashlib.sha256
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SketchFragility:
+    """Fragility Index known from a sketch: an estimate between certified bounds.
+
+    Attributes
+    ----------
+    value : float
+        Estimate of the index; for several classes the mean over class pairs.
+    lower, upper : float
+        The index of the data lies between these.
+    pairs : ndarray of shape (C, C), or (C,) for one-versus-rest
+        Estimate for each pair, as in `fragility.Fragility`.
+    support : ndarray of shape (C,)
+        Samples of positive weight in each class.
+    pairs_lower, pairs_upper : ndarray
+        Bounds for each pair.
+    ratio : float
+        Scale-free companion of `value`; NaN at a target other than 0.
+    labels : ndarray of shape (C,)
+    target : float
+    """
+
+    value: float
+    lower: float
+    upper: float
+    pairs: Floats
+    support: NDArray[np.int64]
+    pairs_lower: Floats
+    pairs_upper: Floats
+    ratio: float
+    labels: NDArray[Any]
+    target: float
+
+    def __repr__(self) -> str:
+        support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
+        samples = [f"{label}: {count}" for label, count in support]
+        more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
+        rows = [
+            ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
+            ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
+            ("ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"),
+            ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
+        ]
+        return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
+
+
+class FragilitySketch:
+    """Mergeable state that knows the Fragility Index of all scores it has seen.
+
+    Feed it batches, on one machine or many, merge, and ask. It keeps no sample; the answer is an
+    interval that holds the exact index, for ordinary probabilities narrower than a millionth of
+    it. Merging is exact: any order and any split gives the same bytes.
+
+    Parameters
+    ----------
+    n_bins : int, default=4096
+        Bins of [0, 1], a power of two. The interval narrows with its third power.
+    labels : sequence, optional
+        All classes, in the order of the columns of the scores. Needed before a batch that lacks a
+        class; by default the classes of the first batch.
+    pos_label : label, optional
+        The positive class of two; by default the second of `labels`.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        Every ordered pair of classes, or each class against the rest, which takes less memory.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (C,) or None
+        The classes, once known.
+    support : ndarray of shape (C,)
+        Samples of positive weight in each class.
+
+    Examples
+    --------
+    >>> from fragility import FragilitySketch
+    >>> monday = FragilitySketch().update([1, 0, 1, 0], [0.6, 0.1, 0.9, 0.8])
+    >>> tuesday = FragilitySketch().update([0, 1], [0.3, 0.7])
+    >>> (monday + tuesday).fragility()
+    Fragility Index  0.111393           target 0
+    certified        [0.111393473534, 0.111393473534]
+    ratio            0.33418            scale-free: compare models by this too
+    samples          6                  0: 3, 1: 3
+    """
+
+    def __init__(
+        self,
+        n_bins: int = 4096,
+        labels: Sequence[Any] | NDArray[Any] | None = None,
+        pos_label: Any = None,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+    ) -> None:
+        check_choice(multi_class, ("ovo", "ovr"), "multi_class")
+        if isinstance(n_bins, bool) or n_bins not in {1 << k for k in range(4, 21)}:
+            raise ValueError(f"n_bins must be a power of two from 16 to {1 << 20}; got {n_bins!r}.")
+        self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
+        self.labels: NDArray[Any] | None = None
+        self.support = np.zeros(0, dtype=np.int64)
+        self._positive = 1
+        self._bins: ScoreBins | None = None
+        if labels is not None:
+            self._begin(check_labels(labels))
+
+    def _begin(self, labels: NDArray[Any]) -> ScoreBins:
+        """Make the state, now that the classes are known."""
+        self._positive = positive_index(labels, self.pos_label)
+        size = _state_shape(labels.size, self.multi_class)
+        needed = ScoreBins.state_bytes(self.n_bins, *size)
+        if needed > _MOST_BYTES:
+            raise ValueError(
+                f"A sketch of {labels.size} classes with {self.n_bins} bins needs "
+                f"{needed / 2**30:.1f} GiB, more than 1 GiB. {self._smaller(labels.size)}"
+            )
+        self.labels = labels
+        self.support = np.zeros(labels.size, dtype=np.int64)
+        self._bins = ScoreBins(self.n_bins, *size)
+        return self._bins
+
+    def _smaller(self, n_classes: int) -> str:
+        bins = self.n_bins
+        size = _state_shape(n_classes, self.multi_class)
+        while bins > 16 and ScoreBins.state_bytes(bins, *size) > _MOST_BYTES:
+            bins //= 2
+        ways = []
+        if ScoreBins.state_bytes(bins, *size) <= _MOST_BYTES:
+            ways.append(f"n_bins={bins}")
+        if self.multi_class == "ovo":
+            ways.append('multi_class="ovr"')
+        return f"Use {' or '.join(ways) or 'fewer classes'}."
+
+    @np.errstate(under="ignore")  # squares of tiny distances
+    def update(
+        self, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> FragilitySketch:
+        """Add a batch.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities: scores in [0, 1].
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        FragilitySketch
+            Itself. A batch that is refused leaves it unchanged.
+        """
+        if np.size(y_true) == 0 and np.size(y_score) == 0:
+            return self
+        data = self._check(y_true, y_score, sample_weight)
+        bins = self._bins or self._begin(data.labels)
+        scores, codes, weights = data.scores, data.codes, data.weights
+        if weights is not None and not weights.all():
+            carrying = weights > 0.0
+            scores, codes, weights = scores[carrying], codes[carrying], weights[carrying]
+        if scores.ndim == 1:
+            bins.add(scores[:, np.newaxis], codes, weights)
+        elif self.multi_class == "ovo":
+            bins.add(scores, codes, weights)
+        else:
+            for i in range(data.labels.size):
+                bins.add(scores[:, i : i + 1], codes == i, weights, first=i)
+        self.support += data.support
+        return self
+
+    def _check(
+        self, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None
+    ) -> LabelledScores:
+        data = check_labelled_scores(
+            y_true,
+            y_score,
+            labels=self.labels,
+            pos_label=self.pos_label,
+            sample_weight=sample_weight,
+            presence=False,
+        )
+        low, high = float(data.ranges.min()), float(data.ranges.max())
+        if low < 0.0 or high > 1.0:
+            outside = int(((data.scores < 0.0) | (data.scores > 1.0)).sum())
+            raise ValueError(
+                f"A sketch takes scores from 0 to 1; {outside} lie outside (they go from {low:g} "
+                f"to {high:g}). Give probabilities, or use measure_fragility for other scores."
+            )
+        if data.weights is not None:
+            carrying = data.weights[data.weights > 0.0]
+            if carrying.min() < _LIGHTEST or carrying.max() > _HEAVIEST:
+                raise ValueError(
+                    f"sample_weight goes from {carrying.min():g} to {carrying.max():g}; a sketch "
+                    f"takes weights from {_LIGHTEST:g} to {_HEAVIEST:g} (and 0). Scale them: only "
+                    "their ratios matter."
+                )
+        return data
+
+    def merge(self, other: FragilitySketch) -> FragilitySketch:
+        """Add all samples of another sketch; returns itself."""
+        if not isinstance(other, FragilitySketch):
+            raise TypeError(f"A sketch merges with a sketch; got {type(other).__name__}.")
+        for name in ("n_bins", "multi_class"):
+            own, others = getattr(self, name), getattr(other, name)
+            if own != others:
+                raise ValueError(f"Sketches differ in {name}: {own!r} and {others!r}.")
+        if other._bins is None or other.labels is None:
+            return self
+        bins = self._bins
+        if bins is None:
+            if self.pos_label is None:
+                self.pos_label = other.pos_label
+            bins = self._begin(other.labels)
+        own_labels, labels = self._label_list(), other._label_list()
+        if own_labels != labels:
+            raise ValueError(
+                f"Sketches differ in labels: {listed(own_labels)} and {listed(labels)}. Give all "
+                "of them the same labels=."
+            )
+        if self._positive != other._positive:
+            raise ValueError(
+                f"Sketches differ in the positive class: {labels[self._positive]!r} and "
+                f"{labels[other._positive]!r}."
+            )
+        bins.merge(other._bins)
+        self.support += other.support
+        return self
+
+    def __add__(self, other: FragilitySketch) -> FragilitySketch:
+        if not isinstance(other, FragilitySketch):
+            return NotImplemented
+        return deepcopy(self).merge(other)
+
+    def __radd__(self, other: object) -> FragilitySketch:
+        # The builtin sum starts from 0.
+        return deepcopy(self) if other == 0 and isinstance(other, int) else NotImplemented
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FragilitySketch):
+            return NotImplemented
+        return self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        seen = "empty" if self.labels is None else f"{int(self.support.sum())} samples"
+        return f"<FragilitySketch of {self.n_bins} bins, {seen}>"
+
+    @np.errstate(over="ignore", under="ignore")
+    def fragility(self, target: float = 0.0) -> SketchFragility:
+        """The index of all samples seen so far.
+
+        Parameters
+        ----------
+        target : float, default=0.0
+            Level that the expected ranking error must meet.
+
+        Returns
+        -------
+        SketchFragility
+        """
+        target = check_target(target)
+        if self._bins is None or self.labels is None:
+            raise ValueError("The sketch is empty; update it with samples of two classes first.")
+        check_presence(self.labels, self.support)
+        n = self.labels.size
+        found = np.full((n, n, 4) if self.multi_class == "ovo" else (n, 4), np.nan)
+        for pair in class_pairs(self.support, self._positive, self.multi_class):
+            column, own, others = self._where(pair)
+            certified = certify(
+                self._bins.moments(column, others),
+                self._bins.moments(column, own).negated(),
+                target,
+            )
+            for place in pair_places(pair, n, self.multi_class):
+                found[place] = certified
+        values, lower, upper, separations = np.moveaxis(found, -1, 0)
+        shares = np.where(np.isnan(values), 0.0, 1.0)
+        table = PairTable(values, separations, shares / shares.sum())
+        return SketchFragility(
+            value=table.average(values),
+            lower=table.average(lower),
+            upper=table.average(upper),
+            pairs=values,
+            support=self.support.copy(),
+            pairs_lower=lower,
+            pairs_upper=upper,
+            ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
+            labels=self.labels,
+            target=target,
+        )
+
+    def _label_list(self) -> list[Any]:
+        return [] if self.labels is None else list(self.labels.tolist())
+
+    def _where(self, pair: Pair) -> tuple[int, int, int]:
+        """Column of a pair, and the groups of its positives and of its negatives in the bins."""
+        if self.support.size == 2:
+            return 0, pair.positive, 1 - pair.positive
+        if self.multi_class == "ovr":
+            return pair.positive, 1, 0
+        return pair.positive, pair.positive, pair.negatives[0]
+
+    def to_bytes(self) -> bytes:
+        """The whole state, with version and checksum; the same bytes for the same samples."""
+        arrays = [] if self._bins is None else [self.support, *self._bins.to_arrays()]
+        arrays = [np.asarray(a, "<f8" if a.dtype.kind == "f" else "<i8") for a in arrays]
+        head = {
+            "n_bins": self.n_bins,
+            "multi_class": self.multi_class,
+            "labels": self._label_list() or None,
+            "positive": self._positive,
+            "arrays": [[a.dtype.str, a.shape] for a in arrays],
+        }
+        try:
+            encoded = json.dumps(head, sort_keys=True, allow_nan=False).encode()
+        except (TypeError, ValueError):
+            raise ValueError(
+                "A sketch is written with labels that are text, numbers or booleans; these are "
+                f"{listed(self._label_list())}."
+            ) from None
+        content = b"".join(
+            [_MAGIC, _HEAD.pack(_VERSION, len(encoded)), encoded, *(a.tobytes() for a in arrays)]
+        )
+        return content + _CHECKSUM(content).digest()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> FragilitySketch:
+        """The sketch that `to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are not a sketch, are damaged, or come from a newer version.
+        """
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise ValueError(f"A sketch is read from bytes; got {type(data).__name__}.")
+        content = bytes(data)
+        if not content.startswith(_MAGIC):
+            raise ValueError("These bytes are not a FragilitySketch.")
+        digest = _CHECKSUM().digest_size
+        start = len(_MAGIC) + _HEAD.size
+        if len(content) < start + digest or not compare_digest(
+            _CHECKSUM(content[:-digest]).digest(), content[-digest:]
+        ):
+            raise ValueError("The bytes of this FragilitySketch are damaged: wrong checksum.")
+        version, length = _HEAD.unpack(content[len(_MAGIC) : start])
+        if version != _VERSION:
+            raise ValueError(
+                f"This FragilitySketch has format {version}; this version of fragility reads "
+                f"format {_VERSION}. Upgrade fragility."
+            )
+        try:
+            return cls._decoded(
+                json.loads(content[start : start + length]), content[start + length : -digest]
+            )
+        except (KeyError, TypeError, IndexError, ValueError) as error:
+            raise ValueError(f"This FragilitySketch cannot be read: {error}.") from error
+
+    @classmethod
+    def _decoded(cls, head: dict[str, Any], body: bytes) -> FragilitySketch:
+        labels, positive = head["labels"], head["positive"]
+        pos_label = labels[positive] if labels is not None and len(labels) == 2 else None
+        sketch = cls(head["n_bins"], labels, pos_label, head["multi_class"])
+        arrays, start = [], 0
+        for dtype, shape in head["arrays"]:
+            array = np.frombuffer(body, dtype, int(np.prod(shape)), start).reshape(shape)
+            start += array.nbytes
+            arrays.append(array.astype(array.dtype.newbyteorder("=")))
+        if start != len(body):
+            raise ValueError("its parts do not add up")
+        if sketch._bins is not None:
+            sketch.support[...] = arrays[0]
+            sketch._bins.take_arrays(arrays[1:])
+        return sketch
+
+
+def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:
+    """Columns of scores and groups of samples that must be told apart."""
+    if n_classes == 2:
+        return 1, 2
+    return n_classes, n_classes if multi_class == "ovo" else 2
