@@ -6,12 +6,17 @@ from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
 from .metrics import (
+    area_under_risk_coverage,
+    buffered_auc_score,
+    confident_error_rate,
+    equal_mass_calibration_error,
     fragility_index,
     fragility_ratio,
     loss_fragility,
     measure_fragility,
     neg_fragility_index_scorer,
     neg_fragility_ratio_scorer,
+    ranking_error_cvar,
     wasserstein_fragility_index,
 )
 
@@ -21,11 +26,16 @@ __all__ = [
     "AbsentClassWarning",
     "AttributedSample",
     "Fragility",
+    "area_under_risk_coverage",
+    "buffered_auc_score",
+    "confident_error_rate",
+    "equal_mass_calibration_error",
     "fragility_index",
     "fragility_ratio",
     "loss_fragility",
     "measure_fragility",
     "neg_fragility_index_scorer",
     "neg_fragility_ratio_scorer",
+    "ranking_error_cvar",
     "wasserstein_fragility_index",
 ]

@@ -1,5 +1,12 @@
 """The scikit-learn face of the library: metrics as functions, and scorers."""
 
+from .companions import (
+    area_under_risk_coverage,
+    buffered_auc_score,
+    confident_error_rate,
+    equal_mass_calibration_error,
+    ranking_error_cvar,
+)
 from .functions import (
     fragility_index,
     fragility_ratio,
@@ -10,11 +17,16 @@ from .functions import (
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
 
 __all__ = [
+    "area_under_risk_coverage",
+    "buffered_auc_score",
+    "confident_error_rate",
+    "equal_mass_calibration_error",
     "fragility_index",
     "fragility_ratio",
     "loss_fragility",
     "measure_fragility",
     "neg_fragility_index_scorer",
     "neg_fragility_ratio_scorer",
+    "ranking_error_cvar",
     "wasserstein_fragility_index",
 ]
