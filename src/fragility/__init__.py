@@ -6,6 +6,9 @@ from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
 from .metrics import (
+    ConfidenceDisplay,
+    PairwiseFragilityDisplay,
+    RankingErrorDisplay,
     area_under_risk_coverage,
     buffered_auc_score,
     confident_error_rate,
@@ -25,7 +28,10 @@ __version__ = version("fragility")
 __all__ = [
     "AbsentClassWarning",
     "AttributedSample",
+    "ConfidenceDisplay",
     "Fragility",
+    "PairwiseFragilityDisplay",
+    "RankingErrorDisplay",
     "area_under_risk_coverage",
     "buffered_auc_score",
     "confident_error_rate",

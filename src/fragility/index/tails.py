@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..moments import Floats, Sample
+from ..moments import Sample
 from ..ordered import SumsByValue, running_totals, sums_by_value
 from .errors import RankingErrors
 
@@ -72,9 +72,21 @@ class ErrorTail:
         """Pairs of distinct scores: a bound on the number of distinct errors."""
         return self._outer.size * self._inner.size
 
-    def distinct_errors(self) -> Floats:
-        """Every error that occurs, ascending: for few distinct scores only."""
-        return np.unique(np.subtract.outer(self._outer, self._inner))
+    def distinct_errors(self) -> SumsByValue:
+        """Every error that occurs and its share: for few distinct scores only.
+
+        Equal but for rounding, as differences of round scores are, is equal.
+        """
+        errors = np.subtract.outer(self._outer, self._inner).ravel()
+        shares = np.multiply.outer(self._shares, np.diff(self._masses)).ravel()
+        values, sums = sums_by_value(errors, shares)
+        rounding = (
+            4.0
+            * np.finfo(np.float64).eps
+            * np.abs([*self._outer[[0, -1]], *self._inner[[0, -1]]]).max()
+        )
+        starts = np.flatnonzero(np.diff(values, prepend=-inf) > rounding)
+        return SumsByValue(values[starts], np.add.reduceat(sums, starts, axis=1))
 
     def share_above(self, level: float) -> float:
         """P(ε > level)."""

@@ -1,4 +1,4 @@
-"""The scikit-learn face of the library: metrics as functions, and scorers."""
+"""The scikit-learn face of the library: metrics as functions, scorers and Displays."""
 
 from .companions import (
     area_under_risk_coverage,
@@ -7,6 +7,7 @@ from .companions import (
     equal_mass_calibration_error,
     ranking_error_cvar,
 )
+from .displays import ConfidenceDisplay, PairwiseFragilityDisplay, RankingErrorDisplay
 from .functions import (
     fragility_index,
     fragility_ratio,
@@ -17,6 +18,9 @@ from .functions import (
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
 
 __all__ = [
+    "ConfidenceDisplay",
+    "PairwiseFragilityDisplay",
+    "RankingErrorDisplay",
     "area_under_risk_coverage",
     "buffered_auc_score",
     "confident_error_rate",
