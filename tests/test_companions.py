@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.optimize import minimize_scalar
 from sklearn.metrics import roc_auc_score
 
 from fragility import (
@@ -107,7 +108,12 @@ def test_binary_pairs(seed):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_many_pairs(seed):
+@pytest.mark.parametrize("thinned", [False, True])
+def test_many_pairs(seed, thinned, monkeypatch):
+    from fragility.index import tails
+
+    monkeypatch.setattr(tails, "_THINNING_PAYS", 0 if thinned else 1 << 60)
+    monkeypatch.setattr(tails, "_THINNED", 16)
     rng = np.random.default_rng(seed)
     negatives, positives = rng.beta(1, 2, 300), rng.beta(2, 1, 80)
     if seed % 2:
@@ -206,6 +212,33 @@ def test_errors_of_many_scales(seed, monkeypatch):
     assert found == pytest.approx(reference.exact_buffered_auc(pairs), abs=1e-12)
     found = ranking_error_cvar(y, p, level=0.9, sample_weight=weights)
     assert found == pytest.approx(reference.exact_cvar(pairs, 0.9), abs=1e-14)
+
+
+@pytest.mark.parametrize("separation", [0.2, 1.4, 4.0])
+def test_longer_input(separation, monkeypatch):
+    """From some ten thousand samples on, here fewer, a thinned tail says where to look first."""
+    from fragility.index import tails
+
+    monkeypatch.setattr(tails, "_THINNING_PAYS", 1 << 20)
+    monkeypatch.setattr(tails, "_THINNED", 1 << 8)
+    rng = np.random.default_rng(1)
+    positives = 1 / (1 + np.exp(-(rng.normal(size=1_500) + separation)))
+    negatives = 1 / (1 + np.exp(-rng.normal(size=1_500)))
+    y, p = labelled(negatives, positives)
+    levels = [0.3, 0.95, 0.999]
+    found = [ranking_error_cvar(y, p, level=level) for level in levels]
+    errors = np.sort(pair_matrix(negatives, positives), axis=None)
+    for level, value in zip(levels, found, strict=True):
+        worst = errors[round(level * errors.size) :]
+        assert value == pytest.approx(worst.mean(), abs=1e-12)
+
+    def buffer(a):
+        return np.maximum(a * errors + 1, 0).mean()
+
+    best = minimize_scalar(buffer, bounds=(0, 1e3), method="bounded", options={"xatol": 1e-7})
+    least = 1 - buffered_auc_score(y, p)
+    assert least == pytest.approx(best.fun, abs=1e-12)
+    assert least <= best.fun + 1e-14
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-30, 1e30, 1e300])

@@ -77,7 +77,7 @@ def number(value: float) -> str:
 
 def percentage(share: float) -> str:
     """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
-    if share in (0.0, 1.0):
+    if share <= 0.0 or share >= 1.0:
         return f"{100 * share:.0f} %"
     if share < 0.0005:
         return f"{100 * share:.1g} %"

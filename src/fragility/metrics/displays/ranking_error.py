@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._labels import listed
 from ..._validation import LabelledScores, check_labelled_scores, check_target
 from ...index.errors import Pair, RankingErrors
 from ...index.tails import ErrorTail
 from ...moments import Floats
 from ..functions import Labels
+from .chosen_pair import chosen_pair, error_name
+from .error_curves import error_curves
 from .figure import (
     BACKED,
     GREY,
@@ -24,16 +25,11 @@ from .figure import (
     number,
     percentage,
     pyplot,
-    shortened,
     summary,
     tidy,
 )
 
 __all__ = ["RankingErrorDisplay"]
-
-#: Up to this many errors the tail is drawn with every step it has.
-_FEW_ERRORS = 10_000
-_TAIL_POINTS = 101
 
 
 class RankingErrorDisplay:
@@ -151,7 +147,7 @@ class RankingErrorDisplay:
         data = check_labelled_scores(
             y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
-        display = cls._measure(data, _chosen_pair(data, pair), target, n_bins, name)
+        display = cls._measure(data, chosen_pair(data, pair), target, n_bins, name)
         return display.plot(ax)
 
     @classmethod
@@ -193,26 +189,15 @@ class RankingErrorDisplay:
         errors = RankingErrors(data)
         ((_, at_target),) = errors.solve([pair], target)
         ((_, at_zero),) = errors.solve([pair], 0.0)
-        tail, factor = ErrorTail(*errors.groups(pair)), errors.factor(pair)
-        scaled_target = target * factor
-        edges = _bin_edges(tail, scaled_target, n_bins)
-        # Differences of round scores may miss an edge by rounding: they belong to the bin below it.
-        # At the target itself the comparison is exact.
-        reach = np.where(edges == scaled_target, edges, edges + 1e-9 * np.diff(edges)[0])
-        above = np.array([tail.share_above(edge) for edge in reach])
-        theta, reached = _tail_curve(tail, scaled_target)
+        curves = error_curves(
+            ErrorTail.of(errors.groups(pair)), errors.factor(pair), target, n_bins
+        )
         return cls(
-            edges=edges / factor,
-            density=(above[:-1] - above[1:]) / np.diff(edges) * factor,
-            share_above=tail.share_above(scaled_target),
-            theta=theta / factor,
-            tail=reached,
+            **curves._asdict(),
             fragility=at_target.fragility,
             ratio=at_zero.ratio,
-            auc=1.0 - 0.5 * (tail.share_above(0.0) + tail.share_from(0.0)),
             target=target,
-            steps=tail.n_distinct_pairs <= _FEW_ERRORS,
-            error_name=_error_name(data, pair),
+            error_name=error_name(data, pair),
             name=name,
         )
 
@@ -280,7 +265,7 @@ class RankingErrorDisplay:
         if self.fragility == 0.0:
             ax.axvline(self.target, color=GREY, linestyle="--", label="FI = 0: none past this line")
         else:
-            reach = np.linspace(self.target, float(self.theta.max()), _TAIL_POINTS)
+            reach = np.linspace(self.target, float(self.theta.max()), 101)
             reach = np.union1d(reach, past_target)
             exponent = (self.target - reach) / self.fragility
             with np.errstate(under="ignore"):
@@ -303,60 +288,3 @@ class RankingErrorDisplay:
             return "θ"
         sign = "−" if self.target > 0.0 else "+"
         return f"(θ {sign} {number(abs(self.target))})"
-
-
-def _chosen_pair(data: LabelledScores, pair: tuple[Any, Any] | None) -> Pair:
-    if pair is None:
-        if not data.is_binary:
-            raise ValueError(
-                f"There are {data.labels.size} classes ({listed(data.labels)}): choose two with "
-                "pair=(scored_as, true)."
-            )
-        return Pair(data.positive, (1 - data.positive,))
-    names = data.labels.tolist()
-    if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
-        raise ValueError(f"pair must be two different labels, (scored_as, true); got {pair!r}.")
-    unknown = [label for label in pair if label not in names]
-    if unknown:
-        raise ValueError(
-            f"pair names {listed(unknown)}, but the classes are {listed(data.labels)}."
-        )
-    scored_as, true = (names.index(label) for label in pair)
-    for index in (scored_as, true):
-        if data.support[index] == 0:
-            raise ValueError(f"pair names {names[index]!r}, which has no samples.")
-    if data.is_binary:  # one problem, whichever way it is named
-        return Pair(data.positive, (1 - data.positive,))
-    return Pair(scored_as, (true,))
-
-
-def _error_name(data: LabelledScores, pair: Pair) -> str:
-    if data.is_binary:
-        return "ranking error ε = p(x⁻) − p(x⁺)"
-    scored_as, true = data.labels[pair.positive], data.labels[pair.negatives[0]]
-    scored_as, true = shortened(scored_as), shortened(true)
-    return f"ranking error ε: score as {scored_as}\nof a true {true} − of a true {scored_as}"
-
-
-def _bin_edges(tail: ErrorTail, target: float, n_bins: int) -> Floats:
-    """Bins of equal width over all errors and the target, one edge on it, the lowest below all."""
-    low, high = min(tail.smallest, target), max(tail.largest, target)
-    if high == low:
-        low, high = low - 0.5, high + 0.5
-    width = (high - low) / n_bins
-    first = ceil((low - target) / width) - 1
-    last = max(ceil((high - target) / width), first + 1)
-    return target + width * np.arange(first, last + 1, dtype=np.float64)
-
-
-def _tail_curve(tail: ErrorTail, target: float) -> tuple[Floats, Floats]:
-    """Points of the tail, from the target on; if no error is past it, over all errors."""
-    low = target if tail.largest > target else tail.smallest
-    if tail.n_distinct_pairs > _FEW_ERRORS:
-        theta = np.linspace(low, max(tail.largest, target), _TAIL_POINTS, dtype=np.float64)
-        return theta, np.array([tail.share_from(t) for t in theta])
-    errors, (shares,) = tail.distinct_errors()
-    rounding = 1e-12 * max(abs(tail.smallest), abs(tail.largest))
-    from_low, past_low = errors >= low - rounding, errors > low + rounding
-    reached = np.cumsum(shares[::-1])[::-1]
-    return np.append(low, errors[past_low]), np.append(shares[from_low].sum(), reached[past_low])
