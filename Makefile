@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types imports bench build clean
+.PHONY: help setup demo test lint format types imports bench coverage build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ format: $(READY)  ## Rewrite the code in the house style
 
 bench: $(READY)  ## Speed and memory against scikit-learn, as ratios
 	$(BIN)/python benchmarks/index.py
+
+coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
+	$(BIN)/python benchmarks/coverage.py
 
 build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

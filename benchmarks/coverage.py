@@ -72,9 +72,12 @@ def heavy_tailed(rng: np.random.Generator, n: int) -> Drawn:
     return y, 1.5 * (2 * y - 1) + rng.standard_t(1.5, n)
 
 
-def three_classes(rng: np.random.Generator, n: int) -> Drawn:
-    y = rng.integers(0, 3, n)
-    return y, rng.normal(size=(n, 3)) + 2.0 * np.eye(3)[y]
+def three_classes(separation: float):
+    def draw(rng: np.random.Generator, n: int) -> Drawn:
+        y = rng.integers(0, 3, n)
+        return y, rng.normal(size=(n, 3)) + separation * np.eye(3)[y]
+
+    return draw
 
 
 SCENARIOS = (
@@ -85,7 +88,8 @@ SCENARIOS = (
     Scenario("overconfident", logistic(2.0, -0.8, 3.0)),
     Scenario("weak", logistic(0.7, 0.0)),
     Scenario("heavy-tailed", heavy_tailed),
-    Scenario("three classes", three_classes),
+    Scenario("three classes", three_classes(2.0)),
+    Scenario("three classes, overlapping", three_classes(1.0)),
 )
 
 

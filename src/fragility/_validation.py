@@ -24,6 +24,7 @@ __all__ = [
     "LabelledScores",
     "check_choice",
     "check_confidence",
+    "check_labelled_probabilities",
     "check_labelled_scores",
     "check_labels",
     "check_pair_weight",
@@ -35,6 +36,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+#: How far the probabilities of a sample may be from summing to one.
+_SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,43 @@ def check_labelled_scores(
     return LabelledScores(scores, codes, classes, positive, weights, support, ranges)
 
 
+def check_labelled_probabilities(
+    y_true: ArrayLike,
+    y_proba: ArrayLike,
+    *,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> LabelledScores:
+    """Validate predicted probabilities; a single class will do if `labels` names the others."""
+    data = check_labelled_scores(
+        y_true,
+        y_proba,
+        labels=labels,
+        pos_label=pos_label,
+        sample_weight=sample_weight,
+        name="y_proba",
+        presence=False,
+    )
+    remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
+    low, high = float(data.ranges.min()), float(data.ranges.max())
+    if low < 0.0 or high > 1.0:
+        raise ValueError(
+            f"y_proba must hold probabilities, from 0 to 1, but goes from {low:g} to {high:g}. "
+            + remedy
+        )
+    columns = check_values(y_proba, "y_proba")
+    if columns.ndim == 2 and columns.shape[1] > 1:
+        sums = columns.sum(axis=1, dtype=np.float64)
+        wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
+        if wrong.size:
+            raise ValueError(
+                f"The rows of y_proba must sum to 1 (within {_SUM_TOLERANCE:g}), but {wrong.size} "
+                f"of {sums.size} do not: row {wrong[0]} sums to {sums[wrong[0]]:g}. {remedy}"
+            )
+    return data
+
+
 def _check_scores(y_score: ArrayLike, name: str) -> NDArray[Any]:
     scores = check_values(y_score, name)
     if scores.ndim == 2 and scores.shape[1] == 1:
@@ -171,7 +212,7 @@ def _finite_ranges(scores: NDArray[Any], name: str) -> Floats:
         rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
         raise ValueError(
             f"{name} has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
-            f"(first: {listed(rows[:5])}); FI is defined for finite scores. Drop those rows or "
+            f"(first: {listed(rows[:5])}); only finite ones can be measured. Drop those rows or "
             "repair the model that made them."
         )
     return ranges

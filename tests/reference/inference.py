@@ -107,22 +107,29 @@ def paired_test(negatives_a, positives_a, negatives_b, positives_b):
 
 
 def multi_class_upper_limit(codes, scores, z):
-    """Log-Wald limit with one pseudo-mistake at each end of every ordered pair, by loops."""
+    """Limits of the ordered pairs with one pseudo-mistake at each end, combined by correlation."""
     codes, scores = np.asarray(codes), np.asarray(scores, float)
     n, n_classes = scores.shape
     pairs = [(i, j) for i in range(n_classes) for j in range(n_classes) if i != j]
-    value, moves, pseudo = 0.0, np.zeros(n), {c: [] for c in range(n_classes)}
+    sizes = np.bincount(codes) + 1  # with the pseudo-mistake
+    values, excesses, moves = [], [], []
     for i, j in pairs:
-        p, q = np.append(scores[codes == j, i], 1.0), np.append(scores[codes == i, i], 0.0)
-        value += index_of(p, q) / len(pairs)
+        negatives, positives = scores[codes == j, i], scores[codes == i, i]
+        p, q = np.append(negatives, 1.0), np.append(positives, 0.0)
+        error, k = standard_error(p, q), index_of(p, q)
+        values.append(index_of(negatives, positives))
+        excesses.append((k * math.exp(z * error / k) - values[-1]) / len(pairs))
         first, second = influence(p, q)
-        moves[codes == j] += first[:-1] / len(p) / len(pairs)
-        moves[codes == i] += second[:-1] / len(q) / len(pairs)
-        pseudo[j].append(first[-1] / len(p) / len(pairs))
-        pseudo[i].append(second[-1] / len(q) / len(pairs))
-    variance = 0.0
-    for c in range(n_classes):
-        m = (codes == c).sum() + 1
-        squares = (moves[codes == c] ** 2).sum() + np.square(pseudo[c]).sum()
-        variance += squares * m / (m - 1)
-    return value * math.exp(z * math.sqrt(variance) / value)
+        move = np.zeros(n)
+        move[codes == j] = first[:-1] / len(p) / error
+        move[codes == i] = second[:-1] / len(q) / error
+        moves.append(move)
+    correlation = np.eye(len(pairs))
+    for a in range(len(pairs)):
+        for b in range(len(pairs)):
+            if a != b:
+                correlation[a, b] = sum(
+                    moves[a][codes == c] @ moves[b][codes == c] * sizes[c] / (sizes[c] - 1)
+                    for c in range(n_classes)
+                )
+    return np.mean(values) + math.sqrt(excesses @ correlation @ np.array(excesses))

@@ -164,8 +164,8 @@ class Fragility:
             "auto", two classes: the values of the index that a test of its equation does not
             reject, the upper limit from data with one more mistake in each class, as bad as can
             be. It holds its level where mistakes are rare, and may be infinite where the data
-            cannot exclude that. Several classes: the logarithmic interval below, its upper limit
-            from data with such a mistake at each end of every pair.
+            cannot exclude that. Several classes: the logarithmic interval below, but its upper
+            limit from those of the pairs, with such mistakes, by the correlation of the pairs.
             "log_wald": :math:`FI e^{\pm z \, se / FI}`; too short when mistakes are rare.
         score_range : (float, float), optional
             Lowest and highest score that the model could give; by default (0, 1) if no score lies

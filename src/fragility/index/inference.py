@@ -246,26 +246,36 @@ def _high_limit(
     z: float,
     score_range: ScoreRange,
 ) -> float:
-    """Log-Wald limit from data with one pseudo-mistake at each end of every pair."""
+    """Upper limit of a mean of pairs from those of the pairs.
+
+    Each pair has a log-Wald limit from data with one pseudo-mistake at each end. How far the limits
+    exceed the indices adds up like standard errors, by the correlation of what the pairs owe to the
+    samples (the method of variance estimates recovery): all pairs are not at their limits at once.
+    """
     factor = order_one_factor(max(map(abs, score_range)))
-    moves, pseudo, value = np.zeros(errors.data.codes.size), [], 0.0
-    for pair, _, share in solved:
-        groups = _with_mistakes(errors, pair, score_range, factor)
+    excesses: Floats = np.zeros(errors.data.codes.size)
+    pseudo = []
+    for part in solved:
+        groups = _with_mistakes(errors, part.pair, score_range, factor)
         s = solve(groups, target * factor)
-        if s == 0.0:
+        if s == 0.0 or part.fragility == inf:
             return inf
         if s == inf:
             continue
-        value += share / (s * factor)
-        parts = _group_movements(groups, target * factor, s)
-        for rows, part in zip(errors.group_rows(pair), parts, strict=True):
-            moves[rows] += share * part[:-1] / factor
-        pseudo.append((pair.negatives[0], share * float(parts[0][-1]) / factor))
-        pseudo.append((pair.positive, share * float(parts[1][-1]) / factor))
-    if value == 0.0:
-        return 0.0
-    error = standard_error(errors, solved, moves, *pseudo)
-    return value * exp(min(z * error / value, 700.0))
+        moves, own_pseudo = np.zeros_like(excesses), []
+        ends = part.pair.negatives[0], part.pair.positive
+        rows = errors.group_rows(part.pair)
+        group_moves = _group_movements(groups, target * factor, s)
+        for end, of_group, move in zip(ends, rows, group_moves, strict=True):
+            moves[of_group] = move[:-1]
+            own_pseudo.append((end, float(move[-1])))
+        error = standard_error(errors, [part], moves, *own_pseudo)
+        limit = exp(min(z * error * s, 700.0)) / (s * factor)
+        stretch = part.share * (limit - part.fragility) / error
+        excesses += stretch * moves
+        pseudo += [(end, stretch * move) for end, move in own_pseudo]
+    value = fsum(share * fragility for _, fragility, share in solved)
+    return value + (standard_error(errors, solved, excesses, *pseudo) if pseudo else 0.0)
 
 
 def _with_mistakes(

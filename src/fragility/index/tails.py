@@ -1,0 +1,261 @@
+r"""The exact tail of the ranking errors of a pair of classes, by sorting and running totals.
+
+The share of errors beyond :math:`t` and their mean excess,
+
+.. math:: P(\varepsilon > t), \qquad E(\varepsilon - t)_+ ,
+
+cost one search per score of the smaller class after sorting: the pairs are never formed. Both tail
+metrics are minima of convex functions whose tangents consist of these two numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from ..moments import Sample
+from ..ordered import SumsByValue, running_totals, sums_by_value
+from .errors import RankingErrors
+
+__all__ = ["Beyond", "ErrorTail", "buffered_auc", "conditional_value_at_risk", "error_tails"]
+
+#: Tangents that meet this close to the best value found settle a minimum.
+_GAP = 1e-15
+#: Never reached: the hardest of the tests needs less than half of it.
+_MOST_STEPS = 100
+#: From this many pairs of distinct scores on, the minimum for a thinned tail is found first. Its
+#: place is that of the minimum up to about the relative error below.
+_THINNING_PAYS, _THINNED, _THINNED_ERROR = 1 << 26, 1 << 11, 1e-4
+
+
+class Beyond(NamedTuple):
+    """The errors above a level: share, mean over all pairs, and mean excess over the level.
+
+    ``P(ε > t)``, ``E[ε; ε > t]`` and ``E(ε − t)₊``.
+    """
+
+    share: float
+    total: float
+    excess: float
+
+
+class ErrorTail:
+    """Distribution of the ranking error of two groups, the sum of a value of each.
+
+    Parameters
+    ----------
+    negatives, positives : SumsByValue
+        Distinct scores of the negatives, and minus those of the positives, with their weights.
+    """
+
+    def __init__(self, negatives: SumsByValue, positives: SumsByValue) -> None:
+        groups = sorted((negatives, positives), key=lambda group: group.values.size)
+        self._groups = groups
+        # The errors are differences of an outer and an inner value: of the smaller group each value
+        # is looked up among the (negated, hence reversed) values of the larger one.
+        self._outer, weights = groups[0].values, groups[0].sums[0]
+        self._shares = weights / weights.sum()
+        self._inner, inner_weights = -groups[1].values[::-1], groups[1].sums[0][::-1]
+        masses = running_totals(inner_weights)
+        self._masses = masses / masses[-1]
+        # Relative to the smallest inner value nothing in a sum exceeds the error it belongs to, so
+        # that scores that differ in their twelfth digit only lose none of their accuracy.
+        origin = self._inner[0]
+        self._outer_above, self._inner_above = self._outer - origin, self._inner - origin
+        self._sums = running_totals(inner_weights * self._inner_above) / masses[-1]
+        self.smallest = float(self._outer[0] - self._inner[-1])
+        self.largest = float(self._outer[-1] - origin)
+        self.mean = float(self._shares @ self._outer_above - self._sums[-1])
+
+    @classmethod
+    def of(cls, groups: tuple[Sample, Sample]) -> ErrorTail:
+        """Tail of the errors of `RankingErrors.groups`."""
+        negatives, positives = (_collect(group) for group in groups)
+        return cls(negatives, positives)
+
+    def thinned(self, most: int) -> ErrorTail:
+        """Nearly the same from at most so many values in each group, means of neighbours."""
+        return ErrorTail(*(_thinned(group, most) for group in self._groups))
+
+    @property
+    def n_distinct_pairs(self) -> int:
+        """Pairs of distinct scores: a bound on the number of distinct errors."""
+        return self._outer.size * self._inner.size
+
+    def distinct_errors(self) -> SumsByValue:
+        """Every error that occurs and its share: for few distinct scores only.
+
+        Equal but for rounding, as differences of round scores are, is equal.
+        """
+        errors = np.subtract.outer(self._outer, self._inner).ravel()
+        shares = np.multiply.outer(self._shares, np.diff(self._masses)).ravel()
+        values, sums = sums_by_value(errors, shares)
+        magnitude = max(float(np.abs(group).max()) for group in (self._outer, self._inner))
+        rounding = 4.0 * np.finfo(np.float64).eps * magnitude
+        starts = np.flatnonzero(np.diff(values, prepend=-inf) > rounding)
+        return SumsByValue(values[starts], np.add.reduceat(sums, starts, axis=1))
+
+    def share_above(self, level: float) -> float:
+        """P(ε > level)."""
+        below = np.searchsorted(self._inner, self._outer - level, side="left")
+        return float(self._shares @ self._masses[below])
+
+    def share_from(self, level: float) -> float:
+        """P(ε ≥ level)."""
+        below = np.searchsorted(self._inner, self._outer - level, side="right")
+        return float(self._shares @ self._masses[below])
+
+    def beyond(self, level: float) -> Beyond:
+        """The errors above `level`."""
+        reach = self._outer_above - level
+        below = np.searchsorted(self._inner_above, reach, side="left")
+        masses = self._masses[below]
+        share = float(self._shares @ masses)
+        masses *= reach
+        masses -= self._sums[below]
+        excess = float(self._shares @ masses)
+        return Beyond(share, excess + level * share, excess)
+
+
+def error_tails(errors: RankingErrors, multi_class: str) -> Iterator[tuple[ErrorTail, float]]:
+    """Tail of every pair, and the factor its errors are scaled by."""
+    for pair in errors.pairs(multi_class):
+        yield ErrorTail.of(errors.groups(pair)), errors.factor(pair)
+
+
+def buffered_auc(tail: ErrorTail) -> float:
+    r"""One minus the least :math:`E(a\varepsilon + 1)_+` over :math:`a \ge 0`."""
+    if tail.largest < 0.0:
+        return 1.0
+    if tail.largest == 0.0:  # the larger a, the less: only ties remain in the limit
+        return 1.0 - tail.share_from(0.0)
+    if tail.mean >= 0.0:
+        return 0.0
+
+    least = _least_value(_buffer_search, tail)
+    return min(max(1.0 - least, 0.0), 1.0)
+
+
+def conditional_value_at_risk(tail: ErrorTail, level: float) -> float:
+    r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`."""
+    if level == 0.0:
+        return tail.mean
+    least = _least_value(lambda part: _risk_search(part, level), tail)
+    return min(max(least, tail.mean), tail.largest)
+
+
+class _Tangent(NamedTuple):
+    """A line through (x, value): where a convex function touches it, or its limit."""
+
+    x: float
+    value: float
+    slope: float
+
+    def at(self, x: float) -> float:
+        return self.value + self.slope * (x - self.x)
+
+
+class _Search(NamedTuple):
+    """A convex function: how to read it, its first and last tangents, where they touch, its scale.
+
+    The first tangent falls and the last one rises.
+    """
+
+    read: Callable[[float], _Tangent]
+    first: _Tangent
+    last: _Tangent
+    ends: tuple[float, float]
+    scale: float
+
+
+def _buffer_search(tail: ErrorTail) -> _Search:
+    def read(a: float) -> _Tangent:
+        beyond = tail.beyond(-1.0 / a)
+        return _Tangent(a, beyond.share + a * beyond.total, beyond.total)
+
+    limit = _Tangent(0.0, tail.share_from(0.0), tail.beyond(0.0).total)
+    return _Search(read, _Tangent(0.0, 1.0, tail.mean), limit, (0.0, inf), 1.0)
+
+
+def _risk_search(tail: ErrorTail, level: float) -> _Search:
+    low, high = tail.smallest, tail.largest
+
+    def read(t: float) -> _Tangent:
+        beyond = tail.beyond(t)
+        return _Tangent(t, t + beyond.excess / (1.0 - level), 1.0 - beyond.share / (1.0 - level))
+
+    # Below all errors and above them the function is a line.
+    first = _Tangent(low, low + (tail.mean - low) / (1.0 - level), -level / (1.0 - level))
+    return _Search(read, first, _Tangent(high, high, 1.0), (low, high), max(-low, high))
+
+
+def _least_value(search: Callable[[ErrorTail], _Search], tail: ErrorTail) -> float:
+    """Least value for a tail, looked for next to that for a thinned one."""
+    nearby: tuple[float, ...] = ()
+    if tail.n_distinct_pairs > _THINNING_PAYS:
+        x = _lowest(search(tail.thinned(_THINNED))).x
+        nearby = x * (1.0 - _THINNED_ERROR), x * (1.0 + _THINNED_ERROR)
+    return _lowest(search(tail), nearby).value
+
+
+def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
+    """Lowest point of a convex function, which is first read at the points said to be near it.
+
+    Where two tangents meet is a lower bound, and next the function is read there: on a function of
+    few pieces this ends at a corner after a few steps. A smooth one it would only halve, so every
+    other step goes where the slope, taken for linear, is zero. Should four steps not quarter the
+    range, it is halved.
+    """
+    read, left, right, (low, high), scale = search
+    best = min(left, _Tangent(high, right.at(high), right.slope), key=_value)
+    width = inf
+    for step in range(_MOST_STEPS):
+        bend = right.slope - left.slope
+        corner = left.x + (left.value - right.at(left.x)) / bend
+        bound = (left if -left.slope < right.slope else right).at(corner)
+        if best.value - bound <= _GAP * scale or not low < corner < high:
+            break  # tangents that meet at an end, but for rounding, have their lowest point there
+        x = corner
+        if step < len(nearby):
+            x = nearby[step]
+        elif step % 2 and high < inf:
+            x = low - left.slope * ((high - low) / bend)
+        if step % 4 == 3 and high < inf:
+            if high - low > 0.25 * width:
+                x = low + 0.5 * (high - low)
+            width = high - low
+        if not low < x < high:
+            x = corner
+        line = read(x)
+        best = min(best, line, key=_value)
+        if line.slope < 0.0:
+            left, low = line, x
+        else:
+            right, high = line, x
+            if line.slope == 0.0:
+                break
+    return best
+
+
+def _value(line: _Tangent) -> float:
+    return line.value
+
+
+def _thinned(group: SumsByValue, most: int) -> SumsByValue:
+    values, weights = group.values, group.sums[0]
+    if values.size <= most:
+        return group
+    starts = np.arange(most) * values.size // most
+    sums = np.add.reduceat(weights, starts)
+    means = np.add.reduceat(weights * values, starts) / sums
+    return sums_by_value(means, sums)
+
+
+def _collect(group: Sample) -> SumsByValue:
+    values, weights = zip(*group.blocks(), strict=True)
+    if weights[0] is None:
+        return sums_by_value(np.concatenate(values))
+    return sums_by_value(np.concatenate(values), np.concatenate(weights))

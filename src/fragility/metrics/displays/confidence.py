@@ -1,0 +1,226 @@
+"""How sure a classifier was where it was wrong, beside where it was right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..._validation import check_labelled_probabilities, check_target
+from ...confidence import confident_errors, predictions
+from ...moments import Floats
+from ..functions import Labels
+from .figure import (
+    BACKED,
+    GREY,
+    RIGHT,
+    WRONG,
+    estimator_probabilities,
+    new_axes,
+    percentage,
+    pyplot,
+    tidy,
+)
+
+__all__ = ["ConfidenceDisplay"]
+
+
+class ConfidenceDisplay:
+    r"""Confidence :math:`q = \max_c p_c` of the wrong and of the right predictions.
+
+    Two histograms over the same bins, each summing to one, since mistakes are few; their numbers
+    are written beside them. Made by `from_predictions` or `from_estimator`.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_bins + 1,)
+        Edges of the bins, from one over the number of classes to one. A bin holds its upper edge.
+    wrong, right : ndarray of shape (n_bins,)
+        Share of the wrong and of the right predictions in each bin (zero if there are none).
+    n_wrong, n_right : int
+        Their numbers (of positive weight).
+    n_confident_errors : int
+        Wrong predictions of a confidence above the threshold.
+    confident_error_rate : float
+        Their share of the weight of all samples.
+    threshold : float
+    name : str, optional
+        Name of the model.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from fragility import ConfidenceDisplay
+    >>> y, p = [1, 1, 0, 0], [0.6, 0.9, 0.1, 0.95]
+    >>> display = ConfidenceDisplay.from_predictions(y, p)
+    >>> display.n_wrong, display.n_confident_errors
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        *,
+        edges: Floats,
+        wrong: Floats,
+        right: Floats,
+        n_wrong: int,
+        n_right: int,
+        n_confident_errors: int,
+        confident_error_rate: float,
+        threshold: float = 0.9,
+        name: str | None = None,
+    ) -> None:
+        self.edges = edges
+        self.wrong = wrong
+        self.right = right
+        self.n_wrong = n_wrong
+        self.n_right = n_right
+        self.n_confident_errors = n_confident_errors
+        self.confident_error_rate = confident_error_rate
+        self.threshold = threshold
+        self.name = name
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        threshold: float = 0.9,
+        n_bins: int = 20,
+        labels: Labels = None,
+        pos_label: Any = None,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ConfidenceDisplay:
+        """Draw the confidences of labels and probabilities.
+
+        Parameters
+        ----------
+        y_true, y_proba, threshold, labels, pos_label, sample_weight
+            As in `fragility.confident_error_rate`.
+        n_bins : int, default=20
+        name : str, optional
+            Name of the model, for the title.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        ConfidenceDisplay
+        """
+        pyplot()
+        threshold = check_target(threshold, "threshold")
+        if not 0.0 <= threshold <= 1.0:
+            raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
+        if n_bins < 1:
+            raise ValueError(f"n_bins must be 1 or more; got {n_bins!r}.")
+        data = check_labelled_probabilities(
+            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
+        )
+        made = predictions(data)
+        edges = np.linspace(1.0 / data.labels.size, 1.0, n_bins + 1)
+        weights = made.weights_or_ones
+        display = cls(
+            edges=edges,
+            wrong=_shares(made.confidence[made.wrong], weights[made.wrong], edges),
+            right=_shares(made.confidence[~made.wrong], weights[~made.wrong], edges),
+            n_wrong=int(np.count_nonzero(made.wrong)),
+            n_right=int(np.count_nonzero(~made.wrong)),
+            n_confident_errors=int(np.count_nonzero(made.wrong & (made.confidence > threshold))),
+            confident_error_rate=confident_errors(made, threshold),
+            threshold=threshold,
+            name=name,
+        )
+        return display.plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        threshold: float = 0.9,
+        n_bins: int = 20,
+        sample_weight: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Any = None,
+    ) -> ConfidenceDisplay:
+        """Draw the confidences of a fitted classifier with `predict_proba`."""
+        pyplot()
+        proba, classes = estimator_probabilities(estimator, X)
+        return cls.from_predictions(
+            y,
+            proba,
+            threshold=threshold,
+            n_bins=n_bins,
+            labels=classes,
+            sample_weight=sample_weight,
+            name=type(estimator).__name__ if name is None else name,
+            ax=ax,
+        )
+
+    def plot(self, ax: Any = None) -> ConfidenceDisplay:
+        """Draw on the axes given, or on new ones.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+
+        Returns
+        -------
+        ConfidenceDisplay
+        """
+        pyplot()
+        ax = new_axes(1, 6.4, 4.2) if ax is None else ax
+        self.ax_, self.figure_ = ax, ax.figure
+        ax.stairs(self.right, self.edges, fill=True, color=RIGHT, alpha=0.35)
+        ax.stairs(self.right, self.edges, color=RIGHT, linewidth=1.5)
+        ax.stairs(self.wrong, self.edges, fill=True, color=WRONG, alpha=0.35)
+        ax.stairs(self.wrong, self.edges, color=WRONG, linewidth=1.5)
+        ax.axvline(self.threshold, color=GREY, linestyle="--", linewidth=1.2)
+        highest = max(float(self.wrong.max()), float(self.right.max()))
+        ax.set_ylim(0.0, 1.35 * highest)  # room for the words
+        ax.set_xlim(self.edges[0], 1.0)
+        words = [
+            (f"{self.n_right} right", RIGHT),
+            (f"{self.n_wrong} wrong", WRONG),
+            (
+                f"{self.n_confident_errors} of them above {self.threshold:g}"
+                f" ({percentage(self.confident_error_rate)} of all)",
+                WRONG,
+            ),
+        ]
+        for line, (text, colour) in enumerate(words):
+            ax.text(
+                0.02,
+                0.97 - 0.075 * line,
+                text,
+                transform=ax.transAxes,
+                va="top",
+                color=colour,
+                weight="bold",
+                bbox=BACKED,
+            )
+        ax.set_xlabel("confidence q, the probability of the predicted class")
+        ax.set_ylabel("share of right, share of wrong predictions")
+        ax.set_title(self.name or "Confidence", loc="left")
+        tidy(ax)
+        return self
+
+
+def _shares(confidence: Floats, weights: Floats, edges: Floats) -> Floats:
+    if confidence.size == 0:
+        return np.zeros(edges.size - 1)
+    # The upper edge belongs to a bin (but for rounding), as a confidence at the threshold is not
+    # above it. Rows that sum to a little less than one may lie below the least edge.
+    places = np.maximum(np.searchsorted(edges, confidence - 1e-9) - 1, 0)
+    heights = np.bincount(places, weights, minlength=edges.size - 1)
+    return np.asarray(heights / heights.sum(), dtype=np.float64)

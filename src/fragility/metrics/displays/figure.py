@@ -1,0 +1,90 @@
+"""What the Displays share: the lazy door to matplotlib, colours, words."""
+
+from __future__ import annotations
+
+from math import isfinite, isinf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = [
+    "BACKED",
+    "GREY",
+    "RIGHT",
+    "WRONG",
+    "estimator_probabilities",
+    "new_axes",
+    "number",
+    "percentage",
+    "pyplot",
+    "shortened",
+    "summary",
+    "tidy",
+]
+
+# Blue and vermilion of Okabe and Ito, told apart by every kind of colour vision.
+RIGHT, WRONG, GREY = "#0072B2", "#D55E00", "#5F5F5F"
+#: Behind words that a line may cross.
+BACKED = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
+_LONGEST_NAME = 18
+
+
+def pyplot() -> Any:
+    """matplotlib.pyplot, imported when a picture is made and not before."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            'Displays draw with matplotlib, which is not installed: pip install "fragility[plot]"'
+        ) from error
+    return plt
+
+
+def new_axes(columns: int, width: float, height: float) -> Any:
+    """Axes of a new figure (an array of several), laid out so that nothing overlaps."""
+    _, axes = pyplot().subplots(1, columns, figsize=(width, height), layout="constrained")
+    return axes
+
+
+def tidy(ax: Any) -> None:
+    """Only the frame lines that carry a scale."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def estimator_probabilities(estimator: Any, X: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Predicted probabilities and the classes of their columns."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no predict_proba; wrap it in CalibratedClassifierCV, "
+            "or give scores of your own to from_predictions."
+        )
+    return np.asarray(estimator.predict_proba(X)), np.asarray(estimator.classes_)
+
+
+def summary(fragility: float, ratio: float, auc: float, target: float) -> str:
+    """The index with what must stand beside it."""
+    at = "" if target == 0.0 else f" at target {target:g}"
+    return f"FI {number(fragility)}{at},  ratio {number(ratio)},  AUC {number(auc)}"
+
+
+def number(value: float) -> str:
+    """Three digits; ∞ and undefined in words that fit a label."""
+    if isinf(value):
+        return "∞" if value > 0.0 else "−∞"
+    return f"{value:.3g}" if isfinite(value) else "undefined"
+
+
+def percentage(share: float) -> str:
+    """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
+    if share <= 0.0 or share >= 1.0:
+        return f"{100 * share:.0f} %"
+    if share < 0.0005:
+        return f"{100 * share:.1g} %"
+    return f"{100 * min(share, 0.999):.1f} %"
+
+
+def shortened(label: Any) -> str:
+    """Name of a class, cut to fit an axis."""
+    name = str(label)
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
