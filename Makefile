@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types imports bench coverage build clean
+.PHONY: help setup demo test lint format types imports bench coverage pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -43,6 +43,9 @@ bench: $(READY)  ## Speed and memory against scikit-learn, as ratios
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py
+
+pictures: $(READY)  ## The pictures of the README
+	$(BIN)/python examples/pictures.py
 
 build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
