@@ -19,7 +19,7 @@ from fragility import (
 from fragility._validation import check_labelled_scores
 from fragility.index.errors import RankingErrors
 from fragility.index.fragility import solve_pairs, solved_pairs
-from fragility.index.inference import movements
+from fragility.index.influence import movements
 
 from .reference import inference as reference
 

@@ -333,37 +333,6 @@ class Sample:
         ]
         return fsum(squares) / self.weight**2
 
-    def tilt_excess(self, s: float) -> Floats:
-        """What `tilted_weights` add to the shares of the weight, exact also for small tilts."""
-        near = s * self.spread < 1.0
-        pivot = self.mean if near else self.pivot
-        value = (self.centred_log_moment(s) if near else self.log_moment(s)).value
-        parts = []
-        for values, weights in self.blocks():
-            part = np.expm1(s * (values - pivot) - value)
-            parts.append(part if weights is None else part * weights)
-        excess = np.concatenate(parts)
-        excess /= self.weight
-        return excess
-
-    def removal_excess(self, s: float) -> Floats:
-        """The same from leaving each member out instead of to first order: more for heavy ones."""
-        shares, tilted = self.tilted_weights(0.0), self.tilted_weights(s)
-        tilted = np.minimum(tilted, 1.0 - 2.0**-53)
-        rest = 1.0 - np.minimum(shares, 1.0 - 2.0**-53)
-        excess: Floats = rest * (np.log(rest) - np.log1p(-tilted))
-        return excess
-
-    def deviations(self) -> Floats:
-        """Distance of each value from the mean, times its share of the weight."""
-        parts = []
-        for values, weights in self.blocks():
-            part = values - self.mean
-            parts.append(part if weights is None else part * weights)
-        deviations = np.concatenate(parts)
-        deviations /= self.weight
-        return deviations
-
     def with_value(self, value: float) -> Sample:
         """The group with one more member, of the weight of an effective sample."""
         parts = list(self.blocks())

@@ -17,7 +17,8 @@ from .._validation import check_choice, check_confidence, check_target, check_va
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
 from .errors import PairIndex, RankingErrors, pair_places
-from .inference import Interval, SolvedPair, confidence_interval, movements, standard_error
+from .inference import Interval, confidence_interval
+from .influence import SolvedPair, movements, standard_error
 
 __all__ = ["Fragility", "PairTable", "measure", "solve_pairs", "solved_pairs"]
 

@@ -1,15 +1,11 @@
-r"""How sure the number is: standard errors, intervals and paired differences.
+r"""How sure the number is: intervals, and the difference of two models.
 
-The samples of each class are taken as independent draws. To first order the index moves with
-sample :math:`k` by its share of its class times its influence,
-
-.. math:: IF_k = \frac{e^{s v_k} / \overline{e^{s v}} - 1}{s^2 h'(s)} = \frac{FI}{D^*} (lift_k - 1),
-
-which gives the standard error and, for two models on the same samples, that of their difference.
-Where mistakes are rare the index hangs on few samples and such intervals are too short. There the
-equation itself is tested: :math:`Z(s) = h(s) / se_h(s)` is near normal at the true root, and the
-roots that the test does not reject make the interval. The bad mistakes that a sample does not hold
-yet are allowed for by one pseudo-mistake in each class, for the upper limit only.
+Where mistakes are common the logarithm of the index is near normal, with the standard error of
+`fragility.index.influence`. Where they are rare the index hangs on few samples and such intervals
+are too short. There the equation itself is tested: :math:`Z(s) = h(s) / se_h(s)` is near normal at
+the true root, and the roots that the test does not reject make the interval. The bad mistakes that
+a sample does not hold yet are allowed for by one pseudo-mistake in each class, for the upper limit
+only.
 """
 
 from __future__ import annotations
@@ -25,19 +21,10 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from ..moments import Floats, Sample, order_one_factor
 from .errors import Pair, RankingErrors
+from .influence import SolvedPair, deviations, group_movements, movements, standard_error
 from .root import SampleEquation, solve
 
-__all__ = [
-    "Interval",
-    "PairedDifference",
-    "ScoreRange",
-    "SolvedPair",
-    "confidence_interval",
-    "degrees_of_freedom",
-    "movements",
-    "normal_quantile",
-    "standard_error",
-]
+__all__ = ["Interval", "PairedDifference", "ScoreRange", "confidence_interval"]
 
 #: Smallest and largest possible score.
 ScoreRange = tuple[float, float]
@@ -50,14 +37,6 @@ class Interval(NamedTuple):
 
     low: float
     high: float
-
-
-class SolvedPair(NamedTuple):
-    """A pair of classes, its index, and its share in the average."""
-
-    pair: Pair
-    fragility: float
-    share: float
 
 
 @dataclass(frozen=True)
@@ -87,100 +66,9 @@ class PairedDifference:
         return cls(a, b, difference, error, Interval(difference - half, difference + half), p_value)
 
 
-def degrees_of_freedom(errors: RankingErrors, moves: Floats) -> float:
-    """Satterthwaite's: few if the standard error itself hangs on few samples."""
-    codes, n_classes = errors.data.codes, errors.data.labels.size
-    unit = float(np.abs(moves).max(initial=0.0))
-    if not 0.0 < unit < inf:
-        return inf
-    squares = (moves / unit) ** 2
-    by_class = np.bincount(codes, squares, n_classes)
-    fourths = np.bincount(codes, squares * squares, n_classes)
-    total = float((fourths - by_class**2 / np.maximum(errors.data.support, 1)).sum())
-    return 2.0 * float(by_class.sum()) ** 2 / total if total > 0.0 else inf
-
-
-def normal_quantile(confidence: float) -> float:
+def _normal_quantile(confidence: float) -> float:
     """The z with so much of the normal distribution between -z and z."""
     return float(ndtri(0.5 + confidence / 2.0))
-
-
-def movements(
-    errors: RankingErrors,
-    solved: Sequence[SolvedPair],
-    target: float,
-    *,
-    ratio: bool = False,
-    left_out: bool = False,
-) -> Floats:
-    """How much the average index (or ratio) owes to each sample.
-
-    To first order, or from the equation with the sample left out, which does not understate what
-    hangs on few samples. Pairs of index zero owe nothing to any sample: small changes leave them
-    at zero. NaN if a pair is infinite.
-    """
-    moves = np.zeros(errors.data.codes.size)
-    for pair, fragility, share in solved:
-        if fragility == inf:
-            return np.full_like(moves, nan)
-        if fragility == 0.0:
-            continue
-        groups, factor = errors.groups(pair), errors.factor(pair)
-        separation = -fsum(part for g in groups for part in (g.mean, g.mean_residual))
-        for group, rows, move in zip(
-            groups,
-            errors.group_rows(pair),
-            _group_movements(groups, target * factor, 1.0 / (fragility * factor), left_out),
-            strict=True,
-        ):
-            if ratio:  # of FI / separation, where the separation falls with the values
-                move += (fragility * factor / separation) * group.deviations()
-                move /= separation
-            else:
-                move /= factor
-            moves[rows] += share * move
-    return moves
-
-
-def _group_movements(
-    groups: Sequence[Sample], target: float, s: float, left_out: bool = False
-) -> list[Floats]:
-    scale = 1.0 / (s * (s * SampleEquation(groups, target)(s).slope))
-    return [
-        scale * (group.removal_excess(s) if left_out else group.tilt_excess(s)) for group in groups
-    ]
-
-
-def standard_error(
-    errors: RankingErrors, solved: Sequence[SolvedPair], moves: Floats, *pseudo: tuple[int, float]
-) -> float:
-    """Standard error of an estimate that moves like this with the samples.
-
-    `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample.
-    """
-    data = errors.data
-    if np.isnan(moves).any():
-        return nan
-    squares = np.bincount(data.codes, moves * moves, data.labels.size)
-    for code, move in pseudo:
-        squares[code] += move * move
-    total = 0.0
-    for code in sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}):
-        effective = _effective_size(errors, code) + (1.0 if pseudo else 0.0)
-        if effective <= 1.0 + 1e-9:
-            return nan
-        total += float(squares[code]) * effective / (effective - 1.0)
-    return sqrt(total)
-
-
-def _effective_size(errors: RankingErrors, code: int) -> float:
-    """Kish's effective number of samples of a class: their number if they weigh the same."""
-    data = errors.data
-    if data.weights is None:
-        return float(data.support[code])
-    weights = data.weights[data.codes == code]
-    weights = weights / weights.max()
-    return float(weights.sum()) ** 2 / float(weights @ weights)
 
 
 def confidence_interval(
@@ -196,7 +84,7 @@ def confidence_interval(
     classes = {c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}
     if min(int(errors.data.support[c]) for c in classes) < 2:
         return Interval(0.0, inf)
-    z = normal_quantile(confidence)
+    z = _normal_quantile(confidence)
     if method == "log_wald":
         return _log_wald(errors, solved, target, z)
     if score_range is None:
@@ -265,7 +153,7 @@ def _high_limit(
         moves, own_pseudo = np.zeros_like(excesses), []
         ends = part.pair.negatives[0], part.pair.positive
         rows = errors.group_rows(part.pair)
-        group_moves = _group_movements(groups, target * factor, s)
+        group_moves = group_movements(groups, target * factor, s)
         for end, of_group, move in zip(ends, rows, group_moves, strict=True):
             moves[of_group] = move[:-1]
             own_pseudo.append((end, float(move[-1])))
@@ -306,8 +194,8 @@ class _Test:
         """Limit for small s: the t statistic of the mean error against the target."""
         squares = 0.0
         for group in self._groups:
-            deviations = group.deviations()
-            squares += float(deviations @ deviations) / (1.0 - group.concentration)
+            moves = deviations(group)
+            squares += float(moves @ moves) / (1.0 - group.concentration)
         return _over(-self.equation.slack, sqrt(squares))
 
     def step(self, s: float, z: float) -> float:

@@ -19,13 +19,8 @@ from .._validation import (
 )
 from ..index.errors import RankingErrors
 from ..index.fragility import PairTable, solve_pairs, solved_pairs
-from ..index.inference import (
-    PairedDifference,
-    SolvedPair,
-    degrees_of_freedom,
-    movements,
-    standard_error,
-)
+from ..index.inference import PairedDifference
+from ..index.influence import SolvedPair, degrees_of_freedom, movements, standard_error
 from ..moments import Floats
 from .functions import Labels, MultiClass
 
