@@ -31,6 +31,9 @@ _EPS = 2.0**-53
 #: Bounds on the errors of the moments of x = (value - centre) / width that whoever fills the bins
 #: must keep: of the mean of x, and of the mean of its square.
 MEAN_ERROR, SQUARE_ERROR = 1.01 * 2.0**-38, 1.01 * 2.0**-24
+#: Bound on the relative error of a pairwise sum of up to 2²⁰ terms, each right but for some last
+#: bits: 16 + 13 roundings of the sum, the rest for the terms.
+_ROUNDING = 64.0 * _EPS
 #: In bins wider than so many 1/s the parabolas say nothing.
 _STEEPEST = 40.0
 #: Roots beyond these are not looked for.
@@ -98,6 +101,10 @@ class BinMoments:
     def weight(self) -> float:
         return float(self.weights.sum())
 
+    def _average(self, terms: Floats) -> float:
+        # Summed pairwise: the error does not grow with the number of bins, as that of BLAS may.
+        return float((self.weights * terms).sum()) / self.weight
+
     @property
     def spread(self) -> float:
         return self.largest - self.smallest
@@ -110,14 +117,14 @@ class BinMoments:
     @cached_property
     def mean(self) -> float:
         offset = self.centres - self.centres[-1]
-        above = float(self.weights @ (offset + self.means)) / self.weight
+        above = self._average(offset + self.means)
         mean = float(self.centres[-1] + above) * self.width
         return min(max(mean, self.smallest), self.largest)
 
     @property
     def mean_error(self) -> float:
         """Bound on the error of the mean: of the moments, and of adding them up."""
-        rounding = 32.0 * _EPS * (self.spread + abs(self.mean))
+        rounding = _ROUNDING * (self.spread + abs(self.mean))
         return min(self.width * MEAN_ERROR + rounding, self.spread)
 
     @cached_property
@@ -173,21 +180,20 @@ class BinMoments:
 
     def _moments_about_mean(self, s: float) -> Bounds:
         low, high = (
-            float(self.weights @ (np.expm1(end) + np.exp(end) * share * np.expm1(step)))
-            / self.weight
+            self._average(np.expm1(end) + np.exp(end) * share * np.expm1(step))
             for end, step, share in self._exponents(s, self.mean)
         )
         reach = s * max(self.largest - self.mean, self.mean - self.smallest)
-        slack = exp(reach) * (self._moment_slack(s) + 32.0 * _EPS * reach)
+        slack = exp(reach) * (self._moment_slack(s) + _ROUNDING * reach)
         return Bounds(log1p(max(low - slack, -1.0 + _EPS)), log1p(high + slack))
 
     def _moments_about_largest(self, s: float) -> Bounds:
         low, high = (
-            float(self.weights @ (np.exp(end) * (1.0 + share * np.expm1(step)))) / self.weight
+            self._average(np.exp(end) * (1.0 + share * np.expm1(step)))
             for end, step, share in self._exponents(s, self.largest)
         )
         # An error of an exponent counts as far as its term does: exponents matter up to the spread.
-        rounding = exp(s * self._longest) * (64.0 + 2.0 * s * self.spread) * _EPS
+        rounding = exp(s * self._longest) * (_ROUNDING + 2.0 * _EPS * s * self.spread)
         slack = self._moment_slack(s) + rounding
         return Bounds(
             log(low) + log1p(-slack) if slack < 1.0 and low > 0.0 else -inf,
@@ -198,8 +204,8 @@ class BinMoments:
         """Upper bound from the weights of the bins alone."""
         ends = self.centres * self.width - self.largest + self.width * self._ends[1]
         # Exponents are negative: made smaller, they allow for their own rounding.
-        weight = float(self.weights @ np.exp(s * (1.0 - 16.0 * _EPS) * ends))
-        return log(weight / self.weight) + 64.0 * _EPS
+        share = self._average(np.exp(s * (1.0 - 16.0 * _EPS) * ends))
+        return log(share) + _ROUNDING
 
     def _moment_slack(self, s: float) -> float:
         """What errors of the moments change in a bin, relative to its least possible value.
