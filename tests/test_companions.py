@@ -422,7 +422,7 @@ def test_one_million_samples(metric, weighted):
     ("y", "p", "message"),
     [
         ([0, 1, 0, 1], [0.1, 0.2, -0.5, 1.5], "from 0 to 1, but goes from -0.5 to 1.5.*softmax"),
-        ([0, 1, 2, 1], [[3, 1, -1]] * 4, "from 0 to 1, but goes from -1 to 3.*predict_proba"),
+        ([0, 1, 2, 1], [[3, 1, -1]] * 4, "from 0 to 1, but goes from -1.0 to 3.0.*predict_proba"),
         (
             [0, 1, 2, 1],
             [[0.5, 0.25, 0.25]] * 2 + [[0.5, 0.5, 0.5]] * 2,

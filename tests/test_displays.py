@@ -190,7 +190,7 @@ def test_pair_of_several_classes():
     assert "score as bee" in label
     assert "of a true ape − of a true bee" in label
     long = RankingErrorDisplay.from_predictions(names[y], p, pair=(names[3], "ape"), labels=names)
-    assert "dog of a very lon…" in long.axes_[0].get_xlabel()
+    assert "dog of a …e indeed" in long.axes_[0].get_xlabel()
 
 
 def test_pair_of_two_classes_is_one_problem():
@@ -209,7 +209,7 @@ def test_pair_of_two_classes_is_one_problem():
         ({"pair": (1, 1)}, "two different labels"),
         ({"pair": (0, 1, 2)}, "two different labels"),
         ({"pair": "ab"}, "two different labels"),
-        ({"pair": (0, 1), "n_bins": 1}, "n_bins must be 2 or more; got 1"),
+        ({"pair": (0, 1), "n_bins": 1}, "n_bins must be a whole number of 2 or more; got 1"),
         ({"pair": (0, 1), "target": np.nan}, "target must be finite"),
     ],
 )
@@ -291,7 +291,7 @@ def test_refused_confidence():
         ConfidenceDisplay.from_predictions(y, 3 * p)
     with pytest.raises(ValueError, match="threshold must lie from 0 to 1"):
         ConfidenceDisplay.from_predictions(y, p, threshold=2)
-    with pytest.raises(ValueError, match="n_bins must be 1 or more"):
+    with pytest.raises(ValueError, match="n_bins must be a whole number of 1 or more"):
         ConfidenceDisplay.from_predictions(y, p, n_bins=0)
 
 
@@ -403,9 +403,9 @@ def test_both_constructors_agree(display, load):
         options["pair"] = ("b", "c")
     one = display.from_estimator(model, X, y, **options)
     other = display.from_predictions(
-        y, model.predict_proba(X), labels=model.classes_, name="Pipeline", **options
+        y, model.predict_proba(X), labels=model.classes_, name="LogisticRegression", **options
     )
-    assert one.name == "Pipeline"
+    assert one.name == "LogisticRegression"  # the last step of the pipeline
     assert drawn(one) == drawn(other)
     assert one.plot() is one
     assert one.figure_ is not other.figure_

@@ -17,7 +17,8 @@ from fragility import (
     measure_fragility,
 )
 from fragility._validation import check_labelled_scores
-from fragility.index.errors import RankingErrors
+from fragility.index import inference
+from fragility.index.errors import Pair, RankingErrors
 from fragility.index.fragility import solve_pairs, solved_pairs
 from fragility.index.influence import movements
 
@@ -195,6 +196,70 @@ class TestInterval:
         keep = (y != 2) | (np.cumsum(y == 2) == 1)
         assert measure_fragility(y[keep], p[keep]).interval(method=method) == (0, math.inf)
 
+    @pytest.mark.parametrize("weights", [[1, 1e-20, 1, 1], [1e-20, 1, 1, 1], [1, 1, 1, 1e-17]])
+    def test_one_sample_that_outweighs_its_class_says_nothing(self, weights):
+        result = measure_fragility([0, 0, 1, 1], [0.1, 0.8, 0.6, 0.9], sample_weight=weights)
+        for method in ("auto", "log_wald"):
+            assert result.interval(method=method) == (0.0, math.inf)
+        assert math.isnan(result.standard_error)
+        assert "0 to inf" in repr(result)
+
+    def test_extreme_confidence_and_targets(self):
+        y, p = [0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.5, 0.4, 0.7, 0.9]
+        low, high = measure_fragility(y, p).interval(1 - 2**-53)
+        assert 0.0 < low < measure_fragility(y, p).interval().low
+        assert high == math.inf
+        hard = np.eye(3)[[0, 0, 2, 0, 1, 2]]
+        for target in (1e-4, 1e-6):
+            interval = measure_fragility([0, 1, 2] * 2, hard, target=target).interval()
+            assert interval == (pytest.approx(interval.low), math.inf)
+
+    def test_rounding_beyond_one_is_no_other_kind_of_score(self):
+        y, p = binary(4, 100, 3.0)
+        expected = measure_fragility(y, p).interval()
+        p[np.argmax(p)] = 1.0 + 1.2e-7
+        found = measure_fragility(y, p).interval()
+        assert found == pytest.approx(expected, rel=0.05)
+        assert found.high > 1.5 * measure_fragility(y, p).interval(method="log_wald").high
+        assert "see score_range" not in repr(measure_fragility(y, p))
+        assert "see score_range" in repr(measure_fragility(y, 3.0 * p))
+
+    def test_infinite_pairs_hold_together(self):
+        # Two infinite pairs and four finite ones: three limits that must hold at once.
+        y = np.repeat([0, 1, 2], 20)
+        rng = np.random.default_rng(1)
+        p = 0.1 + 0.6 * np.eye(3)[y] + 0.05 * rng.random((60, 3))
+        p[:, 0] = rng.random(60) - 0.05 * (y == 0)
+        p = np.clip(p, 0.0, 1.0)
+        result = measure_fragility(y, p)
+        assert result.n_infinite_pairs == 2
+        z = -float(ndtri(0.025 / 3))
+        low = 0.0  # the finite pairs are separated
+        assert result.finite_mean == 0.0
+        for j in (1, 2):
+            low += reference.score_interval(p[y == j, 0], p[y == 0, 0], z)[0] / 6
+        assert result.interval().low == pytest.approx(low, rel=1e-7)
+
+    def test_small_tilts_of_the_test(self):
+        y, p = binary(2, 30, 0.3)
+        groups = RankingErrors(check_labelled_scores(y, p)).groups(Pair(1, (0,)))
+        test = inference._Test(groups, 0.0)
+        expected = reference.t_statistic(p[y == 0], p[y == 1])
+        assert test.at_zero == pytest.approx(expected, rel=1e-12)
+        assert test(1e-9) == pytest.approx(expected, rel=1e-6)
+        for s in (0.1, 1.0, 30.0):
+            expected = reference.z_statistic(s, p[y == 0], p[y == 1])
+            assert test(s) == pytest.approx(expected, rel=1e-9)
+
+    def test_under_strict_floating_point(self):
+        with np.errstate(all="raise"):
+            for scale in (1.0, 1e-3, 1e-150):
+                y, p = binary(1, 30, 1.5)
+                result = measure_fragility(y, p * scale)
+                assert result.interval().low >= 0.0
+                assert result.standard_error > 0.0
+                repr(result), result.to_dict()
+
     def test_nested(self):
         for y, p in (binary(1, 80), several(1)):
             result = measure_fragility(y, p)
@@ -353,6 +418,15 @@ class TestComparison:
                 fragility_ratio(y[rows], a[rows]) - fragility_ratio(y[rows], b[rows])
             )
         assert found == pytest.approx(np.std(differences), rel=0.2)
+
+    @pytest.mark.parametrize("scale", [1e-200, 1e200])
+    def test_unit_of_the_scores(self, scale):
+        y, a = binary(1, 40)
+        found = compare_fragility(y, a * scale, np.sqrt(a) * scale)
+        expected = compare_fragility(y, a, np.sqrt(a))
+        assert found.p_value == pytest.approx(expected.p_value, rel=1e-9)
+        assert found.ratio.p_value == pytest.approx(expected.ratio.p_value, rel=1e-9)
+        assert found.standard_error == pytest.approx(expected.standard_error * scale, rel=1e-9)
 
     def test_a_model_and_itself(self):
         y, a = several(2)

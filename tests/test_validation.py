@@ -56,7 +56,7 @@ THREE = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.5, 0.4, 0.1]]
         ([0, 1, 2, 0], THREE, {"labels": [0, 1, 2, 3]}, "3 columns but labels names 4"),
         ([0, 1, 2, 0], THREE, {"labels": [0, 1, 1]}, "duplicates"),
         (Y, P, {"labels": [0]}, "at least two classes"),
-        (Y, P, {"pos_label": 7}, "pos_label=7 is not a class of y_true"),
+        (Y, P, {"pos_label": 7}, "pos_label=7 is not one of the classes"),
         ([0, 1, 2, 0], THREE, {"pos_label": 1}, "applies to two classes, but there are 3"),
         (Y, P, {"target": np.nan}, "target must be finite"),
         (Y, P, {"target": "low"}, "target must be a number; got 'low'"),

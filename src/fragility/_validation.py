@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,18 @@ from ._labels import encode_labels, listed
 from .exceptions import AbsentClassWarning
 
 __all__ = [
+    "PROBABILITY_ROUNDING",
     "LabelledScores",
     "check_choice",
     "check_confidence",
+    "check_count",
     "check_labelled_probabilities",
     "check_labelled_scores",
     "check_labels",
     "check_pair_weight",
     "check_presence",
     "check_target",
+    "check_threshold",
     "check_values",
     "check_weights",
     "positive_index",
@@ -37,6 +41,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+#: How far rounding may push a probability out of [0, 1].
+PROBABILITY_ROUNDING = 1e-6
 #: How far the probabilities of a sample may be from summing to one.
 _SUM_TOLERANCE = 1e-3
 
@@ -147,9 +153,9 @@ def check_labelled_probabilities(
     )
     remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
     low, high = float(data.ranges.min()), float(data.ranges.max())
-    if low < 0.0 or high > 1.0:
+    if low < -PROBABILITY_ROUNDING or high > 1.0 + PROBABILITY_ROUNDING:
         raise ValueError(
-            f"y_proba must hold probabilities, from 0 to 1, but goes from {low:g} to {high:g}. "
+            f"y_proba must hold probabilities, from 0 to 1, but goes from {low!r} to {high!r}. "
             + remedy
         )
     columns = check_values(y_proba, "y_proba")
@@ -270,6 +276,13 @@ def check_labels(labels: Iterable[Any]) -> NDArray[Any]:
         raise ValueError(f"labels must list at least two classes; got {labels!r}.")
     if len(set(given.tolist())) < given.size:
         raise ValueError(f"labels has duplicates: {listed(given)}.")
+    if any(isinstance(v, float) and not v.is_integer() for v in given.tolist()) or any(
+        v is None for v in given.tolist()
+    ):
+        raise ValueError(
+            f"labels must be text, booleans or whole numbers; got {listed(given)}. Leave out "
+            "missing values."
+        )
     return given
 
 
@@ -342,7 +355,7 @@ def positive_index(classes: NDArray[Any], pos_label: Any) -> int:
         return int(classes.tolist().index(pos_label))
     except ValueError:
         raise ValueError(
-            f"pos_label={pos_label!r} is not a class of y_true; the classes are {listed(classes)}."
+            f"pos_label={pos_label!r} is not one of the classes, {listed(classes)}."
         ) from None
 
 
@@ -404,6 +417,21 @@ def check_confidence(confidence: float, name: str = "confidence") -> float:
     if not 0.0 < value < 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, such as 0.95; got {confidence!r}.")
     return value
+
+
+def check_threshold(threshold: float) -> float:
+    """A confidence from 0 to 1."""
+    value = check_target(threshold, "threshold")
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
+    return value
+
+
+def check_count(value: int, name: str, least: int = 1) -> int:
+    """A whole number, at least so many."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}.")
+    return int(value)
 
 
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:

@@ -51,6 +51,7 @@ class ExactSums:
 
     def add_at(self, bins: NDArray[np.int64], terms: NDArray[np.float64], place: Any) -> None:
         """Add each term to the sum at its bin, among the sums at a place; at most `MOST_TERMS`."""
+        assert terms.size <= MOST_TERMS
         length = self.digits[0][place].size
         rest = terms.copy()
         largest = float(np.abs(rest).max(initial=0.0))

@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from .._validation import check_choice, check_confidence, check_target, check_values
+from .._validation import (
+    PROBABILITY_ROUNDING,
+    check_choice,
+    check_confidence,
+    check_target,
+    check_values,
+)
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
 from .errors import PairIndex, RankingErrors, pair_places
@@ -138,6 +144,7 @@ class Fragility:
     _errors: RankingErrors = field(repr=False)
 
     @cached_property
+    @_quiet
     def standard_error(self) -> float:
         """Standard error of `value`, by the delta method on the influence of each sample.
 
@@ -149,6 +156,7 @@ class Fragility:
         moves = movements(self._errors, self._solved, self.target)
         return standard_error(self._errors, self._solved, moves)
 
+    @_quiet
     def interval(
         self,
         confidence: float = 0.95,
@@ -170,8 +178,8 @@ class Fragility:
             "log_wald": :math:`FI e^{\pm z \, se / FI}`; too short when mistakes are rare.
         score_range : (float, float), optional
             Lowest and highest score that the model could give; by default (0, 1) if no score lies
-            outside. Where neither is known the worst mistake is not either, and "auto" has the
-            upper limit of "log_wald".
+            outside by more than rounding (1e-6). Where the range is not known the worst mistake is
+            not either, and "auto" has the upper limit of "log_wald".
 
         Returns
         -------
@@ -197,10 +205,16 @@ class Fragility:
             score_range=self._score_range(score_range),
         )
 
+    @cached_property
+    def _usual_interval(self) -> Interval:
+        return self.interval()
+
     def _score_range(self, given: tuple[float, float] | None) -> tuple[float, float] | None:
         lowest, highest = (float(f(self._errors.data.ranges)) for f in (np.min, np.max))
         if given is None:
-            return (0.0, 1.0) if lowest >= 0.0 and highest <= 1.0 else None
+            low, high = min(lowest, 0.0), max(highest, 1.0)
+            beyond = max(-low, high - 1.0)
+            return (low, high) if beyond <= PROBABILITY_ROUNDING else None
         if np.shape(given) != (2,):
             raise ValueError(f"score_range must be two numbers; got {given!r}.")
         low, high = (check_target(end, "score_range") for end in given)
@@ -302,7 +316,7 @@ class Fragility:
             "ratio": self.ratio,
             "target": self.target,
             "standard_error": self.standard_error,
-            "interval": list(self.interval()),
+            "interval": list(self._usual_interval),
             "shift": self.shift,
             "multi_class": self.multi_class,
             "labels": self.labels.tolist(),
@@ -315,8 +329,11 @@ class Fragility:
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
         yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
-        low, high = self.interval()
-        yield "95% interval", f"{low:.4g} to {high:.4g}", "for the population the samples are from"
+        note = "for the population the samples are from"
+        if self._score_range(None) is None:
+            note = "too short if mistakes are rare: see score_range of interval()"
+        low, high = self._usual_interval
+        yield "95% interval", f"{low:.4g} to {high:.4g}", note
         if self.target == 0.0:
             yield "ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"
         else:

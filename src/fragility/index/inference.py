@@ -21,7 +21,16 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from ..moments import Floats, Sample, order_one_factor
 from .errors import Pair, RankingErrors
-from .influence import SolvedPair, deviations, group_movements, movements, standard_error
+from .influence import (
+    LEAST_EFFECTIVE,
+    SolvedPair,
+    counted_classes,
+    deviations,
+    effective_size,
+    group_movements,
+    movements,
+    standard_error,
+)
 from .root import SampleEquation, solve
 
 __all__ = ["Interval", "PairedDifference", "ScoreRange", "confidence_interval"]
@@ -30,6 +39,8 @@ __all__ = ["Interval", "PairedDifference", "ScoreRange", "confidence_interval"]
 ScoreRange = tuple[float, float]
 #: Growth of the steps that look for a limit.
 _GROWTH = 1.4
+#: Larger roots are not looked for: values are of order one.
+_LARGEST_ROOT = 1e100
 
 
 class Interval(NamedTuple):
@@ -68,7 +79,7 @@ class PairedDifference:
 
 def _normal_quantile(confidence: float) -> float:
     """The z with so much of the normal distribution between -z and z."""
-    return float(ndtri(0.5 + confidence / 2.0))
+    return float(-ndtri((1.0 - confidence) / 2.0))
 
 
 def confidence_interval(
@@ -81,8 +92,7 @@ def confidence_interval(
     score_range: ScoreRange | None,
 ) -> Interval:
     """Interval of the average index; `fragility.Fragility.interval` is the public face."""
-    classes = {c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}
-    if min(int(errors.data.support[c]) for c in classes) < 2:
+    if any(effective_size(errors, c) < LEAST_EFFECTIVE for c in counted_classes(solved)):
         return Interval(0.0, inf)
     z = _normal_quantile(confidence)
     if method == "log_wald":
@@ -107,8 +117,12 @@ def _log_wald(
     value = fsum(share * fragility for _, fragility, share in solved)
     if value == 0.0 or value == inf:
         return Interval(0.0, inf)
-    error = standard_error(errors, solved, movements(errors, solved, target))
-    return Interval(value * exp(-z * error / value), value * exp(min(z * error / value, 700.0)))
+    relative = z * standard_error(errors, solved, movements(errors, solved, target)) / value
+    return Interval(value * exp(-relative), _times_exp(value, relative))
+
+
+def _times_exp(value: float, exponent: float) -> float:
+    return inf if exponent > 700.0 else value * exp(exponent)
 
 
 def _low_limit(
@@ -146,7 +160,7 @@ def _high_limit(
     for part in solved:
         groups = _with_mistakes(errors, part.pair, score_range, factor)
         s = solve(groups, target * factor)
-        if s == 0.0 or part.fragility == inf:
+        if s == 0.0:
             return inf
         if s == inf:
             continue
@@ -158,7 +172,9 @@ def _high_limit(
             moves[of_group] = move[:-1]
             own_pseudo.append((end, float(move[-1])))
         error = standard_error(errors, [part], moves, *own_pseudo)
-        limit = exp(min(z * error * s, 700.0)) / (s * factor)
+        limit = _times_exp(1.0 / (s * factor), z * error * s)
+        if limit == inf:
+            return inf
         stretch = part.share * (limit - part.fragility) / error
         excesses += stretch * moves
         pseudo += [(end, stretch * move) for end, move in own_pseudo]
@@ -206,7 +222,9 @@ class _Test:
 
 
 def _over(value: float, error: float) -> float:
-    return value / error if error > 0.0 else inf if value > 0.0 else -inf if value < 0.0 else 0.0
+    if error > 0.0 or isnan(error):
+        return value / error
+    return inf if value > 0.0 else -inf if value < 0.0 else 0.0
 
 
 def _lowest_accepted(groups: Sequence[Sample], target: float, z: float) -> float:
@@ -226,6 +244,8 @@ def _lowest_accepted(groups: Sequence[Sample], target: float, z: float) -> float
     while test(s) < z:
         below, s = s, s + step
         step = min(_GROWTH * step, s)
+        if s > _LARGEST_ROOT:  # not rejected as far as can be told
+            return 0.0
     return 1.0 / _crossing(test, z, below, s)
 
 
@@ -240,8 +260,8 @@ def _highest_accepted(groups: Sequence[Sample], target: float, z: float) -> floa
     least = 1e-9 * s
     step = test.step(s, z)
     above = s
-    while test(s) > -z:
-        if s < least:  # accepted as far as can be told
+    while not test(s) <= -z:
+        if s < least:  # not rejected as far as can be told
             return inf
         above, s = s, s - step
         step = min(_GROWTH * step, 0.5 * s)

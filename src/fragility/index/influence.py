@@ -12,7 +12,7 @@ that of the difference of the indices.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import fsum, inf, nan, sqrt
+from math import fsum, inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -22,13 +22,19 @@ from .errors import Pair, RankingErrors
 from .root import SampleEquation
 
 __all__ = [
+    "LEAST_EFFECTIVE",
     "SolvedPair",
+    "counted_classes",
     "degrees_of_freedom",
     "deviations",
+    "effective_size",
     "group_movements",
     "movements",
     "standard_error",
 ]
+
+#: With fewer effective samples a class says nothing about its own spread.
+LEAST_EFFECTIVE = 1.0 + 1e-9
 
 
 class SolvedPair(NamedTuple):
@@ -90,24 +96,32 @@ def standard_error(
 ) -> float:
     """Standard error of an estimate that moves like this with the samples.
 
-    `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample.
+    `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample, or
+    of one that outweighs all others.
     """
+    classes = counted_classes(solved)
     data = errors.data
-    if np.isnan(moves).any():
+    unit = max([float(np.abs(moves).max()), *(abs(move) for _, move in pseudo)])
+    if isnan(unit) or any(effective_size(errors, c) < LEAST_EFFECTIVE for c in classes):
         return nan
-    squares = np.bincount(data.codes, moves * moves, data.labels.size)
+    if unit == 0.0:
+        return 0.0
+    squares = np.bincount(data.codes, (moves / unit) ** 2, data.labels.size)
     for code, move in pseudo:
-        squares[code] += move * move
+        squares[code] += (move / unit) ** 2
     total = 0.0
-    for code in sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)}):
-        effective = _effective_size(errors, code) + (1.0 if pseudo else 0.0)
-        if effective <= 1.0 + 1e-9:
-            return nan
+    for code in classes:
+        effective = effective_size(errors, code) + (1.0 if pseudo else 0.0)
         total += float(squares[code]) * effective / (effective - 1.0)
-    return sqrt(total)
+    return unit * sqrt(total)
 
 
-def _effective_size(errors: RankingErrors, code: int) -> float:
+def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
+    """The classes that occur in some pairs."""
+    return sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)})
+
+
+def effective_size(errors: RankingErrors, code: int) -> float:
     """Kish's effective number of samples of a class: their number if they weigh the same."""
     data = errors.data
     if data.weights is None:

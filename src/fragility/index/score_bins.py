@@ -10,7 +10,7 @@ saturated scores 0 and 1 are centres.
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, inf, log2
 from typing import Any
 
 import numpy as np
@@ -25,12 +25,10 @@ __all__ = ["ScoreBins"]
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 _MEAN_UNIT, _SQUARE_UNIT = 2.0**-37, 2.0**-23
-#: Samples per block. Their sums of x stay below 2⁵², exact in float64; those of x² stay below
-#: what a sample counts for, so that one sum holds both.
+#: Samples per block, at most `fragility.exact.MOST_TERMS`. Their sums of x stay below 2⁵², exact in
+#: float64; those of x² stay below what a sample counts for, so that one sum holds both.
 _BLOCK = 60_000
 _COUNTER = 2.0**37
-#: Digits of the three exact sums of unweighted samples.
-_BYTES_PER_BIN = 8 * 5
 
 
 class ScoreBins:
@@ -52,9 +50,16 @@ class ScoreBins:
         self._lightest = np.full((n_columns, n_groups), inf)
 
     @staticmethod
-    def state_bytes(n_bins: int, n_columns: int, n_groups: int) -> int:
-        """Memory of a state of unweighted samples."""
-        return _BYTES_PER_BIN * n_columns * n_groups * (n_bins + 1)
+    def state_bytes(
+        n_bins: int, n_columns: int, n_groups: int, weights: Floats | None = None
+    ) -> int:
+        """Memory of a state of unweighted samples, or of samples of such weights."""
+        digits = 5  # of the three exact sums
+        if weights is not None:
+            # From the last bit of the lightest product to room for many of the heaviest.
+            spanned = log2(float(weights.max()) / float(weights.min())) + 53
+            digits = 3 * (2 + ceil((spanned + 40) / 32))
+        return 8 * digits * n_columns * n_groups * (n_bins + 1)
 
     def add(
         self,

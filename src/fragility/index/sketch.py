@@ -22,6 +22,7 @@ from .._validation import (
     check_labels,
     check_presence,
     check_target,
+    check_values,
     positive_index,
 )
 from ..moments import Floats
@@ -32,6 +33,7 @@ from .score_bins import ScoreBins
 
 __all__ = ["FragilitySketch", "SketchFragility"]
 
+_BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
 #: Weights beyond these would need very many digits.
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30
@@ -77,10 +79,13 @@ class SketchFragility:
         support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
         samples = [f"{label}: {count}" for label, count in support]
         more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
+        ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
+        if self.target != 0.0:
+            ratio = "-", "defined at target 0"
         rows = [
             ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
             ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
-            ("ratio", f"{self.ratio:.6g}", "scale-free: compare models by this too"),
+            ("ratio", *ratio),
             ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
         ]
         return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
@@ -92,6 +97,9 @@ class FragilitySketch:
     Feed it batches, on one machine or many, merge, and ask. It keeps no sample; the answer is an
     interval that holds the exact index, for ordinary probabilities narrower than a millionth of
     it. Merging is exact: any order and any split gives the same bytes.
+
+    Every update touches all bins, so prefer large batches to many small ones. A sketch is not for
+    several threads at once: give each its own, and merge.
 
     Parameters
     ----------
@@ -132,7 +140,7 @@ class FragilitySketch:
         multi_class: Literal["ovo", "ovr"] = "ovo",
     ) -> None:
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-        if isinstance(n_bins, bool) or n_bins not in {1 << k for k in range(4, 21)}:
+        if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
             raise ValueError(f"n_bins must be a power of two from 16 to {1 << 20}; got {n_bins!r}.")
         self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
         self.labels: NDArray[Any] | None = None
@@ -144,30 +152,30 @@ class FragilitySketch:
 
     def _begin(self, labels: NDArray[Any]) -> ScoreBins:
         """Make the state, now that the classes are known."""
-        self._positive = positive_index(labels, self.pos_label)
-        size = _state_shape(labels.size, self.multi_class)
-        needed = ScoreBins.state_bytes(self.n_bins, *size)
-        if needed > _MOST_BYTES:
-            raise ValueError(
-                f"A sketch of {labels.size} classes with {self.n_bins} bins needs "
-                f"{needed / 2**30:.1f} GiB, more than 1 GiB. {self._smaller(labels.size)}"
-            )
-        self.labels = labels
+        if labels.dtype.kind == "f":  # whole numbers in a column that once had gaps
+            labels = labels.astype(np.int64)
+        positive = positive_index(labels, self.pos_label)
+        self._check_size(labels.size)
+        self.labels, self._positive = labels, positive
         self.support = np.zeros(labels.size, dtype=np.int64)
-        self._bins = ScoreBins(self.n_bins, *size)
+        self._bins = ScoreBins(self.n_bins, *_state_shape(labels.size, self.multi_class))
         return self._bins
 
-    def _smaller(self, n_classes: int) -> str:
+    def _check_size(self, n_classes: int, weights: Floats | None = None) -> None:
+        """Refuse a state that would not fit: weights of many scales take more digits."""
+        shape = _state_shape(n_classes, self.multi_class)
+        needed = ScoreBins.state_bytes(self.n_bins, *shape, weights)
+        if needed <= _MOST_BYTES:
+            return
         bins = self.n_bins
-        size = _state_shape(n_classes, self.multi_class)
-        while bins > 16 and ScoreBins.state_bytes(bins, *size) > _MOST_BYTES:
+        while bins > 16 and ScoreBins.state_bytes(bins, *shape, weights) > _MOST_BYTES:
             bins //= 2
-        ways = []
-        if ScoreBins.state_bytes(bins, *size) <= _MOST_BYTES:
-            ways.append(f"n_bins={bins}")
-        if self.multi_class == "ovo":
-            ways.append('multi_class="ovr"')
-        return f"Use {' or '.join(ways) or 'fewer classes'}."
+        ways = [f"n_bins={bins}"] + ['multi_class="ovr"'] * (self.multi_class == "ovo")
+        of_weights = "" if weights is None else ", with weights of these scales,"
+        raise ValueError(
+            f"A sketch of {n_classes} classes with {self.n_bins} bins{of_weights} needs "
+            f"{needed / 2**30:.1f} GiB, more than 1 GiB. Use {' or '.join(ways)}."
+        )
 
     @np.errstate(under="ignore")  # squares of tiny distances
     def update(
@@ -189,7 +197,13 @@ class FragilitySketch:
         """
         if np.size(y_true) == 0 and np.size(y_score) == 0:
             return self
-        data = self._check(y_true, y_score, sample_weight)
+        # A part of the data may carry no weight at all, though the whole does.
+        weightless = sample_weight is not None and not np.any(
+            check_values(sample_weight, "sample_weight")
+        )
+        data = self._check(y_true, y_score, None if weightless else sample_weight)
+        if weightless:
+            return self
         bins = self._bins or self._begin(data.labels)
         scores, codes, weights = data.scores, data.codes, data.weights
         if weights is not None and not weights.all():
@@ -220,8 +234,9 @@ class FragilitySketch:
         if low < 0.0 or high > 1.0:
             outside = int(((data.scores < 0.0) | (data.scores > 1.0)).sum())
             raise ValueError(
-                f"A sketch takes scores from 0 to 1; {outside} lie outside (they go from {low:g} "
-                f"to {high:g}). Give probabilities, or use measure_fragility for other scores."
+                f"A sketch takes scores from 0 to 1; {outside} lie outside (they go from {low!r} "
+                f"to {high!r}). Give probabilities (rounding errors: through np.clip), or use "
+                "measure_fragility for other scores."
             )
         if data.weights is not None:
             carrying = data.weights[data.weights > 0.0]
@@ -231,37 +246,40 @@ class FragilitySketch:
                     f"takes weights from {_LIGHTEST:g} to {_HEAVIEST:g} (and 0). Scale them: only "
                     "their ratios matter."
                 )
+            self._check_size(data.labels.size, weights=carrying)
         return data
 
     def merge(self, other: FragilitySketch) -> FragilitySketch:
-        """Add all samples of another sketch; returns itself."""
+        """Add all samples of another sketch; returns itself. A refused merge changes nothing."""
         if not isinstance(other, FragilitySketch):
             raise TypeError(f"A sketch merges with a sketch; got {type(other).__name__}.")
         for name in ("n_bins", "multi_class"):
-            own, others = getattr(self, name), getattr(other, name)
-            if own != others:
-                raise ValueError(f"Sketches differ in {name}: {own!r} and {others!r}.")
-        if other._bins is None or other.labels is None:
-            return self
-        bins = self._bins
-        if bins is None:
-            if self.pos_label is None:
-                self.pos_label = other.pos_label
-            bins = self._begin(other.labels)
-        own_labels, labels = self._label_list(), other._label_list()
-        if own_labels != labels:
-            raise ValueError(
-                f"Sketches differ in labels: {listed(own_labels)} and {listed(labels)}. Give all "
-                "of them the same labels=."
-            )
-        if self._positive != other._positive:
-            raise ValueError(
-                f"Sketches differ in the positive class: {labels[self._positive]!r} and "
-                f"{labels[other._positive]!r}."
-            )
-        bins.merge(other._bins)
-        self.support += other.support
+            self._agree(name, getattr(self, name), getattr(other, name))
+        labels = self.labels if self.labels is not None else other.labels
+        if self.labels is not None and other.labels is not None:
+            self._agree("labels", self.labels.tolist(), other.labels.tolist())
+        # A sketch that knows no classes yet has a say in which is positive if it was told one.
+        told = [part for part in (self, other) if part.pos_label is not None or part._bins]
+        for part in told:
+            if labels is None:
+                self._agree("pos_label", told[0].pos_label, part.pos_label)
+            else:
+                places = (positive_index(labels, p.pos_label) for p in (told[0], part))
+                self._agree("the positive class", *(labels.tolist()[place] for place in places))
+        if told:
+            self.pos_label = told[0].pos_label
+        if other._bins is not None and other.labels is not None:
+            (self._bins or self._begin(other.labels)).merge(other._bins)
+            self.support += other.support
         return self
+
+    @staticmethod
+    def _agree(what: str, own: object, others: object) -> None:
+        if own != others:
+            raise ValueError(
+                f"Sketches differ in {what}: {own!r} and {others!r}. Only sketches of the same "
+                "settings merge."
+            )
 
     def __add__(self, other: FragilitySketch) -> FragilitySketch:
         if not isinstance(other, FragilitySketch):
@@ -272,10 +290,14 @@ class FragilitySketch:
         # The builtin sum starts from 0.
         return deepcopy(self) if other == 0 and isinstance(other, int) else NotImplemented
 
+    def __copy__(self) -> FragilitySketch:
+        return deepcopy(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FragilitySketch):
             return NotImplemented
-        return self.to_bytes() == other.to_bytes()
+        (own_head, own_arrays), (head, arrays) = self._content(), other._content()
+        return own_head == head and all(map(np.array_equal, own_arrays, arrays))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -323,12 +345,9 @@ class FragilitySketch:
             pairs_lower=lower,
             pairs_upper=upper,
             ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
-            labels=self.labels,
+            labels=self.labels.copy(),
             target=target,
         )
-
-    def _label_list(self) -> list[Any]:
-        return [] if self.labels is None else list(self.labels.tolist())
 
     def _where(self, pair: Pair) -> tuple[int, int, int]:
         """Column of a pair, and the groups of its positives and of its negatives in the bins."""
@@ -338,23 +357,32 @@ class FragilitySketch:
             return pair.positive, 1, 0
         return pair.positive, pair.positive, pair.negatives[0]
 
-    def to_bytes(self) -> bytes:
-        """The whole state, with version and checksum; the same bytes for the same samples."""
+    def _content(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+        """All that makes up a sketch, the same for the same samples."""
         arrays = [] if self._bins is None else [self.support, *self._bins.to_arrays()]
         arrays = [np.asarray(a, "<f8" if a.dtype.kind == "f" else "<i8") for a in arrays]
+        labels = None
+        if self.labels is not None:  # 0 and 1 may have come as booleans
+            whole = self.labels.dtype.kind == "b"
+            labels = (self.labels.astype(np.int64) if whole else self.labels).tolist()
         head = {
             "n_bins": self.n_bins,
             "multi_class": self.multi_class,
-            "labels": self._label_list() or None,
-            "positive": self._positive,
-            "arrays": [[a.dtype.str, a.shape] for a in arrays],
+            "labels": labels,
+            "pos_label": self.pos_label if labels is None else labels[self._positive],
+            "arrays": [[a.dtype.str, list(a.shape)] for a in arrays],
         }
+        return head, arrays
+
+    def to_bytes(self) -> bytes:
+        """The whole state, with version and checksum; the same bytes for the same samples."""
+        head, arrays = self._content()
         try:
             encoded = json.dumps(head, sort_keys=True, allow_nan=False).encode()
         except (TypeError, ValueError):
             raise ValueError(
-                "A sketch is written with labels that are text, numbers or booleans; these are "
-                f"{listed(self._label_list())}."
+                "A sketch is written with labels that are text, whole numbers or booleans; these "
+                f"are {listed(head['labels'] or [])} (pos_label={self.pos_label!r})."
             ) from None
         content = b"".join(
             [_MAGIC, _HEAD.pack(_VERSION, len(encoded)), encoded, *(a.tobytes() for a in arrays)]
@@ -396,8 +424,8 @@ class FragilitySketch:
 
     @classmethod
     def _decoded(cls, head: dict[str, Any], body: bytes) -> FragilitySketch:
-        labels, positive = head["labels"], head["positive"]
-        pos_label = labels[positive] if labels is not None and len(labels) == 2 else None
+        labels = head["labels"]
+        pos_label = head["pos_label"] if labels is None or len(labels) == 2 else None
         sketch = cls(head["n_bins"], labels, pos_label, head["multi_class"])
         arrays, start = [], 0
         for dtype, shape in head["arrays"]:

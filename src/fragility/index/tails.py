@@ -108,6 +108,11 @@ class ErrorTail:
         below = np.searchsorted(self._inner, self._outer - level, side="right")
         return float(self._shares @ self._masses[below])
 
+    @property
+    def auc(self) -> float:
+        """Share of pairs ranked correctly, of equal scores one half."""
+        return 1.0 - 0.5 * (self.share_above(0.0) + self.share_from(0.0))
+
     def beyond(self, level: float) -> Beyond:
         """The errors above `level`."""
         reach = self._outer_above - level
@@ -197,7 +202,8 @@ def _least_value(search: Callable[[ErrorTail], _Search], tail: ErrorTail) -> flo
     nearby: tuple[float, ...] = ()
     if tail.n_distinct_pairs > _THINNING_PAYS:
         x = _lowest(search(tail.thinned(_THINNED))).x
-        nearby = x * (1.0 - _THINNED_ERROR), x * (1.0 + _THINNED_ERROR)
+        reach = _THINNED_ERROR * max(abs(x), tail.largest - tail.smallest)
+        nearby = x - reach, x + reach
     return _lowest(search(tail), nearby).value
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,9 +9,11 @@ from numpy.typing import ArrayLike
 
 from .._validation import (
     check_choice,
+    check_count,
     check_labelled_probabilities,
     check_labelled_scores,
     check_target,
+    check_threshold,
 )
 from ..confidence import calibration_error, confident_errors, predictions, risk_coverage_area
 from ..index.errors import RankingErrors
@@ -162,9 +163,7 @@ def confident_error_rate(
     >>> confident_error_rate([1, 1, 0, 0], [0.05, 0.9, 0.6, 0.2])
     0.25
     """
-    threshold = check_target(threshold, "threshold")
-    if not 0.0 <= threshold <= 1.0:
-        raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
+    threshold = check_threshold(threshold)
     data = check_labelled_probabilities(
         y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
@@ -247,8 +246,7 @@ def equal_mass_calibration_error(
     >>> round(equal_mass_calibration_error([1, 1, 0, 0], [0.8, 0.6, 0.4, 0.2], n_bins=2), 6)
     0.3
     """
-    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or n_bins < 1:
-        raise ValueError(f"n_bins must be a whole number of 1 or more; got {n_bins!r}.")
+    n_bins = check_count(n_bins, "n_bins")
     data = check_labelled_probabilities(
         y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
@@ -257,7 +255,7 @@ def equal_mass_calibration_error(
             f"n_bins={n_bins} is more than the {data.support.sum()} samples (of positive weight); "
             "give at most as many bins as samples."
         )
-    return calibration_error(data, int(n_bins))
+    return calibration_error(data, n_bins)
 
 
 def _ranking_errors(

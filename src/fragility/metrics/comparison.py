@@ -61,7 +61,10 @@ class FragilityComparison(PairedDifference):
         return [head] + [
             (
                 name,
-                *(f"{value:.6g}" for value in (part.a, part.b, part.difference)),
+                *(
+                    "-" if np.isnan(value) else f"{value:.6g}"
+                    for value in (part.a, part.b, part.difference)
+                ),
                 "-" if np.isnan(part.p_value) else "({:.4g}, {:.4g})".format(*part.interval),
                 "-" if np.isnan(part.p_value) else f"{part.p_value:.3g}",
             )
@@ -75,7 +78,9 @@ class FragilityComparison(PairedDifference):
                 f"No test: the index of {' and '.join(odd)} is 0 or infinite. Compare the "
                 "intervals of measure_fragility instead."
             )
-        return "" if not np.isnan(self.p_value) else "No test: a class has a single sample."
+        if np.isnan(self.p_value):
+            return "No test: a class has a single sample, or one that outweighs all others."
+        return "" if self.target == 0.0 else "The ratio is defined at target 0 only."
 
     def __repr__(self) -> str:
         rows = self._rows()

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._validation import check_labelled_probabilities, check_target
+from ..._validation import check_count, check_labelled_probabilities, check_threshold
 from ...confidence import confident_errors, predictions
 from ...moments import Floats
 from ..functions import Labels
@@ -16,6 +16,7 @@ from .figure import (
     GREY,
     RIGHT,
     WRONG,
+    estimator_name,
     estimator_probabilities,
     new_axes,
     percentage,
@@ -116,11 +117,7 @@ class ConfidenceDisplay:
         ConfidenceDisplay
         """
         pyplot()
-        threshold = check_target(threshold, "threshold")
-        if not 0.0 <= threshold <= 1.0:
-            raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
-        if n_bins < 1:
-            raise ValueError(f"n_bins must be 1 or more; got {n_bins!r}.")
+        threshold, n_bins = check_threshold(threshold), check_count(n_bins, "n_bins")
         data = check_labelled_probabilities(
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
@@ -163,7 +160,7 @@ class ConfidenceDisplay:
             n_bins=n_bins,
             labels=classes,
             sample_weight=sample_weight,
-            name=type(estimator).__name__ if name is None else name,
+            name=estimator_name(estimator) if name is None else name,
             ax=ax,
         )
 

@@ -45,7 +45,7 @@ def error_curves(tail: ErrorTail, factor: float, target: float, n_bins: int) -> 
         theta=theta / factor,
         tail=reached,
         steps=tail.n_distinct_pairs <= _FEW_ERRORS,
-        auc=1.0 - 0.5 * (tail.share_above(0.0) + tail.share_from(0.0)),
+        auc=tail.auc,
     )
 
 

@@ -13,6 +13,7 @@ __all__ = [
     "GREY",
     "RIGHT",
     "WRONG",
+    "estimator_name",
     "estimator_probabilities",
     "new_axes",
     "number",
@@ -62,6 +63,12 @@ def estimator_probabilities(estimator: Any, X: ArrayLike) -> tuple[NDArray[Any],
     return np.asarray(estimator.predict_proba(X)), np.asarray(estimator.classes_)
 
 
+def estimator_name(estimator: Any) -> str:
+    """Name of a model: of a pipeline, that of its last step."""
+    steps = getattr(estimator, "steps", None)
+    return type(steps[-1][1] if steps else estimator).__name__
+
+
 def summary(fragility: float, ratio: float, auc: float, target: float) -> str:
     """The index with what must stand beside it."""
     at = "" if target == 0.0 else f" at target {target:g}"
@@ -87,4 +94,7 @@ def percentage(share: float) -> str:
 def shortened(label: Any) -> str:
     """Name of a class, cut to fit an axis."""
     name = str(label)
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
+    if len(name) <= _LONGEST_NAME:
+        return name
+    half = _LONGEST_NAME // 2  # long names often differ at their end only
+    return name[:half] + "…" + name[1 - half :]

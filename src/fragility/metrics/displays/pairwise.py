@@ -13,7 +13,16 @@ from ...index.fragility import measure, solve_pairs
 from ...index.tails import error_tails
 from ...moments import Floats
 from ..functions import Labels
-from .figure import BACKED, RIGHT, estimator_probabilities, new_axes, pyplot, shortened, summary
+from .figure import (
+    BACKED,
+    RIGHT,
+    estimator_name,
+    estimator_probabilities,
+    new_axes,
+    pyplot,
+    shortened,
+    summary,
+)
 
 __all__ = ["PairwiseFragilityDisplay"]
 
@@ -120,17 +129,13 @@ class PairwiseFragilityDisplay:
         if target != 0.0:
             at_zero = solve_pairs(errors, 0.0, "ovo", None)
             ratio = at_zero.average(at_zero.ratios)
-        missed = [
-            0.5 * (tail.share_above(0.0) + tail.share_from(0.0))
-            for tail, _ in error_tails(errors, "ovo")
-        ]
         display = cls(
             pairs=result.pairs,
             labels=result.labels,
             support=result.support,
             fragility=result.value,
             ratio=ratio,
-            auc=1.0 - float(np.mean(missed)),
+            auc=float(np.mean([tail.auc for tail, _ in error_tails(errors, "ovo")])),
             target=target,
             name=name,
         )
@@ -159,7 +164,7 @@ class PairwiseFragilityDisplay:
             pos_label=pos_label,
             sample_weight=sample_weight,
             target=target,
-            name=type(estimator).__name__ if name is None else name,
+            name=estimator_name(estimator) if name is None else name,
             ax=ax,
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._validation import LabelledScores, check_labelled_scores, check_target
+from ..._validation import LabelledScores, check_count, check_labelled_scores, check_target
 from ...index.errors import Pair, RankingErrors
 from ...index.tails import ErrorTail
 from ...moments import Floats
@@ -20,6 +20,7 @@ from .figure import (
     GREY,
     RIGHT,
     WRONG,
+    estimator_name,
     estimator_probabilities,
     new_axes,
     number,
@@ -141,9 +142,7 @@ class RankingErrorDisplay:
         RankingErrorDisplay
         """
         pyplot()
-        target = check_target(target)
-        if n_bins < 2:
-            raise ValueError(f"n_bins must be 2 or more; got {n_bins!r}.")
+        target, n_bins = check_target(target), check_count(n_bins, "n_bins", 2)
         data = check_labelled_scores(
             y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
@@ -177,7 +176,7 @@ class RankingErrorDisplay:
             pos_label=pos_label,
             sample_weight=sample_weight,
             target=target,
-            name=type(estimator).__name__ if name is None else name,
+            name=estimator_name(estimator) if name is None else name,
             ax=ax,
         )
 
