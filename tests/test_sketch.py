@@ -7,6 +7,7 @@ import pickle
 from dataclasses import replace
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -220,6 +221,29 @@ class TestBinMoments:
         assert getattr(bounds, side) == pytest.approx(exact, abs=1e-6 * s * s)
         assert bounds.low <= exact <= bounds.high
         assert bounds.high - bounds.low > 1e-5 * s**3
+
+    @pytest.mark.parametrize("centred", [False, True])
+    def test_bounds_allow_for_their_own_rounding(self, centred):
+        # In so narrow bins nothing is uncertain but the last bits of the sums.
+        rng = np.random.default_rng(0)
+        width = 2.0**-20
+        for _ in range(40):
+            centres = np.unique(rng.integers(0, 2**20, 200)).astype(float)
+            weights = rng.exponential(size=centres.size)
+            zeros = np.zeros(centres.size)
+            ends = centres[0] * width, centres[-1] * width
+            group = BinMoments(centres, weights, zeros, zeros, width, *ends, weights.min())
+            s = rng.uniform(0.01, 0.9) if centred else rng.uniform(1.5, 50.0)
+            pivot = group.mean if centred else group.largest
+            low, high = group.log_moment(s, centred=centred)
+            with mpmath.workdps(40):
+                terms = [
+                    mpmath.mpf(w) * mpmath.exp(mpmath.mpf(s) * (mpmath.mpf(c * width) - pivot))
+                    for c, w in zip(centres, weights, strict=True)
+                ]
+                total = mpmath.fsum(mpmath.mpf(w) for w in weights)
+                exact = mpmath.log(mpmath.fsum(terms) / total)
+                assert low <= exact <= high
 
     def test_tells_small_tilts_from_none(self):
         y, p = ordinary(3, 2000)
