@@ -209,7 +209,7 @@ def main() -> None:
             "Paired test of `compare_fragility` at level 0.05: two models whose logits differ by "
             "independent noise of equal size (they do not differ: type I error), the first against "
             "itself with logits times 1.3, and against itself with as much noise again. No test: "
-            "an index is 0 or infinite.",
+            "an index is 0 or infinite. On few samples the test errs on the side of caution.",
             paired,
         ]
     )
