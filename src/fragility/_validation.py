@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -24,16 +23,11 @@ from .exceptions import AbsentClassWarning
 __all__ = [
     "PROBABILITY_ROUNDING",
     "LabelledScores",
-    "check_choice",
-    "check_confidence",
-    "check_count",
     "check_labelled_probabilities",
     "check_labelled_scores",
     "check_labels",
     "check_pair_weight",
     "check_presence",
-    "check_target",
-    "check_threshold",
     "check_values",
     "check_weights",
     "positive_index",
@@ -396,48 +390,6 @@ def _column_names(frame: Any) -> list[Any]:
     """Names of the columns of a data frame or table; none of an array."""
     names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     return [] if names is None or callable(names) else list(names)
-
-
-def check_target(target: float, name: str = "target") -> float:
-    """A finite number."""
-    try:
-        value = float(target)
-        if isinstance(target, (str, bytes)):
-            raise TypeError
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number; got {target!r}.") from None
-    if not isfinite(value):
-        raise ValueError(f"{name} must be finite; got {target!r}.")
-    return value
-
-
-def check_confidence(confidence: float, name: str = "confidence") -> float:
-    """A level strictly between 0 and 1."""
-    value = check_target(confidence, name)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, such as 0.95; got {confidence!r}.")
-    return value
-
-
-def check_threshold(threshold: float) -> float:
-    """A confidence from 0 to 1."""
-    value = check_target(threshold, "threshold")
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
-    return value
-
-
-def check_count(value: int, name: str, least: int = 1) -> int:
-    """A whole number, at least so many."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}.")
-    return int(value)
-
-
-def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
-    """One of a few values."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {listed(allowed)}; got {value!r}.")
 
 
 def check_pair_weight(

@@ -13,13 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from .._validation import (
-    PROBABILITY_ROUNDING,
-    check_choice,
-    check_confidence,
-    check_target,
-    check_values,
-)
+from .._parameters import check_choice, check_confidence, check_target
+from .._validation import PROBABILITY_ROUNDING, check_values
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
 from .errors import PairIndex, RankingErrors, pair_places

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import struct
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from hmac import compare_digest
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
+from .._parameters import check_choice, check_target
 from .._validation import (
     LabelledScores,
-    check_choice,
     check_labelled_scores,
     check_labels,
     check_presence,
-    check_target,
     check_values,
     positive_index,
 )
+from ..envelope import Envelope
 from ..moments import Floats
 from .certified import certify
 from .errors import Pair, class_pairs, pair_places
@@ -37,9 +33,7 @@ _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
 #: Weights beyond these would need very many digits.
 _LIGHTEST, _HEAVIEST = 1e-30, 1e30
-_MAGIC, _VERSION = b"fragility-sketch", 1
-_HEAD = struct.Struct("<HI")  # version, length of the head
-_CHECKSUM = hashlib.sha256
+_ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,7 +354,6 @@ class FragilitySketch:
     def _content(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """All that makes up a sketch, the same for the same samples."""
         arrays = [] if self._bins is None else [self.support, *self._bins.to_arrays()]
-        arrays = [np.asarray(a, "<f8" if a.dtype.kind == "f" else "<i8") for a in arrays]
         labels = None
         if self.labels is not None:  # 0 and 1 may have come as booleans
             whole = self.labels.dtype.kind == "b"
@@ -370,7 +363,6 @@ class FragilitySketch:
             "multi_class": self.multi_class,
             "labels": labels,
             "pos_label": self.pos_label if labels is None else labels[self._positive],
-            "arrays": [[a.dtype.str, list(a.shape)] for a in arrays],
         }
         return head, arrays
 
@@ -378,16 +370,12 @@ class FragilitySketch:
         """The whole state, with version and checksum; the same bytes for the same samples."""
         head, arrays = self._content()
         try:
-            encoded = json.dumps(head, sort_keys=True, allow_nan=False).encode()
-        except (TypeError, ValueError):
+            return _ENVELOPE.seal(head, arrays)
+        except TypeError:
             raise ValueError(
                 "A sketch is written with labels that are text, whole numbers or booleans; these "
                 f"are {listed(head['labels'] or [])} (pos_label={self.pos_label!r})."
             ) from None
-        content = b"".join(
-            [_MAGIC, _HEAD.pack(_VERSION, len(encoded)), encoded, *(a.tobytes() for a in arrays)]
-        )
-        return content + _CHECKSUM(content).digest()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FragilitySketch:
@@ -396,47 +384,18 @@ class FragilitySketch:
         Raises
         ------
         ValueError
-            If the bytes are not a sketch, are damaged, or come from a newer version.
+            If the bytes are not a sketch, are damaged, or come from another version.
         """
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise ValueError(f"A sketch is read from bytes; got {type(data).__name__}.")
-        content = bytes(data)
-        if not content.startswith(_MAGIC):
-            raise ValueError("These bytes are not a FragilitySketch.")
-        digest = _CHECKSUM().digest_size
-        start = len(_MAGIC) + _HEAD.size
-        if len(content) < start + digest or not compare_digest(
-            _CHECKSUM(content[:-digest]).digest(), content[-digest:]
-        ):
-            raise ValueError("The bytes of this FragilitySketch are damaged: wrong checksum.")
-        version, length = _HEAD.unpack(content[len(_MAGIC) : start])
-        if version != _VERSION:
-            raise ValueError(
-                f"This FragilitySketch has format {version}; this version of fragility reads "
-                f"format {_VERSION}. Upgrade fragility."
-            )
+        head, arrays = _ENVELOPE.open(data)
         try:
-            return cls._decoded(
-                json.loads(content[start : start + length]), content[start + length : -digest]
-            )
+            labels = head["labels"]
+            pos_label = head["pos_label"] if labels is None or len(labels) == 2 else None
+            sketch = cls(head["n_bins"], labels, pos_label, head["multi_class"])
+            if sketch._bins is not None:
+                sketch.support[...] = arrays[0]
+                sketch._bins.take_arrays(arrays[1:])
         except (KeyError, TypeError, IndexError, ValueError) as error:
             raise ValueError(f"This FragilitySketch cannot be read: {error}.") from error
-
-    @classmethod
-    def _decoded(cls, head: dict[str, Any], body: bytes) -> FragilitySketch:
-        labels = head["labels"]
-        pos_label = head["pos_label"] if labels is None or len(labels) == 2 else None
-        sketch = cls(head["n_bins"], labels, pos_label, head["multi_class"])
-        arrays, start = [], 0
-        for dtype, shape in head["arrays"]:
-            array = np.frombuffer(body, dtype, int(np.prod(shape)), start).reshape(shape)
-            start += array.nbytes
-            arrays.append(array.astype(array.dtype.newbyteorder("=")))
-        if start != len(body):
-            raise ValueError("its parts do not add up")
-        if sketch._bins is not None:
-            sketch.support[...] = arrays[0]
-            sketch._bins.take_arrays(arrays[1:])
         return sketch
 
 

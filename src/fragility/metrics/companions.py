@@ -7,14 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import (
-    check_choice,
-    check_count,
-    check_labelled_probabilities,
-    check_labelled_scores,
-    check_target,
-    check_threshold,
-)
+from .._parameters import check_choice, check_count, check_target, check_threshold
+from .._validation import check_labelled_probabilities, check_labelled_scores
 from ..confidence import calibration_error, confident_errors, predictions, risk_coverage_area
 from ..index.errors import RankingErrors
 from ..index.tails import buffered_auc, conditional_value_at_risk, error_tails

@@ -10,13 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._validation import (
-    check_choice,
-    check_confidence,
-    check_labelled_scores,
-    check_pair_weight,
-    check_target,
-)
+from .._parameters import check_choice, check_confidence, check_target
+from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
 from ..index.fragility import PairTable, solve_pairs, solved_pairs
 from ..index.inference import PairedDifference

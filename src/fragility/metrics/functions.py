@@ -9,14 +9,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._validation import (
-    check_choice,
-    check_labelled_scores,
-    check_pair_weight,
-    check_target,
-    check_values,
-    check_weights,
-)
+from .._parameters import check_choice, check_target
+from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import solve

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._validation import check_count, check_labelled_probabilities, check_threshold
+from ..._parameters import check_count, check_threshold
+from ..._validation import check_labelled_probabilities
 from ...confidence import confident_errors, predictions
 from ...moments import Floats
 from ..functions import Labels
+from .estimator import FromEstimator
 from .figure import (
     BACKED,
     GREY,
     RIGHT,
     WRONG,
-    estimator_name,
-    estimator_probabilities,
     new_axes,
     percentage,
     pyplot,
@@ -27,7 +27,7 @@ from .figure import (
 __all__ = ["ConfidenceDisplay"]
 
 
-class ConfidenceDisplay:
+class ConfidenceDisplay(FromEstimator):
     r"""Confidence :math:`q = \max_c p_c` of the wrong and of the right predictions.
 
     Two histograms over the same bins, each summing to one, since mistakes are few; their numbers
@@ -136,33 +136,6 @@ class ConfidenceDisplay:
             name=name,
         )
         return display.plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        threshold: float = 0.9,
-        n_bins: int = 20,
-        sample_weight: ArrayLike | None = None,
-        name: str | None = None,
-        ax: Any = None,
-    ) -> ConfidenceDisplay:
-        """Draw the confidences of a fitted classifier with `predict_proba`."""
-        pyplot()
-        proba, classes = estimator_probabilities(estimator, X)
-        return cls.from_predictions(
-            y,
-            proba,
-            threshold=threshold,
-            n_bins=n_bins,
-            labels=classes,
-            sample_weight=sample_weight,
-            name=estimator_name(estimator) if name is None else name,
-            ax=ax,
-        )
 
     def plot(self, ax: Any = None) -> ConfidenceDisplay:
         """Draw on the axes given, or on new ones.

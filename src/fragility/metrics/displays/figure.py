@@ -5,16 +5,11 @@ from __future__ import annotations
 from math import isfinite, isinf
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 __all__ = [
     "BACKED",
     "GREY",
     "RIGHT",
     "WRONG",
-    "estimator_name",
-    "estimator_probabilities",
     "new_axes",
     "number",
     "percentage",
@@ -51,22 +46,6 @@ def new_axes(columns: int, width: float, height: float) -> Any:
 def tidy(ax: Any) -> None:
     """Only the frame lines that carry a scale."""
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def estimator_probabilities(estimator: Any, X: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Predicted probabilities and the classes of their columns."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no predict_proba; wrap it in CalibratedClassifierCV, "
-            "or give scores of your own to from_predictions."
-        )
-    return np.asarray(estimator.predict_proba(X)), np.asarray(estimator.classes_)
-
-
-def estimator_name(estimator: Any) -> str:
-    """Name of a model: of a pipeline, that of its last step."""
-    steps = getattr(estimator, "steps", None)
-    return type(steps[-1][1] if steps else estimator).__name__
 
 
 def summary(fragility: float, ratio: float, auc: float, target: float) -> str:

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._validation import check_labelled_scores, check_target
+from ..._parameters import check_target
+from ..._validation import check_labelled_scores
 from ...index.errors import RankingErrors
 from ...index.fragility import measure, solve_pairs
 from ...index.tails import error_tails
 from ...moments import Floats
 from ..functions import Labels
+from .estimator import FromEstimator
 from .figure import (
     BACKED,
     RIGHT,
-    estimator_name,
-    estimator_probabilities,
     new_axes,
     pyplot,
     shortened,
@@ -31,7 +31,7 @@ _MOST_ANNOTATED = 20
 _BLANK = "#EDEDED"
 
 
-class PairwiseFragilityDisplay:
+class PairwiseFragilityDisplay(FromEstimator):
     """Which confusion is dangerous: the index of every ordered pair of classes.
 
     Row i, column j: samples of class j scored as class i. Infinite pairs are hatched, pairs
@@ -140,33 +140,6 @@ class PairwiseFragilityDisplay:
             name=name,
         )
         return display.plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        target: float = 0.0,
-        name: str | None = None,
-        ax: Any = None,
-    ) -> PairwiseFragilityDisplay:
-        """Draw the pairs of a fitted classifier with `predict_proba`."""
-        pyplot()
-        proba, classes = estimator_probabilities(estimator, X)
-        return cls.from_predictions(
-            y,
-            proba,
-            labels=classes,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            target=target,
-            name=estimator_name(estimator) if name is None else name,
-            ax=ax,
-        )
 
     def plot(self, ax: Any = None) -> PairwiseFragilityDisplay:
         """Draw on the axes given, or on new ones.

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._validation import LabelledScores, check_count, check_labelled_scores, check_target
+from ..._parameters import check_count, check_target
+from ..._validation import LabelledScores, check_labelled_scores
 from ...index.errors import Pair, RankingErrors
 from ...index.tails import ErrorTail
 from ...moments import Floats
 from ..functions import Labels
 from .chosen_pair import chosen_pair, error_name
 from .error_curves import error_curves
+from .estimator import FromEstimator
 from .figure import (
     BACKED,
     GREY,
     RIGHT,
     WRONG,
-    estimator_name,
-    estimator_probabilities,
     new_axes,
     number,
     percentage,
@@ -33,7 +33,7 @@ from .figure import (
 __all__ = ["RankingErrorDisplay"]
 
 
-class RankingErrorDisplay:
+class RankingErrorDisplay(FromEstimator):
     r"""Density of the ranking errors, and their tail under the bound that FI gives.
 
     Left: how the ranking errors :math:`\varepsilon = p(x^-) - p(x^+)` of all pairs spread, with
@@ -148,37 +148,6 @@ class RankingErrorDisplay:
         )
         display = cls._measure(data, chosen_pair(data, pair), target, n_bins, name)
         return display.plot(ax)
-
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: ArrayLike,
-        y: ArrayLike,
-        *,
-        pair: tuple[Any, Any] | None = None,
-        n_bins: int = 60,
-        pos_label: Any = None,
-        sample_weight: ArrayLike | None = None,
-        target: float = 0.0,
-        name: str | None = None,
-        ax: Any = None,
-    ) -> RankingErrorDisplay:
-        """Draw the ranking errors of a fitted classifier with `predict_proba`."""
-        pyplot()
-        proba, classes = estimator_probabilities(estimator, X)
-        return cls.from_predictions(
-            y,
-            proba,
-            pair=pair,
-            n_bins=n_bins,
-            labels=classes,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            target=target,
-            name=estimator_name(estimator) if name is None else name,
-            ax=ax,
-        )
 
     @classmethod
     @np.errstate(over="ignore", under="ignore")

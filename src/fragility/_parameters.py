@@ -1,0 +1,53 @@
+"""Checks of single parameters: numbers, counts and choices."""
+
+from __future__ import annotations
+
+from math import isfinite
+from numbers import Integral
+from typing import Any
+
+from ._labels import listed
+
+__all__ = ["check_choice", "check_confidence", "check_count", "check_target", "check_threshold"]
+
+
+def check_target(target: float, name: str = "target") -> float:
+    """A finite number."""
+    try:
+        value = float(target)
+        if isinstance(target, (str, bytes)):
+            raise TypeError
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number; got {target!r}.") from None
+    if not isfinite(value):
+        raise ValueError(f"{name} must be finite; got {target!r}.")
+    return value
+
+
+def check_confidence(confidence: float, name: str = "confidence") -> float:
+    """A level strictly between 0 and 1."""
+    value = check_target(confidence, name)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, such as 0.95; got {confidence!r}.")
+    return value
+
+
+def check_threshold(threshold: float) -> float:
+    """A confidence from 0 to 1."""
+    value = check_target(threshold, "threshold")
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {threshold!r}.")
+    return value
+
+
+def check_count(value: int, name: str, least: int = 1) -> int:
+    """A whole number, at least so many."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be a whole number of {least} or more; got {value!r}.")
+    return int(value)
+
+
+def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
+    """One of a few values."""
+    if value not in allowed:
+        raise ValueError(f"{name} must be one of {listed(allowed)}; got {value!r}.")
