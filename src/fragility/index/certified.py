@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, fsum, hypot, inf, log, log1p, nextafter
+from math import exp, fsum, hypot, inf, log, log1p, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -120,6 +120,13 @@ class BinMoments:
         above = self._average(offset + self.means)
         mean = float(self.centres[-1] + above) * self.width
         return min(max(mean, self.smallest), self.largest)
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation, nearly."""
+        return self.width * sqrt(
+            self._average((self.centres + self.means - self.mean / self.width) ** 2)
+        )
 
     @property
     def mean_error(self) -> float:
@@ -228,7 +235,9 @@ def certify(negatives: BinMoments, positives: BinMoments, target: float) -> Cert
     if problem.slack.high <= problem.least_slack:
         return CertifiedIndex(inf, inf, inf, separation)
     root = problem.root()
-    low, high = problem.largest_bound_below(root), problem.smallest_bound_above(root)
+    distance = problem.first_distance(root) if root > 0.0 else 1.0
+    low = problem.largest_bound_below(root, distance)
+    high = problem.smallest_bound_above(root, distance)
     fragility = inf if root == 0.0 else min(max(1.0 / root, low), high)
     return CertifiedIndex(fragility, low, high, separation)
 
@@ -265,21 +274,22 @@ class _Problem:
         slack = (self.slack.low + self.slack.high) / 2.0
         if slack <= self.least_slack:
             return 0.0
-        spread = hypot(*(g.spread for g in self._groups))
-        low = high = min(8.0 * (slack / spread) / spread, _LARGEST_ROOT / 4.0)  # Hoeffding
+        # The root of normal values, then as far as needed to either side.
+        deviation = hypot(*(g.deviation for g in self._groups))
+        guess = 2.0 * (slack / deviation) / deviation if deviation > 0.0 else inf
+        low = high = min(guess, _LARGEST_ROOT / 4.0)
         while low > _LEAST_ROOT and self.middle(low) > 0.0:
-            low /= 4.0
+            low, high = low / 2.0, low
         while high < _LARGEST_ROOT and self.middle(high) < 0.0:
-            high *= 4.0
+            low, high = high, high * 2.0
         if low <= _LEAST_ROOT or high >= _LARGEST_ROOT:
             return 0.0 if low <= _LEAST_ROOT else high
         return float(brentq(self.middle, low, high, xtol=1e-300, rtol=1e-12))
 
-    def smallest_bound_above(self, root: float) -> float:
-        """A bound FI <= 1/s, as near the root as can be shown."""
+    def smallest_bound_above(self, root: float, distance: float) -> float:
+        """A bound FI <= 1/s, as near the root as can be shown, from a relative distance on."""
         if self.slack.low <= self.least_slack or root == 0.0:
             return inf
-        distance = self._first_distance(root)
         while distance < 1.0:
             s = root * (1.0 - distance)
             if self(s).high <= 0.0:
@@ -287,9 +297,8 @@ class _Problem:
             distance = 2.0 * distance if distance < 0.5 else 1.0 - (1.0 - distance) / 4.0
         return inf
 
-    def largest_bound_below(self, root: float) -> float:
-        """A bound FI >= 1/s, as near the root as can be shown."""
-        distance = self._first_distance(root) if root > 0.0 else 1.0
+    def largest_bound_below(self, root: float, distance: float) -> float:
+        """A bound FI >= 1/s, as near the root as can be shown, from a relative distance on."""
         root = max(root, 1e-9 / self._spread)  # from next to zero if there seems to be none
         while root * distance < _LARGEST_ROOT:
             s = root * (1.0 + distance)
@@ -298,8 +307,8 @@ class _Problem:
             distance *= 2.0
         return 0.0
 
-    def _first_distance(self, root: float) -> float:
+    def first_distance(self, root: float) -> float:
         """Relative distance from the root at which the bounds should have a sign."""
         low, high = self(root)
-        slope = (self.middle(1.001 * root) - self.middle(0.999 * root)) / 0.002
+        slope = (self.middle(1.001 * root) - (low + high) / 2.0) / 0.001
         return min(max(0.75 * (high - low) / slope, 2.0 * _EPS), 0.5) if slope > 0.0 else 0.5

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -312,19 +313,16 @@ class FragilitySketch:
         -------
         SketchFragility
         """
-        target = check_target(target)
-        if self._bins is None or self.labels is None:
+        target, bins = check_target(target), self._bins
+        if bins is None or self.labels is None:
             raise ValueError("The sketch is empty; update it with samples of two classes first.")
         check_presence(self.labels, self.support)
         n = self.labels.size
         found = np.full((n, n, 4) if self.multi_class == "ovo" else (n, 4), np.nan)
+        positives = lru_cache(1)(lambda place: bins.moments(*place).negated())
         for pair in class_pairs(self.support, self._positive, self.multi_class):
             column, own, others = self._where(pair)
-            certified = certify(
-                self._bins.moments(column, others),
-                self._bins.moments(column, own).negated(),
-                target,
-            )
+            certified = certify(bins.moments(column, others), positives((column, own)), target)
             for place in pair_places(pair, n, self.multi_class):
                 found[place] = certified
         values, lower, upper, separations = np.moveaxis(found, -1, 0)
