@@ -1,0 +1,83 @@
+"""Heart failure prediction: 918 patients, 11 measurements."""
+
+from __future__ import annotations
+
+import csv
+import os
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import Bunch
+
+from ..moments import Floats
+from .files import DataFile
+
+__all__ = ["load_heart"]
+
+_FILE = DataFile(
+    folder="heart",
+    name="heart.csv",
+    sha256="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+    url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
+    licence="ODbL 1.0",
+)
+_TARGET = "HeartDisease"
+_CATEGORICAL = ("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")
+
+
+@overload
+def load_heart(
+    *, data_home: str | os.PathLike[str] | None = ..., return_X_y: Literal[False] = ...
+) -> Bunch: ...
+@overload
+def load_heart(
+    *, data_home: str | os.PathLike[str] | None = ..., return_X_y: Literal[True]
+) -> tuple[Floats, NDArray[np.int64]]: ...
+def load_heart(
+    *, data_home: str | os.PathLike[str] | None = None, return_X_y: bool = False
+) -> Bunch | tuple[Floats, NDArray[np.int64]]:
+    """Heart failure prediction (fedesoriano, Kaggle): whether a patient has a heart disease.
+
+    918 patients, 508 of them with a heart disease (class 1). Text columns become one indicator per
+    level, all levels kept: 20 columns. Values are not scaled; 172 patients have a `Cholesterol` of
+    0, which stands for unknown.
+
+    Parameters
+    ----------
+    data_home : path, optional
+        Folder that holds ``heart.csv`` or ``heart/heart.csv``; by default that of the environment
+        variable ``FRAGILITY_DATA``, else the cache, else the file is downloaded. Its checksum must
+        be the recorded one.
+    return_X_y : bool, default=False
+        Return ``(data, target)`` instead of a Bunch.
+
+    Returns
+    -------
+    Bunch
+        With ``data`` (918, 20), ``target`` (918,), ``feature_names``, ``target_names``, ``DESCR``.
+    """
+    lines = _FILE.read(data_home).decode("utf-8-sig").splitlines()
+    rows = list(csv.DictReader(lines))
+    names, columns = [], []
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        if name == _TARGET:
+            continue
+        if name in _CATEGORICAL:
+            for level in sorted(set(values)):
+                names.append(f"{name}={level}")
+                columns.append([float(value == level) for value in values])
+        else:
+            names.append(name)
+            columns.append([float(value) for value in values])
+    data: Floats = np.array(columns).T.copy()
+    target = np.array([int(row[_TARGET]) for row in rows])
+    if return_X_y:
+        return data, target
+    about: dict[str, Any] = {
+        "feature_names": names,
+        "target_names": ["no disease", "heart disease"],
+        "DESCR": f"Heart failure prediction, {_FILE.url}, {_FILE.licence}.",
+    }
+    return Bunch(data=data, target=target, **about)
