@@ -1,0 +1,65 @@
+r"""What a loss is.
+
+Shapes, stated once. With two classes the scores are one column :math:`u` of shape (n,), that of the
+second class; with more they are :math:`U` of shape (n, C). `y` holds the class of each sample as
+0, 1, ... A loss is computed row by row, knows no weights and no model, and returns
+
+=============  ============  ===============
+               two classes   several classes
+=============  ============  ===============
+value          (n,)          (n,)
+gradient       (n,)          (n, C)
+curvature      (n,)          (n, C, C)
+=============  ============  ===============
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..moments import Floats
+
+__all__ = ["Codes", "Loss", "margins", "signs"]
+
+Codes = NDArray[Any]
+
+
+class Loss(ABC):
+    """A smooth convex loss that depends on differences of scores only.
+
+    Subclass it for a loss of your own, as a frozen dataclass if it has parameters.
+
+    Attributes
+    ----------
+    steepness : float
+        Least upper bound of the slope in a difference of two scores: the gradient is a mixture of
+        differences of unit vectors, ``e_c - e_y``, whose shares sum to at most this.
+    """
+
+    steepness: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def value(self, scores: Floats, y: Codes) -> Floats:
+        """Loss of each sample."""
+
+    @abstractmethod
+    def gradient(self, scores: Floats, y: Codes) -> Floats:
+        """Its derivative by the scores."""
+
+    @abstractmethod
+    def curvature(self, scores: Floats, y: Codes) -> Floats:
+        """Its second derivative by the scores."""
+
+
+def signs(y: Codes) -> Floats:
+    """+1 for samples of the second class, -1 for those of the first."""
+    return np.where(y == 1, 1.0, -1.0)
+
+
+def margins(scores: Floats, y: Codes) -> Floats:
+    """How far each sample is on its own side (two classes)."""
+    return signs(y) * scores

@@ -1,0 +1,103 @@
+r"""The hinge loss with its corners rounded.
+
+The hinge loss is the largest of :math:`z_c = 1 + u_c - u_y` over the wrong classes c, and of 0: the
+maximum of :math:`\sum_c a_c z_c` over shares :math:`a_c \ge 0` that sum to at most one. Subtracting
+:math:`\tfrac{\gamma}{2} \sum_c a_c^2` inside makes it smooth, by at most :math:`\gamma / 2`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..moments import Floats
+from .base import Codes, Loss, margins, signs
+
+__all__ = ["SmoothedHinge"]
+
+
+@dataclass(frozen=True)
+class SmoothedHinge(Loss):
+    r"""Hinge loss (Crammer–Singer for several classes), smoothed over a width :math:`\gamma`.
+
+    For two classes: 0 for margins from 1 on, :math:`(1 - m)^2 / 2\gamma` down to
+    :math:`1 - \gamma`, and :math:`1 - m - \gamma / 2` below.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        The width :math:`\gamma`.
+    """
+
+    smoothing: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.smoothing < np.inf:
+            raise ValueError(f"smoothing must be a positive number; got {self.smoothing!r}.")
+
+    def value(self, scores: Floats, y: Codes) -> Floats:
+        width = self.smoothing
+        if scores.ndim == 1:
+            short = 1.0 - margins(scores, y)
+            share = np.clip(short / width, 0.0, 1.0)
+            return share * short - width / 2.0 * share**2
+        short = self._shortfalls(scores, y)
+        share = self._shares(short)
+        value: Floats = (share * short - width / 2.0 * share**2).sum(axis=1)
+        return value
+
+    def gradient(self, scores: Floats, y: Codes) -> Floats:
+        if scores.ndim == 1:
+            slope: Floats = -signs(y) * np.clip(
+                (1.0 - margins(scores, y)) / self.smoothing, 0.0, 1.0
+            )
+            return slope
+        gradient = self._shares(self._shortfalls(scores, y))
+        gradient[np.arange(y.size), y] = -gradient.sum(axis=1)
+        return gradient
+
+    def curvature(self, scores: Floats, y: Codes) -> Floats:
+        if scores.ndim == 1:
+            short = 1.0 - margins(scores, y)
+            return ((short > 0.0) & (short < self.smoothing)) / self.smoothing
+        share = self._shares(self._shortfalls(scores, y))
+        active = (share > 0.0).astype(np.float64)
+        # Where the shares sum to one they can only be exchanged.
+        full = share.sum(axis=1) > 1.0 - 1e-12
+        count = np.where(full, np.maximum(active.sum(axis=1), 1.0), np.inf)
+        bend: Floats = -active[:, :, np.newaxis] * (active / count[:, np.newaxis])[:, np.newaxis, :]
+        rows, diagonal = np.arange(y.size), np.arange(scores.shape[1])
+        bend[:, diagonal, diagonal] += active
+        # By differences to the true class: what a wrong class gains, the true one loses.
+        bend[rows, :, y] -= bend.sum(axis=2)
+        bend[rows, y, :] -= bend.sum(axis=1)
+        return bend / self.smoothing
+
+    @staticmethod
+    def _shortfalls(scores: Floats, y: Codes) -> Floats:
+        """How much each wrong class lacks to be beaten by one; 0 for the true class."""
+        rows = np.arange(y.size)
+        short = 1.0 + scores - scores[rows, y][:, np.newaxis]
+        short[rows, y] = 0.0
+        return short
+
+    def _shares(self, short: Floats) -> Floats:
+        """The shares that attain the maximum: shortfalls over the width, cut to sum to one."""
+        free = np.maximum(short / self.smoothing, 0.0)
+        excess = free.sum(axis=1) > 1.0
+        if excess.any():
+            free[excess] = _on_simplex(short[excess] / self.smoothing)
+        return free
+
+
+def _on_simplex(points: Floats) -> Floats:
+    """Nearest points with entries of zero or more that sum to one (rows)."""
+    # Entries that are one or more below the largest get nothing, however large they all are.
+    below = np.maximum(points - points.max(axis=1, keepdims=True), -2.0)
+    ordered = -np.sort(-below, axis=1)
+    cut = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, points.shape[1] + 1)
+    last: NDArray[np.intp] = (ordered > cut).sum(axis=1) - 1
+    shares: Floats = np.maximum(below - cut[np.arange(last.size), last][:, np.newaxis], 0.0)
+    return shares

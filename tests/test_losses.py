@@ -1,0 +1,118 @@
+"""Losses against their definitions, and their derivatives against differences."""
+
+import numpy as np
+import pytest
+
+from fragility.losses import CrossEntropy, Loss, SmoothedHinge
+
+from .reference import losses as reference
+
+LOSSES = [CrossEntropy(), SmoothedHinge(), SmoothedHinge(0.1), SmoothedHinge(3.0)]
+
+
+def problem(n_classes, seed=0, n=60):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    shape = n if n_classes == 2 else (n, n_classes)
+    return 2.0 * rng.normal(size=shape), y
+
+
+def literal(loss, scores, label):
+    if isinstance(loss, CrossEntropy):
+        return reference.cross_entropy(scores, label)
+    return reference.smoothed_hinge(scores, label, loss.smoothing)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_value(loss, n_classes):
+    scores, y = problem(n_classes)
+    rows = np.c_[np.zeros(y.size), scores] if n_classes == 2 else scores
+    expected = [literal(loss, row, label) for row, label in zip(rows.tolist(), y, strict=True)]
+    assert loss.value(scores, y) == pytest.approx(expected, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_derivatives(loss, n_classes):
+    scores, y = problem(n_classes, seed=1)
+    step = 1e-6
+    gradient, curvature = loss.gradient(scores, y), loss.curvature(scores, y)
+    for c in range(1 if n_classes == 2 else n_classes):
+        up, down = scores.copy(), scores.copy()
+        column = (slice(None),) if n_classes == 2 else (slice(None), c)
+        up[column] += step
+        down[column] -= step
+        slope = (loss.value(up, y) - loss.value(down, y)) / (2 * step)
+        assert gradient[column] == pytest.approx(slope, abs=1e-6)
+        bend = (loss.gradient(up, y) - loss.gradient(down, y)) / (2 * step)
+        there = curvature if n_classes == 2 else curvature[:, :, c]
+        assert there == pytest.approx(bend, abs=1e-4)  # no sample is this near a kink
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n_classes", [3, 4])
+def test_depends_on_differences_and_is_convex(loss, n_classes):
+    scores, y = problem(n_classes, seed=2)
+    shifted = scores + np.random.default_rng(0).normal(size=(y.size, 1))
+    assert loss.value(shifted, y) == pytest.approx(loss.value(scores, y), rel=1e-12, abs=1e-12)
+    gradient, curvature = loss.gradient(scores, y), loss.curvature(scores, y)
+    assert np.abs(gradient.sum(axis=1)).max() <= 1e-12
+    assert np.allclose(curvature, np.swapaxes(curvature, 1, 2), atol=1e-14)
+    assert np.linalg.eigvalsh(curvature).min() >= -1e-12
+    # The gradient mixes e_c - e_y: shares of the wrong classes that sum to at most the steepness.
+    wrong = gradient.copy()
+    wrong[np.arange(y.size), y] = 0.0
+    assert wrong.min() >= 0.0
+    assert wrong.sum(axis=1).max() <= loss.steepness + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_two_classes_are_the_same_either_way(loss):
+    scores, y = problem(2)
+    both = np.c_[np.zeros(y.size), scores]
+    assert loss.value(scores, y) == pytest.approx(loss.value(both, y), rel=1e-12, abs=1e-15)
+    assert loss.gradient(scores, y) == pytest.approx(loss.gradient(both, y)[:, 1], abs=1e-12)
+    assert loss.curvature(scores, y) == pytest.approx(loss.curvature(both, y)[:, 1, 1], abs=1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_steepness_is_reached_far_out(loss, n_classes):
+    scores = np.array([-1e3]) if n_classes == 2 else np.array([[1e3, 0.0, 0.0]])
+    gradient = loss.gradient(scores, np.array([1]))
+    assert np.abs(gradient).max() == pytest.approx(loss.steepness, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_smoothing_changes_the_hinge_by_half_its_width_at_most(n_classes):
+    scores, y = problem(n_classes, seed=3)
+    rows = np.c_[np.zeros(y.size), scores] if n_classes == 2 else scores
+    hinge = np.array([reference.hinge(row, label) for row, label in zip(rows, y, strict=True)])
+    for smoothing in (1.0, 0.1, 1e-6):
+        below = hinge - SmoothedHinge(smoothing).value(scores, y)
+        assert below.min() >= -1e-12
+        assert below.max() <= smoothing / 2 + 1e-12
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_huge_scores(loss, n_classes):
+    scores, y = problem(n_classes)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        for scale in (1e-300, 1e6, 1e300):
+            assert np.isfinite(loss.value(scores * scale, y)).all()
+            assert np.isfinite(loss.gradient(scores * scale, y)).all()
+            assert np.isfinite(loss.curvature(scores * scale, y)).all()
+
+
+def test_smoothing_must_be_positive():
+    for smoothing in (0.0, -1.0, np.inf, np.nan):
+        with pytest.raises(ValueError, match="smoothing must be a positive number"):
+            SmoothedHinge(smoothing)
+
+
+def test_losses_are_values():
+    assert SmoothedHinge(0.5) == SmoothedHinge(0.5) != SmoothedHinge()
+    assert len({CrossEntropy(), CrossEntropy()}) == 1
+    assert issubclass(CrossEntropy, Loss)
