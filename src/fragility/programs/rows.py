@@ -1,0 +1,144 @@
+r"""Training data in the coordinates that solvers like.
+
+Rows of no weight are dropped and identical samples merged into one of their summed weight, so that
+weighted and repeated data are the same problem. Columns are centred and scaled by their weighted
+means and deviations: a column measured in millions costs no digits. Models go back to the user's
+units by `TrainingRows.in_user_units`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..moments import Floats
+
+__all__ = ["TrainingRows", "training_rows"]
+
+#: Rows read at once.
+_BLOCK = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingRows:
+    """Samples ready for a solver.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, d)
+        ``(x - centre) / scale``. A sparse matrix is not centred.
+    y : ndarray of shape (n,)
+        Class of each sample, 0, 1, ...
+    weights : ndarray of shape (n,)
+        Positive; they sum to one.
+    n_classes : int
+    centre, scale : ndarray of shape (d,)
+    fit_intercept : bool
+    """
+
+    X: Any
+    y: NDArray[np.intp]
+    weights: Floats
+    n_classes: int
+    centre: Floats
+    scale: Floats
+    fit_intercept: bool
+
+    def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """Coefficients (k, d) and intercepts (k,) for the data as given."""
+        given = coef / self.scale
+        return given, intercept - given @ self.centre
+
+
+def training_rows(
+    X: Any,
+    y: NDArray[np.intp],
+    n_classes: int,
+    weights: Floats | None = None,
+    *,
+    fit_intercept: bool = True,
+) -> TrainingRows:
+    """Prepare validated samples: dense float64 or CSR, classes as 0, 1, ..., weights not negative.
+
+    Without an intercept the columns are not centred: the model could not undo it.
+    """
+    weights = np.ones(y.size) if weights is None else weights
+    if not weights.all():
+        X, y, weights = X[weights > 0.0], y[weights > 0.0], weights[weights > 0.0]
+    X, y, weights = _merged(X, y, weights / weights.max())
+    weights = weights / weights.sum()
+    if sparse.issparse(X):
+        centre = np.zeros(X.shape[1])
+        scale = _or_one(np.sqrt(X.multiply(X).T @ weights))
+        scaled = X @ sparse.diags_array(1.0 / scale)
+        return TrainingRows(
+            sparse.csr_array(scaled), y, weights, n_classes, centre, scale, fit_intercept
+        )
+    centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
+    squares = np.zeros(X.shape[1])
+    shifted = X - centre
+    for start in range(0, y.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        squares += weights[part] @ (shifted[part] * shifted[part])
+    scale = _or_one(np.sqrt(squares), np.abs(centre))
+    shifted /= scale
+    return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept)
+
+
+def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
+    """The scales, or one where a column is constant but for rounding."""
+    return np.where(scale > 1e-13 * magnitude, scale, 1.0)
+
+
+def _merged(X: Any, y: NDArray[np.intp], weights: Floats) -> tuple[Any, NDArray[np.intp], Floats]:
+    """One row for identical samples, with their summed weight, in order of first appearance."""
+    _, first, group = np.unique(_fingerprints(X, y), return_index=True, return_inverse=True)
+    if first.size == y.size or not _identical(X, y, first[group]):
+        return X, y, weights
+    order = np.argsort(first)
+    summed = np.asarray(np.bincount(group, weights), dtype=np.float64)[order]
+    keep = first[order]
+    return X[keep], y[keep], summed
+
+
+def _identical(X: Any, y: NDArray[np.intp], twins: NDArray[np.intp]) -> bool:
+    """Whether each sample is the same as its twin: one chance in 1e19 says that it need not be."""
+    repeated = np.flatnonzero(twins != np.arange(y.size))
+    for start in range(0, repeated.size, _BLOCK):
+        rows = repeated[start : start + _BLOCK]
+        different = X[rows] != X[twins[rows]]
+        if different.sum() or (y[rows] != y[twins[rows]]).any():
+            return False
+    return True
+
+
+def _fingerprints(X: Any, y: NDArray[np.intp]) -> NDArray[np.uint64]:
+    """A number for each sample: random odd multiples of its bits, added modulo 2⁶⁴."""
+    draw = np.random.default_rng(0).integers(0, 2**64, X.shape[1] + 1, dtype=np.uint64)
+    multipliers = draw | np.uint64(1)
+    marks: NDArray[np.uint64] = (y.astype(np.uint64) + np.uint64(1)) * multipliers[-1]
+    if sparse.issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
+        bits = _folded_bits(X.data) * multipliers[X.indices]
+        ends = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(bits, dtype=np.uint64)])
+        marks += ends[X.indptr[1:]] - ends[X.indptr[:-1]]
+        return marks
+    for start in range(0, y.size, _BLOCK):
+        part = slice(start, start + _BLOCK)
+        marks[part] += (_folded_bits(X[part]) * multipliers[:-1]).sum(axis=1, dtype=np.uint64)
+    return marks
+
+
+def _folded_bits(values: Floats) -> NDArray[np.uint64]:
+    """Bits of numbers with the high ones in the low places, too.
+
+    The low bits of a round number are zero, and the high ones would be lost in the products.
+    """
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)  # adding makes one zero of two
+    return bits ^ (bits >> np.uint64(40))
