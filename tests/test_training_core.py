@@ -8,7 +8,10 @@ from sklearn.linear_model import LogisticRegression
 from fragility.losses import CrossEntropy, SmoothedHinge
 from fragility.programs.objective import Objective
 from fragility.programs.rows import training_rows
+from fragility.solvers import kl
 from fragility.solvers.newton import minimise
+
+from .reference.pairs import bisected_index
 
 
 def problem(n_classes=2, n=300, d=4, seed=0):
@@ -102,3 +105,83 @@ def test_too_few_iterations_are_said():
     found = minimise(objective, np.zeros(objective.ridge.size), tol=1e-14, max_iter=1)
     assert not found.converged
     assert found.iterations == 1
+
+
+def fragility_of(objective, parameters, target):
+    """k of a model, by bisection on its losses."""
+    return bisected_index(
+        objective.losses(parameters),
+        target - objective.penalty(parameters),
+        objective.rows.weights,
+    )
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(), SmoothedHinge()], ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("alpha", [0.0, 1e-2])
+class TestKL:
+    def solved(self, loss, n_classes, alpha, slack=0.2):
+        X, y, weights = problem(n_classes, seed=5)
+        objective = Objective(training_rows(X, y, n_classes, weights), loss, alpha)
+        start = np.zeros(objective.ridge.size)
+        erm = minimise(objective, start, tol=1e-12, max_iter=100)
+        target = erm.value + slack * (objective.value(start) - erm.value)
+        found = kl.satisfice(objective, target, erm.parameters, tol=1e-10, max_iter=100)
+        return objective, target, erm, found
+
+    def test_no_model_nearby_is_less_fragile(self, loss, n_classes, alpha):
+        objective, target, erm, found = self.solved(loss, n_classes, alpha)
+        assert found.converged
+        assert found.iterations <= 15
+        least = fragility_of(objective, found.parameters, target)
+        assert found.fragility == pytest.approx(least, rel=1e-9)
+        assert least < fragility_of(objective, erm.parameters, target)
+        rng = np.random.default_rng(0)
+        for size in (1e-3, 1e-2, 0.1, 1.0):
+            for _ in range(10):
+                other = found.parameters + size * rng.normal(size=found.parameters.size)
+                assert fragility_of(objective, other, target) >= least * (1 - 1e-8)
+
+    def test_stationary(self, loss, n_classes, alpha):
+        objective, target, _, found = self.solved(loss, n_classes, alpha)
+        k = found.fragility
+        losses = objective.losses(found.parameters)
+        tilted = objective.rows.weights * np.exp((losses - losses.max()) / k)
+        tilted /= tilted.sum()
+        # The identity of the certificate: E_q loss - k KL(q) + R = target.
+        divergence = tilted @ np.log(tilted / objective.rows.weights)
+        attained = tilted @ losses - k * divergence + objective.penalty(found.parameters)
+        assert attained == pytest.approx(target, rel=1e-10)
+        gradient, _ = objective.tilted_derivatives(found.parameters, tilted, k)
+        assert np.abs(gradient).max() < 1e-5
+
+    def test_tilted_derivatives(self, loss, n_classes, alpha):
+        objective, _, erm, _ = self.solved(loss, n_classes, alpha)
+        k = 0.5
+
+        def value(parameters):
+            losses = objective.losses(parameters)
+            moment = objective.rows.weights @ np.exp(losses / k)
+            return k * np.log(moment) + objective.penalty(parameters)
+
+        def derivatives(parameters):
+            tilted = objective.rows.weights * np.exp(objective.losses(parameters) / k)
+            return objective.tilted_derivatives(parameters, tilted / tilted.sum(), k)
+
+        point = erm.parameters + 0.1
+        gradient, hessian = derivatives(point)
+        for i, unit in enumerate(np.eye(point.size)):
+            step = 1e-6 * unit
+            slope = (value(point + step) - value(point - step)) / 2e-6
+            bend = (derivatives(point + step)[0] - derivatives(point - step)[0]) / 2e-6
+            assert gradient[i] == pytest.approx(slope, abs=1e-6)
+            assert hessian[i] == pytest.approx(bend, abs=1e-4)
+
+
+def test_no_loss_above_the_target_is_no_fragility():
+    X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    objective = Objective(training_rows(X, np.array([0, 0, 1, 1]), 2), CrossEntropy())
+    start = np.array([3.0, 0.0])
+    found = kl.satisfice(objective, 0.3, start, tol=1e-9, max_iter=50)
+    assert found.fragility == 0.0
+    assert objective.losses(found.parameters).max() <= 0.3

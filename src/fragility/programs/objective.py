@@ -9,6 +9,7 @@ several classes the same for each class, one after the other. Everything is in t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -68,34 +69,71 @@ class Objective:
         scores: Floats = self.rows.X @ coef.T + intercept
         return scores[:, 0] if self.n_outputs == 1 else scores
 
+    def losses(self, parameters: Floats) -> Floats:
+        """Loss of each sample."""
+        return self.loss.value(self.scores(parameters), self.rows.y)
+
+    def penalty(self, parameters: Floats) -> float:
+        """The ridge."""
+        return 0.5 * float(self.ridge @ parameters**2)
+
     def value(self, parameters: Floats) -> float:
-        rows = self.rows
-        loss = float(rows.weights @ self.loss.value(self.scores(parameters), rows.y))
-        return loss + 0.5 * float(self.ridge @ parameters**2)
+        """Penalised mean loss."""
+        return float(self.rows.weights @ self.losses(parameters)) + self.penalty(parameters)
 
     def gradient(self, parameters: Floats) -> Floats:
-        rows = self.rows
-        slopes = self.loss.gradient(self.scores(parameters), rows.y)
-        slopes = (slopes.T * rows.weights).reshape(self.n_outputs, -1)
-        table = np.asarray(slopes @ rows.X)
-        if rows.fit_intercept:
-            table = np.column_stack([table, slopes.sum(axis=1)])
-        return table.ravel() + self.ridge * parameters
+        slopes = self.loss.gradient(self.scores(parameters), self.rows.y)
+        return self._collect(slopes, self.rows.weights) + self.ridge * parameters
 
     def hessian(self, parameters: Floats) -> Floats:
-        rows, scores = self.rows, self.scores(parameters)
-        size = self.ridge.size // self.n_outputs
-        blocks = np.zeros((self.n_outputs, size, self.n_outputs, size))
+        scores, y = self.scores(parameters), self.rows.y
+        return self._collect_squares(lambda part: self.loss.curvature(scores[part], y[part]), None)
+
+    def tilted_derivatives(
+        self, parameters: Floats, tilted: Floats, k: float
+    ) -> tuple[Floats, Floats]:
+        r"""Gradient and Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
+
+        `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
+        """
+        scores, y = self.scores(parameters), self.rows.y
+        slopes = self.loss.gradient(scores, y)
+        mean = self._collect(slopes, tilted)
+
+        def curvature(part: slice) -> Floats:
+            table = slopes[part].reshape(-1, self.n_outputs)
+            squares = table[:, :, np.newaxis] * table[:, np.newaxis, :] / k
+            bend = self.loss.curvature(scores[part], y[part])
+            return bend.reshape(squares.shape) + squares
+
+        hessian = self._collect_squares(curvature, tilted)
+        hessian -= np.multiply.outer(mean, mean) / k
+        return mean + self.ridge * parameters, hessian
+
+    def _collect(self, slopes: Floats, weights: Floats) -> Floats:
+        """Weighted sum over the samples of slopes by scores, as one by parameters."""
+        weighted = (slopes.T * weights).reshape(self.n_outputs, -1)
+        table = np.asarray(weighted @ self.rows.X)
+        if self.rows.fit_intercept:
+            table = np.column_stack([table, weighted.sum(axis=1)])
+        return table.ravel()
+
+    def _collect_squares(
+        self, curvature: Callable[[slice], Floats], weights: Floats | None
+    ) -> Floats:
+        """The same of curvatures by scores, with that of the ridge."""
+        rows, outputs, size = self.rows, self.n_outputs, self.ridge.size // self.n_outputs
+        weights = rows.weights if weights is None else weights
+        blocks = np.zeros((outputs, size, outputs, size))
         for start in range(0, rows.y.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            bend = self.loss.curvature(scores[part], rows.y[part])
-            bend = bend.reshape(-1, self.n_outputs, self.n_outputs)
+            bend = curvature(part).reshape(-1, outputs, outputs)
             X = _with_ones(rows.X[part]) if rows.fit_intercept else rows.X[part]
-            for i in range(self.n_outputs):
+            for i in range(outputs):
                 for j in range(i + 1):
-                    weighted = _scaled_rows(X, rows.weights[part] * bend[:, i, j])
+                    weighted = _scaled_rows(X, weights[part] * bend[:, i, j])
                     blocks[i, :, j, :] += _dense(X.T @ weighted)
-        for i in range(self.n_outputs):
+        for i in range(outputs):
             for j in range(i):
                 blocks[j, :, i, :] = blocks[i, :, j, :].T
         hessian = blocks.reshape(self.ridge.size, -1)

@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from ..moments import Floats
 
-__all__ = ["Minimum", "minimise"]
+__all__ = ["Minimum", "minimise", "newton_step"]
 
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-10
@@ -45,7 +45,7 @@ def minimise(objective: Smooth, start: Floats, *, tol: float, max_iter: int) -> 
     gap = np.inf
     for iteration in range(1, max_iter + 1):
         gradient = objective.gradient(parameters)
-        step = -_solve(objective.hessian(parameters), gradient)
+        step = newton_step(objective.hessian(parameters), gradient)
         gap = -0.5 * float(gradient @ step)
         if gap <= tol * abs(value):
             return Minimum(parameters, value, gap, iteration, True)
@@ -62,8 +62,8 @@ def minimise(objective: Smooth, start: Floats, *, tol: float, max_iter: int) -> 
     return Minimum(parameters, value, gap, max_iter, False)
 
 
-def _solve(hessian: Floats, gradient: Floats) -> Floats:
-    """Newton direction that leaves alone what changes nothing.
+def newton_step(hessian: Floats, gradient: Floats) -> Floats:
+    """Newton's step, which leaves alone what changes nothing.
 
     So the minimiser of least norm is found from zero where there are many.
     """
@@ -74,12 +74,12 @@ def _solve(hessian: Floats, gradient: Floats) -> Floats:
     else:
         pivots = np.diag(factor) ** 2
         if pivots.min() > _NO_CURVATURE * pivots.max():
-            step: Floats = cho_solve((factor, lower), gradient)
+            step: Floats = -cho_solve((factor, lower), gradient)
             return step
     curvatures, directions = eigh(hessian)
     slopes = directions.T @ gradient
     flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), _STAND_IN)
     idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max())
     lengths = np.where(idle, 0.0, slopes / np.where(flat, _STAND_IN, curvatures))
-    found: Floats = directions @ lengths
+    found: Floats = -directions @ lengths
     return found
