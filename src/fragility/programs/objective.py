@@ -128,11 +128,9 @@ class Objective:
         for start in range(0, rows.y.size, _BLOCK):
             part = slice(start, start + _BLOCK)
             bend = curvature(part).reshape(-1, outputs, outputs)
-            X = _with_ones(rows.X[part]) if rows.fit_intercept else rows.X[part]
             for i in range(outputs):
                 for j in range(i + 1):
-                    weighted = _scaled_rows(X, weights[part] * bend[:, i, j])
-                    blocks[i, :, j, :] += _dense(X.T @ weighted)
+                    _add_gram(blocks[i, :, j, :], rows.X[part], weights[part] * bend[:, i, j])
         for i in range(outputs):
             for j in range(i):
                 blocks[j, :, i, :] = blocks[i, :, j, :].T
@@ -141,16 +139,18 @@ class Objective:
         return hessian
 
 
-def _with_ones(X: Any) -> Any:
-    ones = np.ones((X.shape[0], 1))
-    return (
-        sparse.csr_array(sparse.hstack([X, ones])) if sparse.issparse(X) else np.hstack([X, ones])
-    )
-
-
-def _scaled_rows(X: Any, factors: Floats) -> Any:
-    return sparse.diags_array(factors) @ X if sparse.issparse(X) else X * factors[:, np.newaxis]
-
-
-def _dense(matrix: Any) -> Floats:
-    return np.asarray(matrix.toarray() if sparse.issparse(matrix) else matrix)
+def _add_gram(total: Floats, X: Any, weights: Floats) -> None:
+    """Add the weighted products of the columns and, if the total has room for it, of a one."""
+    d = X.shape[1]
+    if sparse.issparse(X):
+        total[:d, :d] += (X.T @ sparse.diags_array(weights) @ X).toarray()
+    elif weights.min() >= 0.0:
+        halved = X * np.sqrt(weights)[:, np.newaxis]
+        total[:d, :d] += halved.T @ halved  # BLAS sees the symmetry and does half the work
+    else:
+        total[:d, :d] += X.T @ (X * weights[:, np.newaxis])
+    if len(total) > d:
+        border = X.T @ weights
+        total[:d, d] += border
+        total[d, :d] += border
+        total[d, d] += weights.sum()
