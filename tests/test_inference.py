@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import expit, ndtri, stdtr, stdtrit
 
 from fragility import (
     Interval,
@@ -339,17 +339,21 @@ class TestInterval:
 
     def test_covers_where_log_wald_does_not(self):
         rng = np.random.default_rng(8)
-        truth, covered, by_wald, n = 0.0802, 0, 0, 200  # see benchmarks/results/coverage.md
+
+        def draw(size):
+            logit = 8.0 * rng.normal(size=size) - 2.0
+            return (rng.random(size) < expit(logit)).astype(int), expit(0.5 * logit)
+
+        truth = fragility_index(*draw(3_000_000))
+        covered = by_wald = 0
+        n = 200
         for _ in range(n):
-            logit = 8.0 * rng.normal(size=100) - 2.0
-            y = (rng.random(100) < 1 / (1 + np.exp(-logit))).astype(int)
-            result = measure_fragility(y, 1 / (1 + np.exp(-0.5 * logit)))
-            for method in ("auto", "log_wald"):
-                low, high = result.interval(method=method)
-                if method == "auto":
-                    covered += low <= truth <= high
-                else:
-                    by_wald += low <= truth <= high
+            result = measure_fragility(*draw(100))
+            (low, high), (wald_low, wald_high) = (
+                result.interval(method=method) for method in ("auto", "log_wald")
+            )
+            covered += low <= truth <= high
+            by_wald += wald_low <= truth <= wald_high
         assert covered / n >= 0.93
         assert by_wald / n <= 0.7
 

@@ -69,7 +69,7 @@ class PairedDifference:
     def of(cls, a: float, b: float, error: float, freedom: float, confidence: float) -> Self:
         """Test of the difference of `a` and `b`, with its standard error and degrees of freedom."""
         difference = a - b if a != b else 0.0  # ∞ - ∞ is no difference that could be seen
-        half = float(stdtrit(freedom, 0.5 + confidence / 2.0)) * error
+        half = -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * error
         # Models may differ by rounding alone, such as a model and its shrunk scores in the ratio.
         rounding = 1e-12 * (abs(a) + abs(b))
         t = abs(difference) / (error + rounding) if rounding < inf else nan
