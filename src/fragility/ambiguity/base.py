@@ -1,0 +1,31 @@
+"""What an ambiguity is."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from ..moments import Floats
+
+__all__ = ["Ambiguity"]
+
+
+class Ambiguity(ABC):
+    r"""A distance of distributions :math:`D(P, \hat P)` from the data."""
+
+    @abstractmethod
+    def fragility(
+        self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
+    ) -> float:
+        r"""Smallest k with :math:`E_P \ell \le room + k D(P, \hat P)` for every P.
+
+        Parameters
+        ----------
+        losses, weights : ndarray of shape (n,)
+            Losses of the model and weights of the samples; all weights positive.
+        room : float
+            The target less the penalty of the model.
+        differences : ndarray of shape (pairs, d)
+            Differences of the classes' coefficients, one row for each pair of classes.
+        steepness : float
+            Largest slope of the loss in a difference of two scores.
+        """

@@ -1,0 +1,90 @@
+"""Optimal transport of order one: samples move, at the price of the distance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from .._parameters import check_choice
+from ..moments import Floats
+from .base import Ambiguity
+
+__all__ = ["Wasserstein"]
+
+_DUAL = {1: inf, 2: 2, inf: 1}
+
+
+@dataclass(frozen=True)
+class Wasserstein(Ambiguity):
+    r"""Shifts of the features and labels, at the price of 1-Wasserstein transport.
+
+    Moving a sample from :math:`(x, y)` to :math:`(x', y')` costs
+    :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is no feature.
+
+    Parameters
+    ----------
+    norm : {1, 2, inf}, default=2
+        The norm of a move. A shift of one feature by one unit costs one in each of them; in ℓ1 a
+        move costs the sum over its features, in ℓ∞ only the largest.
+    label_cost : float, default=inf
+        Price :math:`\gamma` of another label; infinite: labels do not move.
+    feature_weight : sequence of d positive numbers, optional
+        Price :math:`g_j` of a unit of each feature. Infinite: the feature cannot shift, such as an
+        age on a passport, and its coefficient is free.
+
+    Examples
+    --------
+    >>> from fragility.ambiguity import Wasserstein
+    >>> Wasserstein(norm=1).dual_norms([[3.0, -4.0], [1.0, 1.0]])
+    array([4., 1.])
+    """
+
+    norm: float = 2
+    label_cost: float = inf
+    feature_weight: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.norm, (1, 2, inf), "norm")
+        cost = self.label_cost
+        if not (isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)):
+            raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
+        if not cost > 0.0:
+            raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
+        if self.feature_weight is not None:
+            given = np.asarray(self.feature_weight, dtype=np.float64)
+            if given.ndim != 1 or not np.all(given > 0.0):
+                raise ValueError(
+                    "feature_weight must be one positive number for each feature (inf for one "
+                    f"that cannot shift); got {self.feature_weight!r}."
+                )
+            # A tuple, so that two of the same are equal and hash alike.
+            object.__setattr__(self, "feature_weight", tuple(given.tolist()))
+
+    def mobility(self, n_features: int) -> Floats:
+        """How far each feature moves at a price of one; 0 for one that cannot shift."""
+        if self.feature_weight is None:
+            return np.ones(n_features)
+        if len(self.feature_weight) != n_features:
+            raise ValueError(
+                f"feature_weight has {len(self.feature_weight)} entries; X has {n_features} "
+                "features. Give one for each."
+            )
+        return 1.0 / np.asarray(self.feature_weight)
+
+    def dual_norms(self, vectors: Floats) -> Floats:
+        """Steepest slope of each linear function (rows) along moves of price one."""
+        rows = np.asarray(vectors, dtype=np.float64)
+        norms: Floats = np.linalg.norm(
+            rows * self.mobility(rows.shape[1]), ord=_DUAL[self.norm], axis=1
+        )
+        return norms
+
+    def fragility(
+        self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
+    ) -> float:
+        if weights @ losses > room + 1e-9 * abs(room):
+            return inf
+        return steepness * float(self.dual_norms(differences).max(initial=0.0))
