@@ -10,18 +10,17 @@ several classes the same for each class, one after the other. Everything is in t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from ..losses import Loss
 from ..moments import Floats
+from .gram import weighted_gram, weighted_grams
 from .rows import TrainingRows
 
-__all__ = ["Objective"]
+__all__ = ["Evaluation", "Objective"]
 
 #: Rows per block of a Hessian: its temporaries stay small against the data.
 _BLOCK = 8_192
@@ -48,6 +47,11 @@ class Objective:
         """Columns of scores: one for two classes."""
         return 1 if self.rows.n_classes == 2 else self.rows.n_classes
 
+    @property
+    def size(self) -> int:
+        """Number of parameters."""
+        return self.ridge.size
+
     @cached_property
     def ridge(self) -> Floats:
         """Second derivative of the penalty, per parameter."""
@@ -63,94 +67,138 @@ class Objective:
             return table[:, :-1], table[:, -1]
         return table, np.zeros(self.n_outputs)
 
-    def scores(self, parameters: Floats) -> Floats:
-        """Scores of the samples: (n,), or (n, C)."""
-        coef, intercept = self.split(parameters)
-        scores: Floats = self.rows.X @ coef.T + intercept
-        return scores[:, 0] if self.n_outputs == 1 else scores
+    def join(self, coef: Floats, intercept: Floats) -> Floats:
+        """Parameters of coefficients and intercepts: the way back from `split`."""
+        if self.rows.fit_intercept:
+            coef = np.column_stack([coef, intercept])
+        return np.ravel(coef)
 
-    def losses(self, parameters: Floats) -> Floats:
-        """Loss of each sample."""
-        return self.loss.value(self.scores(parameters), self.rows.y)
+    def at(self, parameters: Floats) -> Evaluation:
+        """The objective at a point; nothing is computed before it is asked for."""
+        return Evaluation(self, parameters)
 
     def penalty(self, parameters: Floats) -> float:
         """The ridge."""
         return 0.5 * float(self.ridge @ parameters**2)
 
-    def value(self, parameters: Floats) -> float:
+    def sampled(self, n: int) -> Objective:
+        """The same of about n rows, evenly spaced."""
+        stride = max(1, self.rows.y.size // n)
+        rows, every = self.rows, slice(None, None, stride)
+        weights = rows.weights[every] / rows.weights[every].sum()
+        few = replace(rows, X=rows.X[every], y=rows.y[every], weights=weights)
+        return replace(self, rows=few)
+
+    def fixed_gauge(self, hessian: Floats) -> Floats:
+        """The Hessian with curvature where there is none by nature.
+
+        With several classes, a change of all their scores alike changes no loss: Newton's steps
+        have no part there, as gradients have none, but a factorisation needs a number.
+        """
+        if self.n_outputs == 1:
+            return hessian
+        filled = hessian.copy()
+        blocks = filled.reshape(self.n_outputs, -1, self.n_outputs, self.size // self.n_outputs)
+        own = np.arange(blocks.shape[1])
+        blocks[:, own, :, own] += np.trace(hessian) / hessian.shape[0]
+        return filled
+
+
+class Evaluation:
+    """Value and derivatives of an objective at one point."""
+
+    def __init__(self, objective: Objective, parameters: Floats) -> None:
+        self.objective = objective
+        self.parameters = parameters
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Scores of the samples: (n,), or (n, C)."""
+        coef, intercept = self.objective.split(self.parameters)
+        X = self.objective.rows.X
+        if len(coef) == 1:
+            one: Floats = X @ coef[0] + intercept[0]
+            return one
+        several: Floats = X @ coef.T + intercept
+        return several
+
+    @cached_property
+    def losses(self) -> Floats:
+        """Loss of each sample."""
+        return self.objective.loss.value(self.scores, self.objective.rows.y)
+
+    @cached_property
+    def slopes(self) -> Floats:
+        """Derivative of each loss by the scores."""
+        return self.objective.loss.gradient(self.scores, self.objective.rows.y)
+
+    @cached_property
+    def penalty(self) -> float:
+        """The ridge."""
+        return self.objective.penalty(self.parameters)
+
+    @cached_property
+    def value(self) -> float:
         """Penalised mean loss."""
-        return float(self.rows.weights @ self.losses(parameters)) + self.penalty(parameters)
+        return float(self.objective.rows.weights @ self.losses) + self.penalty
 
-    def gradient(self, parameters: Floats) -> Floats:
-        slopes = self.loss.gradient(self.scores(parameters), self.rows.y)
-        return self._collect(slopes, self.rows.weights) + self.ridge * parameters
+    @cached_property
+    def gradient(self) -> Floats:
+        return self.gradient_under(self.objective.rows.weights)
 
-    def hessian(self, parameters: Floats) -> Floats:
-        scores, y = self.scores(parameters), self.rows.y
-        return self._collect_squares(lambda part: self.loss.curvature(scores[part], y[part]), None)
+    @cached_property
+    def hessian(self) -> Floats:
+        loss, y, scores = self.objective.loss, self.objective.rows.y, self.scores
+        return self._collect_squares(
+            lambda part: loss.curvature(scores[part], y[part]), self.objective.rows.weights
+        )
 
-    def tilted_derivatives(
-        self, parameters: Floats, tilted: Floats, k: float
-    ) -> tuple[Floats, Floats]:
-        r"""Gradient and Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
+    def gradient_under(self, weights: Floats) -> Floats:
+        """Gradient with other weights of the samples."""
+        return self._collect(weights) + self.objective.ridge * self.parameters
+
+    def moment_hessian(self, tilted: Floats, k: float) -> Floats:
+        r"""Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
 
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
         """
-        scores, y = self.scores(parameters), self.rows.y
-        slopes = self.loss.gradient(scores, y)
-        mean = self._collect(slopes, tilted)
+        loss, y, scores = self.objective.loss, self.objective.rows.y, self.scores
 
         def curvature(part: slice) -> Floats:
-            table = slopes[part].reshape(-1, self.n_outputs)
-            squares = table[:, :, np.newaxis] * table[:, np.newaxis, :] / k
-            bend = self.loss.curvature(scores[part], y[part])
-            return bend.reshape(squares.shape) + squares
+            slopes, bend = self.slopes[part], loss.curvature(scores[part], y[part])
+            if slopes.ndim == 1:
+                return bend + slopes**2 / k
+            return bend + slopes[:, :, np.newaxis] * (slopes / k)[:, np.newaxis, :]
 
-        hessian = self._collect_squares(curvature, tilted)
-        hessian -= np.multiply.outer(mean, mean) / k
-        return mean + self.ridge * parameters, hessian
+        mean = self._collect(tilted)
+        return self._collect_squares(curvature, tilted) - np.multiply.outer(mean, mean / k)
 
-    def _collect(self, slopes: Floats, weights: Floats) -> Floats:
+    def _collect(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
-        weighted = (slopes.T * weights).reshape(self.n_outputs, -1)
-        table = np.asarray(weighted @ self.rows.X)
-        if self.rows.fit_intercept:
+        rows = self.objective.rows
+        weighted = (self.slopes.T * weights).reshape(self.objective.n_outputs, -1)
+        table = np.asarray((rows.X.T @ weighted.T).T)
+        if rows.fit_intercept:
             table = np.column_stack([table, weighted.sum(axis=1)])
         return table.ravel()
 
-    def _collect_squares(
-        self, curvature: Callable[[slice], Floats], weights: Floats | None
-    ) -> Floats:
+    def _collect_squares(self, curvature: Callable[[slice], Floats], weights: Floats) -> Floats:
         """The same of curvatures by scores, with that of the ridge."""
-        rows, outputs, size = self.rows, self.n_outputs, self.ridge.size // self.n_outputs
-        weights = rows.weights if weights is None else weights
-        blocks = np.zeros((outputs, size, outputs, size))
+        objective, rows = self.objective, self.objective.rows
+        outputs, size = objective.n_outputs, objective.size // objective.n_outputs
+        below = np.tril_indices(outputs)
+        total = np.zeros((below[0].size, size, size))
         for start in range(0, rows.y.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            bend = curvature(part).reshape(-1, outputs, outputs)
-            for i in range(outputs):
-                for j in range(i + 1):
-                    _add_gram(blocks[i, :, j, :], rows.X[part], weights[part] * bend[:, i, j])
-        for i in range(outputs):
-            for j in range(i):
-                blocks[j, :, i, :] = blocks[i, :, j, :].T
-        hessian = blocks.reshape(self.ridge.size, -1)
-        hessian[np.diag_indices(self.ridge.size)] += self.ridge
+            bend = curvature(part)
+            if outputs == 1:
+                total[0] += weighted_gram(rows.X[part], weights[part] * bend, rows.fit_intercept)
+            else:
+                pairs = bend[:, below[0], below[1]] * weights[part, np.newaxis]
+                total += weighted_grams(rows.X[part], pairs, rows.fit_intercept)
+        blocks = np.empty((outputs, size, outputs, size))
+        for one, (i, j) in zip(total, zip(*below, strict=True), strict=True):
+            blocks[i, :, j, :] = blocks[j, :, i, :] = one
+        hessian = blocks.reshape(objective.size, -1)
+        hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian
-
-
-def _add_gram(total: Floats, X: Any, weights: Floats) -> None:
-    """Add the weighted products of the columns and, if the total has room for it, of a one."""
-    d = X.shape[1]
-    if sparse.issparse(X):
-        total[:d, :d] += (X.T @ sparse.diags_array(weights) @ X).toarray()
-    elif weights.min() >= 0.0:
-        halved = X * np.sqrt(weights)[:, np.newaxis]
-        total[:d, :d] += halved.T @ halved  # BLAS sees the symmetry and does half the work
-    else:
-        total[:d, :d] += X.T @ (X * weights[:, np.newaxis])
-    if len(total) > d:
-        border = X.T @ weights
-        total[:d, d] += border
-        total[d, :d] += border
-        total[d, d] += weights.sum()

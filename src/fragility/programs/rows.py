@@ -66,10 +66,13 @@ def training_rows(
 
     Without an intercept the columns are not centred: the model could not undo it.
     """
-    weights = np.ones(y.size) if weights is None else weights
-    if not weights.all():
-        X, y, weights = X[weights > 0.0], y[weights > 0.0], weights[weights > 0.0]
-    X, y, weights = _merged(X, y, weights / weights.max())
+    if weights is not None:
+        kept = weights > 0.0
+        if not kept.all():
+            X, y, weights = X[kept], y[kept], weights[kept]
+        # By a power of two: sums stay what they are, digit by digit, and cannot overflow.
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
+    X, y, weights = _merged(X, y, weights)
     weights = weights / weights.sum()
     if sparse.issparse(X):
         centre = np.zeros(X.shape[1])
@@ -94,15 +97,33 @@ def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
     return np.where(scale > 1e-13 * magnitude, scale, 1.0)
 
 
-def _merged(X: Any, y: NDArray[np.intp], weights: Floats) -> tuple[Any, NDArray[np.intp], Floats]:
-    """One row for identical samples, with their summed weight, in order of first appearance."""
+def _merged(
+    X: Any, y: NDArray[np.intp], weights: Floats | None
+) -> tuple[Any, NDArray[np.intp], Floats]:
+    """One row for identical samples, with their summed weight.
+
+    Where samples have weights or repeat, the rows come in the order of their fingerprints: the same
+    numbers in the same order make the same sums to the last digit, however the data were given.
+    """
+    if weights is None and not _may_repeat(X):
+        return X, y, np.ones(y.size)
+    weights = np.ones(y.size) if weights is None else weights
     _, first, group = np.unique(_fingerprints(X, y), return_index=True, return_inverse=True)
-    if first.size == y.size or not _identical(X, y, first[group]):
+    if first.size < y.size and not _identical(X, y, first[group]):
         return X, y, weights
-    order = np.argsort(first)
-    summed = np.asarray(np.bincount(group, weights), dtype=np.float64)[order]
-    keep = first[order]
-    return X[keep], y[keep], summed
+    summed = np.asarray(np.bincount(group, weights), dtype=np.float64)
+    return X[first], y[first], summed
+
+
+def _may_repeat(X: Any) -> bool:
+    """Whether two rows have the same product with a random vector but for rounding."""
+    if sparse.issparse(X):
+        return True  # fingerprints of what is stored cost little
+    direction = np.random.default_rng(0).normal(size=X.shape[1])
+    products = np.sort(X @ direction)
+    longest = np.sqrt(np.einsum("ij,ij->i", X, X).max(initial=0.0) * (direction @ direction))
+    rounding = 4.0 * 2.0**-53 * X.shape[1] * longest
+    return bool((np.diff(products) <= rounding).any())
 
 
 def _identical(X: Any, y: NDArray[np.intp], twins: NDArray[np.intp]) -> bool:

@@ -19,16 +19,19 @@ import numpy as np
 
 from ..index.root import SampleEquation, solve
 from ..moments import Floats, Sample
-from ..programs.objective import Objective
-from .newton import newton_step
+from ..programs.objective import Evaluation, Objective
+from .newton import Curvature
 
 __all__ = ["KLSolution", "satisfice"]
+
+#: A Hessian serves again while it makes the gap fall at least this much.
+_GOOD_ENOUGH = 0.1
 
 
 class KLSolution(NamedTuple):
     """Where a search ended; `gap` estimates how far k is above its minimum."""
 
-    parameters: Floats
+    point: Evaluation
     fragility: float
     gap: float
     iterations: int
@@ -38,6 +41,7 @@ class KLSolution(NamedTuple):
 class _Tilted(NamedTuple):
     """Worst case of a model's losses at its own fragility."""
 
+    point: Evaluation
     fragility: float
     weights: Floats
     divergence: float
@@ -51,37 +55,55 @@ def satisfice(
     `start` must meet it with room to spare, as the minimiser of the mean loss does. The fragility
     is 0, and the search ends, when no loss of a model exceeds the target.
     """
-    parameters, worst = start, _worst_case(objective, start, target)
-    gap = inf
+    worst = _worst_case(objective.at(start), target)
+    curvature, gap, fresh = None, inf, False
     for iteration in range(1, max_iter + 1):
         if worst.fragility in (0.0, inf):
-            return KLSolution(parameters, worst.fragility, 0.0, iteration, worst.fragility == 0.0)
-        gradient, hessian = objective.tilted_derivatives(parameters, worst.weights, worst.fragility)
-        step = newton_step(hessian, gradient)
-        gap = -0.5 * float(gradient @ step) / worst.divergence
+            return KLSolution(worst.point, worst.fragility, 0.0, iteration, worst.fragility == 0.0)
+        gradient = worst.point.gradient_under(worst.weights)
+        last = gap
+        if curvature is not None:
+            step = curvature.step(gradient)
+            gap = -0.5 * float(gradient @ step) / worst.divergence
+            fresh = False
+        if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * worst.fragility):
+            hessian = worst.point.moment_hessian(worst.weights, worst.fragility)
+            curvature = Curvature(objective.fixed_gauge(hessian))
+            step = curvature.step(gradient)
+            gap = -0.5 * float(gradient @ step) / worst.divergence
+            fresh = True
         if gap <= tol * worst.fragility:
-            return KLSolution(parameters, worst.fragility, gap, iteration, True)
+            return KLSolution(worst.point, worst.fragility, gap, iteration, True)
         length = 1.0
         while True:
-            trial = parameters + length * step
-            better = _worst_case(objective, trial, target)
+            trial = objective.at(worst.point.parameters + length * step)
+            better = _worst_case(trial, target)
             if better.fragility <= worst.fragility - 1e-4 * length * 2.0 * gap:
                 break
             length /= 2.0
-            if length < 1e-10:  # no descent within rounding
+            if length < 1e-10:
+                break
+        if length < 1e-10:  # no descent within rounding
+            if fresh:
                 converged = gap <= 1e3 * tol * worst.fragility
-                return KLSolution(parameters, worst.fragility, gap, iteration, converged)
-        parameters, worst = trial, better
-    return KLSolution(parameters, worst.fragility, gap, max_iter, False)
+                return KLSolution(worst.point, worst.fragility, gap, iteration, converged)
+            curvature = None
+            continue
+        curvature.learn(
+            better.point.parameters - worst.point.parameters,
+            better.point.gradient_under(better.weights) - gradient,
+        )
+        worst = better
+    return KLSolution(worst.point, worst.fragility, gap, max_iter, False)
 
 
-def _worst_case(objective: Objective, parameters: Floats, target: float) -> _Tilted:
-    losses = objective.losses(parameters)
-    group = Sample(losses, weights=objective.rows.weights)
-    room = target - objective.penalty(parameters)
+def _worst_case(point: Evaluation, target: float) -> _Tilted:
+    weights = point.objective.rows.weights
+    group = Sample(point.losses, weights=weights)
+    room = target - point.penalty
     with np.errstate(over="ignore", under="ignore"):
         s = solve([group], room)
         if s in (0.0, inf):
-            return _Tilted(inf if s == 0.0 else 0.0, objective.rows.weights, 0.0)
+            return _Tilted(point, inf if s == 0.0 else 0.0, weights, 0.0)
         divergence = s * SampleEquation([group], room)(s).slope
-        return _Tilted(1.0 / s, group.tilted_weights(s), divergence)
+        return _Tilted(point, 1.0 / s, group.tilted_weights(s), divergence)

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
 
 from ..moments import Floats
+from ..programs.objective import Evaluation, Objective
 
-__all__ = ["Minimum", "minimise", "newton_step"]
+__all__ = ["Curvature", "Minimum", "minimise"]
 
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-10
 #: What stands for them where the slope is not zero, as before the corner of a hinge: the step is
 #: long, and cut as needed.
 _STAND_IN = 1e-6
-
-
-class Smooth(Protocol):
-    """A convex function with two derivatives."""
-
-    def value(self, parameters: Floats) -> float: ...
-    def gradient(self, parameters: Floats) -> Floats: ...
-    def hessian(self, parameters: Floats) -> Floats: ...
+#: A Hessian serves again while it makes the gap fall at least this much.
+_GOOD_ENOUGH = 0.1
 
 
 class Minimum(NamedTuple):
@@ -32,54 +28,114 @@ class Minimum(NamedTuple):
     `gap` estimates how far the value is above the minimum.
     """
 
-    parameters: Floats
-    value: float
+    point: Evaluation
+    curvature: Curvature | None
     gap: float
     iterations: int
     converged: bool
 
 
-def minimise(objective: Smooth, start: Floats, *, tol: float, max_iter: int) -> Minimum:
-    """Damped Newton steps until the value is within `tol` (relative) of the minimum."""
-    parameters, value = start, objective.value(start)
-    gap = np.inf
-    for iteration in range(1, max_iter + 1):
-        gradient = objective.gradient(parameters)
-        step = newton_step(objective.hessian(parameters), gradient)
-        gap = -0.5 * float(gradient @ step)
-        if gap <= tol * abs(value):
-            return Minimum(parameters, value, gap, iteration, True)
-        length = 1.0
-        while True:
-            trial = parameters + length * step
-            lower = objective.value(trial)
-            if lower <= value - 1e-4 * length * 2.0 * gap:
-                break
-            length /= 2.0
-            if length < 1e-10:  # no descent within rounding: this is the minimum
-                return Minimum(parameters, value, gap, iteration, gap <= 1e3 * tol * abs(value))
-        parameters, value = trial, lower
-    return Minimum(parameters, value, gap, max_iter, False)
-
-
-def newton_step(hessian: Floats, gradient: Floats) -> Floats:
-    """Newton's step, which leaves alone what changes nothing.
+class Curvature:
+    """A factorised Hessian, whose steps leave alone what changes nothing.
 
     So the minimiser of least norm is found from zero where there are many.
     """
-    try:
-        factor, lower = cho_factor(hessian)
-    except LinAlgError:
-        pass
-    else:
-        pivots = np.diag(factor) ** 2
-        if pivots.min() > _NO_CURVATURE * pivots.max():
-            step: Floats = -cho_solve((factor, lower), gradient)
-            return step
-    curvatures, directions = eigh(hessian)
-    slopes = directions.T @ gradient
-    flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), _STAND_IN)
-    idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max())
-    lengths = np.where(idle, 0.0, slopes / np.where(flat, _STAND_IN, curvatures))
-    found: Floats = -directions @ lengths
-    return found
+
+    def __init__(self, hessian: Floats) -> None:
+        self.hessian = hessian
+        self._seen: list[tuple[Floats, Floats, float]] = []
+        scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
+        self._scale = np.where(scale > 1e-12 * scale.max(initial=0.0), scale, 1.0)
+        balanced = hessian / np.multiply.outer(self._scale, self._scale)
+        self._factor: Floats | None
+        try:
+            factor = cholesky(balanced, lower=True, check_finite=False)
+        except LinAlgError:
+            self._factor = None
+        else:
+            self._factor = factor if np.diag(factor).min() ** 2 > _NO_CURVATURE else None
+        if self._factor is None:
+            self._eigen = eigh(hessian, check_finite=False)
+
+    @property
+    def singular(self) -> bool:
+        """Whether some directions have no curvature."""
+        return self._factor is None
+
+    def learn(self, move: Floats, change: Floats) -> None:
+        """Correct it by a move and the change of the gradient that came with it (BFGS)."""
+        along = float(move @ change)
+        if along > 0.0 and not self.singular:
+            self._seen.append((move, change, along))
+
+    def step(self, gradient: Floats) -> Floats:
+        """Newton's step."""
+        rest, shares = gradient, []
+        for move, change, along in reversed(self._seen):
+            shares.append(float(move @ rest) / along)
+            rest = rest - shares[-1] * change
+        step = self._own_step(rest)
+        for (move, change, along), share in zip(self._seen, reversed(shares), strict=True):
+            step = step - (share + float(change @ step) / along) * move
+        return step
+
+    def _own_step(self, gradient: Floats) -> Floats:
+        if self._factor is not None:
+            balanced = cho_solve((self._factor, True), gradient / self._scale, check_finite=False)
+            return -balanced / self._scale
+        curvatures, directions = self._eigen
+        slopes = directions.T @ gradient
+        flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), _STAND_IN)
+        idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max(initial=0.0))
+        lengths = np.where(idle, 0.0, slopes / np.where(flat, _STAND_IN, curvatures))
+        found: Floats = -directions @ lengths
+        return found
+
+
+def minimise(
+    objective: Objective,
+    start: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    stop: Callable[[Evaluation], bool] | None = None,
+) -> Minimum:
+    """Damped Newton steps until the value is within `tol` (relative) of the minimum.
+
+    `stop` may end the search at a point that it likes.
+    """
+    point = objective.at(start)
+    curvature, gap, fresh = None, np.inf, False
+    for iteration in range(1, max_iter + 1):
+        if stop is not None and stop(point):
+            return Minimum(point, curvature, gap, iteration, False)
+        last = gap
+        if curvature is not None:
+            step = curvature.step(point.gradient)
+            gap = -0.5 * float(point.gradient @ step)
+            fresh = False
+        if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
+            curvature = Curvature(objective.fixed_gauge(point.hessian))
+            step = curvature.step(point.gradient)
+            gap = -0.5 * float(point.gradient @ step)
+            fresh = True
+        if gap <= tol * abs(point.value):
+            return Minimum(point, curvature, gap, iteration, True)
+        length = 1.0
+        while True:
+            trial = objective.at(point.parameters + length * step)
+            if trial.value <= point.value - 1e-4 * length * 2.0 * gap:
+                break
+            length /= 2.0
+            if length < 1e-10:
+                break
+        if length < 1e-10:  # no descent within rounding
+            if fresh:
+                return Minimum(
+                    point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value)
+                )
+            curvature = None
+            continue
+        curvature.learn(trial.parameters - point.parameters, trial.gradient - point.gradient)
+        point = trial
+    return Minimum(point, curvature, gap, max_iter, False)

@@ -1,0 +1,166 @@
+r"""The two cones that interior-point methods here work on, with Nesterov and Todd's scaling.
+
+Slacks s and multipliers y are arrays whose last axis holds one cone each. The scaling is the
+symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from ..moments import Floats
+
+__all__ = ["Orthant", "OrthantScaling", "Scaling", "SecondOrder", "SecondOrderScaling"]
+
+
+class Scaling(Protocol):
+    """The map W at a pair of slacks and multipliers."""
+
+    point: Floats
+
+    def apply(self, v: Floats) -> Floats:
+        """W v."""
+
+    def undo(self, v: Floats) -> Floats:
+        """W⁻¹ v."""
+
+
+class OrthantScaling:
+    """Numbers that are not negative: W is diagonal."""
+
+    def __init__(self, s: Floats, y: Floats) -> None:
+        self.point = np.sqrt(s * y)
+        self._factor = np.sqrt(s / y)
+        self.weights = y / s
+
+    def apply(self, v: Floats) -> Floats:
+        return self._factor * v
+
+    def undo(self, v: Floats) -> Floats:
+        return v / self._factor
+
+
+class Orthant:
+    """Products and steps of numbers that are not negative."""
+
+    @staticmethod
+    def scaling(s: Floats, y: Floats) -> OrthantScaling:
+        return OrthantScaling(s, y)
+
+    @staticmethod
+    def degree(s: Floats) -> int:
+        return s.size
+
+    @staticmethod
+    def one(s: Floats) -> Floats:
+        return np.ones_like(s)
+
+    @staticmethod
+    def inverse(s: Floats) -> Floats:
+        return 1.0 / s
+
+    @staticmethod
+    def product(a: Floats, b: Floats) -> Floats:
+        return a * b
+
+    @staticmethod
+    def divide(a: Floats, b: Floats) -> Floats:
+        """x with a∘x = b."""
+        return b / a
+
+    @staticmethod
+    def longest(a: Floats, step: Floats) -> float:
+        """How far a may go along a step before it leaves the cone."""
+        shrinking = -float((step / a).min(initial=0.0))
+        return 1.0 / shrinking if shrinking > 0.0 else np.inf
+
+
+class SecondOrderScaling:
+    r"""Pairs :math:`(s_0, s_1)` with :math:`s_0 \ge \lVert s_1 \rVert`.
+
+    :math:`W^2 = \eta^2 (2 w w^\top - J)` with :math:`J = diag(1, -1, ..., -1)`.
+    """
+
+    def __init__(self, s: Floats, y: Floats) -> None:
+        size_s, size_y = np.sqrt(_size(s)), np.sqrt(_size(y))
+        s, y = s / size_s[..., np.newaxis], y / size_y[..., np.newaxis]
+        middle = np.sqrt((1.0 + (s * y).sum(axis=-1)) / 2.0)
+        self.w = (s + _reflected(y)) / (2.0 * middle)[..., np.newaxis]
+        self.eta = np.sqrt(size_s / size_y)
+        self.point = self.apply(y) * size_y[..., np.newaxis]
+
+    def apply(self, v: Floats) -> Floats:
+        return self._turn(v, self.w) * self.eta[..., np.newaxis]
+
+    def undo(self, v: Floats) -> Floats:
+        return self._turn(v, _reflected(self.w)) / self.eta[..., np.newaxis]
+
+    @staticmethod
+    def _turn(v: Floats, w: Floats) -> Floats:
+        along = (w[..., 1:] * v[..., 1:]).sum(axis=-1)
+        first = w[..., 0] * v[..., 0] + along
+        rest = v[..., 1:] + w[..., 1:] * (v[..., 0] + along / (1.0 + w[..., 0]))[..., np.newaxis]
+        return np.concatenate([first[..., np.newaxis], rest], axis=-1)
+
+
+class SecondOrder:
+    """Products and steps of second-order cones."""
+
+    @staticmethod
+    def scaling(s: Floats, y: Floats) -> SecondOrderScaling:
+        return SecondOrderScaling(s, y)
+
+    @staticmethod
+    def degree(s: Floats) -> int:
+        return s[..., 0].size
+
+    @staticmethod
+    def one(s: Floats) -> Floats:
+        one = np.zeros_like(s)
+        one[..., 0] = 1.0
+        return one
+
+    @staticmethod
+    def inverse(s: Floats) -> Floats:
+        return _reflected(s) / _size(s)[..., np.newaxis]
+
+    @staticmethod
+    def product(a: Floats, b: Floats) -> Floats:
+        first = (a * b).sum(axis=-1, keepdims=True)
+        return np.concatenate([first, a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:]], axis=-1)
+
+    @staticmethod
+    def divide(a: Floats, b: Floats) -> Floats:
+        """x with a∘x = b."""
+        along = (a[..., 1:] * b[..., 1:]).sum(axis=-1, keepdims=True)
+        first = (a[..., :1] * b[..., :1] - along) / _size(a)[..., np.newaxis]
+        return np.concatenate([first, (b[..., 1:] - first * a[..., 1:]) / a[..., :1]], axis=-1)
+
+    @staticmethod
+    def longest(a: Floats, step: Floats) -> float:
+        """How far a may go along a step before it leaves the cone."""
+        # The first positive root of size(a + t step), a quadratic in t, or of its first entry.
+        quadratic = _size(step)
+        linear = a[..., 0] * step[..., 0] - (a[..., 1:] * step[..., 1:]).sum(axis=-1)
+        constant = _size(a)
+        root = np.sqrt(np.maximum(linear**2 - quadratic * constant, 0.0))
+        # Both roots as constant / (-linear ± root), which does not cancel where it matters.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            roots = np.stack([constant / (-linear + root), constant / (-linear - root)])
+        leaves = (linear**2 >= quadratic * constant) & (roots > 0.0)
+        return float(np.min(roots, where=leaves, initial=np.inf))
+
+
+def _size(v: Floats) -> Floats:
+    """The first entry squared less the others squared: positive inside the cone."""
+    length = np.sqrt((v[..., 1:] ** 2).sum(axis=-1))
+    size: Floats = (v[..., 0] - length) * (v[..., 0] + length)
+    return size
+
+
+def _reflected(v: Floats) -> Floats:
+    result = -v
+    result[..., 0] = v[..., 0]
+    return result

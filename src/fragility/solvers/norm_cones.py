@@ -1,0 +1,261 @@
+r"""Models of norm at most k, as cones: the largest dual norm over the pairs of classes.
+
+A model is a table Z of one row for each output, in units where the norm is plain. Variables of a
+cone program are x = (Z, k, aux). Each class below writes its norm as :math:`S x \in K`, and adds
+:math:`S^\top W^{-2} S` to the normal equations of an interior-point step, in (Z, k) alone: what
+auxiliary variables it has are eliminated and found again afterwards.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..moments import Floats
+from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
+
+__all__ = ["BoxCone", "Normal", "NormCone", "OctahedronCone", "PairBallCone", "norm_cone"]
+
+
+class ClassPairs:
+    """Differences of the rows of a table; a single row is its own difference."""
+
+    def __init__(self, n_outputs: int) -> None:
+        self.n_outputs = n_outputs
+        first, second = np.triu_indices(n_outputs, 1)
+        self.count = max(1, first.size)
+        self.signs = np.ones((1, 1))
+        if n_outputs > 1:
+            self.signs = np.zeros((self.count, n_outputs))
+            self.signs[np.arange(self.count), first] = 1.0
+            self.signs[np.arange(self.count), second] = -1.0
+        self._squares = (self.signs[:, :, np.newaxis] * self.signs[:, np.newaxis, :]).reshape(
+            self.count, -1
+        )
+
+    def differences(self, table: Floats) -> Floats:
+        result: Floats = self.signs @ table
+        return result
+
+    def adjoint(self, rows: Floats) -> Floats:
+        """Transpose of `differences`."""
+        result: Floats = self.signs.T @ rows
+        return result
+
+    def add_diagonals(self, matrix: Floats, weights: Floats) -> None:
+        """Add the form that weighs each entry of the differences, squared."""
+        d = weights.shape[1]
+        laplacian = (self._squares.T @ weights).reshape(self.n_outputs, self.n_outputs, d)
+        blocks = matrix.reshape(self.n_outputs, d, self.n_outputs, d)
+        np.einsum("iaja->ija", blocks)[:] += laplacian
+
+    def spread(self, rows: Floats) -> Floats:
+        """Each row of a pair as one of the whole table."""
+        table = self.signs[:, :, np.newaxis] * rows[:, np.newaxis, :]
+        return table.reshape(self.count, -1)
+
+
+class Normal:
+    """Normal equations in (Z, k), filled part by part."""
+
+    def __init__(self, main: Floats) -> None:
+        self.main = main
+        self.border = np.zeros(len(main))
+        self.corner = 0.0
+
+    def add_squares(self, rows: Floats, last: Floats) -> None:
+        """Add the squares of linear forms: rows in Z, last their part in k."""
+        self.main += rows.T @ rows
+        self.border += rows.T @ last
+        self.corner += float(last @ last)
+
+    def matrix(self) -> Floats:
+        n = len(self.main)
+        whole = np.empty((n + 1, n + 1))
+        whole[:n, :n] = self.main
+        whole[n, :n] = whole[:n, n] = self.border
+        whole[n, n] = self.corner
+        return whole
+
+
+class NormCone:
+    """What the norms share."""
+
+    cone: Any
+    needs_gauge = False
+
+    def __init__(self, n_outputs: int, n_features: int) -> None:
+        self.pairs = ClassPairs(n_outputs)
+        self.shape = (n_outputs, n_features)
+        self.n_main = n_outputs * n_features
+
+    def split(self, x: Floats) -> tuple[Floats, float, Floats]:
+        """Table, k, auxiliary variables."""
+        return x[: self.n_main].reshape(self.shape), float(x[self.n_main]), x[self.n_main + 1 :]
+
+    def join(self, table: Floats, k: float, auxiliary: Floats | None = None) -> Floats:
+        parts = [table.ravel(), np.array([k])]
+        if auxiliary is not None:
+            parts.append(auxiliary.ravel())
+        return np.concatenate(parts)
+
+
+class PairBallCone(NormCone):
+    """ℓ2: each pair of classes has a second-order cone."""
+
+    cone = SecondOrder
+
+    def norm(self, table: Floats) -> float:
+        differences = self.pairs.differences(table)
+        return float(np.sqrt((differences**2).sum(axis=1)).max())
+
+    def start(self, table: Floats, k: float) -> Floats:
+        return self.join(table, k)
+
+    def forward(self, x: Floats) -> Floats:
+        table, k, _ = self.split(x)
+        differences = self.pairs.differences(table)
+        return np.column_stack([np.full(len(differences), k), differences])
+
+    def adjoint(self, y: Floats) -> Floats:
+        return self.join(self.pairs.adjoint(y[:, 1:]), y[:, 0].sum())
+
+    def add_normal(self, normal: Normal, scaling: SecondOrderScaling) -> None:
+        price = 1.0 / scaling.eta**2
+        weights = np.repeat(price[:, np.newaxis], self.shape[1], axis=1)
+        self.pairs.add_diagonals(normal.main, weights)
+        normal.corner -= float(price.sum())
+        rows = np.sqrt(2.0 * price)[:, np.newaxis] * scaling.w
+        normal.add_squares(self.pairs.spread(-rows[:, 1:]), rows[:, 0])
+
+    def eliminate(self, right: Floats, scaling: SecondOrderScaling) -> Floats:
+        return right
+
+    def complete(self, main: Floats, right: Floats, scaling: SecondOrderScaling) -> Floats:
+        return main
+
+
+class BoxCone(NormCone):
+    """ℓ∞, the dual of ℓ1: entries of the differences are at most k.
+
+    As scores of all classes may move alike, that is a box: entries of the table are at most k / 2.
+    """
+
+    cone = Orthant
+
+    @property
+    def needs_gauge(self) -> bool:
+        return self.shape[0] > 1
+
+    @property
+    def share(self) -> float:
+        return 1.0 if self.shape[0] == 1 else 0.5
+
+    def norm(self, table: Floats) -> float:
+        if len(table) == 1:
+            return float(np.abs(table).max())
+        return float(np.ptp(table, axis=0).max())
+
+    def start(self, table: Floats, k: float) -> Floats:
+        if len(table) > 1:
+            table = table - (table.max(axis=0) + table.min(axis=0)) / 2.0
+        return self.join(table, k)
+
+    def forward(self, x: Floats) -> Floats:
+        table, k, _ = self.split(x)
+        return np.stack([self.share * k - table, self.share * k + table])
+
+    def adjoint(self, y: Floats) -> Floats:
+        return self.join(y[1] - y[0], self.share * y.sum())
+
+    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
+        upper, lower = scaling.weights.reshape(2, -1)
+        own = np.arange(self.n_main)
+        normal.main[own, own] += upper + lower
+        normal.border += self.share * (lower - upper)
+        normal.corner += self.share**2 * float(scaling.weights.sum())
+
+    def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
+        return right
+
+    def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
+        return main
+
+
+class OctahedronCone(NormCone):
+    r"""ℓ1, the dual of ℓ∞: sizes t of the entries of a difference sum to at most k.
+
+    :math:`t - \delta \ge 0`, :math:`t + \delta \ge 0`, :math:`k - \sum t \ge 0` for each pair.
+    """
+
+    cone = Orthant
+
+    def norm(self, table: Floats) -> float:
+        return float(np.abs(self.pairs.differences(table)).sum(axis=1).max())
+
+    def start(self, table: Floats, k: float) -> Floats:
+        sizes = np.abs(self.pairs.differences(table))
+        room = (k - sizes.sum(axis=1, keepdims=True)) / (2.0 * self.shape[1])
+        return self.join(table, k, sizes + room)
+
+    def forward(self, x: Floats) -> Floats:
+        table, k, auxiliary = self.split(x)
+        sizes = auxiliary.reshape(self.pairs.count, -1)
+        differences = self.pairs.differences(table)
+        total = k - sizes.sum(axis=1, keepdims=True)
+        return np.concatenate([sizes - differences, sizes + differences, total], axis=1)
+
+    def adjoint(self, y: Floats) -> Floats:
+        above, below, total = self._parts(y)
+        return self.join(self.pairs.adjoint(below - above), total.sum(), above + below - total)
+
+    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
+        # Minimised over t, the form of a pair is Σ 4ab/(a+b) δ² + f (k + Σ (b-a)/(a+b) δ)².
+        above, below, both, price = self._weights(scaling)
+        self.pairs.add_diagonals(normal.main, 4.0 * above * below / both)
+        root = np.sqrt(price)
+        normal.add_squares(self.pairs.spread(root * (below - above) / both), root[:, 0])
+
+    def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
+        table, k, auxiliary = self.split(right)
+        above, below, both, price = self._weights(scaling)
+        sizes = self._sizes(auxiliary.reshape(both.shape), both, price)
+        total = _parts_total(scaling, self.shape[1])
+        rest = table - self.pairs.adjoint((below - above) * sizes)
+        return self.join(rest, k + float((total * sizes.sum(axis=1, keepdims=True)).sum()))
+
+    def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
+        table, k, _ = self.split(main)
+        above, below, both, price = self._weights(scaling)
+        auxiliary = right[self.n_main + 1 :].reshape(both.shape)
+        pull = (below - above) * self.pairs.differences(table)
+        pull = pull - _parts_total(scaling, self.shape[1]) * k
+        return self.join(table, k, self._sizes(auxiliary - pull, both, price))
+
+    def _parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+        d = self.shape[1]
+        return y[:, :d], y[:, d : 2 * d], y[:, 2 * d :]
+
+    def _weights(self, scaling: OrthantScaling) -> tuple[Floats, Floats, Floats, Floats]:
+        above, below, total = self._parts(scaling.weights)
+        both = above + below
+        return above, below, both, total / (1.0 + total * (1.0 / both).sum(axis=1, keepdims=True))
+
+    @staticmethod
+    def _sizes(right: Floats, both: Floats, price: Floats) -> Floats:
+        """Solve for t: the matrix of a pair is diagonal plus a constant (Sherman–Morrison)."""
+        simple = right / both
+        result: Floats = simple - price * simple.sum(axis=1, keepdims=True) / both
+        return result
+
+
+def _parts_total(scaling: OrthantScaling, d: int) -> Floats:
+    return scaling.weights[:, 2 * d :]
+
+
+def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
+    """The cone of the norm dual to that of a move."""
+    cones: dict[float, Any] = {1: BoxCone, 2: PairBallCone, inf: OctahedronCone}
+    return cones[norm](n_outputs, n_features)

@@ -1,0 +1,198 @@
+r"""Robust satisficing under Wasserstein ambiguity: the model of least norm that meets the target.
+
+.. math:: \min_\theta \max_{i<j} \lVert \beta_i - \beta_j \rVert_* \quad\text{s.t.}\quad
+          L(\theta) \le \tau .
+
+Each step replaces the loss by its quadratic model, exact or a little old, which makes the problem
+one of least norm in an ellipsoid, of a size that does not depend on the number of samples. Between
+two of them the model's errors fall quadratically, so a handful of passes over the data suffices.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+
+from ..moments import Floats
+from ..programs.objective import Evaluation, Objective
+from .ellipsoid import Ellipsoid, LeastNorm, least_norm
+from .newton import Curvature
+from .norm_cones import norm_cone
+
+__all__ = ["WassersteinSolution", "satisfice"]
+
+#: A Hessian serves again while it makes the error fall at least this much.
+_GOOD_ENOUGH = 0.1
+#: How exactly the target is met in the end, relatively.
+_EXACT = 1e-12
+#: Curvature, as a share of the mean one, that stands in where there is none.
+_STAND_IN = 1e-9
+
+
+class WassersteinSolution(NamedTuple):
+    """Where a search ended; `gap` estimates how far the norm is above its minimum."""
+
+    point: Evaluation
+    norm: float
+    gap: float
+    iterations: int
+    converged: bool
+
+
+def satisfice(
+    objective: Objective,
+    target: float,
+    start: Evaluation,
+    *,
+    norm: float,
+    mobility: Floats,
+    tol: float,
+    max_iter: int,
+    hessian: Floats | None = None,
+) -> WassersteinSolution:
+    """Model of least norm whose penalised mean loss meets the target.
+
+    Parameters
+    ----------
+    start : Evaluation
+        Any model, best one that meets the target.
+    norm : {1, 2, inf}
+        Norm of a move; that of models is its dual.
+    mobility : ndarray of shape (d,)
+        How far each feature moves at a price of one, in the user's units.
+    hessian : ndarray, optional
+        At or near the start.
+    """
+    geometry = _Geometry(objective, norm, mobility)
+    point, size = start, geometry.norm(start)
+    hessian = start.hessian if hessian is None else hessian
+    curvature, fresh = Curvature(objective.fixed_gauge(hessian)), False
+    price, accuracy, error = 0.0, 1e-4, inf
+    for iteration in range(1, max_iter + 1):
+        model = geometry.step(point, hessian, target, accuracy)
+        price = max(price, 2.0 * model.price)
+        merit = size + price * max(0.0, point.value - target)
+        length, move = 1.0, model.parameters - point.parameters
+        while True:
+            trial = objective.at(point.parameters + length * move)
+            trial_size = geometry.norm(trial)
+            trial_merit = trial_size + price * max(0.0, trial.value - target)
+            if trial_merit <= merit - 1e-4 * length * (merit - model.norm) or length < 1e-8:
+                break
+            length /= 2.0
+        if length < 1e-8 and fresh:  # no descent within rounding
+            break
+        if length < 1e-8:
+            hessian, fresh = point.hessian, True
+            curvature = Curvature(objective.fixed_gauge(hessian))
+            continue
+        # What the gradient turned out to be, against what the model said.
+        surprise = trial.gradient - point.gradient - hessian @ (length * move)
+        missed = -float(surprise @ curvature.step(surprise))
+        expected = length**2 * float(move @ hessian @ move)
+        point, size = trial, trial_size
+        error = model.price * (missed + (point.value - target) ** 2 / max(expected, 1e-300))
+        if length == 1.0 and error + accuracy * size <= tol * size:
+            break
+        accuracy = 1e-3 * tol
+        if length < 1.0 or missed > _GOOD_ENOUGH**2 * expected:
+            hessian, fresh = point.hessian, True
+            curvature = Curvature(objective.fixed_gauge(hessian))
+        else:
+            fresh = False
+    point = geometry.scaled_to(point, target)
+    return WassersteinSolution(
+        point, geometry.norm(point), error, iteration, error <= 10.0 * tol * size
+    )
+
+
+class _Model(NamedTuple):
+    parameters: Floats
+    norm: float
+    price: float
+
+
+class _Geometry:
+    """The norm of a model, in the coordinates of its objective."""
+
+    def __init__(self, objective: Objective, norm: float, mobility: Floats) -> None:
+        self.objective = objective
+        rows = objective.rows
+        one = mobility / rows.scale
+        if rows.fit_intercept:
+            one = np.append(one, 0.0)
+        metric = np.tile(one, objective.n_outputs)
+        self.moves = np.flatnonzero(metric > 0.0)
+        self.free = np.flatnonzero(metric == 0.0)
+        self.metric = metric[self.moves]
+        self.cone = norm_cone(norm, objective.n_outputs, self.moves.size // objective.n_outputs)
+
+    def table(self, parameters: Floats) -> Floats:
+        scaled: Floats = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
+        return scaled
+
+    def norm(self, point: Evaluation) -> float:
+        return float(self.cone.norm(self.table(point.parameters)))
+
+    def scaled_to(self, point: Evaluation, target: float) -> Evaluation:
+        """The model with its priced coefficients scaled so that it meets the target just so.
+
+        At an optimum that trades loss for norm at the rate of the optimum itself.
+        """
+        moving = point.parameters.copy()
+        moving[self.free] = 0.0
+        for _ in range(20):
+            excess, slope = point.value - target, float(point.gradient @ moving)
+            if -_EXACT * target <= excess <= 0.0 or slope >= 0.0:
+                break
+            # A little more than enough: rounding must not leave it above the target.
+            stretch = -excess / slope + 0.1 * _EXACT * target / -slope
+            point = self.objective.at(point.parameters + stretch * moving)
+            moving = (1.0 + stretch) * moving
+        return point
+
+    def step(self, point: Evaluation, hessian: Floats, target: float, tol: float) -> _Model:
+        """Least norm where the quadratic model of the loss meets the target."""
+        moves, free = self.moves, self.free
+        hessian = self.objective.fixed_gauge(hessian)
+        hessian = hessian + np.diag(_STAND_IN * np.diag(hessian) + 1e-300)
+        gradient = point.gradient
+        room = target - point.value
+        slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
+        if free.size:
+            # What has no price takes its best value for whatever the rest is.
+            factor = cho_factor(hessian[np.ix_(free, free)], check_finite=False)
+            cross = hessian[np.ix_(free, moves)]
+            answer = cho_solve(factor, np.column_stack([cross, gradient[free]]), check_finite=False)
+            matrix = matrix - cross.T @ answer[:, :-1]
+            slope = slope - cross.T @ answer[:, -1]
+            room += 0.5 * float(gradient[free] @ answer[:, -1])
+        slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
+        factor_of = cholesky(matrix, lower=True, check_finite=False)
+        reach = solve_triangular(factor_of, slope, lower=True, check_finite=False)
+        now = self.table(point.parameters).ravel()
+        centre = now - solve_triangular(factor_of.T, reach, lower=False, check_finite=False)
+        square = 2.0 * room + float(reach @ reach)
+        if square <= 0.0:  # no model of the loss meets the target: go to its minimum
+            best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
+            best = best._replace(norm=float(self.cone.norm(best.table)))
+        else:
+            if self.cone.needs_gauge:
+                factor_of, matrix = self._without_gauge(factor_of), self._without_gauge(
+                    self._without_gauge(matrix).T)
+            best = least_norm(Ellipsoid(matrix, factor_of, centre, sqrt(square)), self.cone, tol)
+        table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
+        parameters = point.parameters.copy()
+        change = (table.ravel() - now) / self.metric
+        parameters[moves] += change
+        if free.size:
+            parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
+        return _Model(parameters, best.norm, best.price)
+
+    def _without_gauge(self, matrix: Floats) -> Floats:
+        """Rows with the mean over the classes taken out."""
+        blocks = matrix.reshape(*self.cone.shape, -1)
+        return (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
