@@ -2,11 +2,20 @@
 
 from importlib.metadata import version
 
+from .ambiguity import KL, Wasserstein
+from .certificates import Certificate, certify
 from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
 from .index.inference import Interval, PairedDifference
 from .index.sketch import FragilitySketch, SketchFragility
+from .linear_model import (
+    ERMClassifier,
+    FragilityPath,
+    FragilityPathDisplay,
+    SatisficingClassifier,
+    fragility_path,
+)
 from .metrics import (
     ConfidenceDisplay,
     FragilityComparison,
@@ -30,23 +39,32 @@ from .metrics import (
 __version__ = version("fragility")
 
 __all__ = [
+    "KL",
     "AbsentClassWarning",
     "AttributedSample",
+    "Certificate",
     "ConfidenceDisplay",
+    "ERMClassifier",
     "Fragility",
     "FragilityComparison",
+    "FragilityPath",
+    "FragilityPathDisplay",
     "FragilitySketch",
     "Interval",
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "RankingErrorDisplay",
+    "SatisficingClassifier",
     "SketchFragility",
+    "Wasserstein",
     "area_under_risk_coverage",
     "buffered_auc_score",
+    "certify",
     "compare_fragility",
     "confident_error_rate",
     "equal_mass_calibration_error",
     "fragility_index",
+    "fragility_path",
     "fragility_ratio",
     "loss_fragility",
     "measure_fragility",

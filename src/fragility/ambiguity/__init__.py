@@ -1,7 +1,33 @@
 """How far a distribution is from the data: what a model is made robust against."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from .._labels import listed
 from .base import Ambiguity
 from .kl import KL
 from .wasserstein import Wasserstein
 
-__all__ = ["KL", "Ambiguity", "Wasserstein"]
+__all__ = ["KL", "Ambiguity", "Wasserstein", "as_ambiguity"]
+
+_NAMED: dict[str, type[Ambiguity]] = {"kl": KL, "wasserstein": Wasserstein}
+
+
+def as_ambiguity(given: str | Ambiguity | Any) -> Ambiguity:
+    """An ambiguity from its name, or the object itself.
+
+    Examples
+    --------
+    >>> from fragility.ambiguity import as_ambiguity
+    >>> as_ambiguity("kl")
+    KL()
+    """
+    if isinstance(given, Ambiguity):
+        return given
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]()
+    raise ValueError(
+        f"ambiguity must be one of {listed(_NAMED)}, or an object such as Wasserstein(norm=1); got "
+        f"{given!r}."
+    )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..moments import Floats
 
 __all__ = ["Ambiguity"]
@@ -29,3 +32,14 @@ class Ambiguity(ABC):
         steepness : float
             Largest slope of the loss in a difference of two scores.
         """
+
+    def fixed(self, n_features: int) -> NDArray[np.bool_]:
+        """Features that cannot shift while others do: a model that uses only these is trivial."""
+        return np.zeros(n_features, dtype=bool)
+
+    def tilt(self, losses: Floats, weights: Floats, fragility: float) -> Floats:
+        """Weights of the samples in the worst case at a fragility; all `weights` positive."""
+        raise ValueError(
+            f"Under {self!r} the worst case moves the samples and leaves their weights as they "
+            "are; worst-case weights are a matter of KL()."
+        )

@@ -36,3 +36,9 @@ class KL(Ambiguity):
         with np.errstate(over="ignore", under="ignore"):
             s = solve([Sample(losses, weights=weights)], room)
         return inf if s == 0.0 else 1.0 / s
+
+    def tilt(self, losses: Floats, weights: Floats, fragility: float) -> Floats:
+        r"""Weights :math:`\propto a_n e^{\ell_n / k}`; at k = 0 shared by the largest losses."""
+        with np.errstate(over="ignore", under="ignore"):
+            s = inf if fragility == 0.0 else 1.0 / fragility
+            return Sample(losses, weights=weights).tilted_weights(s)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._parameters import check_choice
 from ..moments import Floats
@@ -73,6 +74,9 @@ class Wasserstein(Ambiguity):
                 "features. Give one for each."
             )
         return 1.0 / np.asarray(self.feature_weight)
+
+    def fixed(self, n_features: int) -> NDArray[np.bool_]:
+        return self.mobility(n_features) == 0.0
 
     def dual_norms(self, vectors: Floats) -> Floats:
         """Steepest slope of each linear function (rows) along moves of price one."""

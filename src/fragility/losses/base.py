@@ -38,9 +38,14 @@ class Loss(ABC):
     steepness : float
         Least upper bound of the slope in a difference of two scores: the gradient is a mixture of
         differences of unit vectors, ``e_c - e_y``, whose shares sum to at most this.
+    relabelling : float
+        What another label adds to the loss at most, per unit of the largest difference of two
+        scores and of `steepness`, beyond what it adds where all scores are zero. From there each
+        label's loss moves by `steepness` at most, up or down: two holds for every loss.
     """
 
     steepness: ClassVar[float] = 1.0
+    relabelling: ClassVar[float] = 2.0
 
     @abstractmethod
     def value(self, scores: Floats, y: Codes) -> Floats:

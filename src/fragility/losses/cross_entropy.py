@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -16,6 +17,9 @@ __all__ = ["CrossEntropy"]
 @dataclass(frozen=True)
 class CrossEntropy(Loss):
     r"""Logistic loss: :math:`\ln(1 + e^{-m})`, or :math:`\ln \sum_c e^{u_c} - u_y`."""
+
+    #: Another label changes it by the difference of two scores itself.
+    relabelling: ClassVar[float] = 1.0
 
     def value(self, scores: Floats, y: Codes) -> Floats:
         if scores.ndim == 1:

@@ -37,7 +37,7 @@ def weighted_grams(X: Any, weights: Floats, with_one: bool) -> Floats:
 
     Each product of two columns is made once and serves all the weights, in one matrix product.
     """
-    if sparse.issparse(X):
+    if sparse.issparse(X) or weights.shape[1] == 1:
         return np.stack([weighted_gram(X, column, with_one) for column in weights.T])
     size = X.shape[1] + with_one
     upper = np.triu_indices(size)

@@ -9,7 +9,6 @@ several classes the same for each class, one after the other. Everything is in t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from ..losses import Loss
 from ..moments import Floats
-from .gram import weighted_gram, weighted_grams
+from .gram import weighted_grams
 from .rows import TrainingRows
 
 __all__ = ["Evaluation", "Objective"]
@@ -148,10 +147,7 @@ class Evaluation:
 
     @cached_property
     def hessian(self) -> Floats:
-        loss, y, scores = self.objective.loss, self.objective.rows.y, self.scores
-        return self._collect_squares(
-            lambda part: loss.curvature(scores[part], y[part]), self.objective.rows.weights
-        )
+        return self._collect_squares(self.objective.rows.weights, None)
 
     def gradient_under(self, weights: Floats) -> Floats:
         """Gradient with other weights of the samples."""
@@ -162,16 +158,13 @@ class Evaluation:
 
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
         """
-        loss, y, scores = self.objective.loss, self.objective.rows.y, self.scores
-
-        def curvature(part: slice) -> Floats:
-            slopes, bend = self.slopes[part], loss.curvature(scores[part], y[part])
-            if slopes.ndim == 1:
-                return bend + slopes**2 / k
-            return bend + slopes[:, :, np.newaxis] * (slopes / k)[:, np.newaxis, :]
-
         mean = self._collect(tilted)
-        return self._collect_squares(curvature, tilted) - np.multiply.outer(mean, mean / k)
+        squares = self._collect_squares(tilted, tilted / k)
+        return squares - np.multiply.outer(mean, mean / k)
+
+    def barrier_hessian(self, pull: Floats) -> Floats:
+        r"""Hessian of :math:`-\sum_n \ln(\tau - \ell_n)` plus the ridge; `pull` is 1/(τ - ℓ)."""
+        return self._collect_squares(pull, pull**2)
 
     def _collect(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
@@ -182,23 +175,23 @@ class Evaluation:
             table = np.column_stack([table, weighted.sum(axis=1)])
         return table.ravel()
 
-    def _collect_squares(self, curvature: Callable[[slice], Floats], weights: Floats) -> Floats:
-        """The same of curvatures by scores, with that of the ridge."""
-        objective, rows = self.objective, self.objective.rows
+    def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
+        """The same of curvatures and, if asked, of squared slopes; with that of the ridge."""
+        objective, rows, loss = self.objective, self.objective.rows, self.objective.loss
         outputs, size = objective.n_outputs, objective.size // objective.n_outputs
-        below = np.tril_indices(outputs)
-        total = np.zeros((below[0].size, size, size))
+        i, j = np.tril_indices(outputs)
+        total = np.zeros((i.size, size, size))
         for start in range(0, rows.y.size, _BLOCK):
             part = slice(start, start + _BLOCK)
-            bend = curvature(part)
-            if outputs == 1:
-                total[0] += weighted_gram(rows.X[part], weights[part] * bend, rows.fit_intercept)
-            else:
-                pairs = bend[:, below[0], below[1]] * weights[part, np.newaxis]
-                total += weighted_grams(rows.X[part], pairs, rows.fit_intercept)
+            bend = loss.curvature(self.scores[part], rows.y[part]).reshape(-1, outputs, outputs)
+            pairs = bend[:, i, j] * weights[part, np.newaxis]
+            if slope_weights is not None:
+                slopes = self.slopes[part].reshape(-1, outputs)
+                pairs += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
+            total += weighted_grams(rows.X[part], pairs, rows.fit_intercept)
         blocks = np.empty((outputs, size, outputs, size))
-        for one, (i, j) in zip(total, zip(*below, strict=True), strict=True):
-            blocks[i, :, j, :] = blocks[j, :, i, :] = one
+        for one, first, second in zip(total, i, j, strict=True):
+            blocks[first, :, second, :] = blocks[second, :, first, :] = one
         hessian = blocks.reshape(objective.size, -1)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian

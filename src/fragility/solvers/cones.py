@@ -67,7 +67,7 @@ class Orthant:
 
     @staticmethod
     def divide(a: Floats, b: Floats) -> Floats:
-        """x with a∘x = b."""
+        """X with a∘x = b."""
         return b / a
 
     @staticmethod
@@ -133,7 +133,7 @@ class SecondOrder:
 
     @staticmethod
     def divide(a: Floats, b: Floats) -> Floats:
-        """x with a∘x = b."""
+        """X with a∘x = b."""
         along = (a[..., 1:] * b[..., 1:]).sum(axis=-1, keepdims=True)
         first = (a[..., :1] * b[..., :1] - along) / _size(a)[..., np.newaxis]
         return np.concatenate([first, (b[..., 1:] - first * a[..., 1:]) / a[..., :1]], axis=-1)

@@ -133,10 +133,13 @@ class _InteriorPoint:
             aim = [-scaling.point for scaling in scalings]
             step = self._direction(system, scalings, stationary, gaps, aim)
             length = min(1.0, self._longest(scalings, step))
-            following = sum(
-                float(((s + length * ds) * (y + length * dy)).sum())
-                for s, y, ds, dy in zip(slack, dual, step.slack, step.dual, strict=True)
-            ) / degree
+            following = (
+                sum(
+                    float(((s + length * ds) * (y + length * dy)).sum())
+                    for s, y, ds, dy in zip(slack, dual, step.slack, step.dual, strict=True)
+                )
+                / degree
+            )
             centring = max(0.0, following / mean) ** 3
             aim = []
             for cone, scaling, ds, dy in zip(
@@ -170,7 +173,11 @@ class _InteriorPoint:
         return cho_factor(matrix, overwrite_a=True, check_finite=False), balance
 
     def _direction(
-        self, system: Any, scalings: list[Any], stationary: Floats, gaps: list[Floats],
+        self,
+        system: Any,
+        scalings: list[Any],
+        stationary: Floats,
+        gaps: list[Floats],
         aim: list[Floats],
     ) -> _Step:
         """Solve the linearised conditions for the scaled complementarity `aim`."""
@@ -193,8 +200,10 @@ class _InteriorPoint:
 
     def _longest(self, scalings: list[Any], step: _Step) -> float:
         return min(
-            min(cone.longest(scaling.point, scaling.undo(ds)),
-                cone.longest(scaling.point, scaling.apply(dy)))
+            min(
+                cone.longest(scaling.point, scaling.undo(ds)),
+                cone.longest(scaling.point, scaling.apply(dy)),
+            )
             for cone, scaling, ds, dy in zip(
                 self.cones, scalings, step.slack, step.dual, strict=True
             )

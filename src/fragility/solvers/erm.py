@@ -2,44 +2,140 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from ..losses.base import Codes
 from ..moments import Floats
+from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature, minimise
 
-__all__ = ["RiskMinimum", "erm"]
+__all__ = [
+    "RiskMinimum",
+    "descend_below",
+    "erm",
+    "least_norm_equivalent",
+    "trivial_model",
+    "underdetermined",
+]
 
 #: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 8, 4
+#: At margins like this a loss that vanishes anywhere has vanished.
+_FAR = 1_000.0
 
 
 class RiskMinimum(NamedTuple):
     """Where a search ended.
 
-    `loss` is the infimum, which `point` attains unless the data are `separable`.
+    `loss` is the infimum: that of `point`, but 0 if the data are `separable`, where no point
+    attains it.
     """
 
     point: Evaluation
     curvature: Curvature | None
     loss: float
-    gap: float
     iterations: int
     converged: bool
     separable: bool
 
 
+def accuracy_of_minimum(tol: float) -> float:
+    """How near to its minimum the loss is brought.
+
+    Targets are relative to that minimum: what it lacked would be taken for room. And errors of
+    coefficients are as the root of it.
+    """
+    return min(1e-4 * tol, 1e-8)
+
+
 def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> RiskMinimum:
-    """Minimise the penalised mean loss."""
+    """Minimise the penalised mean loss; separable data end the search without a minimum."""
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
-        first = minimise(objective.sampled(few), start, tol=1e-4, max_iter=8)
-        if np.isfinite(first.gap) and first.gap < 0.1:
-            start = first.point.parameters
-    found = minimise(objective, start, tol=tol, max_iter=max_iter)
+        start = _sampled_start(objective, few)
+    stop = _separates if objective.alpha == 0.0 else None
+    found = minimise(objective, start, tol=tol, max_iter=max_iter, stop=stop)
+    if not found.converged and objective.alpha == 0.0 and _separates(found.point):
+        smallest = float(_margins(found.point.scores, objective.rows.y).min())
+        far = objective.at(found.point.parameters * (_FAR / smallest))
+        if far.value == 0.0:
+            return RiskMinimum(found.point, None, 0.0, found.iterations, True, True)
+        found = minimise(objective, found.point.parameters, tol=tol, max_iter=max_iter)
     return RiskMinimum(
-        found.point, found.curvature, found.point.value, found.gap, found.iterations,
-        found.converged, False,
+        found.point, found.curvature, found.point.value, found.iterations, found.converged, False
     )
+
+
+def descend_below(
+    objective: Objective, start: Floats, level: float, *, max_iter: int
+) -> Evaluation:
+    """A model whose penalised mean loss is at most `level`, if there is one."""
+    return minimise(
+        objective, start, tol=0.0, max_iter=max_iter, stop=lambda point: point.value <= level
+    ).point
+
+
+def trivial_model(objective: Objective, fixed: Floats, *, max_iter: int) -> Evaluation:
+    """Best model of the features that cannot shift, `fixed` (d,), and the intercept."""
+    rows = objective.rows
+    kept = np.flatnonzero(fixed)
+    if kept.size == 0 and not rows.fit_intercept:
+        return objective.at(np.zeros(objective.size))
+    few = replace(rows, X=rows.X[:, kept], scale=rows.scale[kept], centre=rows.centre[kept])
+    if kept.size == 0:  # one row a class says it all
+        shares = np.bincount(rows.y, rows.weights, rows.n_classes)
+        few = replace(few, X=np.empty((rows.n_classes, 0)), y=np.arange(rows.n_classes))
+        few = replace(few, weights=shares / shares.sum())
+    restricted = replace(objective, rows=few)
+    found = minimise(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
+    some, intercept = restricted.split(found.point.parameters)
+    coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
+    coef[:, kept] = some
+    return objective.at(objective.join(coef, intercept))
+
+
+def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
+    """Parameters of the same scores whose coefficients in the user's units are shortest."""
+    rows = objective.rows
+    gram = weighted_gram(rows.X, rows.weights, rows.fit_intercept)
+    curvatures, directions = np.linalg.eigh(gram)
+    idle = directions[:, curvatures <= 1e-12 * curvatures[-1]]
+    lengths = 1.0 / rows.scale
+    priced = idle[: lengths.size] * lengths[:, np.newaxis]
+    table = parameters.reshape(objective.n_outputs, -1)
+    change = np.linalg.lstsq(priced, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
+    return np.ravel(table + (idle @ change).T)
+
+
+def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
+    """Whether different coefficients may have the same loss."""
+    rows = objective.rows
+    few = rows.X.shape[0] < rows.X.shape[1] + rows.fit_intercept
+    singular = minimum.curvature is None or minimum.curvature.singular
+    return objective.alpha == 0.0 and (few or singular)
+
+
+def _sampled_start(objective: Objective, few: int) -> Floats:
+    """Minimiser over a sample of the rows, if it is better than nothing."""
+    sample = minimise(objective.sampled(few), np.zeros(objective.size), tol=1e-4, max_iter=8)
+    found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
+    return found.parameters if found.value < zero.value else zero.parameters
+
+
+def _separates(point: Evaluation) -> bool:
+    """Whether the model tells all classes apart without a mistake."""
+    return bool(_margins(point.scores, point.objective.rows.y).min() > 0.0)
+
+
+def _margins(scores: Floats, y: Codes) -> Floats:
+    """How far the score of the own class is above the others."""
+    if scores.ndim == 1:
+        return np.where(y == 1, scores, -scores)
+    every = np.arange(y.size)
+    others = scores.copy()
+    others[every, y] = -np.inf
+    return scores[every, y] - others.max(axis=1)

@@ -16,7 +16,7 @@ import numpy as np
 from ..moments import Floats
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
-__all__ = ["BoxCone", "Normal", "NormCone", "OctahedronCone", "PairBallCone", "norm_cone"]
+__all__ = ["BoxCone", "NormCone", "Normal", "OctahedronCone", "PairBallCone", "norm_cone"]
 
 
 class ClassPairs:

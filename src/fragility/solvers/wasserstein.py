@@ -26,6 +26,9 @@ __all__ = ["WassersteinSolution", "satisfice"]
 
 #: A Hessian serves again while it makes the error fall at least this much.
 _GOOD_ENOUGH = 0.1
+#: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
+#: as the root of it, then have digits, too.
+_SETTLED = 1e-3
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
 #: Curvature, as a share of the mean one, that stands in where there is none.
@@ -52,25 +55,31 @@ def satisfice(
     tol: float,
     max_iter: int,
     hessian: Floats | None = None,
+    underdetermined: bool = False,
 ) -> WassersteinSolution:
     """Model of least norm whose penalised mean loss meets the target.
 
     Parameters
     ----------
     start : Evaluation
-        Any model, best one that meets the target.
+        A model that meets the target with room to spare.
     norm : {1, 2, inf}
         Norm of a move; that of models is its dual.
     mobility : ndarray of shape (d,)
         How far each feature moves at a price of one, in the user's units.
     hessian : ndarray, optional
         At or near the start.
+    underdetermined : bool
+        Whether different coefficients may have the same loss: the shortest are wanted then.
     """
-    geometry = _Geometry(objective, norm, mobility)
+    geometry = _Geometry(objective, norm, mobility, underdetermined)
     point, size = start, geometry.norm(start)
     hessian = start.hessian if hessian is None else hessian
     curvature, fresh = Curvature(objective.fixed_gauge(hessian)), False
-    price, accuracy, error = 0.0, 1e-4, inf
+    # The price of a violation must be above what it can gain: as the least norm is convex in the
+    # target, that is at most what the start gives.
+    price = size / max(target - start.value, 1e-9 * target)
+    accuracy, error = 1e-4, inf
     for iteration in range(1, max_iter + 1):
         model = geometry.step(point, hessian, target, accuracy)
         price = max(price, 2.0 * model.price)
@@ -94,8 +103,8 @@ def satisfice(
         missed = -float(surprise @ curvature.step(surprise))
         expected = length**2 * float(move @ hessian @ move)
         point, size = trial, trial_size
-        error = model.price * (missed + (point.value - target) ** 2 / max(expected, 1e-300))
-        if length == 1.0 and error + accuracy * size <= tol * size:
+        error = price * (missed + (point.value - target) ** 2 / max(expected, 1e-300))
+        if length == 1.0 and model.price > 0.0 and error <= _SETTLED * tol * size:
             break
         accuracy = 1e-3 * tol
         if length < 1.0 or missed > _GOOD_ENOUGH**2 * expected:
@@ -104,9 +113,7 @@ def satisfice(
         else:
             fresh = False
     point = geometry.scaled_to(point, target)
-    return WassersteinSolution(
-        point, geometry.norm(point), error, iteration, error <= 10.0 * tol * size
-    )
+    return WassersteinSolution(point, geometry.norm(point), error, iteration, error <= tol * size)
 
 
 class _Model(NamedTuple):
@@ -118,8 +125,11 @@ class _Model(NamedTuple):
 class _Geometry:
     """The norm of a model, in the coordinates of its objective."""
 
-    def __init__(self, objective: Objective, norm: float, mobility: Floats) -> None:
+    def __init__(
+        self, objective: Objective, norm: float, mobility: Floats, underdetermined: bool
+    ) -> None:
         self.objective = objective
+        self.underdetermined = underdetermined
         rows = objective.rows
         one = mobility / rows.scale
         if rows.fit_intercept:
@@ -150,6 +160,8 @@ class _Geometry:
                 break
             # A little more than enough: rounding must not leave it above the target.
             stretch = -excess / slope + 0.1 * _EXACT * target / -slope
+            if abs(stretch) > 0.1:  # at the minimum of the loss there is nothing to trade
+                break
             point = self.objective.at(point.parameters + stretch * moving)
             moving = (1.0 + stretch) * moving
         return point
@@ -158,9 +170,12 @@ class _Geometry:
         """Least norm where the quadratic model of the loss meets the target."""
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
-        hessian = hessian + np.diag(_STAND_IN * np.diag(hessian) + 1e-300)
-        gradient = point.gradient
-        room = target - point.value
+        gradient, room = point.gradient, target - point.value
+        tie = self._tie_breaker(hessian)
+        hessian = hessian + np.diag(tie)
+        if self.underdetermined:
+            gradient = gradient + tie * point.parameters
+            room -= 0.5 * float(tie @ point.parameters**2)
         slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
         if free.size:
             # What has no price takes its best value for whatever the rest is.
@@ -181,8 +196,10 @@ class _Geometry:
             best = best._replace(norm=float(self.cone.norm(best.table)))
         else:
             if self.cone.needs_gauge:
-                factor_of, matrix = self._without_gauge(factor_of), self._without_gauge(
-                    self._without_gauge(matrix).T)
+                factor_of, matrix = (
+                    self._without_gauge(factor_of),
+                    self._without_gauge(self._without_gauge(matrix).T),
+                )
             best = least_norm(Ellipsoid(matrix, factor_of, centre, sqrt(square)), self.cone, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
@@ -191,6 +208,17 @@ class _Geometry:
         if free.size:
             parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
         return _Model(parameters, best.norm, best.price)
+
+    def _tie_breaker(self, hessian: Floats) -> Floats:
+        """A ridge too small to matter, except between models of the same loss and norm."""
+        mean = np.trace(hessian) / len(hessian)
+        if not self.underdetermined:
+            return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
+        lengths = 1.0 / self.objective.rows.scale**2
+        lengths = np.maximum(lengths / lengths.max(), 1e-6)
+        if self.objective.rows.fit_intercept:
+            lengths = np.append(lengths, 1e-6)
+        return _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
 
     def _without_gauge(self, matrix: Floats) -> Floats:
         """Rows with the mean over the classes taken out."""

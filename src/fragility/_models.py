@@ -1,0 +1,108 @@
+"""The door for fitted models: coefficients of a linear classifier, and samples that fit it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+from ._labels import encode_labels, listed
+from ._validation import check_weights
+
+__all__ = ["LabelledSamples", "LinearModel", "check_labelled_samples", "check_linear_model"]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModel:
+    """Scores ``X @ coef.T + intercept``: one column for two classes, else one for each."""
+
+    coef: Floats
+    intercept: Floats
+    classes: NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Features (dense or CSR), classes as places in the model's `classes`, weights if given."""
+
+    X: Any
+    codes: NDArray[Any]
+    weights: Floats | None
+
+
+def check_linear_model(model: Any) -> LinearModel:
+    """What a fitted linear classifier consists of."""
+    if hasattr(model, "steps"):
+        raise ValueError(
+            "model is a Pipeline; give its last step and the features that this step sees: "
+            "certify(model[-1], model[:-1].transform(X), y)."
+        )
+    missing = [name for name in ("coef_", "intercept_", "classes_") if not hasattr(model, name)]
+    if missing:
+        raise ValueError(
+            f"{type(model).__name__} has no {', '.join(missing)}; give a fitted linear classifier, "
+            "such as LogisticRegression().fit(X, y)."
+        )
+    coef = model.coef_.toarray() if issparse(model.coef_) else model.coef_
+    coef = np.atleast_2d(np.asarray(coef, dtype=np.float64))
+    classes = np.asarray(model.classes_)
+    rows = 1 if classes.size == 2 else classes.size
+    if classes.ndim != 1 or classes.size < 2 or coef.ndim != 2 or len(coef) != rows:
+        raise ValueError(
+            f"coef_ has shape {coef.shape} for classes_ of shape {classes.shape}; it must have one "
+            "row for two classes, else one for each class."
+        )
+    if rows > 1 and hasattr(model, "support_vectors_"):  # with three classes the shape fits, too
+        raise ValueError(
+            f"The rows of coef_ of {type(model).__name__} belong to pairs of classes, not to "
+            "classes; give a model with one score for each class, such as LinearSVC."
+        )
+    intercept = np.asarray(model.intercept_, dtype=np.float64).ravel()
+    if intercept.size not in (1, rows):
+        raise ValueError(f"intercept_ has {intercept.size} entries for {rows} rows of coef_.")
+    if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+        raise ValueError("coef_ and intercept_ must be finite; this model has diverged.")
+    return LinearModel(coef, np.broadcast_to(intercept, (rows,)), classes)
+
+
+def check_labelled_samples(
+    model: Any, linear: LinearModel, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+) -> LabelledSamples:
+    """Samples that a model can score, with labels that it knows."""
+    given, expected = _names(X, "columns"), _names(model, "feature_names_in_")
+    if given and expected and given != expected:
+        raise ValueError(
+            f"X has the columns {listed(given)}; the model was fitted with {listed(expected)}. "
+            "Give these, in this order."
+        )
+    features = check_array(X, accept_sparse="csr", dtype=np.float64)
+    if features.shape[1] != linear.coef.shape[1]:
+        raise ValueError(
+            f"X has {features.shape[1]} features; the model has coefficients for "
+            f"{linear.coef.shape[1]}."
+        )
+    present, found = encode_labels(y)
+    if found.size != features.shape[0]:
+        raise ValueError(f"X has {features.shape[0]} samples but y has {found.size}.")
+    place = {label: code for code, label in enumerate(linear.classes.tolist())}
+    unknown = [label for label in present.tolist() if label not in place]
+    if unknown:
+        raise ValueError(
+            f"y has labels that the model does not know: {listed(unknown)}; its classes are "
+            f"{listed(linear.classes)}."
+        )
+    codes = np.array([place[label] for label in present.tolist()])[found]
+    weights = None if sample_weight is None else check_weights(sample_weight, found.size)
+    return LabelledSamples(features, codes, weights)
+
+
+def _names(holder: Any, attribute: str) -> list[str]:
+    """Names of columns, where they are text; none otherwise."""
+    names = list(getattr(holder, attribute, ()))
+    return names if all(isinstance(name, str) for name in names) else []

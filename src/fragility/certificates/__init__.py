@@ -1,0 +1,7 @@
+"""What a linear model guarantees: recomputed from data and coefficients."""
+
+from .certificate import Certificate, certificate_of
+from .certify import certify, penalty_of
+from .index_bounds import IndexBound
+
+__all__ = ["Certificate", "IndexBound", "certificate_of", "certify", "penalty_of"]

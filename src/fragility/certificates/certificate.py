@@ -1,0 +1,252 @@
+"""What a linear model guarantees, from data and coefficients alone.
+
+Nothing here is read off a solver, so that a solver that failed cannot vouch for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import inf, isfinite
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import listed
+from .._validation import check_values
+from ..ambiguity import Ambiguity
+from ..losses import Loss
+from ..moments import Floats
+from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
+
+__all__ = ["Certificate", "certificate_of"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate:
+    r"""What a linear model guarantees on its samples and on distributions near them.
+
+    Made by `fragility.certificates.certify`.
+
+    Attributes
+    ----------
+    target : float
+        Level :math:`\tau` that the penalised mean loss must meet.
+    attained_loss : float
+        Weighted mean loss plus penalty.
+    penalty : float
+        The penalty R alone.
+    fragility : float
+        Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P. Infinite if the
+        model misses its target.
+    loss : Loss
+    ambiguity : Ambiguity
+        The distance D.
+    classes : ndarray of shape (C,)
+    losses : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,)
+        Weights of the samples, summing to one.
+    """
+
+    target: float
+    attained_loss: float
+    penalty: float
+    fragility: float
+    loss: Loss
+    ambiguity: Ambiguity
+    classes: NDArray[Any]
+    losses: Floats
+    weights: Floats
+    # What relabelling a sample adds at most; scores and classes of two are all that index bounds
+    # need. X is not kept: a fitted model would drag its data along.
+    _relabelling: float = field(repr=False)
+    _scores: Floats | None = field(repr=False)
+    _positive: NDArray[np.bool_] | None = field(repr=False)
+
+    @property
+    def headroom(self) -> float:
+        """The target minus the attained loss."""
+        return self.target - self.attained_loss
+
+    @property
+    def n_samples(self) -> int:
+        """Samples, those of no weight included."""
+        return self.losses.size
+
+    @overload
+    def violation_bound(self, distance: float) -> float: ...
+    @overload
+    def violation_bound(self, distance: NDArray[Any]) -> Floats: ...
+    def violation_bound(self, distance: ArrayLike) -> float | Floats:
+        r"""Upper bound of the penalised expected loss at a distance from the data.
+
+        :math:`\tau + k \cdot distance`; infinite if the fragility is. The distance is one of
+        `ambiguity`: for KL in nats, for Wasserstein in the units of the features.
+        """
+        far = _check_amount(distance, "distance", inf)
+        if self.fragility == inf:
+            return far + inf if far.ndim else inf
+        with np.errstate(over="ignore", under="ignore"):
+            # An attained loss may exceed its target by rounding; the bound holds for it, too.
+            bound = max(self.target, self.attained_loss) + self.fragility * far
+        return bound if far.ndim else float(bound)
+
+    @overload
+    def label_flip_bound(self, rate: float) -> float: ...
+    @overload
+    def label_flip_bound(self, rate: NDArray[Any]) -> Floats: ...
+    def label_flip_bound(self, rate: ArrayLike) -> float | Floats:
+        r"""Upper bound of the penalised mean loss after relabelling a share `rate` of the weight.
+
+        Whichever samples are relabelled, and to whichever class,
+
+        .. math:: \text{attained loss} + c \, \Delta \cdot rate, \qquad
+            \Delta = \max_{n, i, j} |u_{ni} - u_{nj}| \le \varphi K + \max_{i, j} |b_i - b_j|,
+
+        with c = 1 for cross-entropy and twice the steepest slope for other losses. The largest
+        difference of two scores over the samples, Δ, is never above what is known without the
+        scores: from the longest sample φ, the largest dual norm K of a difference of coefficients,
+        which training under Wasserstein ambiguity keeps small, and the intercepts b. It holds under
+        any ambiguity.
+        """
+        share = _check_amount(rate, "rate", 1.0)
+        with np.errstate(over="ignore", under="ignore"):
+            bound = self.attained_loss + self._relabelling * share
+        return bound if share.ndim else float(bound)
+
+    def index_bound(self) -> IndexBound:
+        r"""Bound of the Fragility Index of the probabilities :math:`\sigma(u)` by the fragility.
+
+        For two classes. Under Wasserstein ambiguity the index of
+        `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most k over twice
+        the steepest slope of the loss. Under KL that of `fragility.fragility_index` at target
+        :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes: often
+        vacuous, and then said to be.
+        """
+        if self._scores is None or self._positive is None:
+            return no_bound(f"it is stated for two classes only; there are {self.classes.size}")
+        model = BinaryModel(
+            self._scores,
+            self._positive,
+            self.weights,
+            self.losses,
+            self.target - self.penalty,
+            self.fragility,
+            self.loss.steepness,
+        )
+        return bound_index(self.ambiguity, model)
+
+    def worst_case_weights(self) -> Floats:
+        r"""Weights of the samples in the worst case under KL ambiguity, summing to one.
+
+        :math:`q_n \propto a_n e^{\ell_n / k}`, for which the guarantee is an equality; at k = 0 the
+        weight of the largest losses, at infinite k the weights themselves. Under Wasserstein
+        ambiguity samples move and weights stay: an error.
+        """
+        carrying = self.weights > 0.0
+        worst = np.zeros(self.n_samples)
+        worst[carrying] = self.ambiguity.tilt(
+            self.losses[carrying], self.weights[carrying], self.fragility
+        )
+        return worst
+
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        missed = self.headroom < 0.0 and self.fragility == inf
+        yield "target", f"{self.target:.6g}", f"for the mean of {self.loss!r}, plus penalty"
+        yield "attained loss", f"{self.attained_loss:.6g}", f"of which penalty {self.penalty:.4g}"
+        yield "headroom", f"{self.headroom:.4g}", "the target is missed" if missed else ""
+        note = f"loss above the target per unit of {self.ambiguity!r}, at most"
+        yield "fragility k", f"{self.fragility:.6g}", note
+        flipped = f"{self.label_flip_bound(0.01):.6g}"
+        yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
+        index = self.index_bound()
+        note = f"says nothing: {index.reason}"
+        if not index.vacuous:
+            note = f"of the {index.kind} index at target {index.target:.4g}: {index.measured:.4g}"
+        yield "index bound", f"{index.bound:.4g}", note
+        yield "samples", str(self.n_samples), f"of the classes {listed(self.classes)}"
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{a:<16} {b:<12} {c}".rstrip() for a, b, c in self._rows())
+
+
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
+def certificate_of(
+    coef: Floats,
+    intercept: Floats,
+    X: Any,
+    codes: NDArray[Any],
+    weights: Floats | None,
+    *,
+    loss: Loss,
+    ambiguity: Ambiguity,
+    target: float,
+    penalty: float,
+    classes: NDArray[Any],
+) -> Certificate:
+    """Certificate of validated input; `certify` is the public face.
+
+    One pass over `X`, which is neither copied nor kept. `coef` is (1, d) for two classes, else
+    (C, d); `codes` are places in `classes`; `weights` need not sum to one (None: all alike).
+    """
+    if getattr(ambiguity, "label_cost", inf) < inf:
+        raise NotImplementedError(
+            f"There is no certificate under {ambiguity!r} yet: with a finite label_cost labels "
+            "move, too. Labels that stay, label_cost=inf, and KL() are covered."
+        )
+    weights = np.ones(codes.size) if weights is None else weights / weights.max()
+    weights = weights / weights.sum()
+    binary = classes.size == 2
+    scores = X @ coef[0] + intercept[0] if binary else X @ coef.T + intercept
+    losses = loss.value(scores, codes)
+    mean = float(weights @ losses)
+    if not isfinite(mean + penalty):
+        raise ValueError(
+            "The losses of this model overflow on these samples; scale the features and fit again."
+        )
+    counted = slice(None) if weights.all() else weights > 0.0
+    spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
+    # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
+    zeros = np.zeros(2) if binary else np.zeros((classes.size, classes.size))
+    apart = float(np.ptp(loss.value(zeros, np.arange(classes.size))))
+    slope = loss.relabelling * loss.steepness
+    return Certificate(
+        target=target,
+        attained_loss=mean + penalty,
+        penalty=penalty,
+        fragility=ambiguity.fragility(
+            losses[counted],
+            weights[counted],
+            target - penalty,
+            _differences(coef, codes[counted]),
+            loss.steepness,
+        ),
+        loss=loss,
+        ambiguity=ambiguity,
+        classes=classes,
+        losses=losses,
+        weights=weights,
+        _relabelling=apart + slope * float(spread[counted].max()),
+        _scores=scores if binary else None,
+        _positive=codes == 1 if binary else None,
+    )
+
+
+def _differences(coef: Floats, codes: NDArray[Any]) -> Floats:
+    """Differences of the classes' coefficients, one row for each pair that a sample can feel."""
+    if len(coef) == 1:
+        return coef
+    # A loss depends on differences to the sample's own class: one of the two must have samples.
+    present = np.bincount(codes, minlength=len(coef)) > 0
+    first, second = np.triu_indices(len(coef), 1)
+    felt = present[first] | present[second]
+    return coef[first[felt]] - coef[second[felt]]
+
+
+def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
+    values = np.asarray(check_values(amount, name), dtype=np.float64)
+    if not (np.isfinite(values).all() and (values >= 0.0).all() and (values <= most).all()):
+        allowed = "zero or more" if most == inf else f"from 0 to {most:g}"
+        raise ValueError(f"{name} must be finite and {allowed}; got {amount!r}.")
+    return values

@@ -1,0 +1,106 @@
+"""Certificates for users: of any fitted linear classifier, on any samples that it can score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._labels import listed
+from .._models import check_labelled_samples, check_linear_model
+from .._parameters import check_target
+from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
+from ..losses import CrossEntropy, Loss, as_loss
+from ..moments import Floats
+from .certificate import Certificate, certificate_of
+
+__all__ = ["certify", "penalty_of"]
+
+
+def certify(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    target: float | None = None,
+    loss: str | Loss | None = None,
+    ambiguity: str | Ambiguity | None = None,
+    penalty: float | None = None,
+    sample_weight: ArrayLike | None = None,
+) -> Certificate:
+    r"""What a fitted linear classifier guarantees, on these samples and near them.
+
+    Parameters
+    ----------
+    model : fitted linear classifier
+        With `coef_`, `intercept_` and `classes_`, of this library or of any other. What is not
+        given below is read from a model of this library.
+    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,)
+        Labels, all of them among the classes of the model.
+    target : float, optional
+        Level :math:`\tau` that the penalised mean loss must meet. Required for other models.
+    loss : {"cross_entropy", "smoothed_hinge"} or Loss, optional
+        For other models by default cross-entropy.
+    ambiguity : {"kl", "wasserstein"} or Ambiguity, optional
+        For other models by default ``Wasserstein()``.
+    penalty : float, optional
+        The value R of the penalty, a number. For other models by default zero.
+    sample_weight : array-like of shape (n_samples,), optional
+
+    Returns
+    -------
+    Certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from fragility.certificates import certify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> certificate = certify(LogisticRegression(C=0.01).fit(X, y), X, y, target=0.2)
+    >>> round(certificate.fragility, 2), round(certificate.violation_bound(0.1), 2)
+    (0.9, 0.29)
+    """
+    linear = check_linear_model(model)
+    samples = check_labelled_samples(model, linear, X, y, sample_weight)
+    own = hasattr(model, "target_") and hasattr(model, "ambiguity")
+    if target is None and not own:
+        raise ValueError(
+            f"{type(model).__name__} was not trained for a target; give target=, the level that "
+            "its mean loss must meet."
+        )
+    if loss is None:
+        loss = model.loss if own else CrossEntropy()
+    if ambiguity is None:
+        ambiguity = model.ambiguity if own else Wasserstein()
+    if penalty is None:
+        penalty = penalty_of(model.penalty, model.alpha, linear.coef) if own else 0.0
+    penalty = check_target(penalty, "penalty")
+    if penalty < 0.0:
+        raise ValueError(f"penalty must be zero or more; got {penalty!r}.")
+    return certificate_of(
+        linear.coef,
+        linear.intercept,
+        samples.X,
+        samples.codes,
+        samples.weights,
+        loss=as_loss(loss),
+        ambiguity=as_ambiguity(ambiguity),
+        target=check_target(model.target_ if target is None else target),
+        penalty=penalty,
+        classes=linear.classes,
+    )
+
+
+def penalty_of(penalty: str | None, alpha: float, coef: Floats) -> float:
+    """Value of a penalty by name: alpha times the squared or absolute coefficients; None: zero."""
+    if penalty is None:
+        return 0.0
+    powers = {"l1": 1, "l2": 2}
+    if penalty not in powers:
+        raise ValueError(f"penalty must be one of {listed([*powers, None])}; got {penalty!r}.")
+    with np.errstate(over="ignore", under="ignore"):
+        return float(alpha * np.sum(np.abs(coef) ** powers[penalty]))

@@ -1,0 +1,148 @@
+"""What the linear classifiers share: how data come in and predictions go out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from .._labels import listed
+from .._parameters import check_choice, check_count, check_target
+from ..losses import Loss
+from ..moments import Floats
+from ..programs.objective import Objective
+from ..programs.rows import training_rows
+
+__all__ = ["LinearClassifier", "TrainingData"]
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Validated samples: X dense or CSR, classes as 0, 1, ..., weights or None for all one."""
+
+    X: Any
+    codes: NDArray[np.intp]
+    classes: NDArray[Any]
+    weights: Floats | None
+
+    def objective(self, loss: Loss, alpha: float, fit_intercept: bool) -> Objective:
+        """Penalised mean loss of a linear model on them."""
+        rows = training_rows(
+            self.X, self.codes, self.classes.size, self.weights, fit_intercept=fit_intercept
+        )
+        return Objective(rows, loss, alpha)
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores that are linear in the features; the softmax of them are probabilities."""
+
+    def _validated(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True
+        )
+        check_classification_targets(y)
+        classes, codes = np.unique(y, return_inverse=True)
+        if classes.size < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the "
+                f"data contains only one class: {classes[0]!r}"
+            )
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True
+            )
+        if self.class_weight is not None:
+            by_class = compute_class_weight(
+                self.class_weight, classes=classes, y=y, **_weighted(weights)
+            )
+            weights = by_class[codes] * (1.0 if weights is None else weights)
+        if weights is not None:
+            empty = np.bincount(codes, weights, classes.size) == 0.0
+            if empty.any():
+                raise ValueError(
+                    "Every class needs a sample of positive weight; these classes have none: "
+                    f"{listed(classes[empty])}. Leave their samples out, or give them weight."
+                )
+        return TrainingData(X, codes, classes, weights)
+
+    def _penalty_strength(self) -> float:
+        check_choice(self.penalty, (None, "l2"), "penalty")
+        alpha = check_target(self.alpha, "alpha")
+        if alpha < 0.0:
+            raise ValueError(f"alpha must not be negative; got {self.alpha!r}.")
+        return alpha if self.penalty == "l2" else 0.0
+
+    def _check_search(self) -> None:
+        check_count(self.max_iter, "max_iter")
+        if not (isfinite(check_target(self.tol, "tol")) and self.tol > 0.0):
+            raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
+
+    def _start(self, objective: Objective) -> Floats:
+        """Parameters to start from: zero, or those of the last fit."""
+        if not (self.warm_start and hasattr(self, "coef_")):
+            return np.zeros(objective.size)
+        rows = objective.rows
+        if self.coef_.shape != (objective.n_outputs, rows.X.shape[1]):
+            raise ValueError(
+                f"warm_start=True with coef_ of shape {self.coef_.shape}, but these data need "
+                f"{(objective.n_outputs, rows.X.shape[1])}. Fit a new estimator."
+            )
+        intercept = self.intercept_ + self.coef_ @ rows.centre
+        return objective.join(self.coef_ * rows.scale, intercept)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
+            With two classes, that of the second.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores[:, 0] if len(self.coef_) == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of each sample: that of the highest score."""
+        scores = self.decision_function(X)
+        best = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class: the softmax (two classes: sigmoid) of the scores."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        shares: Floats = softmax(scores, axis=1)
+        return shares
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _weighted(weights: Floats | None) -> dict[str, Any]:
+    """How scikit-learn takes the weights that "balanced" is to count."""
+    return {} if weights is None else {"sample_weight": weights}

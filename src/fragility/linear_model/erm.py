@@ -1,0 +1,143 @@
+"""The baseline on equal terms: the lowest penalised mean loss."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from ..exceptions import SeparableDataWarning
+from ..losses import Loss, as_loss
+from ..solvers.erm import (
+    accuracy_of_minimum,
+    descend_below,
+    erm,
+    least_norm_equivalent,
+    underdetermined,
+)
+from .base import LinearClassifier
+
+__all__ = ["ERMClassifier"]
+
+
+class ERMClassifier(LinearClassifier):
+    r"""Linear classifier of the lowest penalised mean loss.
+
+    Minimises :math:`L = \sum_n a_n \ell(u_n, y_n) + \alpha \sum \beta^2`, where the weights sum to
+    one and the intercept is free: what `SatisficingClassifier` starts from, with the same losses,
+    penalty and weights.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy", "smoothed_hinge"} or Loss, default="cross_entropy"
+    penalty : {"l2", None}, default="l2"
+    alpha : float, default=1e-3
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+    class_weight : dict, "balanced" or None, default=None
+    tol : float, default=1e-6
+        Accuracy of the coefficients, roughly; the loss is much nearer to its minimum.
+    max_iter : int, default=1000
+    warm_start : bool, default=False
+        Start from the last fit.
+    random_state : object, default=None
+        Not used: nothing is random.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray
+    loss_ : float
+        Penalised mean loss of the model.
+    n_iter_ : int
+    n_features_in_, feature_names_in_
+        As scikit-learn has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from fragility import ERMClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> round(ERMClassifier().fit(X, y).score(X, y), 3)
+    0.97
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "cross_entropy",
+        penalty: str | None = "l2",
+        alpha: float = 1e-3,
+        *,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        loss, alpha = as_loss(self.loss), self._penalty_strength()
+        self._check_search()
+        data = self._validated(X, y, sample_weight)
+        with np.errstate(over="ignore", under="ignore"):
+            objective = data.objective(loss, alpha, bool(self.fit_intercept))
+            found = erm(
+                objective,
+                self._start(objective),
+                tol=accuracy_of_minimum(self.tol),
+                max_iter=self.max_iter,
+            )
+            point, iterations = found.point, found.iterations
+            if found.separable:
+                level = self.tol * objective.at(np.zeros(objective.size)).value
+                point = descend_below(objective, point.parameters, level, max_iter=self.max_iter)
+                warnings.warn(
+                    "The classes can be told apart without a mistake, so the mean loss has no "
+                    f"minimum, only the infimum 0; stopped at {point.value:.2g}. Give "
+                    'penalty="l2" for a model that is defined.',
+                    SeparableDataWarning,
+                    stacklevel=2,
+                )
+            elif not found.converged:
+                warnings.warn(
+                    f"The loss did not settle within max_iter={self.max_iter} steps. Give more, or "
+                    "a larger tol.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
+            parameters = point.parameters
+            if underdetermined(objective, found):
+                parameters = least_norm_equivalent(objective, parameters)
+        if self.verbose:
+            print(f"[ERMClassifier] loss {point.value:.6g} after {iterations} steps")
+        coef, intercept = objective.split(parameters)
+        self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
+        self.classes_ = data.classes
+        self.loss_ = point.value
+        self.n_iter_ = iterations
+        return self

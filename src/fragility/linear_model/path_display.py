@@ -1,0 +1,136 @@
+"""A picture of what a target costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..metrics.displays.figure import GREY, RIGHT, new_axes, pyplot, shortened, tidy
+from ..moments import Floats
+from .path import FragilityPath, fragility_path
+
+__all__ = ["FragilityPathDisplay"]
+
+_LABELLED = 8
+
+
+class FragilityPathDisplay:
+    """The least fragility for each acceptable loss, and the coefficients that reach it.
+
+    Left: fragility against target, from the lowest loss that any model reaches to that of a model
+    without features. Right: how the coefficients (of several classes: their spread over the
+    classes) go to zero on the way. Made by `from_path` or `from_data`.
+
+    Parameters
+    ----------
+    target, fragility : ndarray of shape (n_targets,)
+    size : ndarray of shape (n_targets, n_features)
+        The coefficients; for several classes the range of each feature's.
+    erm_loss, trivial_loss : float
+    feature_names : list of str
+
+    Attributes
+    ----------
+    axes_ : ndarray of two matplotlib Axes
+    figure_ : matplotlib Figure
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fragility import FragilityPathDisplay
+    >>> X, y = load_iris(return_X_y=True)
+    >>> display = FragilityPathDisplay.from_data(X, y, slacks=[0.1, 0.3])
+    >>> display.size.shape
+    (2, 4)
+    """
+
+    def __init__(
+        self,
+        *,
+        target: Floats,
+        fragility: Floats,
+        size: Floats,
+        erm_loss: float,
+        trivial_loss: float,
+        feature_names: list[str],
+    ) -> None:
+        self.target = target
+        self.fragility = fragility
+        self.size = size
+        self.erm_loss = erm_loss
+        self.trivial_loss = trivial_loss
+        self.feature_names = feature_names
+
+    @classmethod
+    def from_path(cls, path: FragilityPath, *, ax: Any = None) -> FragilityPathDisplay:
+        """Draw a path.
+
+        Parameters
+        ----------
+        path : FragilityPath
+        ax : sequence of two matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        """
+        several = path.coef.shape[1] > 1
+        size = np.ptp(path.coef, axis=1) if several else path.coef[:, 0]
+        names = path.feature_names or [f"feature {j}" for j in range(size.shape[1])]
+        display = cls(
+            target=path.target,
+            fragility=path.fragility,
+            size=size,
+            erm_loss=path.erm_loss,
+            trivial_loss=path.trivial_loss,
+            feature_names=names,
+        )
+        return display.plot(ax=ax)
+
+    @classmethod
+    def from_data(cls, X: Any, y: Any, *, ax: Any = None, **kwargs: Any) -> FragilityPathDisplay:
+        """Find the path of some data and draw it; takes what `fragility_path` takes."""
+        return cls.from_path(fragility_path(X, y, **kwargs), ax=ax)
+
+    def plot(self, *, ax: Any = None) -> FragilityPathDisplay:
+        """Draw it again, on other axes."""
+        axes = new_axes(2, 10.0, 4.2) if ax is None else np.asarray(ax, dtype=object).ravel()
+        if len(axes) != 2:
+            raise ValueError(f"ax must be two matplotlib Axes; got {len(axes)}.")
+        left, right = axes
+        finite = np.isfinite(self.fragility)
+        left.plot(self.target[finite], self.fragility[finite], "o-", color=RIGHT, markersize=4)
+        left.set_ylim(bottom=0.0)
+        left.set_ylabel("least fragility k")
+        for side in axes:
+            side.axvline(self.erm_loss, color=GREY, linestyle=":", linewidth=1)
+            side.axvline(self.trivial_loss, color=GREY, linestyle=":", linewidth=1)
+            side.set_xlabel("target: acceptable mean loss")
+            tidy(side)
+        top = left.get_ylim()[1]
+        for loss, words, aligned in (
+            (self.erm_loss, " lowest loss", "left"),
+            (self.trivial_loss, "no features ", "right"),
+        ):
+            left.text(loss, top, words, ha=aligned, va="top", color=GREY, fontsize=9)
+        self._plot_coefficients(right)
+        self.axes_ = np.asarray(axes, dtype=object)
+        self.figure_ = left.figure
+        return self
+
+    def _plot_coefficients(self, ax: Any) -> None:
+        """All of them as lines, the largest by name."""
+        order = np.argsort(-np.abs(self.size).max(axis=0))
+        colours = pyplot().get_cmap("tab10").colors
+        for rank, j in enumerate(order):
+            named = rank < _LABELLED
+            ax.plot(
+                self.target,
+                self.size[:, j],
+                color=colours[rank] if named else GREY,
+                alpha=1.0 if named else 0.35,
+                linewidth=1.5 if named else 0.8,
+                label=shortened(self.feature_names[j]) if named else None,
+                zorder=2 if named else 1,
+            )
+        ax.axhline(0.0, color=GREY, linewidth=0.8)
+        ax.set_ylabel("coefficient")
+        ax.legend(frameon=False, fontsize=8, loc="best")

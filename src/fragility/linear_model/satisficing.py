@@ -1,0 +1,250 @@
+"""Robust satisficing: the least fragile model whose loss is acceptable."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from .._parameters import check_choice
+from ..ambiguity import Ambiguity, as_ambiguity
+from ..exceptions import (
+    NothingLearnedWarning,
+    TightTargetWarning,
+    TrivialTargetWarning,
+    ZeroFragilityWarning,
+)
+from ..losses import Loss, as_loss
+from ..programs.satisficing import Outcome, Solution
+from ..programs.targets import Target, check_target_choice
+from ..solvers import choose
+from .base import LinearClassifier
+from .training import Training
+
+__all__ = ["SatisficingClassifier"]
+
+
+class SatisficingClassifier(LinearClassifier):
+    r"""Linear classifier of the least fragility among those whose loss is acceptable.
+
+    The fragility is the smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every
+    distribution P: how fast the loss may exceed its target as the data shift. Nobody needs to say
+    how far they will; the target :math:`\tau` says what loss would do.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy", "smoothed_hinge"} or Loss, default="cross_entropy"
+    ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
+        What may shift, and at which price: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
+        the weights of the samples (`KL`).
+    target : float, optional
+        Acceptable mean loss (with the penalty), as a number.
+    target_ratio : float, optional
+        The same as a multiple, above 1, of the lowest loss that any model reaches.
+    slack : float, default=0.1
+        The same as the share, between 0 and 1, of what a model can learn that may be given up:
+        :math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`. Used if the other two are None.
+    penalty : {None, "l2"}, default=None
+        "l2" adds :math:`\alpha \sum \beta^2` to the loss.
+    alpha : float, default=1e-3
+    fit_intercept : bool, default=True
+        The intercept is free: outside the penalty, and no feature that shifts.
+    class_weight : dict, "balanced" or None, default=None
+    solver : {"auto", "newton", "conic"}, default="auto"
+        "conic" hands the same program to cvxpy (extra ``conic``), as a cross-check: slow, and less
+        accurate. "auto" is "newton".
+    tol : float, default=1e-6
+        Accuracy of the fragility, relative.
+    max_iter : int, default=1000
+    warm_start : bool, default=False
+        Start from the last fit.
+    random_state : object, default=None
+        Not used: nothing is random.
+    verbose : int, default=0
+        Print what was found on the way.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        With two classes, of the score of the second. Where several models are equally good, the
+        one of least Frobenius norm.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray
+    fragility_ : float
+        The k of the model, in the units of X as given.
+    target_ : float
+    erm_loss_ : float
+        Lowest penalised mean loss that any model reaches.
+    trivial_loss_ : float
+        Lowest of the models that use no feature that may shift.
+    certificate_ : Certificate
+        What the model guarantees, recomputed from the data.
+    n_iter_ : int
+    solver_ : str
+        What solved it; "none" where nothing had to be.
+    n_features_in_, feature_names_in_
+        As scikit-learn has them.
+
+    Warns
+    -----
+    TrivialTargetWarning, TightTargetWarning, NothingLearnedWarning, ZeroFragilityWarning
+        See `fragility.exceptions`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fragility import SatisficingClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), SatisficingClassifier()).fit(X, y)
+    >>> round(model[-1].fragility_, 3), round(model.score(X, y), 3)
+    (0.0, 0.0)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "cross_entropy",
+        ambiguity: str | Ambiguity = "wasserstein",
+        *,
+        target: float | None = None,
+        target_ratio: float | None = None,
+        slack: float = 0.1,
+        penalty: str | None = None,
+        alpha: float = 1e-3,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.ambiguity = ambiguity
+        self.target = target
+        self.target_ratio = target_ratio
+        self.slack = slack
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        self._checked_choices()
+        with np.errstate(over="ignore", under="ignore"):
+            training = self._training(X, y, sample_weight)
+            landmarks = training.landmarks(self._start(training.objective))
+            self._say(
+                f"lowest loss {landmarks.minimum.loss:.6g} after {landmarks.minimum.iterations} "
+                f"steps, trivial {landmarks.trivial.value:.6g}"
+            )
+            found = training.run(
+                landmarks,
+                solver=self.solver,
+                target=self.target,
+                target_ratio=self.target_ratio,
+                slack=self.slack,
+            )
+        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.classes_ = training.data.classes
+        self.certificate_ = found.certificate
+        self.fragility_ = found.certificate.fragility
+        self.target_ = found.target.value
+        self.erm_loss_ = found.target.erm_loss
+        self.trivial_loss_ = found.target.trivial_loss
+        self.n_iter_ = max(1, landmarks.minimum.iterations + found.solution.iterations)
+        self.solver_ = found.solution.solver
+        self._say(
+            f"target {self.target_:.6g}: fragility {self.fragility_:.6g} after "
+            f"{found.solution.iterations} more steps"
+        )
+        self._warn(found.target, found.solution)
+        return self
+
+    def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
+        data = self._validated(X, y, sample_weight)
+        ambiguity = as_ambiguity(self.ambiguity)
+        ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
+        return Training(
+            data,
+            as_loss(self.loss),
+            ambiguity,
+            self._penalty_strength(),
+            bool(self.fit_intercept),
+            self.tol,
+            self.max_iter,
+        )
+
+    def _checked_choices(self) -> None:
+        """Refuse, before any work, what cannot be done."""
+        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
+        check_target_choice(self.target, self.target_ratio, self.slack)
+        check_choice(self.solver, ("auto", "newton", "conic"), "solver")
+        self._check_search()
+        reason = choose.refusal(loss, ambiguity, self.solver)
+        if reason is not None:
+            raise NotImplementedError(reason)
+        self._penalty_strength()
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[SatisficingClassifier] {message}")
+
+    def _warn(self, target: Target, solution: Solution) -> None:
+        losses = (
+            f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
+            f"trivial loss {target.trivial_loss:.6g}"
+        )
+        messages: dict[Outcome, tuple[str, type[Warning]]] = {
+            Outcome.TRIVIAL: (
+                f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
+                "and is returned. Give a smaller target (slack below 1), or class_weight if a "
+                "rare class is to count.",
+                TrivialTargetWarning,
+            ),
+            Outcome.NOTHING_LEARNED: (
+                f"Nothing can be learned from these features ({losses}): the model without them "
+                "is returned. Look for better features, or a smaller alpha.",
+                NothingLearnedWarning,
+            ),
+            Outcome.NO_FRAGILITY: (
+                f"Every single sample meets the target ({losses}), so no change of weights can "
+                "break it: fragility 0. Of the many such models the one of least norm is "
+                'returned. Give a smaller target or a penalty, or ambiguity="wasserstein".',
+                ZeroFragilityWarning,
+            ),
+            Outcome.UNSETTLED: (
+                f"The fragility did not settle within max_iter={self.max_iter} steps (relative "
+                f"gap about {solution.gap:.1e}). Give more steps, or a larger tol.",
+                ConvergenceWarning,
+            ),
+        }
+        if solution.outcome in messages:
+            message, category = messages[solution.outcome]
+            warnings.warn(message, category, stacklevel=3)
+        if target.tight and solution.outcome is not Outcome.NOTHING_LEARNED:
+            warnings.warn(
+                f"The target leaves almost nothing to give up for robustness ({losses}). Give a "
+                "larger one, such as slack=0.1.",
+                TightTargetWarning,
+                stacklevel=3,
+            )

@@ -1,0 +1,111 @@
+r"""The shortest model of which every single loss meets the target.
+
+.. math:: \min_\theta \tfrac12 \lVert \beta \rVert^2 \quad\text{s.t.}\quad
+          \ell_n(\theta) + R(\theta) \le \tau \text{ for every } n
+
+It breaks the tie between models of no fragility under KL ambiguity. A log-barrier method: it is
+rarely needed, and starts from a model that a search for the least fragility has found.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..moments import Floats
+from ..programs.objective import Evaluation, Objective
+from .newton import Curvature
+
+__all__ = ["ShortestModel", "least_norm_meeting"]
+
+#: Factor between barriers, and the share of the squared norm at which to stop.
+_FASTER, _ACCURACY = 20.0, 1e-9
+
+
+class ShortestModel(NamedTuple):
+    """Where the search ended."""
+
+    parameters: Floats
+    iterations: int
+
+
+def least_norm_meeting(
+    objective: Objective, target: float, start: Floats, *, max_iter: int
+) -> ShortestModel:
+    """Shorten the coefficients, in the user's units, while no loss exceeds the target."""
+    rows = objective.rows
+    one = 1.0 / rows.scale**2
+    if rows.fit_intercept:
+        one = np.append(one, 0.0)
+    price = np.tile(one, objective.n_outputs)
+    point = _inside(objective.at(start), target)
+    if point is None:
+        return ShortestModel(start, 0)
+    n, iterations = rows.y.size, 0
+    squared = float(price @ point.parameters**2)
+    if squared == 0.0:
+        return ShortestModel(point.parameters, 0)
+    strength = 2.0 * n / squared
+    while True:
+        for _ in range(50):
+            iterations += 1
+            barrier = _Barrier(point, target, price, strength)
+            gradient, hessian = barrier.derivatives()
+            step = Curvature(objective.fixed_gauge(hessian)).step(gradient)
+            decrease = -float(gradient @ step)
+            if decrease < 1e-3:
+                break
+            length = 1.0
+            while length > 1e-10:
+                trial = objective.at(point.parameters + length * step)
+                lower = _Barrier(trial, target, price, strength)
+                if lower.value <= barrier.value - 1e-2 * length * decrease:
+                    break
+                length /= 2.0
+            else:
+                break
+            point = trial
+        squared = float(price @ point.parameters**2)
+        if n / strength <= _ACCURACY * squared / 2.0 or squared == 0.0 or iterations >= max_iter:
+            return ShortestModel(point.parameters, iterations)
+        strength *= _FASTER
+
+
+class _Barrier:
+    """Squared norm times a strength, less the logarithms of what each loss has left."""
+
+    def __init__(self, point: Evaluation, target: float, price: Floats, strength: float) -> None:
+        self.point, self.price, self.strength = point, price, strength
+        self.left = target - point.penalty - point.losses
+
+    @property
+    def value(self) -> float:
+        if self.left.min() <= 0.0:
+            return np.inf
+        squared = float(self.price @ self.point.parameters**2)
+        return 0.5 * self.strength * squared - float(np.log(self.left).sum())
+
+    def derivatives(self) -> tuple[Floats, Floats]:
+        point, objective = self.point, self.point.objective
+        pull = 1.0 / self.left
+        ridge = objective.ridge * point.parameters
+        gradient = point.gradient_under(pull) + (pull.sum() - 1.0) * ridge
+        gradient += self.strength * self.price * point.parameters
+        hessian = point.barrier_hessian(pull)
+        # The penalty is in every constraint: its gradient is in each of the squares.
+        slopes = point.gradient_under(pull**2) - ridge
+        hessian += np.multiply.outer(slopes, ridge) + np.multiply.outer(ridge, slopes)
+        hessian += float((pull**2).sum()) * np.multiply.outer(ridge, ridge)
+        diagonal = self.strength * self.price + (pull.sum() - 1.0) * objective.ridge
+        hessian[np.diag_indices(len(hessian))] += diagonal
+        return gradient, hessian
+
+
+def _inside(point: Evaluation, target: float) -> Evaluation | None:
+    """The model, or one a little further out, of which every loss is below the target."""
+    for _ in range(60):
+        if float(point.losses.max()) + point.penalty < target * (1.0 - 1e-12):
+            return point
+        point = point.objective.at(1.01 * point.parameters)
+    return None
