@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format types imports bench coverage pictures build clean
+.PHONY: help setup demo heart test lint format types imports bench coverage pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -20,6 +20,9 @@ setup: $(READY)  ## Make the virtual environment with the package and its tools
 
 demo: $(READY)  ## Two models with equal AUC and different fragility, on embedded data
 	@$(BIN)/python examples/equal_auc.py
+
+heart: $(READY)  ## Robust training on the heart-failure data, with clean and with noisy labels
+	@$(BIN)/python examples/heart.py
 
 test: $(READY)  ## All tests and doctests; warnings are errors
 	$(BIN)/python -m pytest
@@ -38,8 +41,9 @@ format: $(READY)  ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Speed and memory against scikit-learn, as ratios
+bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (a quarter of an hour)
 	$(BIN)/python benchmarks/index.py
+	$(BIN)/python benchmarks/training.py
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+HEART = Path(os.environ.get("FRAGILITY_DATA", ROOT.parent / "shared" / "data"))
 
 
 def test_demo_shows_equal_auc_and_unequal_fragility(capsys):
@@ -24,3 +27,33 @@ def test_demo_shows_equal_auc_and_unequal_fragility(capsys):
     assert rows["Fragility Index"][1] > 1.3 * rows["Fragility Index"][0]
     assert rows["relative to separation"][1] > 0
     assert "The cases that carry the risk" in printed
+
+
+def run_heart(monkeypatch, *arguments):
+    script = ROOT / "examples" / "heart.py"
+    monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
+    runpy.run_path(str(script), run_name="__main__")
+
+
+@pytest.mark.skipif(not (HEART / "heart" / "heart.csv").is_file(), reason="no heart.csv at hand")
+def test_heart_compares_models_at_equal_calibration(capsys, monkeypatch):
+    run_heart(monkeypatch, "--trials", 2, "--data", HEART, "--flip", 0)
+    printed = capsys.readouterr().out
+    rows = {
+        name.strip(): [float(value) for value in re.findall(r"([-+.\d]+) ±", cells)]
+        for name, cells in re.findall(r"^(.{17})((?: +\S+ ± \S+){5})$", printed, re.MULTILINE)
+    }
+    assert set(rows) == {"accuracy", "AUC", "FI", "ratio", "calibrated FI", "calibrated ratio"}
+    assert all(0.8 < value < 1.0 for value in rows["accuracy"][:3] + rows["AUC"][:3])
+    for erm, kl, wasserstein, kl_less_erm, wasserstein_less_erm in rows.values():
+        assert kl_less_erm == pytest.approx(kl - erm, abs=0.0015)
+        assert wasserstein_less_erm == pytest.approx(wasserstein - erm, abs=0.0015)
+    assert rows["FI"][2] < rows["FI"][0]  # weaker scores are less fragile before calibration
+    assert printed.count("Wasserstein: ") == 1
+
+
+def test_heart_without_data_says_where_to_put_it(capsys, monkeypatch, tmp_path):
+    with pytest.raises(SystemExit) as stop:
+        run_heart(monkeypatch, "--data", tmp_path)
+    assert stop.value.code == 2
+    assert "heart.csv" in capsys.readouterr().err

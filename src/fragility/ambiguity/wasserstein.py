@@ -76,7 +76,8 @@ class Wasserstein(Ambiguity):
         return 1.0 / np.asarray(self.feature_weight)
 
     def fixed(self, n_features: int) -> NDArray[np.bool_]:
-        return self.mobility(n_features) == 0.0
+        fixed: NDArray[np.bool_] = self.mobility(n_features) == 0.0
+        return fixed
 
     def dual_norms(self, vectors: Floats) -> Floats:
         """Steepest slope of each linear function (rows) along moves of price one."""

@@ -16,6 +16,7 @@ from ..solvers.erm import (
     descend_below,
     erm,
     least_norm_equivalent,
+    shortest_separation,
     underdetermined,
 )
 from .base import LinearClassifier
@@ -113,7 +114,9 @@ class ERMClassifier(LinearClassifier):
                 max_iter=self.max_iter,
             )
             point, iterations = found.point, found.iterations
-            if found.separable:
+            if found.separable and found.attained:
+                point = shortest_separation(objective, point, max_iter=self.max_iter)
+            elif found.separable:
                 level = self.tol * objective.at(np.zeros(objective.size)).value
                 point = descend_below(objective, point.parameters, level, max_iter=self.max_iter)
                 warnings.warn(

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import Loss
 from ..moments import Floats
@@ -115,9 +113,7 @@ def _solve_wasserstein(
     if start is not None:
         point = objective.at(start)
     elif minimum.separable:
-        # Far out the loss has no curvature to speak of: start soon after it meets the target.
-        zero = np.zeros(objective.size)
-        point = descend_below(objective, zero, 0.7 * target.value, max_iter=max_iter)
+        point = _just_below(objective, minimum.point, 0.7 * target.value, max_iter)
     else:
         point = minimum.point
         if minimum.curvature is not None:
@@ -136,6 +132,20 @@ def _solve_wasserstein(
     outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
     gap = found.gap / max(found.norm, 1e-300)
     return Solution(found.point.parameters, outcome, found.iterations, "newton", gap)
+
+
+def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
+    """A model of about this loss, as far in as its direction allows.
+
+    Far out the loss of separable data has no curvature to speak of.
+    """
+    point = descend_below(objective, point.parameters, level, max_iter=max_iter)
+    low, high = 0.0, 1.0
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2.0
+        trial = objective.at(middle * point.parameters)
+        low, high = (low, middle) if trial.value <= level else (middle, high)
+    return objective.at(high * point.parameters)
 
 
 _METHODS: dict[type[Ambiguity], Callable[..., Solution]] = {

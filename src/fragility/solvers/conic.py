@@ -7,6 +7,7 @@ imported when it is asked for, here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def refusal(loss: Loss) -> str | None:
 def solve(program: SatisficingProgram) -> Solution:
     """Solve a program by Clarabel, through cvxpy."""
     cp = _cvxpy()
-    objective, target = program.objective, program.target.value
+    objective = program.objective
     coef = cp.Variable((objective.n_outputs, objective.rows.X.shape[1]))
     intercept = cp.Variable(objective.n_outputs)
     k = cp.Variable(nonneg=True)
@@ -51,7 +52,7 @@ def solve(program: SatisficingProgram) -> Solution:
     ridge = objective.ridge.reshape(objective.n_outputs, -1)[:, : coef.shape[1]]
     penalty = 0.5 * cp.sum(cp.multiply(ridge, cp.square(coef)))
     lower = _AMBIGUITIES[type(program.ambiguity)]
-    constraints += lower(cp, program, coef, losses, penalty, target, k)
+    constraints += lower(cp, program, coef, losses, penalty, k)
     problem = cp.Problem(cp.Minimize(k), constraints)
     for options in _ATTEMPTS:
         try:
@@ -60,13 +61,14 @@ def solve(program: SatisficingProgram) -> Solution:
             continue
         if problem.status == cp.OPTIMAL:
             break
-    if problem.status != cp.OPTIMAL:
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise RuntimeError(
             f"The conic solver ended with status {problem.status!r}. Use solver='newton'."
         )
     table = coef.value - coef.value.mean(axis=0) * (objective.n_outputs > 1)
     steps = int(problem.solver_stats.num_iters or 1)
-    return Solution(objective.join(table, intercept.value), Outcome.SOLVED, steps, "conic")
+    outcome = Outcome.SOLVED if problem.status == cp.OPTIMAL else Outcome.UNSETTLED
+    return Solution(objective.join(table, intercept.value), outcome, steps, "conic", nan)
 
 
 def _cvxpy() -> Any:
@@ -116,14 +118,13 @@ def _kl(
     coef: Any,
     losses: Any,
     penalty: Any,
-    target: float,
     k: Any,
 ) -> list[Any]:
     # k ln Σ a exp((ℓ - room) / k) ≤ 0 in perspective: Σ a z ≤ k with k exp((ℓ - room) / k) ≤ z.
     weights = program.objective.rows.weights
     z, bound, room = cp.Variable(weights.size), cp.Variable(weights.size), cp.Variable()
     cone = cp.constraints.ExpCone(bound - room, k * np.ones(weights.size), z)
-    return [losses <= bound, penalty <= target - room, cone, weights @ z <= k]
+    return [losses <= bound, penalty <= program.target.value - room, cone, weights @ z <= k]
 
 
 def _wasserstein(
@@ -132,13 +133,12 @@ def _wasserstein(
     coef: Any,
     losses: Any,
     penalty: Any,
-    target: float,
     k: Any,
 ) -> list[Any]:
     objective, ambiguity = program.objective, program.ambiguity
     assert isinstance(ambiguity, Wasserstein)
     metric = ambiguity.mobility(coef.shape[1]) / objective.rows.scale
-    dual = {1: "inf", 2: 2}.get(ambiguity.norm, 1)
+    dual = {1.0: "inf", 2.0: 2, inf: 1}[ambiguity.norm]
     if objective.n_outputs == 1:
         differences = [coef[0]]
     else:
@@ -146,7 +146,7 @@ def _wasserstein(
         differences = [coef[int(i)] - coef[int(j)] for i, j in pairs]
     mean = objective.rows.weights @ losses
     return [
-        mean + penalty <= target,
+        mean + penalty <= program.target.value,
         *(cp.norm(cp.multiply(metric, one), dual) <= k for one in differences),
     ]
 

@@ -1,6 +1,6 @@
 r"""The model of least norm in an ellipsoid.
 
-.. math:: \min_Z \lVert Z \rVert \quad\text{s.t.}\quad \tfrac12 (z - c)^\top A (z - c) \le \tfrac12 r^2
+.. math:: \min_Z \lVert Z \rVert \quad\text{s.t.}\quad (z - c)^\top A (z - c) \le r^2
 
 where :math:`z` is the table Z as one vector. Its size does not depend on the number of samples.
 For one row in ℓ2 it is one equation in the multiplier; else a primal-dual interior-point method
@@ -199,15 +199,11 @@ class _InteriorPoint:
         return _Step(x, slack, dual)
 
     def _longest(self, scalings: list[Any], step: _Step) -> float:
-        return min(
-            min(
-                cone.longest(scaling.point, scaling.undo(ds)),
-                cone.longest(scaling.point, scaling.apply(dy)),
-            )
-            for cone, scaling, ds, dy in zip(
-                self.cones, scalings, step.slack, step.dual, strict=True
-            )
-        )
+        longest = np.inf
+        for cone, scaling, ds, dy in zip(self.cones, scalings, step.slack, step.dual, strict=True):
+            for move in (scaling.undo(ds), scaling.apply(dy)):
+                longest = min(longest, cone.longest(scaling.point, move))
+        return longest
 
 
 class _Step(NamedTuple):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..losses.base import Codes
 from ..moments import Floats
@@ -24,15 +25,16 @@ __all__ = [
 
 #: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 8, 4
-#: At margins like this a loss that vanishes anywhere has vanished.
-_FAR = 1_000.0
+#: At the far margin a loss that tends to zero has underflowed; at the near one only a loss that is
+#: zero from some margin on is zero.
+_FAR, _NEAR = 1_000.0, 50.0
 
 
 class RiskMinimum(NamedTuple):
     """Where a search ended.
 
-    `loss` is the infimum: that of `point`, but 0 if the data are `separable`, where no point
-    attains it.
+    `loss` is the infimum: that of `point`, but 0 if the data are `separable`. Then `point` tells
+    all classes apart, and the infimum may be `attained` further out, as it is for hinges.
     """
 
     point: Evaluation
@@ -40,7 +42,8 @@ class RiskMinimum(NamedTuple):
     loss: float
     iterations: int
     converged: bool
-    separable: bool
+    separable: bool = False
+    attained: bool = True
 
 
 def accuracy_of_minimum(tol: float) -> float:
@@ -63,10 +66,19 @@ def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> Ri
         smallest = float(_margins(found.point.scores, objective.rows.y).min())
         far = objective.at(found.point.parameters * (_FAR / smallest))
         if far.value == 0.0:
-            return RiskMinimum(found.point, None, 0.0, found.iterations, True, True)
+            near = objective.at(found.point.parameters * (_NEAR / smallest))
+            return RiskMinimum(
+                found.point,
+                None,
+                0.0,
+                found.iterations,
+                True,
+                separable=True,
+                attained=near.value == 0.0,
+            )
         found = minimise(objective, found.point.parameters, tol=tol, max_iter=max_iter)
     return RiskMinimum(
-        found.point, found.curvature, found.point.value, found.iterations, found.converged, False
+        found.point, found.curvature, found.point.value, found.iterations, found.converged
     )
 
 
@@ -79,7 +91,17 @@ def descend_below(
     ).point
 
 
-def trivial_model(objective: Objective, fixed: Floats, *, max_iter: int) -> Evaluation:
+def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
+    """The model of no loss at all and least norm, nearly: that of a vanishing penalty."""
+    smallest = float(_margins(start.scores, objective.rows.y).min())
+    coef, _ = objective.split(start.parameters / smallest)
+    squared = float(((coef / objective.rows.scale) ** 2).sum())
+    trivial = objective.at(np.zeros(objective.size)).value
+    penalised = replace(objective, alpha=1e-9 * trivial / squared)
+    return minimise(penalised, start.parameters, tol=1e-6, max_iter=max_iter).point
+
+
+def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: int) -> Evaluation:
     """Best model of the features that cannot shift, `fixed` (d,), and the intercept."""
     rows = objective.rows
     kept = np.flatnonzero(fixed)
@@ -138,4 +160,5 @@ def _margins(scores: Floats, y: Codes) -> Floats:
     every = np.arange(y.size)
     others = scores.copy()
     others[every, y] = -np.inf
-    return scores[every, y] - others.max(axis=1)
+    ahead: Floats = scores[every, y] - others.max(axis=1)
+    return ahead

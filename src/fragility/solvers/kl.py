@@ -26,6 +26,9 @@ __all__ = ["KLSolution", "satisfice"]
 
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
+#: The fragility is settled when its error is this share of the tolerance: coefficients, whose errors
+#: are as the root of it, then have digits, too.
+_SETTLED, _ROUNDING = 1e-3, 1e-13
 
 
 class KLSolution(NamedTuple):
@@ -55,6 +58,7 @@ def satisfice(
     `start` must meet it with room to spare, as the minimiser of the mean loss does. The fragility
     is 0, and the search ends, when no loss of a model exceeds the target.
     """
+    settled = max(_SETTLED * tol, _ROUNDING)
     worst = _worst_case(objective.at(start), target)
     curvature, gap, fresh = None, inf, False
     for iteration in range(1, max_iter + 1):
@@ -66,13 +70,15 @@ def satisfice(
             step = curvature.step(gradient)
             gap = -0.5 * float(gradient @ step) / worst.divergence
             fresh = False
-        if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * worst.fragility):
+        if curvature is None or not 0.0 <= gap <= max(
+            _GOOD_ENOUGH * last, settled * worst.fragility
+        ):
             hessian = worst.point.moment_hessian(worst.weights, worst.fragility)
             curvature = Curvature(objective.fixed_gauge(hessian))
             step = curvature.step(gradient)
             gap = -0.5 * float(gradient @ step) / worst.divergence
             fresh = True
-        if gap <= tol * worst.fragility:
+        if gap <= settled * worst.fragility:
             return KLSolution(worst.point, worst.fragility, gap, iteration, True)
         length = 1.0
         while True:
@@ -85,7 +91,7 @@ def satisfice(
                 break
         if length < 1e-10:  # no descent within rounding
             if fresh:
-                converged = gap <= 1e3 * tol * worst.fragility
+                converged = gap <= tol * worst.fragility
                 return KLSolution(worst.point, worst.fragility, gap, iteration, converged)
             curvature = None
             continue

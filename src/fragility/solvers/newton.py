@@ -15,9 +15,9 @@ __all__ = ["Curvature", "Minimum", "minimise"]
 
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-10
-#: What stands for them where the slope is not zero, as before the corner of a hinge: the step is
-#: long, and cut as needed.
-_STAND_IN = 1e-6
+#: What stands for them at first where the slope is not zero, as before the corner of a hinge; the
+#: factor by which it falls while steps are good, and its floor.
+_STAND_IN, _BOLDER, _BOLDEST = 1e-6, 30.0, 1e-18
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
 
@@ -41,8 +41,9 @@ class Curvature:
     So the minimiser of least norm is found from zero where there are many.
     """
 
-    def __init__(self, hessian: Floats) -> None:
+    def __init__(self, hessian: Floats, stand_in: float = _STAND_IN) -> None:
         self.hessian = hessian
+        self._stand_in = stand_in
         self._seen: list[tuple[Floats, Floats, float]] = []
         scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         self._scale = np.where(scale > 1e-12 * scale.max(initial=0.0), scale, 1.0)
@@ -82,12 +83,13 @@ class Curvature:
     def _own_step(self, gradient: Floats) -> Floats:
         if self._factor is not None:
             balanced = cho_solve((self._factor, True), gradient / self._scale, check_finite=False)
-            return -balanced / self._scale
+            newton: Floats = -balanced / self._scale
+            return newton
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
         flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), _STAND_IN)
         idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max(initial=0.0))
-        lengths = np.where(idle, 0.0, slopes / np.where(flat, _STAND_IN, curvatures))
+        lengths = np.where(idle, 0.0, slopes / np.where(flat, self._stand_in, curvatures))
         found: Floats = -directions @ lengths
         return found
 
@@ -105,7 +107,7 @@ def minimise(
     `stop` may end the search at a point that it likes.
     """
     point = objective.at(start)
-    curvature, gap, fresh = None, np.inf, False
+    curvature, gap, fresh, stand_in = None, np.inf, False, _STAND_IN
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
             return Minimum(point, curvature, gap, iteration, False)
@@ -115,7 +117,7 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = False
         if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
-            curvature = Curvature(objective.fixed_gauge(point.hessian))
+            curvature = Curvature(objective.fixed_gauge(point.hessian), stand_in)
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
@@ -136,6 +138,8 @@ def minimise(
                 )
             curvature = None
             continue
+        bolder = 1.0 / _BOLDER if length == 1.0 else _BOLDER
+        stand_in = min(max(_BOLDEST, stand_in * bolder), 1.0)
         curvature.learn(trial.parameters - point.parameters, trial.gradient - point.gradient)
         point = trial
     return Minimum(point, curvature, gap, max_iter, False)

@@ -84,6 +84,7 @@ class NormCone:
     """What the norms share."""
 
     cone: Any
+    #: Whether it wants the scores of all classes to be free to move alike.
     needs_gauge = False
 
     def __init__(self, n_outputs: int, n_features: int) -> None:
@@ -145,13 +146,10 @@ class BoxCone(NormCone):
 
     cone = Orthant
 
-    @property
-    def needs_gauge(self) -> bool:
-        return self.shape[0] > 1
-
-    @property
-    def share(self) -> float:
-        return 1.0 if self.shape[0] == 1 else 0.5
+    def __init__(self, n_outputs: int, n_features: int) -> None:
+        super().__init__(n_outputs, n_features)
+        self.needs_gauge = n_outputs > 1
+        self.share = 1.0 if n_outputs == 1 else 0.5
 
     def norm(self, table: Floats) -> float:
         if len(table) == 1:

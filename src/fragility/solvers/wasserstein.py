@@ -28,7 +28,7 @@ __all__ = ["WassersteinSolution", "satisfice"]
 _GOOD_ENOUGH = 0.1
 #: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
 #: as the root of it, then have digits, too.
-_SETTLED = 1e-3
+_SETTLED, _ROUNDING = 1e-3, 1e-12
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
 #: Curvature, as a share of the mean one, that stands in where there is none.
@@ -78,10 +78,14 @@ def satisfice(
     curvature, fresh = Curvature(objective.fixed_gauge(hessian)), False
     # The price of a violation must be above what it can gain: as the least norm is convex in the
     # target, that is at most what the start gives.
-    price = size / max(target - start.value, 1e-9 * target)
-    accuracy, error = 1e-4, inf
-    for iteration in range(1, max_iter + 1):
-        model = geometry.step(point, hessian, target, accuracy)
+    slack = max(target - start.value, 1e-9 * target)
+    price = size / slack
+    accuracy, error, damping = 1e-4, inf, 1e-4
+    settled = max(_SETTLED * tol, _ROUNDING)
+    iteration = 0
+    while iteration < max_iter:
+        iteration += 1
+        model = geometry.step(point, hessian, target, accuracy, damping * curvature.singular)
         price = max(price, 2.0 * model.price)
         merit = size + price * max(0.0, point.value - target)
         length, move = 1.0, model.parameters - point.parameters
@@ -98,15 +102,17 @@ def satisfice(
             hessian, fresh = point.hessian, True
             curvature = Curvature(objective.fixed_gauge(hessian))
             continue
+        damping *= 0.03 if length == 1.0 else 30.0
         # What the gradient turned out to be, against what the model said.
         surprise = trial.gradient - point.gradient - hessian @ (length * move)
         missed = -float(surprise @ curvature.step(surprise))
         expected = length**2 * float(move @ hessian @ move)
         point, size = trial, trial_size
-        error = price * (missed + (point.value - target) ** 2 / max(expected, 1e-300))
-        if length == 1.0 and model.price > 0.0 and error <= _SETTLED * tol * size:
+        # In the end the model is scaled to the target: what is left of that error is its square.
+        error = model.price * (missed + (point.value - target) ** 2 / slack)
+        if length == 1.0 and model.price > 0.0 and error <= settled * size:
             break
-        accuracy = 1e-3 * tol
+        accuracy = settled
         if length < 1.0 or missed > _GOOD_ENOUGH**2 * expected:
             hessian, fresh = point.hessian, True
             curvature = Curvature(objective.fixed_gauge(hessian))
@@ -166,13 +172,18 @@ class _Geometry:
             moving = (1.0 + stretch) * moving
         return point
 
-    def step(self, point: Evaluation, hessian: Floats, target: float, tol: float) -> _Model:
-        """Least norm where the quadratic model of the loss meets the target."""
+    def step(
+        self, point: Evaluation, hessian: Floats, target: float, tol: float, damping: float
+    ) -> _Model:
+        """Least norm where the quadratic model of the loss meets the target.
+
+        `damping` is curvature that stands in where there is none, as before the corner of a hinge.
+        """
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, target - point.value
         tie = self._tie_breaker(hessian)
-        hessian = hessian + np.diag(tie)
+        hessian = hessian + np.diag(tie + damping)
         if self.underdetermined:
             gradient = gradient + tie * point.parameters
             room -= 0.5 * float(tie @ point.parameters**2)
@@ -196,10 +207,8 @@ class _Geometry:
             best = best._replace(norm=float(self.cone.norm(best.table)))
         else:
             if self.cone.needs_gauge:
-                factor_of, matrix = (
-                    self._without_gauge(factor_of),
-                    self._without_gauge(self._without_gauge(matrix).T),
-                )
+                factor_of = self._without_gauge(factor_of)
+                matrix = self._without_gauge(self._without_gauge(matrix).T)
             best = least_norm(Ellipsoid(matrix, factor_of, centre, sqrt(square)), self.cone, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
@@ -211,16 +220,18 @@ class _Geometry:
 
     def _tie_breaker(self, hessian: Floats) -> Floats:
         """A ridge too small to matter, except between models of the same loss and norm."""
-        mean = np.trace(hessian) / len(hessian)
+        mean = max(np.trace(hessian) / len(hessian), 1e-6)
         if not self.underdetermined:
             return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
         if self.objective.rows.fit_intercept:
             lengths = np.append(lengths, 1e-6)
-        return _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
+        tie: Floats = _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
+        return tie
 
     def _without_gauge(self, matrix: Floats) -> Floats:
         """Rows with the mean over the classes taken out."""
         blocks = matrix.reshape(*self.cone.shape, -1)
-        return (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
+        rest: Floats = (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
+        return rest
