@@ -141,16 +141,14 @@ class SecondOrder:
     @staticmethod
     def longest(a: Floats, step: Floats) -> float:
         """How far a may go along a step before it leaves the cone."""
-        # The first positive root of size(a + t step), a quadratic in t, or of its first entry.
-        quadratic = _size(step)
-        linear = a[..., 0] * step[..., 0] - (a[..., 1:] * step[..., 1:]).sum(axis=-1)
-        constant = _size(a)
-        root = np.sqrt(np.maximum(linear**2 - quadratic * constant, 0.0))
-        # Both roots as constant / (-linear ± root), which does not cancel where it matters.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            roots = np.stack([constant / (-linear + root), constant / (-linear - root)])
-        leaves = (linear**2 >= quadratic * constant) & (roots > 0.0)
-        return float(np.min(roots, where=leaves, initial=np.inf))
+        # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
+        size = np.sqrt(_size(a))[..., np.newaxis]
+        unit, move = a / size, step / size
+        first = unit[..., 0] * move[..., 0] - (unit[..., 1:] * move[..., 1:]).sum(axis=-1)
+        along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
+        rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
+        shrinking = float((np.sqrt((rest**2).sum(axis=-1)) - first).max())
+        return 1.0 / shrinking if shrinking > 0.0 else np.inf
 
 
 def _size(v: Floats) -> Floats:

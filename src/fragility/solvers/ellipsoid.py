@@ -13,10 +13,11 @@ from math import inf, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
 from ..moments import Floats
 from .cones import SecondOrder
+from .factor import Cholesky
 from .norm_cones import Normal, PairBallCone
 
 __all__ = ["Ellipsoid", "LeastNorm", "least_norm"]
@@ -61,8 +62,8 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
     for _ in range(_MAX_STEPS):
         system = multiplier * matrix
         system[np.diag_indices(len(centre))] += 1.0
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
-        rest = cho_solve(factor, centre, check_finite=False)
+        factor = Cholesky(system)
+        rest = factor.solve(centre)
         pull = matrix @ rest
         reach = sqrt(float(rest @ pull))
         if reach > radius:
@@ -72,7 +73,7 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
         if abs(reach - radius) <= tol * radius:
             break
         # 1 / reach is nearly linear in the multiplier (Moré and Sorensen).
-        slope = float(pull @ cho_solve(factor, pull, check_finite=False)) / reach
+        slope = float(pull @ factor.solve(pull)) / reach
         following = multiplier + (reach / radius - 1.0) * reach / slope
         if not low < following < high:
             following = sqrt(low * high) if low > 0.0 else high / 10.0
@@ -84,7 +85,10 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
 
 
 class _InteriorPoint:
-    """Primal-dual steps on: minimise k, the ellipsoid and the norm being cones."""
+    """Primal-dual steps on: minimise k, the ellipsoid and the norm being cones.
+
+    The slacks are exact throughout: they start so, and move with the variables.
+    """
 
     def __init__(self, ellipsoid: Ellipsoid, cone: Any) -> None:
         self.ellipsoid = ellipsoid
@@ -94,8 +98,10 @@ class _InteriorPoint:
 
     def forward(self, x: Floats) -> list[Floats]:
         """Linear part of the slacks."""
-        inside = self.ellipsoid.factor.T @ x[: self.n_main]
-        return [np.concatenate([[0.0], inside]), self.norm_cone.forward(x)]
+        inside = np.empty(self.n_main + 1)
+        inside[0] = 0.0
+        inside[1:] = self.ellipsoid.factor.T @ x[: self.n_main]
+        return [inside, self.norm_cone.forward(x)]
 
     def adjoint(self, y: list[Floats]) -> Floats:
         total: Floats = self.norm_cone.adjoint(y[1])
@@ -104,13 +110,11 @@ class _InteriorPoint:
 
     def solve(self, tol: float) -> LeastNorm:
         ellipsoid, norm_cone = self.ellipsoid, self.norm_cone
-        start = ellipsoid.centre.reshape(norm_cone.shape)
-        constant = np.concatenate([[ellipsoid.radius], -(ellipsoid.factor.T @ ellipsoid.centre)])
-        x = norm_cone.start(start, 1.1 * norm_cone.norm(start))
-        # The centre in the gauge of the norm, which is one of all classes alike, is still a centre.
-        constant[1:] = -(ellipsoid.factor.T @ x[: self.n_main])
+        centre = ellipsoid.centre.reshape(norm_cone.shape)
+        x = norm_cone.start(centre, 1.1 * norm_cone.norm(centre))
         slack = self.forward(x)
-        slack[0] = slack[0] + constant
+        slack[0] = np.zeros(self.n_main + 1)  # at the centre
+        slack[0][0] = ellipsoid.radius
         dual = [cone.inverse(s) for cone, s in zip(self.cones, slack, strict=True)]
         share = 1.0 / self.adjoint(dual)[self.n_main]
         dual = [share * y for y in dual]
@@ -118,95 +122,82 @@ class _InteriorPoint:
         cost = np.zeros(x.size)
         cost[self.n_main] = 1.0
         for _ in range(_MAX_STEPS):
-            primal = self.forward(x)
-            primal[0] = primal[0] + constant
-            gaps = [s - p for s, p in zip(slack, primal, strict=True)]
-            stationary = cost - self.adjoint(dual)
-            mean = sum(float((s * y).sum()) for s, y in zip(slack, dual, strict=True)) / degree
-            if mean * degree <= tol * x[self.n_main]:
+            gap = _inner(slack, dual)
+            if gap <= tol * x[self.n_main]:
                 break
             scalings = [c.scaling(s, y) for c, s, y in zip(self.cones, slack, dual, strict=True)]
+            points = [scaling.point for scaling in scalings]
             try:
                 system = self._factorised(scalings)
             except LinAlgError:
                 break  # as near as rounding lets us
-            aim = [-scaling.point for scaling in scalings]
-            step = self._direction(system, scalings, stationary, gaps, aim)
-            length = min(1.0, self._longest(scalings, step))
-            following = (
-                sum(
-                    float(((s + length * ds) * (y + length * dy)).sum())
-                    for s, y, ds, dy in zip(slack, dual, step.slack, step.dual, strict=True)
-                )
-                / degree
-            )
-            centring = max(0.0, following / mean) ** 3
-            aim = []
-            for cone, scaling, ds, dy in zip(
-                self.cones, scalings, step.slack, step.dual, strict=True
-            ):
-                second = cone.product(scaling.undo(ds), scaling.apply(dy))
-                point = scaling.point
-                wanted = centring * mean * cone.one(point) - cone.product(point, point) - second
-                aim.append(cone.divide(point, wanted))
-            step = self._direction(system, scalings, stationary, gaps, aim)
-            length = min(1.0, 0.99 * self._longest(scalings, step))
+            # Straight to the optimum, first; then with what that shows, to a point before it.
+            step = self._direction(system, scalings, -cost, [-point for point in points])
+            length = min(1.0, self._longest(points, step))
+            left = (1.0 - length) * gap + length**2 * _inner(step.slack, step.dual)
+            aimed = gap / degree * max(0.0, left / gap) ** 3
+            pulls = []
+            for cone, point, ds, dy in zip(self.cones, points, step.slack, step.dual, strict=True):
+                pulls.append(cone.divide(point, aimed * cone.one(point) - cone.product(ds, dy)))
+            back = [scaling.undo(pull) for scaling, pull in zip(scalings, pulls, strict=True)]
+            aim = [pull - point for pull, point in zip(pulls, points, strict=True)]
+            step = self._direction(system, scalings, self.adjoint(back) - cost, aim)
+            length = min(1.0, 0.99 * self._longest(points, step))
             if length < 1e-8:
                 break
             x = x + length * step.x
-            slack = [s + length * ds for s, ds in zip(slack, step.slack, strict=True)]
-            dual = [y + length * dy for y, dy in zip(dual, step.dual, strict=True)]
+            for i, scaling in enumerate(scalings):
+                slack[i] = slack[i] + length * scaling.apply(step.slack[i])
+                dual[i] = dual[i] + length * scaling.undo(step.dual[i])
         table, _, _ = norm_cone.split(x)
         # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
         return LeastNorm(table, norm_cone.norm(table), float(dual[0][0]) / ellipsoid.radius)
 
-    def _factorised(self, scalings: list[Any]) -> Any:
+    def _factorised(self, scalings: list[Any]) -> tuple[Cholesky, Floats]:
         w, eta = scalings[0].w, float(scalings[0].eta)
         normal = Normal(self.ellipsoid.matrix / eta**2)
         pull = self.ellipsoid.factor @ (sqrt(2.0) / eta * w[1:])
         normal.main += np.multiply.outer(pull, pull)
         self.norm_cone.add_normal(normal, scalings[1])
         matrix = normal.matrix()
-        balance = np.sqrt(np.diag(matrix))
-        matrix /= np.multiply.outer(balance, balance)
+        balance = 1.0 / np.sqrt(matrix.diagonal())
+        matrix *= balance
+        matrix *= balance[:, np.newaxis]
         matrix[np.diag_indices(len(matrix))] += 1e-15
-        return cho_factor(matrix, overwrite_a=True, check_finite=False), balance
+        return Cholesky(matrix), balance
 
     def _direction(
         self,
-        system: Any,
+        system: tuple[Cholesky, Floats],
         scalings: list[Any],
-        stationary: Floats,
-        gaps: list[Floats],
+        right: Floats,
         aim: list[Floats],
     ) -> _Step:
-        """Solve the linearised conditions for the scaled complementarity `aim`."""
+        """Move x by the normal equations; slacks and multipliers, scaled, then add up to `aim`."""
         factor, balance = system
-        pushed = [
-            scaling.undo(scaling.undo(-gap - scaling.apply(a)))
-            for scaling, gap, a in zip(scalings, gaps, aim, strict=True)
-        ]
-        right = -stationary - self.adjoint(pushed)
         reduced = self.norm_cone.eliminate(right, scalings[1])
-        main = cho_solve(factor, reduced / balance, check_finite=False) / balance
+        main = factor.solve(reduced * balance) * balance
         x = self.norm_cone.complete(main, right, scalings[1])
-        moved = self.forward(x)
-        slack = [m - gap for m, gap in zip(moved, gaps, strict=True)]
-        dual = [
-            scaling.undo(a - scaling.undo(ds))
-            for scaling, a, ds in zip(scalings, aim, slack, strict=True)
+        slack = [
+            scaling.undo(move) for scaling, move in zip(scalings, self.forward(x), strict=True)
         ]
-        return _Step(x, slack, dual)
+        return _Step(x, slack, [a - ds for a, ds in zip(aim, slack, strict=True)])
 
-    def _longest(self, scalings: list[Any], step: _Step) -> float:
+    def _longest(self, points: list[Floats], step: _Step) -> float:
         longest = np.inf
-        for cone, scaling, ds, dy in zip(self.cones, scalings, step.slack, step.dual, strict=True):
-            for move in (scaling.undo(ds), scaling.apply(dy)):
-                longest = min(longest, cone.longest(scaling.point, move))
+        for cone, point, *moves in zip(self.cones, points, step.slack, step.dual, strict=True):
+            for move in moves:
+                longest = min(longest, cone.longest(point, move))
         return longest
 
 
 class _Step(NamedTuple):
+    """A step of the variables, and those of slacks and multipliers as the scaling sees them."""
+
     x: Floats
     slack: list[Floats]
     dual: list[Floats]
+
+
+def _inner(a: list[Floats], b: list[Floats]) -> float:
+    return sum(float(np.vdot(one, other)) for one, other in zip(a, b, strict=True))

@@ -26,8 +26,8 @@ __all__ = ["KLSolution", "satisfice"]
 
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
-#: The fragility is settled when its error is this share of the tolerance: coefficients, whose errors
-#: are as the root of it, then have digits, too.
+#: The fragility is settled when its error is this share of the tolerance: coefficients, whose
+#: errors are as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-13
 
 

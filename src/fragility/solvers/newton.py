@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_solve, cholesky, eigh
+from scipy.linalg import LinAlgError, eigh
 
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
+from .factor import Cholesky
 
 __all__ = ["Curvature", "Minimum", "minimise"]
 
@@ -48,13 +49,14 @@ class Curvature:
         scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         self._scale = np.where(scale > 1e-12 * scale.max(initial=0.0), scale, 1.0)
         balanced = hessian / np.multiply.outer(self._scale, self._scale)
-        self._factor: Floats | None
+        self._factor: Cholesky | None
         try:
-            factor = cholesky(balanced, lower=True, check_finite=False)
+            factor = Cholesky(balanced)
         except LinAlgError:
             self._factor = None
         else:
-            self._factor = factor if np.diag(factor).min() ** 2 > _NO_CURVATURE else None
+            clear = factor.factor.diagonal().min() ** 2 > _NO_CURVATURE
+            self._factor = factor if clear else None
         if self._factor is None:
             self._eigen = eigh(hessian, check_finite=False)
 
@@ -82,8 +84,7 @@ class Curvature:
 
     def _own_step(self, gradient: Floats) -> Floats:
         if self._factor is not None:
-            balanced = cho_solve((self._factor, True), gradient / self._scale, check_finite=False)
-            newton: Floats = -balanced / self._scale
+            newton: Floats = -self._factor.solve(gradient / self._scale) / self._scale
             return newton
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient

@@ -14,18 +14,20 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
+from .factor import Cholesky
 from .newton import Curvature
 from .norm_cones import norm_cone
 
 __all__ = ["WassersteinSolution", "satisfice"]
 
 #: A Hessian serves again while it makes the error fall at least this much.
-_GOOD_ENOUGH = 0.1
+_GOOD_ENOUGH = 0.01
+#: Multiplications in a Hessian that cost no more than a search in an ellipsoid.
+_CHEAP = 1e8
 #: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
 #: as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-12
@@ -82,6 +84,7 @@ def satisfice(
     price = size / slack
     accuracy, error, damping = 1e-4, inf, 1e-4
     settled = max(_SETTLED * tol, _ROUNDING)
+    cheap = objective.rows.y.size * objective.size**2 <= _CHEAP
     iteration = 0
     while iteration < max_iter:
         iteration += 1
@@ -112,8 +115,10 @@ def satisfice(
         error = model.price * (missed + (point.value - target) ** 2 / slack)
         if length == 1.0 and model.price > 0.0 and error <= settled * size:
             break
-        accuracy = settled
-        if length < 1.0 or missed > _GOOD_ENOUGH**2 * expected:
+        contraction = missed / max(expected, 1e-300)
+        accuracy = settled if error <= 1e-2 * size else max(settled, 1e-6)
+        unfinished = error * contraction > settled * size
+        if length < 1.0 or contraction > _GOOD_ENOUGH or (unfinished and cheap):
             hessian, fresh = point.hessian, True
             curvature = Curvature(objective.fixed_gauge(hessian))
         else:
@@ -190,26 +195,27 @@ class _Geometry:
         slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
         if free.size:
             # What has no price takes its best value for whatever the rest is.
-            factor = cho_factor(hessian[np.ix_(free, free)], check_finite=False)
+            factor = Cholesky(hessian[np.ix_(free, free)])
             cross = hessian[np.ix_(free, moves)]
-            answer = cho_solve(factor, np.column_stack([cross, gradient[free]]), check_finite=False)
+            answer = factor.solve(np.column_stack([cross, gradient[free]]))
             matrix = matrix - cross.T @ answer[:, :-1]
             slope = slope - cross.T @ answer[:, -1]
             room += 0.5 * float(gradient[free] @ answer[:, -1])
         slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
-        factor_of = cholesky(matrix, lower=True, check_finite=False)
-        reach = solve_triangular(factor_of, slope, lower=True, check_finite=False)
+        whole = Cholesky(matrix)
+        reach = whole.half_solve(slope)
         now = self.table(point.parameters).ravel()
-        centre = now - solve_triangular(factor_of.T, reach, lower=False, check_finite=False)
+        centre = now - whole.other_half(reach)
         square = 2.0 * room + float(reach @ reach)
         if square <= 0.0:  # no model of the loss meets the target: go to its minimum
             best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
             best = best._replace(norm=float(self.cone.norm(best.table)))
         else:
+            root = whole.factor
             if self.cone.needs_gauge:
-                factor_of = self._without_gauge(factor_of)
+                root = self._without_gauge(root)
                 matrix = self._without_gauge(self._without_gauge(matrix).T)
-            best = least_norm(Ellipsoid(matrix, factor_of, centre, sqrt(square)), self.cone, tol)
+            best = least_norm(Ellipsoid(matrix, root, centre, sqrt(square)), self.cone, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
         change = (table.ravel() - now) / self.metric
