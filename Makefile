@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo heart test lint format types imports bench coverage pictures build clean
+.PHONY: help setup demo heart test lint format types imports bench coverage support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -47,6 +47,9 @@ bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (a quarter 
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py
+
+support: $(READY)  ## docs/support.md, by solving every cell
+	$(BIN)/python -m tests.support_matrix
 
 pictures: $(READY)  ## The pictures of the README
 	$(BIN)/python examples/pictures.py

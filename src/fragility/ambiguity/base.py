@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,15 @@ __all__ = ["Ambiguity"]
 
 
 class Ambiguity(ABC):
-    r"""A distance of distributions :math:`D(P, \hat P)` from the data."""
+    r"""A distance of distributions :math:`D(P, \hat P)` from the data.
+
+    Attributes
+    ----------
+    unlearned : float
+        Fragility of a model where nothing can be learned.
+    """
+
+    unlearned: ClassVar[float] = 0.0
 
     @abstractmethod
     def fragility(

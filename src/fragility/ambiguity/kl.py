@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ class KL(Ambiguity):
     >>> round(KL().fragility(losses, weights, 0.8, np.empty((0, 1)), 1.0), 6)
     1.096794
     """
+
+    #: The lowest loss is just met, and almost every shift of the weights exceeds it.
+    unlearned: ClassVar[float] = inf
 
     def fragility(
         self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float

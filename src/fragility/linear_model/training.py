@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from ..certificates import Certificate, certificate_of
 from ..losses import Loss
 from ..moments import Floats
 from ..programs.objective import Objective
-from ..programs.satisficing import SatisficingProgram, Solution
+from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
 from ..solvers import choose
 from .base import TrainingData
@@ -86,4 +86,6 @@ class Training:
             penalty=self.alpha * float((coef**2).sum()),
             classes=self.data.classes,
         )
+        if solution.outcome is Outcome.NOTHING_LEARNED:
+            certificate = replace(certificate, fragility=self.ambiguity.unlearned)
         return TrainedModel(coef, intercept, target, solution, certificate)

@@ -6,6 +6,7 @@ imported when it is asked for, here and nowhere else.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from math import inf, nan
 from typing import Any
@@ -56,7 +57,9 @@ def solve(program: SatisficingProgram) -> Solution:
     problem = cp.Problem(cp.Minimize(k), constraints)
     for options in _ATTEMPTS:
         try:
-            problem.solve(solver=cp.CLARABEL, **options)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of inaccuracy: the status says it, too
+                problem.solve(solver=cp.CLARABEL, **options)
         except cp.error.SolverError:
             continue
         if problem.status == cp.OPTIMAL:
