@@ -24,6 +24,11 @@ class Ambiguity(ABC):
 
     unlearned: ClassVar[float] = 0.0
 
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether it sees nothing of the coefficients but scores and Euclidean lengths."""
+        return False
+
     @abstractmethod
     def fragility(
         self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float

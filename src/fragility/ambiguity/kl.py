@@ -34,6 +34,10 @@ class KL(Ambiguity):
     #: The lowest loss is just met, and almost every shift of the weights exceeds it.
     unlearned: ClassVar[float] = inf
 
+    @property
+    def is_euclidean(self) -> bool:
+        return True
+
     def fragility(
         self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
     ) -> float:

@@ -64,6 +64,10 @@ class Wasserstein(Ambiguity):
             # A tuple, so that two of the same are equal and hash alike.
             object.__setattr__(self, "feature_weight", tuple(given.tolist()))
 
+    @property
+    def is_euclidean(self) -> bool:
+        return self.norm == 2 and self.feature_weight is None
+
     def mobility(self, n_features: int) -> Floats:
         """How far each feature moves at a price of one; 0 for one that cannot shift."""
         if self.feature_weight is None:

@@ -24,6 +24,9 @@ from ..programs.rows import training_rows
 
 __all__ = ["LinearClassifier", "TrainingData"]
 
+#: A table of their square is 1.2 GB, and a fit holds a few.
+_MOST_PARAMETERS = 12_000
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingData:
@@ -34,12 +37,28 @@ class TrainingData:
     classes: NDArray[Any]
     weights: Floats | None
 
-    def objective(self, loss: Loss, alpha: float, fit_intercept: bool) -> Objective:
+    def objective(
+        self, loss: Loss, alpha: float, fit_intercept: bool, reducible: bool
+    ) -> Objective:
         """Penalised mean loss of a linear model on them."""
         rows = training_rows(
-            self.X, self.codes, self.classes.size, self.weights, fit_intercept=fit_intercept
+            self.X,
+            self.codes,
+            self.classes.size,
+            self.weights,
+            fit_intercept=fit_intercept,
+            reducible=reducible,
         )
-        return Objective(rows, loss, alpha)
+        objective = Objective(rows, loss, alpha)
+        if objective.size > _MOST_PARAMETERS:
+            raise NotImplementedError(
+                f"{rows.X.shape[1]} features and {objective.n_outputs} scores are "
+                f"{objective.size} parameters, and Newton's method needs a table of their square; "
+                f"up to {_MOST_PARAMETERS} are supported. Select features, or reduce them (such as "
+                "TruncatedSVD). With KL, and Wasserstein in norm 2 without feature_weight, no more "
+                "features than samples count."
+            )
+        return objective
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -92,11 +111,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(objective.size)
         rows = objective.rows
-        if self.coef_.shape != (objective.n_outputs, rows.X.shape[1]):
+        if self.coef_.shape != (objective.n_outputs, self.n_features_in_):
             raise ValueError(
                 f"warm_start=True with coef_ of shape {self.coef_.shape}, but these data need "
-                f"{(objective.n_outputs, rows.X.shape[1])}. Fit a new estimator."
+                f"{(objective.n_outputs, self.n_features_in_)}. Fit a new estimator."
             )
+        if rows.space is not None:
+            return np.zeros(objective.size)
         intercept = self.intercept_ + self.coef_ @ rows.centre
         return objective.join(self.coef_ * rows.scale, intercept)
 

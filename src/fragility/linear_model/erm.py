@@ -106,7 +106,7 @@ class ERMClassifier(LinearClassifier):
         self._check_search()
         data = self._validated(X, y, sample_weight)
         with np.errstate(over="ignore", under="ignore"):
-            objective = data.objective(loss, alpha, bool(self.fit_intercept))
+            objective = data.objective(loss, alpha, bool(self.fit_intercept), reducible=True)
             found = erm(
                 objective,
                 self._start(objective),

@@ -44,7 +44,9 @@ class Training:
 
     @cached_property
     def objective(self) -> Objective:
-        return self.data.objective(self.loss, self.alpha, self.fit_intercept)
+        return self.data.objective(
+            self.loss, self.alpha, self.fit_intercept, self.ambiguity.is_euclidean
+        )
 
     def landmarks(self, start: Floats) -> choose.Landmarks:
         """Best model and best trivial model, searched from a start."""

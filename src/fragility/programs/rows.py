@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ..moments import Floats
+from .row_space import RowSpace, row_space
 
 __all__ = ["TrainingRows", "training_rows"]
 
@@ -38,6 +39,8 @@ class TrainingRows:
     n_classes : int
     centre, scale : ndarray of shape (d,)
     fit_intercept : bool
+    space : RowSpace, optional
+        The space that X is in, if it is not that of the features as given.
     """
 
     X: Any
@@ -47,11 +50,16 @@ class TrainingRows:
     centre: Floats
     scale: Floats
     fit_intercept: bool
+    space: RowSpace | None = None
 
     def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Coefficients (k, d) and intercepts (k,) for the data as given."""
         given = coef / self.scale
-        return given, intercept - given @ self.centre
+        intercept = intercept - given @ self.centre
+        if self.space is None:
+            return given, intercept
+        lifted = self.space.lift(given)
+        return lifted, intercept - lifted @ self.space.origin
 
 
 def training_rows(
@@ -61,10 +69,13 @@ def training_rows(
     weights: Floats | None = None,
     *,
     fit_intercept: bool = True,
+    reducible: bool = False,
 ) -> TrainingRows:
     """Prepare validated samples: dense float64 or CSR, classes as 0, 1, ..., weights not negative.
 
-    Without an intercept the columns are not centred: the model could not undo it.
+    Without an intercept the columns are not centred: the model could not undo it. `reducible` says
+    that of the coefficients only the scores and the Euclidean length will matter; then more
+    features than samples become as many as samples.
     """
     if weights is not None:
         kept = weights > 0.0
@@ -74,6 +85,10 @@ def training_rows(
         weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     X, y, weights = _merged(X, y, weights)
     weights = weights / weights.sum()
+    space = None
+    if reducible and X.shape[1] > y.size:
+        space = row_space(X, fit_intercept)
+        X = space.features
     if sparse.issparse(X):
         centre = np.zeros(X.shape[1])
         scale = _or_one(np.sqrt(X.multiply(X).T @ weights))
@@ -89,7 +104,7 @@ def training_rows(
         squares += weights[part] @ (shifted[part] * shifted[part])
     scale = _or_one(np.sqrt(squares), np.abs(centre))
     shifted /= scale
-    return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept)
+    return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept, space)
 
 
 def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
