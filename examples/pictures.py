@@ -1,7 +1,9 @@
-"""The pictures of the README, of the models of the demo. Run with ``make pictures``."""
+"""The pictures of the README. Run with ``make pictures``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import matplotlib
@@ -10,8 +12,15 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from equal_auc import predictions
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
-from fragility import ConfidenceDisplay, RankingErrorDisplay
+from fragility import (
+    ConfidenceDisplay,
+    RankingErrorDisplay,
+    Wasserstein,
+    fragility_path,
+)
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 
@@ -23,11 +32,20 @@ def confidences(y, scores):
     return figure
 
 
+def what_a_target_costs():
+    """What a target costs on the tumours, all features in deviations, where any may shift."""
+    data = load_breast_cancer()
+    X = StandardScaler().fit_transform(data.data)
+    found = fragility_path(X, data.target, ambiguity=Wasserstein(norm=inf), penalty="l2")
+    return replace(found, feature_names=data.feature_names.tolist()).plot().figure_
+
+
 def main() -> None:
     y, scores = predictions()
     name, p = list(scores.items())[-1]
     figures = {
         "confidence": confidences(y, scores),
+        "path": what_a_target_costs(),
         "ranking_errors": RankingErrorDisplay.from_predictions(y, p, name=name).figure_,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)

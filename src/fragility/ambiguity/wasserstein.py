@@ -18,7 +18,7 @@ __all__ = ["Wasserstein"]
 _DUAL = {1: inf, 2: 2, inf: 1}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Wasserstein(Ambiguity):
     r"""Shifts of the features and labels, at the price of 1-Wasserstein transport.
 
@@ -63,6 +63,16 @@ class Wasserstein(Ambiguity):
                 )
             # A tuple, so that two of the same are equal and hash alike.
             object.__setattr__(self, "feature_weight", tuple(given.tolist()))
+
+    def __repr__(self) -> str:
+        parts = [f"norm={self.norm}"]
+        if self.label_cost < inf:
+            parts.append(f"label_cost={self.label_cost}")
+        if self.feature_weight is not None:
+            shown = ", ".join(f"{weight:g}" for weight in self.feature_weight[:6])
+            more = ", ..." if len(self.feature_weight) > 6 else ""
+            parts.append(f"feature_weight=({shown}{more})")
+        return f"Wasserstein({', '.join(parts)})"
 
     @property
     def is_euclidean(self) -> bool:

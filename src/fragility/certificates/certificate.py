@@ -155,7 +155,10 @@ class Certificate:
         missed = self.headroom < 0.0 and self.fragility == inf
         yield "target", f"{self.target:.6g}", f"for the mean of {self.loss!r}, plus penalty"
         yield "attained loss", f"{self.attained_loss:.6g}", f"of which penalty {self.penalty:.4g}"
-        yield "headroom", f"{self.headroom:.4g}", "the target is missed" if missed else ""
+        if abs(self.headroom) <= 1e-9 * abs(self.target):  # rounding, which no two machines share
+            yield "headroom", "0", "the target is just met"
+        else:
+            yield "headroom", f"{self.headroom:.4g}", "the target is missed" if missed else ""
         note = f"loss above the target per unit of {self.ambiguity!r}, at most"
         yield "fragility k", f"{self.fragility:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"

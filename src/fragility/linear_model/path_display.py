@@ -29,6 +29,8 @@ class FragilityPathDisplay:
         The coefficients; for several classes the range of each feature's.
     erm_loss, trivial_loss : float
     feature_names : list of str
+    size_name : str
+        What `size` is, for the axis.
 
     Attributes
     ----------
@@ -54,6 +56,7 @@ class FragilityPathDisplay:
         erm_loss: float,
         trivial_loss: float,
         feature_names: list[str],
+        size_name: str = "coefficient",
     ) -> None:
         self.target = target
         self.fragility = fragility
@@ -61,6 +64,7 @@ class FragilityPathDisplay:
         self.erm_loss = erm_loss
         self.trivial_loss = trivial_loss
         self.feature_names = feature_names
+        self.size_name = size_name
 
     @classmethod
     def from_path(cls, path: FragilityPath, *, ax: Any = None) -> FragilityPathDisplay:
@@ -82,6 +86,7 @@ class FragilityPathDisplay:
             erm_loss=path.erm_loss,
             trivial_loss=path.trivial_loss,
             feature_names=names,
+            size_name="range of coefficients over the classes" if several else "coefficient",
         )
         return display.plot(ax=ax)
 
@@ -132,5 +137,5 @@ class FragilityPathDisplay:
                 zorder=2 if named else 1,
             )
         ax.axhline(0.0, color=GREY, linewidth=0.8)
-        ax.set_ylabel("coefficient")
+        ax.set_ylabel(self.size_name)
         ax.legend(frameon=False, fontsize=8, loc="best")
