@@ -149,6 +149,11 @@ class Evaluation:
     def hessian(self) -> Floats:
         return self._collect_squares(self.objective.rows.weights, None)
 
+    @property
+    def model_hessian(self) -> Floats:
+        """The Hessian with curvature where there is none by nature."""
+        return self.objective.fixed_gauge(self.hessian)
+
     def gradient_under(self, weights: Floats) -> Floats:
         """Gradient with other weights of the samples."""
         return self._collect(weights) + self.objective.ridge * self.parameters

@@ -61,7 +61,7 @@ def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> Ri
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
         start = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
-    found = minimise(objective, start, tol=tol, max_iter=max_iter, stop=stop)
+    found = minimise(objective.at, start, tol=tol, max_iter=max_iter, stop=stop)
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = float(_margins(found.point.scores, objective.rows.y).min())
         far = objective.at(found.point.parameters * (_FAR / smallest))
@@ -76,7 +76,7 @@ def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> Ri
                 separable=True,
                 attained=near.value == 0.0,
             )
-        found = minimise(objective, found.point.parameters, tol=tol, max_iter=max_iter)
+        found = minimise(objective.at, found.point.parameters, tol=tol, max_iter=max_iter)
     return RiskMinimum(
         found.point, found.curvature, found.point.value, found.iterations, found.converged
     )
@@ -87,7 +87,7 @@ def descend_below(
 ) -> Evaluation:
     """A model whose penalised mean loss is at most `level`, if there is one."""
     return minimise(
-        objective, start, tol=0.0, max_iter=max_iter, stop=lambda point: point.value <= level
+        objective.at, start, tol=0.0, max_iter=max_iter, stop=lambda point: point.value <= level
     ).point
 
 
@@ -98,7 +98,7 @@ def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: in
     squared = float(((coef / objective.rows.scale) ** 2).sum())
     trivial = objective.at(np.zeros(objective.size)).value
     penalised = replace(objective, alpha=1e-9 * trivial / squared)
-    return minimise(penalised, start.parameters, tol=1e-6, max_iter=max_iter).point
+    return minimise(penalised.at, start.parameters, tol=1e-6, max_iter=max_iter).point
 
 
 def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: int) -> Evaluation:
@@ -113,7 +113,7 @@ def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: i
         few = replace(few, X=np.empty((rows.n_classes, 0)), y=np.arange(rows.n_classes))
         few = replace(few, weights=shares / shares.sum())
     restricted = replace(objective, rows=few)
-    found = minimise(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
+    found = minimise(restricted.at, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     some, intercept = restricted.split(found.point.parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
@@ -143,7 +143,7 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
 
 def _sampled_start(objective: Objective, few: int) -> Floats:
     """Minimiser over a sample of the rows, if it is better than nothing."""
-    sample = minimise(objective.sampled(few), np.zeros(objective.size), tol=1e-4, max_iter=8)
+    sample = minimise(objective.sampled(few).at, np.zeros(objective.size), tol=1e-4, max_iter=8)
     found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
     return found.parameters if found.value < zero.value else zero.parameters
 

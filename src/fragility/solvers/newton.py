@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from ..moments import Floats
-from ..programs.objective import Evaluation, Objective
 from .factor import Cholesky
 
-__all__ = ["Curvature", "Minimum", "minimise"]
+__all__ = ["Curvature", "Minimum", "Point", "minimise"]
 
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-10
@@ -23,13 +22,30 @@ _STAND_IN, _BOLDER, _BOLDEST = 1e-6, 30.0, 1e-18
 _GOOD_ENOUGH = 0.1
 
 
-class Minimum(NamedTuple):
+class Point(Protocol):
+    """A function at one point; what it offers is computed when it is asked for."""
+
+    @property
+    def parameters(self) -> Floats: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> Floats: ...
+    @property
+    def model_hessian(self) -> Floats:
+        """Curvature of a model whose minimum is a good step."""
+
+
+P = TypeVar("P", bound=Point)
+
+
+class Minimum(NamedTuple, Generic[P]):
     """Where a search ended.
 
     `gap` estimates how far the value is above the minimum.
     """
 
-    point: Evaluation
+    point: P
     curvature: Curvature | None
     gap: float
     iterations: int
@@ -96,18 +112,19 @@ class Curvature:
 
 
 def minimise(
-    objective: Objective,
+    at: Callable[[Floats], P],
     start: Floats,
     *,
     tol: float,
     max_iter: int,
-    stop: Callable[[Evaluation], bool] | None = None,
-) -> Minimum:
+    stop: Callable[[P], bool] | None = None,
+) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
-    `stop` may end the search at a point that it likes.
+    `at` is the function; `stop` may end the search at a point that it likes. A Hessian is kept, and
+    corrected by what the steps show, as long as it serves.
     """
-    point = objective.at(start)
+    point = at(start)
     curvature, gap, fresh, stand_in = None, np.inf, False, _STAND_IN
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
@@ -118,7 +135,7 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = False
         if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
-            curvature = Curvature(objective.fixed_gauge(point.hessian), stand_in)
+            curvature = Curvature(point.model_hessian, stand_in)
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
@@ -126,7 +143,7 @@ def minimise(
             return Minimum(point, curvature, gap, iteration, True)
         length = 1.0
         while True:
-            trial = objective.at(point.parameters + length * step)
+            trial = at(point.parameters + length * step)
             if trial.value <= point.value - 1e-4 * length * 2.0 * gap:
                 break
             length /= 2.0

@@ -103,7 +103,7 @@ def satisfice(
             break
         if length < 1e-8:
             hessian, fresh = point.hessian, True
-            curvature = Curvature(objective.fixed_gauge(hessian))
+            curvature = Curvature(point.model_hessian)
             continue
         damping *= 0.03 if length == 1.0 else 30.0
         # What the gradient turned out to be, against what the model said.
@@ -120,7 +120,7 @@ def satisfice(
         unfinished = error * contraction > settled * size
         if length < 1.0 or contraction > _GOOD_ENOUGH or (unfinished and cheap):
             hessian, fresh = point.hessian, True
-            curvature = Curvature(objective.fixed_gauge(hessian))
+            curvature = Curvature(point.model_hessian)
         else:
             fresh = False
     point = geometry.scaled_to(point, target)
