@@ -174,7 +174,10 @@ class Evaluation:
     def _collect(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
         rows = self.objective.rows
-        weighted = (self.slopes.T * weights).reshape(self.objective.n_outputs, -1)
+        weighted = self.slopes.T * weights
+        if weighted.ndim == 1:
+            row = np.asarray(weighted @ rows.X)
+            return np.append(row, weighted.sum()) if rows.fit_intercept else row
         table = np.asarray((rows.X.T @ weighted.T).T)
         if rows.fit_intercept:
             table = np.column_stack([table, weighted.sum(axis=1)])

@@ -20,8 +20,8 @@ from .row_space import RowSpace, row_space
 
 __all__ = ["TrainingRows", "training_rows"]
 
-#: Rows read at once.
-_BLOCK = 16_384
+#: Rows read at once: they should stay in the cache of the processor.
+_BLOCK = 1_024
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,13 @@ def training_rows(
         )
     centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
     squares = np.zeros(X.shape[1])
-    shifted = X - centre
+    shifted = np.empty_like(X)
     for start in range(0, y.size, _BLOCK):
         part = slice(start, start + _BLOCK)
+        np.subtract(X[part], centre, out=shifted[part])
         squares += weights[part] @ (shifted[part] * shifted[part])
     scale = _or_one(np.sqrt(squares), np.abs(centre))
-    shifted /= scale
+    shifted *= 1.0 / scale
     return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept, space)
 
 

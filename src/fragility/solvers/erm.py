@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 #: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
-_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 8, 4
+_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
 #: At the far margin a loss that tends to zero has underflowed; at the near one only a loss that is
 #: zero from some margin on is zero.
 _FAR, _NEAR = 1_000.0, 50.0
@@ -57,11 +57,13 @@ def accuracy_of_minimum(tol: float) -> float:
 
 def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> RiskMinimum:
     """Minimise the penalised mean loss; separable data end the search without a minimum."""
-    few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
+    few, curvature = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size), None
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
-        start = _sampled_start(objective, few)
+        start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
-    found = minimise(objective.at, start, tol=tol, max_iter=max_iter, stop=stop)
+    found = minimise(
+        objective.at, start, tol=tol, max_iter=max_iter, stop=stop, curvature=curvature
+    )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = float(_margins(found.point.scores, objective.rows.y).min())
         far = objective.at(found.point.parameters * (_FAR / smallest))
@@ -141,11 +143,13 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     return objective.alpha == 0.0 and (few or singular)
 
 
-def _sampled_start(objective: Objective, few: int) -> Floats:
-    """Minimiser over a sample of the rows, if it is better than nothing."""
+def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
+    """Minimiser over a sample of the rows and its curvature, if it is better than nothing."""
     sample = minimise(objective.sampled(few).at, np.zeros(objective.size), tol=1e-4, max_iter=8)
     found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
-    return found.parameters if found.value < zero.value else zero.parameters
+    if found.value < zero.value:
+        return found.parameters, sample.curvature
+    return zero.parameters, None
 
 
 def _separates(point: Evaluation) -> bool:

@@ -118,14 +118,15 @@ def minimise(
     tol: float,
     max_iter: int,
     stop: Callable[[P], bool] | None = None,
+    curvature: Curvature | None = None,
 ) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
     `at` is the function; `stop` may end the search at a point that it likes. A Hessian is kept, and
-    corrected by what the steps show, as long as it serves.
+    corrected by what the steps show, as long as it serves; `curvature` is one to begin with.
     """
     point = at(start)
-    curvature, gap, fresh, stand_in = None, np.inf, False, _STAND_IN
+    gap, fresh, stand_in = np.inf, False, _STAND_IN
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
             return Minimum(point, curvature, gap, iteration, False)
