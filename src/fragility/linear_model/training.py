@@ -68,6 +68,7 @@ class Training:
             erm_loss=landmarks.minimum.loss,
             trivial_loss=landmarks.trivial.value,
             separable=landmarks.minimum.separable,
+            attained=landmarks.minimum.attained,
         )
         program = SatisficingProgram(self.objective, self.ambiguity, target)
         solution = choose.solve(

@@ -45,6 +45,9 @@ class Loss(ABC):
     """
 
     steepness: ClassVar[float] = 1.0
+    #: Whether the curvature may jump, as where a hinge has been rounded: then one that was right a
+    #: step ago may be wrong now.
+    curvature_jumps: ClassVar[bool] = False
     relabelling: ClassVar[float] = 2.0
 
     @abstractmethod

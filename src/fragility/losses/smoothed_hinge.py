@@ -8,6 +8,7 @@ maximum of :math:`\sum_c a_c z_c` over shares :math:`a_c \ge 0` that sum to at m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,7 @@ class SmoothedHinge(Loss):
     """
 
     smoothing: float = 1.0
+    curvature_jumps: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.smoothing < np.inf:
@@ -61,7 +63,7 @@ class SmoothedHinge(Loss):
     def curvature(self, scores: Floats, y: Codes) -> Floats:
         if scores.ndim == 1:
             short = 1.0 - margins(scores, y)
-            return ((short > 0.0) & (short < self.smoothing)) / self.smoothing
+            return ((short > 0.0) & (short <= self.smoothing)) / self.smoothing
         share = self._shares(self._shortfalls(scores, y))
         active = (share > 0.0).astype(np.float64)
         # Where the shares sum to one they can only be exchanged.

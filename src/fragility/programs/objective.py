@@ -72,6 +72,13 @@ class Objective:
             coef = np.column_stack([coef, intercept])
         return np.ravel(coef)
 
+    def centred(self, parameters: Floats) -> Floats:
+        """The same with the mean over several classes taken out, which no loss sees."""
+        if self.n_outputs == 1:
+            return parameters
+        table = parameters.reshape(self.n_outputs, -1)
+        return np.ravel(table - table.mean(axis=0))
+
     def at(self, parameters: Floats) -> Evaluation:
         """The objective at a point; nothing is computed before it is asked for."""
         return Evaluation(self, parameters)

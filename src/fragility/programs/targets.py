@@ -61,9 +61,15 @@ class Target:
         erm_loss: float,
         trivial_loss: float,
         separable: bool,
+        attained: bool = True,
     ) -> Target:
         """The target that was asked for, or an error that says why there is none."""
         losses = f"the lowest loss is {erm_loss:.6g}, that of a trivial model {trivial_loss:.6g}"
+        if trivial_loss == 0.0 and target is None:
+            raise UndefinedTargetError(
+                "Features that cannot shift tell the classes apart by themselves: there is "
+                "nothing to give up. Give an absolute target, or let those features shift."
+            )
         if target_ratio is not None:
             if erm_loss <= 1e-12 * trivial_loss:
                 raise UndefinedTargetError(
@@ -76,6 +82,8 @@ class Target:
             value = target
         else:
             value = erm_loss + slack * (trivial_loss - erm_loss)
+        if attained and erm_loss == 0.0:
+            value = max(value, _ROUNDING * trivial_loss)  # a hinge of zero, as near as it gets
         if value < erm_loss - _ROUNDING * trivial_loss or (separable and value <= 0.0):
             raise InfeasibleTargetError(
                 f"target={value:.6g} cannot be reached: {losses}. Give a larger target, or slack "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from .erm import (
 )
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
+from .feasible import meeting
 
 __all__ = ["Landmarks", "find_landmarks", "refusal", "solve"]
 
@@ -51,9 +53,13 @@ def find_landmarks(
     objective: Objective, ambiguity: Ambiguity, start: Floats, *, tol: float, max_iter: int
 ) -> Landmarks:
     """Minimise the loss over all models and over the trivial ones."""
-    minimum = erm(objective, start, tol=accuracy_of_minimum(tol), max_iter=max_iter)
+    accuracy = accuracy_of_minimum(tol)
+    minimum = erm(objective, start, tol=accuracy, max_iter=max_iter)
     fixed = ambiguity.fixed(objective.rows.X.shape[1])
-    return Landmarks(minimum, trivial_model(objective, fixed, max_iter=max_iter))
+    trivial = trivial_model(objective, fixed, max_iter=max_iter)
+    if minimum.loss > trivial.value:
+        minimum = erm(objective, trivial.parameters, tol=accuracy, max_iter=max_iter)
+    return Landmarks(minimum, trivial)
 
 
 def solve(
@@ -72,7 +78,10 @@ def solve(
     if isinstance(program.ambiguity, Wasserstein) and target.value >= target.trivial_loss:
         return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     if solver == "conic":
-        return conic.solve(program)
+        solution = conic.solve(program)
+        point = program.objective.at(solution.parameters)
+        point = meeting(point, landmarks.minimum.point, target.value)
+        return replace(solution, parameters=point.parameters)
     return _METHODS[type(program.ambiguity)](program, landmarks, tol, max_iter, start)
 
 
@@ -96,7 +105,8 @@ def _solve_kl(
         return Solution(short.parameters, Outcome.NO_FRAGILITY, iterations, "newton")
     if is_underdetermined(objective, minimum):
         parameters = least_norm_equivalent(objective, parameters)
-    outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
+    settled = found.converged or (target.tight and found.fragility == inf)
+    outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
     return Solution(parameters, outcome, iterations, "newton", found.gap / found.fragility)
 
 
@@ -112,8 +122,9 @@ def _solve_wasserstein(
     minimum, hessian = landmarks.minimum, None
     if start is not None:
         point = objective.at(start)
-    elif minimum.separable:
-        point = _just_below(objective, minimum.point, 0.7 * target.value, max_iter)
+    elif minimum.separable or minimum.curvature is None or minimum.curvature.singular:
+        level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
+        point = _just_below(objective, minimum.point, level, max_iter)
     else:
         point = minimum.point
         if minimum.curvature is not None:
@@ -137,9 +148,10 @@ def _solve_wasserstein(
 def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
     """A model of about this loss, as far in as its direction allows.
 
-    Far out the loss of separable data has no curvature to speak of.
+    Far out the loss of separable data, or of a class that is, has no curvature to speak of.
     """
-    point = descend_below(objective, point.parameters, level, max_iter=max_iter)
+    if point.value > level:
+        point = descend_below(objective, point.parameters, level, max_iter=max_iter)
     low, high = 0.0, 1.0
     while high - low > 0.01 * high:
         middle = (low + high) / 2.0

@@ -54,6 +54,10 @@ class Orthant:
         return s.size
 
     @staticmethod
+    def inside(s: Floats) -> bool:
+        return bool(s.min(initial=1.0) > 0.0)
+
+    @staticmethod
     def one(s: Floats) -> Floats:
         return np.ones_like(s)
 
@@ -117,6 +121,10 @@ class SecondOrder:
         return s[..., 0].size
 
     @staticmethod
+    def inside(s: Floats) -> bool:
+        return bool(_size(s).min() > 0.0 and s[..., 0].min() > 0.0)
+
+    @staticmethod
     def one(s: Floats) -> Floats:
         one = np.zeros_like(s)
         one[..., 0] = 1.0
@@ -142,7 +150,7 @@ class SecondOrder:
     def longest(a: Floats, step: Floats) -> float:
         """How far a may go along a step before it leaves the cone."""
         # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
-        size = np.sqrt(_size(a))[..., np.newaxis]
+        size = np.sqrt(np.maximum(_size(a), 1e-300))[..., np.newaxis]
         unit, move = a / size, step / size
         first = unit[..., 0] * move[..., 0] - (unit[..., 1:] * move[..., 1:]).sum(axis=-1)
         along = (move[..., 0] + first) / (unit[..., 0] + 1.0)

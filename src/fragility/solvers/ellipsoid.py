@@ -23,6 +23,8 @@ from .norm_cones import Normal, PairBallCone
 __all__ = ["Ellipsoid", "LeastNorm", "least_norm"]
 
 _MAX_STEPS = 60
+#: A norm is no better known than to this share of that of the centre.
+_ROUNDING = 1e-14
 
 
 class Ellipsoid(NamedTuple):
@@ -121,9 +123,10 @@ class _InteriorPoint:
         degree = sum(cone.degree(s) for cone, s in zip(self.cones, slack, strict=True))
         cost = np.zeros(x.size)
         cost[self.n_main] = 1.0
+        floor = _ROUNDING * x[self.n_main]
         for _ in range(_MAX_STEPS):
             gap = _inner(slack, dual)
-            if gap <= tol * x[self.n_main]:
+            if gap <= max(tol * x[self.n_main], floor) or not self._inside(slack, dual):
                 break
             scalings = [c.scaling(s, y) for c, s, y in zip(self.cones, slack, dual, strict=True)]
             points = [scaling.point for scaling in scalings]
@@ -152,6 +155,13 @@ class _InteriorPoint:
         table, _, _ = norm_cone.split(x)
         # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
         return LeastNorm(table, norm_cone.norm(table), float(dual[0][0]) / ellipsoid.radius)
+
+    def _inside(self, slack: list[Floats], dual: list[Floats]) -> bool:
+        """Whether rounding has left slacks and multipliers in their cones."""
+        return all(
+            cone.inside(s) and cone.inside(y)
+            for cone, s, y in zip(self.cones, slack, dual, strict=True)
+        )
 
     def _factorised(self, scalings: list[Any]) -> tuple[Cholesky, Floats]:
         w, eta = scalings[0].w, float(scalings[0].eta)

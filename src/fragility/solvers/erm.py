@@ -115,8 +115,11 @@ def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: i
         few = replace(few, X=np.empty((rows.n_classes, 0)), y=np.arange(rows.n_classes))
         few = replace(few, weights=shares / shares.sum())
     restricted = replace(objective, rows=few)
-    found = minimise(restricted.at, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
-    some, intercept = restricted.split(found.point.parameters)
+    found = erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
+    parameters = found.point.parameters
+    if found.separable:  # without a mistake, and so without a loss far enough out
+        parameters = parameters * (_FAR / _margins(found.point.scores, few.y).min())
+    some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
     return objective.at(objective.join(coef, intercept))
@@ -127,12 +130,16 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
     rows = objective.rows
     gram = weighted_gram(rows.X, rows.weights, rows.fit_intercept)
     curvatures, directions = np.linalg.eigh(gram)
-    idle = directions[:, curvatures <= 1e-12 * curvatures[-1]]
+    idle = directions[:, curvatures <= 1e-13 * curvatures[-1]]
     lengths = 1.0 / rows.scale
     priced = idle[: lengths.size] * lengths[:, np.newaxis]
     table = parameters.reshape(objective.n_outputs, -1)
     change = np.linalg.lstsq(priced, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
-    return np.ravel(table + (idle @ change).T)
+    shorter = objective.at(np.ravel(table + (idle @ change).T))
+    # Columns that are nearly the same are not: what they tell apart must not be lost.
+    moved = np.abs(shorter.scores - objective.at(parameters).scores).max()
+    same = moved <= 1e-9 * max(1.0, float(np.abs(shorter.scores).max()))
+    return shorter.parameters if same else parameters
 
 
 def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:

@@ -39,6 +39,9 @@ def least_norm_meeting(
     if rows.fit_intercept:
         one = np.append(one, 0.0)
     price = np.tile(one, objective.n_outputs)
+    zero = objective.at(np.zeros(objective.size))
+    if float(zero.losses.max()) <= target:
+        return ShortestModel(zero.parameters, 1)
     point = _inside(objective.at(start), target)
     if point is None:
         return ShortestModel(start, 0)
@@ -58,7 +61,7 @@ def least_norm_meeting(
                 break
             length = 1.0
             while length > 1e-10:
-                trial = objective.at(point.parameters + length * step)
+                trial = objective.at(objective.centred(point.parameters + length * step))
                 lower = _Barrier(trial, target, price, strength)
                 if lower.value <= barrier.value - 1e-2 * length * decrease:
                     break

@@ -14,7 +14,7 @@ from .factor import Cholesky
 __all__ = ["Curvature", "Minimum", "Point", "minimise"]
 
 #: Curvatures below this share of the largest are none but for rounding.
-_NO_CURVATURE = 1e-10
+_NO_CURVATURE = 1e-13
 #: What stands for them at first where the slope is not zero, as before the corner of a hinge; the
 #: factor by which it falls while steps are good, and its floor.
 _STAND_IN, _BOLDER, _BOLDEST = 1e-6, 30.0, 1e-18
@@ -126,7 +126,7 @@ def minimise(
     corrected by what the steps show, as long as it serves; `curvature` is one to begin with.
     """
     point = at(start)
-    gap, fresh, stand_in = np.inf, False, _STAND_IN
+    gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
             return Minimum(point, curvature, gap, iteration, False)
@@ -136,29 +136,41 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = False
         if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
-            curvature = Curvature(point.model_hessian, stand_in)
+            hessian = point.model_hessian
+            if damping > 0.0:
+                hessian = hessian + np.diag(np.full(len(hessian), damping))
+            curvature = Curvature(hessian, stand_in)
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
         if gap <= tol * abs(point.value):
             return Minimum(point, curvature, gap, iteration, True)
-        length = 1.0
-        while True:
-            trial = at(point.parameters + length * step)
-            if trial.value <= point.value - 1e-4 * length * 2.0 * gap:
-                break
-            length /= 2.0
-            if length < 1e-10:
-                break
-        if length < 1e-10:  # no descent within rounding
-            if fresh:
-                return Minimum(
-                    point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value)
-                )
+        length, trial = _shortened(at, point, step, gap)
+        if trial is not None:
+            better = 1.0 / _BOLDER if length == 1.0 else _BOLDER
+            stand_in = min(max(_BOLDEST, stand_in * better), 1.0)
+            damping = damping * better if damping * better > _BOLDEST else 0.0
+            last_point, point = point, trial
+            if stop is None or not stop(point):
+                change = point.gradient - last_point.gradient
+                curvature.learn(point.parameters - last_point.parameters, change)
+        elif not fresh:
             curvature = None
-            continue
-        bolder = 1.0 / _BOLDER if length == 1.0 else _BOLDER
-        stand_in = min(max(_BOLDEST, stand_in * bolder), 1.0)
-        curvature.learn(trial.parameters - point.parameters, trial.gradient - point.gradient)
-        point = trial
+        elif damping < 1.0:  # a hinge may bend where its Hessian is flat: be less bold
+            damping, stand_in, curvature = max(_STAND_IN, _BOLDER * damping), _STAND_IN, None
+        else:  # no descent within rounding
+            return Minimum(point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value))
     return Minimum(point, curvature, gap, max_iter, False)
+
+
+def _shortened(
+    at: Callable[[Floats], P], point: P, step: Floats, gap: float
+) -> tuple[float, P | None]:
+    """How much of a step is taken, and where it ends; nowhere if no part of it goes down."""
+    length = 1.0
+    while length >= 1e-10:
+        trial = at(point.parameters + length * step)
+        if trial.value <= point.value - 1e-4 * length * 2.0 * gap:
+            return length, trial
+        length /= 2.0
+    return length, None

@@ -14,11 +14,13 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
 from .factor import Cholesky
+from .feasible import meeting
 from .newton import Curvature
 from .norm_cones import norm_cone
 
@@ -31,8 +33,12 @@ _CHEAP = 1e8
 #: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
 #: as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-12
+#: Steps without progress after which there is none to be had.
+_PATIENCE = 4
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
+#: Damping to begin with where it is needed, and the factor by which it changes.
+_DAMPED, _BOLDER = 1e-4, 30.0
 #: Curvature, as a share of the mean one, that stands in where there is none.
 _STAND_IN = 1e-9
 
@@ -82,13 +88,18 @@ def satisfice(
     # target, that is at most what the start gives.
     slack = max(target - start.value, 1e-9 * target)
     price = size / slack
-    accuracy, error, damping = 1e-4, inf, 1e-4
+    accuracy, error, damping = 1e-4, inf, _DAMPED if curvature.singular else 0.0
     settled = max(_SETTLED * tol, _ROUNDING)
     cheap = objective.rows.y.size * objective.size**2 <= _CHEAP
-    iteration = 0
+    iteration = stalled = 0
     while iteration < max_iter:
         iteration += 1
-        model = geometry.step(point, hessian, target, accuracy, damping * curvature.singular)
+        model = geometry.step(point, hessian, target, accuracy, damping)
+        # By how much the norm may still fall, at the same loss.
+        gain = size + model.price * (point.value - target) - model.norm
+        if fresh and model.price > 0.0 and abs(gain) <= settled * size:
+            error = abs(gain)
+            break
         price = max(price, 2.0 * model.price)
         merit = size + price * max(0.0, point.value - target)
         length, move = 1.0, model.parameters - point.parameters
@@ -99,13 +110,18 @@ def satisfice(
             if trial_merit <= merit - 1e-4 * length * (merit - model.norm) or length < 1e-8:
                 break
             length /= 2.0
-        if length < 1e-8 and fresh:  # no descent within rounding
+        if length < 1e-8 and fresh and damping >= 1.0:  # no descent within rounding
             break
         if length < 1e-8:
+            damping = max(_DAMPED, _BOLDER * damping) if fresh else damping
             hessian, fresh = point.hessian, True
             curvature = Curvature(point.model_hessian)
             continue
-        damping *= 0.03 if length == 1.0 else 30.0
+        stalled = stalled + 1 if merit - trial_merit <= _ROUNDING * merit else 0
+        if stalled == _PATIENCE:
+            error = max(0.0, gain)
+            break
+        damping *= 1.0 / _BOLDER if length == 1.0 else _BOLDER
         # What the gradient turned out to be, against what the model said.
         surprise = trial.gradient - point.gradient - hessian @ (length * move)
         missed = -float(surprise @ curvature.step(surprise))
@@ -113,18 +129,22 @@ def satisfice(
         point, size = trial, trial_size
         # In the end the model is scaled to the target: what is left of that error is its square.
         error = model.price * (missed + (point.value - target) ** 2 / slack)
-        if length == 1.0 and model.price > 0.0 and error <= settled * size:
+        near = length == 1.0 and model.price > 0.0 and error <= settled * size
+        # Where curvatures jump, an old one, or one that damping outweighs, proves nothing.
+        proven = fresh and damping <= 1e-2 * _DAMPED
+        if near and (proven or not objective.loss.curvature_jumps):
             break
         contraction = missed / max(expected, 1e-300)
         accuracy = settled if error <= 1e-2 * size else max(settled, 1e-6)
         unfinished = error * contraction > settled * size
-        if length < 1.0 or contraction > _GOOD_ENOUGH or (unfinished and cheap):
+        if near or length < 1.0 or contraction > _GOOD_ENOUGH or (unfinished and cheap):
             hessian, fresh = point.hessian, True
             curvature = Curvature(point.model_hessian)
         else:
             fresh = False
-    point = geometry.scaled_to(point, target)
-    return WassersteinSolution(point, geometry.norm(point), error, iteration, error <= tol * size)
+    point = meeting(geometry.scaled_to(point, target), start, target)
+    size = geometry.norm(point)
+    return WassersteinSolution(point, size, error, iteration, error <= tol * size)
 
 
 class _Model(NamedTuple):
@@ -184,10 +204,28 @@ class _Geometry:
 
         `damping` is curvature that stands in where there is none, as before the corner of a hinge.
         """
+        boost = 1.0
+        while True:
+            try:
+                return self._step(point, hessian, target, tol, damping, boost)
+            except LinAlgError:  # rounding has eaten the curvature that is left
+                if boost > 1e12:
+                    raise
+                boost *= 1e3
+
+    def _step(
+        self,
+        point: Evaluation,
+        hessian: Floats,
+        target: float,
+        tol: float,
+        damping: float,
+        boost: float,
+    ) -> _Model:
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, target - point.value
-        tie = self._tie_breaker(hessian)
+        tie = self._tie_breaker(hessian) * boost
         hessian = hessian + np.diag(tie + damping)
         if self.underdetermined:
             gradient = gradient + tie * point.parameters
