@@ -64,7 +64,7 @@ def test_weighted_features_are_not_reduced():
 @pytest.mark.filterwarnings("ignore::fragility.exceptions.ZeroFragilityWarning")
 def test_many_sparse_features():
     rng = np.random.default_rng(0)
-    X = sparse.random_array((200, 20_000), density=0.002, rng=rng, format="csr")
+    X = sparse.csr_array(sparse.random(200, 20_000, density=0.002, random_state=rng))
     y = (np.asarray(X[:, :5000].sum(axis=1)).ravel() > 5.0).astype(int)
     for ambiguity in ("kl", "wasserstein"):
         model = SatisficingClassifier(ambiguity=ambiguity, penalty="l2").fit(X, y)
@@ -74,7 +74,7 @@ def test_many_sparse_features():
 
 
 def test_too_many_parameters_are_refused():
-    X = sparse.random_array((20_000, 13_000), density=1e-5, rng=np.random.default_rng(0))
+    X = sparse.random(20_000, 13_000, density=1e-5, random_state=0)
     y = np.arange(20_000) % 2
     with pytest.raises(NotImplementedError, match=r"13001 parameters.*up to 12000 are supported"):
         SatisficingClassifier(ambiguity=Wasserstein(norm=inf)).fit(sparse.csr_array(X), y)

@@ -98,7 +98,7 @@ def test_constant_columns_stay_harmless():
 
 
 def test_sparse_stays_sparse():
-    X = sparse.random_array((300, 50), density=0.05, rng=np.random.default_rng(0), format="csr")
+    X = sparse.csr_array(sparse.random(300, 50, density=0.05, random_state=0))
     rows = training_rows(X, np.arange(300) % 2, 2)
     assert sparse.issparse(rows.X)
     assert rows.X.nnz <= X.nnz

@@ -418,7 +418,7 @@ def test_certificate_of_the_fitted_is_certify():
 
 def test_sparse_is_not_densified(monkeypatch):
     rng = np.random.default_rng(0)
-    X = sparse.random_array((300, 40), density=0.1, rng=rng, format="csr")
+    X = sparse.csr_array(sparse.random(300, 40, density=0.1, random_state=rng))
     y = (X @ rng.normal(size=40) + 0.3 * rng.logistic(size=300) > 0).astype(int)
 
     def refuse(self, *args, **kwargs):

@@ -81,10 +81,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         if self.class_weight is not None:
-            by_class = compute_class_weight(
-                self.class_weight, classes=classes, y=y, **_weighted(weights)
+            weights = self._class_weights(classes, codes, weights)[codes] * (
+                1.0 if weights is None else weights
             )
-            weights = by_class[codes] * (1.0 if weights is None else weights)
         if weights is not None:
             empty = np.bincount(codes, weights, classes.size) == 0.0
             if empty.any():
@@ -93,6 +92,19 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{listed(classes[empty])}. Leave their samples out, or give them weight."
                 )
         return TrainingData(X, codes, classes, weights)
+
+    def _class_weights(
+        self, classes: NDArray[Any], codes: NDArray[np.intp], weights: Floats | None
+    ) -> Floats:
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            # scikit-learn's formula, which counts samples by their weights since version 1.8 only.
+            total = np.bincount(codes, weights, classes.size)
+            balanced: Floats = total.sum() / (classes.size * np.where(total > 0.0, total, np.inf))
+            return balanced
+        by_class: Floats = compute_class_weight(
+            self.class_weight, classes=classes, y=classes[codes]
+        )
+        return by_class
 
     def _penalty_strength(self) -> float:
         check_choice(self.penalty, (None, "l2"), "penalty")
@@ -162,8 +174,3 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _weighted(weights: Floats | None) -> dict[str, Any]:
-    """How scikit-learn takes the weights that "balanced" is to count."""
-    return {} if weights is None else {"sample_weight": weights}
