@@ -160,10 +160,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class: the softmax (two classes: sigmoid) of the scores."""
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        shares: Floats = softmax(scores, axis=1)
-        return shares
+        with np.errstate(under="ignore"):
+            if scores.ndim == 1:
+                return np.column_stack([expit(-scores), expit(scores)])
+            shares: Floats = softmax(scores, axis=1)
+            return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithm of `predict_proba`."""

@@ -32,7 +32,9 @@ class Target:
     trivial_loss : float
         Its minimum over models that use no feature that may shift.
     separable : bool
-        Whether the infimum is 0 and not attained.
+        Whether the classes can be told apart without a mistake, so that the infimum is 0.
+    attained : bool
+        Whether some model attains it; hinges do.
     value : float
     """
 
@@ -40,6 +42,7 @@ class Target:
     erm_loss: float
     trivial_loss: float
     separable: bool
+    attained: bool = True
 
     @property
     def learnable(self) -> bool:
@@ -49,7 +52,8 @@ class Target:
     @property
     def tight(self) -> bool:
         """Whether there is almost nothing to give up."""
-        return self.value - self.erm_loss < 1e-6 * self.trivial_loss
+        hard_margin = self.separable and self.attained
+        return not hard_margin and self.value - self.erm_loss < 1e-6 * self.trivial_loss
 
     @classmethod
     def resolved(
@@ -89,7 +93,7 @@ class Target:
                 f"target={value:.6g} cannot be reached: {losses}. Give a larger target, or slack "
                 "for a share of what lies between the two."
             )
-        return cls(max(value, erm_loss), erm_loss, trivial_loss, separable)
+        return cls(max(value, erm_loss), erm_loss, trivial_loss, separable, attained)
 
 
 def check_target_choice(target: Any, target_ratio: Any, slack: Any) -> None:
