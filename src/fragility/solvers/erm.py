@@ -145,9 +145,13 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
 def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     """Whether different coefficients may have the same loss."""
     rows = objective.rows
-    few = rows.X.shape[0] < rows.X.shape[1] + rows.fit_intercept
-    singular = minimum.curvature is None or minimum.curvature.singular
-    return objective.alpha == 0.0 and (few or singular)
+    if objective.alpha > 0.0:
+        return False
+    if rows.X.shape[0] < rows.X.shape[1] + rows.fit_intercept:
+        return True
+    if minimum.curvature is not None and not minimum.curvature.singular:
+        return False
+    return Curvature(weighted_gram(rows.X, rows.weights, rows.fit_intercept)).singular
 
 
 def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:

@@ -80,71 +80,135 @@ def satisfice(
     underdetermined : bool
         Whether different coefficients may have the same loss: the shortest are wanted then.
     """
-    geometry = _Geometry(objective, norm, mobility, underdetermined)
-    point, size = start, geometry.norm(start)
-    hessian = start.hessian if hessian is None else hessian
-    curvature, fresh = Curvature(objective.fixed_gauge(hessian)), False
-    # The price of a violation must be above what it can gain: as the least norm is convex in the
-    # target, that is at most what the start gives.
     slack = max(target - start.value, 1e-9 * target)
-    price = size / slack
-    accuracy, error, damping = 1e-4, inf, _DAMPED if curvature.singular else 0.0
-    settled = max(_SETTLED * tol, _ROUNDING)
-    cheap = objective.rows.y.size * objective.size**2 <= _CHEAP
-    iteration = stalled = 0
-    while iteration < max_iter:
-        iteration += 1
-        model = geometry.step(point, hessian, target, accuracy, damping)
-        # By how much the norm may still fall, at the same loss.
-        gain = size + model.price * (point.value - target) - model.norm
-        if fresh and model.price > 0.0 and abs(gain) <= settled * size:
-            error = abs(gain)
-            break
-        price = max(price, 2.0 * model.price)
-        merit = size + price * max(0.0, point.value - target)
-        length, move = 1.0, model.parameters - point.parameters
-        while True:
-            trial = objective.at(point.parameters + length * move)
-            trial_size = geometry.norm(trial)
-            trial_merit = trial_size + price * max(0.0, trial.value - target)
-            if trial_merit <= merit - 1e-4 * length * (merit - model.norm) or length < 1e-8:
+    geometry = _Geometry(objective, norm, mobility, underdetermined, slack)
+    return _Search(geometry, target, tol).run(start, hessian, max_iter)
+
+
+class _Search:
+    """Steps from one quadratic model of the loss to the next."""
+
+    def __init__(self, geometry: _Geometry, target: float, tol: float) -> None:
+        self.geometry = geometry
+        self.objective = geometry.objective
+        self.target = target
+        self.tol = tol
+        self.settled = max(_SETTLED * tol, _ROUNDING)
+        self.price, self.stalled = 0.0, 0
+
+    def run(self, start: Evaluation, hessian: Floats | None, max_iter: int) -> WassersteinSolution:
+        self._begin(start, hessian)
+        iteration, gap = 0, inf
+        while iteration < max_iter:
+            iteration += 1
+            model = self._model()
+            gain = self._gain(model)
+            if self.fresh and model.price > 0.0 and abs(gain) <= self.settled * self.size:
+                gap = abs(gain)
                 break
-            length /= 2.0
-        if length < 1e-8 and fresh and damping >= 1.0:  # no descent within rounding
-            break
-        if length < 1e-8:
-            damping = max(_DAMPED, _BOLDER * damping) if fresh else damping
-            hessian, fresh = point.hessian, True
-            curvature = Curvature(point.model_hessian)
-            continue
-        stalled = stalled + 1 if merit - trial_merit <= _ROUNDING * merit else 0
-        if stalled == _PATIENCE:
-            error = max(0.0, gain)
-            break
-        damping *= 1.0 / _BOLDER if length == 1.0 else _BOLDER
-        # What the gradient turned out to be, against what the model said.
-        surprise = trial.gradient - point.gradient - hessian @ (length * move)
-        missed = -float(surprise @ curvature.step(surprise))
-        expected = length**2 * float(move @ hessian @ move)
-        point, size = trial, trial_size
-        # In the end the model is scaled to the target: what is left of that error is its square.
-        error = model.price * (missed + (point.value - target) ** 2 / slack)
-        near = length == 1.0 and model.price > 0.0 and error <= settled * size
-        # Where curvatures jump, an old one, or one that damping outweighs, proves nothing.
-        proven = fresh and damping <= 1e-2 * _DAMPED
-        if near and (proven or not objective.loss.curvature_jumps):
-            break
-        contraction = missed / max(expected, 1e-300)
-        accuracy = settled if error <= 1e-2 * size else max(settled, 1e-6)
-        unfinished = error * contraction > settled * size
-        if near or length < 1.0 or contraction > _GOOD_ENOUGH or (unfinished and cheap):
-            hessian, fresh = point.hessian, True
-            curvature = Curvature(point.model_hessian)
+            self.price = max(self.price, 2.0 * model.price)
+            trial, length = self._shortened(model)
+            if trial is None and not self._braver_model():
+                gap = self._last_look()
+                break
+            if trial is None:
+                continue
+            if self.stalled == _PATIENCE:
+                gap = self._last_look()
+                break
+            gap = self._take(trial, length, model)
+            if gap <= self.settled * self.size and not self.objective.loss.curvature_jumps:
+                break
         else:
-            fresh = False
-    point = meeting(geometry.scaled_to(point, target), start, target)
-    size = geometry.norm(point)
-    return WassersteinSolution(point, size, error, iteration, error <= tol * size)
+            gap = self._last_look()
+        # What is left of the miss is mended at the rate of the optimum: only its square counts.
+        point = meeting(self.geometry.scaled_to(self.point, self.target), start, self.target)
+        size = self.geometry.norm(point)
+        return WassersteinSolution(point, size, gap, iteration, gap <= self.tol * size)
+
+    def _begin(self, start: Evaluation, hessian: Floats | None) -> None:
+        self.point, self.size = start, self.geometry.norm(start)
+        self.hessian = start.hessian if hessian is None else hessian
+        self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
+        self.fresh = hessian is None
+        # The price of a violation must be above what it can gain: as the least norm is convex in
+        # the target, that is at most what the start gives.
+        self.price = self.size / self.geometry.slack
+        self.accuracy = 1e-4
+        self.damping = _DAMPED if self.curvature.singular else 0.0
+
+    def _renew(self) -> None:
+        """The model of the loss at the present point."""
+        self.hessian, self.fresh = self.point.hessian, True
+        self.curvature = Curvature(self.point.model_hessian)
+
+    def _model(self) -> _Model:
+        return self.geometry.step(
+            self.point, self.hessian, self.target, self.accuracy, self.damping
+        )
+
+    def _gain(self, model: _Model) -> float:
+        """By how much the norm may still fall, at the same loss."""
+        return self.size + model.price * (self.point.value - self.target) - model.norm
+
+    def _last_look(self) -> float:
+        """What a model without excuses still promises: the gap of a search that ends early."""
+        self._renew()
+        self.damping, self.accuracy = 0.0, self.settled
+        gain: float = abs(self._gain(self._model()))
+        return gain
+
+    def _merit(self, point: Evaluation, size: float) -> float:
+        """The norm with an exact penalty for a violation."""
+        return size + self.price * max(0.0, point.value - self.target)
+
+    def _shortened(self, model: _Model) -> tuple[Evaluation | None, float]:
+        """Where the way to the model's optimum has led down enough; nowhere if it does not."""
+        merit = self._merit(self.point, self.size)
+        length, move = 1.0, model.parameters - self.point.parameters
+        while length >= 1e-8:
+            trial = self.objective.at(self.point.parameters + length * move)
+            reached = self._merit(trial, self.geometry.norm(trial))
+            if reached <= merit - 1e-4 * length * (merit - model.norm):
+                self.stalled = self.stalled + 1 if merit - reached <= _ROUNDING * merit else 0
+                return trial, length
+            length /= 2.0
+        return None, length
+
+    def _braver_model(self) -> bool:
+        """After a failure, a model to be trusted further; False if there is none."""
+        if self.fresh:
+            if self.damping >= 1.0:
+                return False
+            self.damping = max(_DAMPED, _BOLDER * self.damping)
+        self._renew()
+        return True
+
+    def _take(self, trial: Evaluation, length: float, model: _Model) -> float:
+        """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
+        self.damping *= 1.0 / _BOLDER if length == 1.0 else _BOLDER
+        move = trial.parameters - self.point.parameters
+        # What the gradient turned out to be, against what the model said.
+        surprise = trial.gradient - self.point.gradient - self.hessian @ move
+        missed = -float(surprise @ self.curvature.step(surprise))
+        contraction = missed / max(float(move @ self.hessian @ move), 1e-300)
+        self.point, self.size = trial, self.geometry.norm(trial)
+        self.fresh = False
+        miss = (trial.value - self.target) ** 2 / self.geometry.slack
+        gap = inf
+        if length == 1.0 and model.price > 0.0:
+            gap = model.price * (missed + miss)
+        near = gap <= self.settled * self.size
+        if near and not self.objective.loss.curvature_jumps:
+            return gap
+        if near:  # where curvatures jump, only a new one without damping proves anything
+            self.damping = 0.0
+        self.accuracy = self.settled if gap <= 1e-2 * self.size else max(self.settled, 1e-6)
+        cheap = self.objective.rows.y.size * self.objective.size**2 <= _CHEAP
+        unfinished = gap * contraction > self.settled * self.size
+        if near or gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):
+            self._renew()
+        return gap
 
 
 class _Model(NamedTuple):
@@ -157,9 +221,15 @@ class _Geometry:
     """The norm of a model, in the coordinates of its objective."""
 
     def __init__(
-        self, objective: Objective, norm: float, mobility: Floats, underdetermined: bool
+        self,
+        objective: Objective,
+        norm: float,
+        mobility: Floats,
+        underdetermined: bool,
+        slack: float,
     ) -> None:
         self.objective = objective
+        self.slack = slack
         self.underdetermined = underdetermined
         rows = objective.rows
         one = mobility / rows.scale
@@ -225,7 +295,7 @@ class _Geometry:
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, target - point.value
-        tie = self._tie_breaker(hessian) * boost
+        tie = self._tie_breaker(hessian, point.parameters) * boost
         hessian = hessian + np.diag(tie + damping)
         if self.underdetermined:
             gradient = gradient + tie * point.parameters
@@ -262,7 +332,7 @@ class _Geometry:
             parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
         return _Model(parameters, best.norm, best.price)
 
-    def _tie_breaker(self, hessian: Floats) -> Floats:
+    def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
         """A ridge too small to matter, except between models of the same loss and norm."""
         mean = max(np.trace(hessian) / len(hessian), 1e-6)
         if not self.underdetermined:
@@ -272,7 +342,8 @@ class _Geometry:
         if self.objective.rows.fit_intercept:
             lengths = np.append(lengths, 1e-6)
         tie: Floats = _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
-        return tie
+        weight = 0.5 * float(tie @ parameters**2)
+        return tie * min(1.0, 1e-7 * self.slack / max(weight, 1e-300))
 
     def _without_gauge(self, matrix: Floats) -> Floats:
         """Rows with the mean over the classes taken out."""
