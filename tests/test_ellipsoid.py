@@ -22,7 +22,7 @@ def ellipsoid(n_outputs, d, seed, radius=1.0, spread=1.0):
     factor = np.linalg.cholesky(matrix)
     # A centre from which zero is a few radii away.
     centre = np.linalg.solve(factor.T, rng.normal(size=n_outputs * d))
-    return Ellipsoid(matrix, factor, centre, radius)
+    return Ellipsoid(matrix, factor, centre, radius, matrix @ centre)
 
 
 def reference(body, norm, n_outputs, d):
@@ -54,7 +54,8 @@ def test_least_norm(norm, n_outputs, seed):
         factor = (blocks - blocks.mean(axis=0)).reshape(body.factor.shape)
         table = body.centre.reshape(n_outputs, d)
         centre = (table - table.mean(axis=0)).ravel()
-        body = Ellipsoid(factor @ factor.T, factor, centre, body.radius)
+        square = factor @ factor.T
+        body = Ellipsoid(square, factor, centre, body.radius, square @ centre)
     found = least_norm(body, cone, 1e-10)
     expected = reference(body, norm, n_outputs, d)
     assert found.norm == pytest.approx(expected, rel=1e-6, abs=1e-8)

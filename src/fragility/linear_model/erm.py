@@ -116,6 +116,7 @@ class ERMClassifier(LinearClassifier):
             point, iterations = found.point, found.iterations
             if found.separable and found.attained:
                 point = shortest_separation(objective, point, max_iter=self.max_iter)
+                point = objective.at(point.parameters)  # without the vanishing penalty
             elif found.separable:
                 level = self.tol * objective.at(np.zeros(objective.size)).value
                 point = descend_below(objective, point.parameters, level, max_iter=self.max_iter)

@@ -50,6 +50,10 @@ class Loss(ABC):
     curvature_jumps: ClassVar[bool] = False
     relabelling: ClassVar[float] = 2.0
 
+    def softened(self) -> Loss | None:
+        """A loss like it with less abrupt curvature, to find a start with; None if not needed."""
+        return None
+
     @abstractmethod
     def value(self, scores: Floats, y: Codes) -> Floats:
         """Loss of each sample."""

@@ -39,6 +39,9 @@ class SmoothedHinge(Loss):
         if not 0.0 < self.smoothing < np.inf:
             raise ValueError(f"smoothing must be a positive number; got {self.smoothing!r}.")
 
+    def softened(self) -> SmoothedHinge | None:
+        return SmoothedHinge(min(1.0, 4.0 * self.smoothing)) if self.smoothing < 1.0 else None
+
     def value(self, scores: Floats, y: Codes) -> Floats:
         width = self.smoothing
         if scores.ndim == 1:

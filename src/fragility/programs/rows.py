@@ -8,7 +8,7 @@ units by `TrainingRows.in_user_units`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ class TrainingRows:
     Attributes
     ----------
     X : ndarray or CSR matrix of shape (n, d)
-        ``(x - centre) / scale``. A sparse matrix is not centred.
+        ``(x - centre) / scale``. Of a sparse matrix, only mostly filled columns are centred.
     y : ndarray of shape (n,)
         Class of each sample, 0, 1, ...
     weights : ndarray of shape (n,)
@@ -85,12 +85,16 @@ def training_rows(
         weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     X, y, weights = _merged(X, y, weights)
     weights = weights / weights.sum()
+    shift = np.zeros(X.shape[1])
+    if sparse.issparse(X) and fit_intercept:
+        X, shift = _filled_columns_centred(X, weights)
     space = None
     if reducible and X.shape[1] > y.size:
         space = row_space(X, fit_intercept)
+        space = replace(space, origin=space.origin + shift)
         X = space.features
     if sparse.issparse(X):
-        centre = np.zeros(X.shape[1])
+        centre = shift
         scale = _or_one(np.sqrt(X.multiply(X).T @ weights))
         scaled = X @ sparse.diags_array(1.0 / scale)
         return TrainingRows(
@@ -106,6 +110,29 @@ def training_rows(
     scale = _or_one(np.sqrt(squares), np.abs(centre))
     shifted *= 1.0 / scale
     return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept, space)
+
+
+def _filled_columns_centred(X: Any, weights: Floats) -> tuple[Any, Floats]:
+    """A sparse matrix less the means of columns that are more than half filled, and those means.
+
+    Such a column takes no more than twice its room, and may lie as far from zero as it likes.
+    """
+    columns = sparse.csc_array(X)
+    filled = np.flatnonzero(np.diff(columns.indptr) > X.shape[0] / 2)
+    shift = np.zeros(X.shape[1])
+    if filled.size == 0:
+        return X, shift
+    dense = columns[:, filled].toarray()
+    shift[filled] = weights @ dense
+    kept = np.ones(X.shape[1])
+    kept[filled] = 0.0
+    rest = columns @ sparse.diags_array(kept)
+    rest.eliminate_zeros()
+    parts = sparse.csc_array(dense - shift[filled])
+    places = sparse.csc_array(
+        (np.ones(filled.size), (np.arange(filled.size), filled)), shape=(filled.size, X.shape[1])
+    )
+    return sparse.csr_array(rest + parts @ places), shift
 
 
 def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:

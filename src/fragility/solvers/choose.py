@@ -7,6 +7,8 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
+import numpy as np
+
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import Loss
 from ..moments import Floats
@@ -26,6 +28,9 @@ from .every_sample import least_norm_meeting
 from .feasible import meeting
 
 __all__ = ["Landmarks", "find_landmarks", "refusal", "solve"]
+
+#: A fragility below this share of the target is none but for rounding.
+_NO_FRAGILITY = 1e-9
 
 
 class Landmarks(NamedTuple):
@@ -78,10 +83,7 @@ def solve(
     if isinstance(program.ambiguity, Wasserstein) and target.value >= target.trivial_loss:
         return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     if solver == "conic":
-        solution = conic.solve(program)
-        point = program.objective.at(solution.parameters)
-        point = meeting(point, landmarks.minimum.point, target.value)
-        return replace(solution, parameters=point.parameters)
+        return _solve_conic(program, landmarks, max_iter)
     return _METHODS[type(program.ambiguity)](program, landmarks, tol, max_iter, start)
 
 
@@ -99,15 +101,48 @@ def _solve_kl(
         point = descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
     found = kl.satisfice(objective, target.value, point.parameters, tol=tol, max_iter=max_iter)
     parameters, iterations = found.point.parameters, found.iterations
-    if found.fragility == 0.0:
-        short = least_norm_meeting(objective, target.value, parameters, max_iter=max_iter)
-        iterations += short.iterations
-        return Solution(short.parameters, Outcome.NO_FRAGILITY, iterations, "newton")
+    if found.fragility <= _NO_FRAGILITY * target.value:
+        short = _shortest_without_fragility(program, landmarks, parameters, max_iter)
+        if short is not None:
+            return replace(short, iterations=iterations + short.iterations)
     if is_underdetermined(objective, minimum):
         parameters = least_norm_equivalent(objective, parameters)
     settled = found.converged or (target.tight and found.fragility == inf)
     outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
     return Solution(parameters, outcome, iterations, "newton", found.gap / found.fragility)
+
+
+def _shortest_without_fragility(
+    program: SatisficingProgram, landmarks: Landmarks, start: Floats, max_iter: int
+) -> Solution | None:
+    """The shortest model of which every loss meets the target, if there is one near the start."""
+    objective, target = program.objective, program.target.value
+    short = least_norm_meeting(objective, target, start, max_iter=max_iter)
+    if short is None:
+        return None
+    parameters = short.parameters
+    if not objective.split(parameters)[0].any():
+        # No feature is needed: of the intercepts that are left, that of the lowest mean loss.
+        share = 1.0
+        while float(objective.at(share * landmarks.trivial.parameters).losses.max()) > target:
+            share -= 1.0 / 64.0
+        parameters = share * landmarks.trivial.parameters
+    return Solution(parameters, Outcome.NO_FRAGILITY, short.iterations, "newton")
+
+
+def _solve_conic(program: SatisficingProgram, landmarks: Landmarks, max_iter: int) -> Solution:
+    solution, target = conic.solve(program), program.target.value
+    point, inside = program.objective.at(solution.parameters), landmarks.minimum.point
+    if isinstance(program.ambiguity, KL):
+        if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
+            short = _shortest_without_fragility(program, landmarks, solution.parameters, max_iter)
+            return solution if short is None else replace(short, solver="conic")
+        return solution
+    if inside.value > target:
+        inside = descend_below(
+            program.objective, inside.parameters, 0.5 * target, max_iter=max_iter
+        )
+    return replace(solution, parameters=meeting(point, inside, target).parameters)
 
 
 def _solve_wasserstein(
@@ -117,32 +152,81 @@ def _solve_wasserstein(
     max_iter: int,
     start: Floats | None,
 ) -> Solution:
-    objective, target, ambiguity = program.objective, program.target, program.ambiguity
-    assert isinstance(ambiguity, Wasserstein)
+    objective, target = program.objective, program.target
     minimum, hessian = landmarks.minimum, None
     if start is not None:
         point = objective.at(start)
-    elif minimum.separable or minimum.curvature is None or minimum.curvature.singular:
-        level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
-        point = _just_below(objective, minimum.point, level, max_iter)
+    elif minimum.curvature is not None and not minimum.curvature.singular:
+        point, hessian = minimum.point, minimum.curvature.hessian
     else:
-        point = minimum.point
-        if minimum.curvature is not None:
-            hessian = minimum.curvature.hessian
-    found = wasserstein.satisfice(
-        objective,
-        target.value,
-        point,
+        level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
+        point = _short_model(objective, minimum, level, max_iter)
+        point = _softened_start(program, point, level, max_iter)
+    found = _least_norm(
+        program, point, tol, max_iter, hessian, is_underdetermined(objective, minimum)
+    )
+    outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
+    gap = found.gap / max(found.norm, 1e-300)
+    return Solution(found.point.parameters, outcome, found.iterations, "newton", gap)
+
+
+def _least_norm(
+    program: SatisficingProgram,
+    start: Evaluation,
+    tol: float,
+    max_iter: int,
+    hessian: Floats | None = None,
+    underdetermined: bool = False,
+) -> wasserstein.WassersteinSolution:
+    ambiguity = program.ambiguity
+    assert isinstance(ambiguity, Wasserstein)
+    return wasserstein.satisfice(
+        program.objective,
+        program.target.value,
+        start,
         norm=ambiguity.norm,
-        mobility=ambiguity.mobility(objective.rows.X.shape[1]),
+        mobility=ambiguity.mobility(program.objective.rows.X.shape[1]),
         tol=tol,
         max_iter=max_iter,
         hessian=hessian,
-        underdetermined=is_underdetermined(objective, minimum),
+        underdetermined=underdetermined,
     )
-    outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
-    gap = found.gap / max(found.norm, 1e-300)
-    return Solution(found.point.parameters, outcome, found.iterations, "newton", gap)
+
+
+def _softened_start(
+    program: SatisficingProgram, inside: Evaluation, level: float, max_iter: int
+) -> Evaluation:
+    """The solution for a softer loss, moved until it meets the level of the loss itself.
+
+    `inside` is a model that does, and the start where there is no softer loss.
+    """
+    softer = program.objective.loss.softened()
+    if softer is None:
+        return inside
+    soft = replace(program, objective=replace(program.objective, loss=softer))
+    start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
+    if start.value > level:
+        return inside
+    found = _least_norm(soft, start, 1e-3, max_iter).point
+    return meeting(program.objective.at(found.parameters), inside, level)
+
+
+def _short_model(
+    objective: Objective, minimum: RiskMinimum, level: float, max_iter: int
+) -> Evaluation:
+    """A model of at most this loss that is not far out.
+
+    The minimum may be, where a class, or a part of it, can be told apart without a mistake.
+    """
+    strength = (level - minimum.loss) * float(np.mean(objective.rows.scale**2))
+    for _ in range(0 if objective.alpha > 0.0 else 8):
+        penalised = replace(objective, alpha=strength)
+        found = erm(penalised, np.zeros(objective.size), tol=1e-4, max_iter=max_iter)
+        point = objective.at(found.point.parameters)
+        if point.value <= level:
+            return point
+        strength /= 10.0
+    return _just_below(objective, minimum.point, level, max_iter)
 
 
 def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:

@@ -65,9 +65,8 @@ def solve(program: SatisficingProgram) -> Solution:
         if problem.status == cp.OPTIMAL:
             break
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise RuntimeError(
-            f"The conic solver ended with status {problem.status!r}. Use solver='newton'."
-        )
+        how = f"ended with status {problem.status!r}" if problem.status else "failed"
+        raise RuntimeError(f"The conic solver {how}. Use solver='newton'.")
     table = coef.value - coef.value.mean(axis=0) * (objective.n_outputs > 1)
     steps = int(problem.solver_stats.num_iters or 1)
     outcome = Outcome.SOLVED if problem.status == cp.OPTIMAL else Outcome.UNSETTLED

@@ -28,12 +28,16 @@ _ROUNDING = 1e-14
 
 
 class Ellipsoid(NamedTuple):
-    """The points with (z - centre)ᵀ matrix (z - centre) ≤ radius²; `factor` is lower triangular."""
+    """The points with (z - centre)ᵀ matrix (z - centre) ≤ radius².
+
+    `matrix` is factor @ factor.T; `pull` is matrix @ centre, which its maker may know better.
+    """
 
     matrix: Floats
     factor: Floats
     centre: Floats
     radius: float
+    pull: Floats
 
 
 class LeastNorm(NamedTuple):
@@ -59,7 +63,7 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
     matrix, centre, radius = ellipsoid.matrix, ellipsoid.centre, ellipsoid.radius
     low, high = 0.0, inf
     length = sqrt(float(centre @ centre))
-    pull = matrix @ centre
+    pull = ellipsoid.pull
     multiplier = length / (radius * sqrt(float(pull @ pull))) * sqrt(float(pull @ centre)) / length
     for _ in range(_MAX_STEPS):
         system = multiplier * matrix
@@ -81,9 +85,10 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
             following = sqrt(low * high) if low > 0.0 else high / 10.0
             following = following if following < inf else 10.0 * multiplier
         multiplier = following
-    row = centre - rest
+    # Not centre - rest, which cancels where the centre is far and the row short.
+    row = multiplier * factor.solve(ellipsoid.pull)
     norm = sqrt(float(row @ row))
-    return LeastNorm(row[np.newaxis], norm, multiplier / norm)
+    return LeastNorm(row[np.newaxis], norm, multiplier / norm if norm > 0.0 else 0.0)
 
 
 class _InteriorPoint:

@@ -32,8 +32,11 @@ class ShortestModel(NamedTuple):
 
 def least_norm_meeting(
     objective: Objective, target: float, start: Floats, *, max_iter: int
-) -> ShortestModel:
-    """Shorten the coefficients, in the user's units, while no loss exceeds the target."""
+) -> ShortestModel | None:
+    """Shorten the coefficients, in the user's units, while no loss exceeds the target.
+
+    None if neither the start nor a model a little further out meets the target.
+    """
     rows = objective.rows
     one = 1.0 / rows.scale**2
     if rows.fit_intercept:
@@ -44,7 +47,7 @@ def least_norm_meeting(
         return ShortestModel(zero.parameters, 1)
     point = _inside(objective.at(start), target)
     if point is None:
-        return ShortestModel(start, 0)
+        return None
     n, iterations = rows.y.size, 0
     squared = float(price @ point.parameters**2)
     if squared == 0.0:

@@ -104,7 +104,7 @@ class Curvature:
             return newton
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
-        flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), _STAND_IN)
+        flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)
         idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max(initial=0.0))
         lengths = np.where(idle, 0.0, slopes / np.where(flat, self._stand_in, curvatures))
         found: Floats = -directions @ lengths
@@ -127,6 +127,7 @@ def minimise(
     """
     point = at(start)
     gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
+    unit = 1.0  # of curvature, which weights of classes make small
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
             return Minimum(point, curvature, gap, iteration, False)
@@ -137,9 +138,10 @@ def minimise(
             fresh = False
         if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
             hessian = point.model_hessian
+            unit = float(np.trace(hessian)) / len(hessian) or unit
             if damping > 0.0:
-                hessian = hessian + np.diag(np.full(len(hessian), damping))
-            curvature = Curvature(hessian, stand_in)
+                hessian = hessian + np.diag(np.full(len(hessian), damping * unit))
+            curvature = Curvature(hessian, stand_in * unit)
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = True

@@ -136,15 +136,23 @@ class _Search:
         self.price = self.size / self.geometry.slack
         self.accuracy = 1e-4
         self.damping = _DAMPED if self.curvature.singular else 0.0
+        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 
-    def _renew(self) -> None:
-        """The model of the loss at the present point."""
+    def _renew(self, damping: float | None = None) -> None:
+        """The model of the loss at the present point, damped by what is given or needed."""
         self.hessian, self.fresh = self.point.hessian, True
         self.curvature = Curvature(self.point.model_hessian)
+        # Damping is in units of the curvature, which weights of classes make small.
+        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or self.unit
+        if damping is not None:
+            self.damping = damping
+        if self.curvature.singular:
+            least = _DAMPED if self.damping == 0.0 and damping is None else 1e-6 * _DAMPED
+            self.damping = max(self.damping, least)
 
     def _model(self) -> _Model:
         return self.geometry.step(
-            self.point, self.hessian, self.target, self.accuracy, self.damping
+            self.point, self.hessian, self.target, self.accuracy, self.damping * self.unit
         )
 
     def _gain(self, model: _Model) -> float:
@@ -153,8 +161,8 @@ class _Search:
 
     def _last_look(self) -> float:
         """What a model without excuses still promises: the gap of a search that ends early."""
-        self._renew()
-        self.damping, self.accuracy = 0.0, self.settled
+        self._renew(damping=0.0)
+        self.accuracy = self.settled
         gain: float = abs(self._gain(self._model()))
         return gain
 
@@ -201,12 +209,12 @@ class _Search:
         near = gap <= self.settled * self.size
         if near and not self.objective.loss.curvature_jumps:
             return gap
-        if near:  # where curvatures jump, only a new one without damping proves anything
-            self.damping = 0.0
         self.accuracy = self.settled if gap <= 1e-2 * self.size else max(self.settled, 1e-6)
         cheap = self.objective.rows.y.size * self.objective.size**2 <= _CHEAP
         unfinished = gap * contraction > self.settled * self.size
-        if near or gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):
+        if near:  # where curvatures jump, only a new one without damping proves anything
+            self._renew(damping=0.0)
+        elif gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):
             self._renew()
         return gap
 
@@ -261,8 +269,9 @@ class _Geometry:
                 break
             # A little more than enough: rounding must not leave it above the target.
             stretch = -excess / slope + 0.1 * _EXACT * target / -slope
-            if abs(stretch) > 0.1:  # at the minimum of the loss there is nothing to trade
+            if stretch > 0.1:  # at the minimum of the loss there is nothing to trade
                 break
+            stretch = max(stretch, -0.5)
             point = self.objective.at(point.parameters + stretch * moving)
             moving = (1.0 + stretch) * moving
         return point
@@ -323,7 +332,8 @@ class _Geometry:
             if self.cone.needs_gauge:
                 root = self._without_gauge(root)
                 matrix = self._without_gauge(self._without_gauge(matrix).T)
-            best = least_norm(Ellipsoid(matrix, root, centre, sqrt(square)), self.cone, tol)
+            body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
+            best = least_norm(body, self.cone, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
         change = (table.ravel() - now) / self.metric
@@ -334,7 +344,7 @@ class _Geometry:
 
     def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
         """A ridge too small to matter, except between models of the same loss and norm."""
-        mean = max(np.trace(hessian) / len(hessian), 1e-6)
+        mean = max(np.trace(hessian) / len(hessian), 1e-12)
         if not self.underdetermined:
             return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
