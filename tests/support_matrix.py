@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from fragility import KL, SatisficingClassifier, Wasserstein
 
 from .reference import linear
+from .reference.pairs import bisected_index
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
 LOSSES = ("cross_entropy", "smoothed_hinge")
@@ -63,7 +64,14 @@ def cell(loss, ambiguity, n_classes, penalty, as_given, solver) -> float | None:
     attained = weights @ losses + alpha * (model.coef_**2).sum()
     slack = 1e-8 if solver == "newton" else 1e-6
     assert attained <= model.target_ + slack
+    # The fragility once more: the root of the log-moment, or the largest dual norm.
+    if isinstance(ambiguity, KL):
+        penalty_value = alpha * (model.coef_**2).sum()
+        own = bisected_index(losses, model.target_ - penalty_value, weights)
+    else:
+        own = linear.dual_norms(model.coef_, ambiguity.norm, ambiguity.feature_weight).max()
     assert 0.0 < model.fragility_ < inf
+    assert abs(model.fragility_ / own - 1.0) <= 1e-6
     return model.fragility_
 
 

@@ -251,7 +251,11 @@ class Lopsided(Loss):
     def value(self, scores, y):
         return np.where(y == 1, 1.0, 0.5) * CrossEntropy().value(scores, y)
 
-    gradient = curvature = value
+    def gradient(self, scores, y):
+        return np.where(y == 1, 1.0, 0.5) * CrossEntropy().gradient(scores, y)
+
+    def curvature(self, scores, y):
+        return np.where(y == 1, 1.0, 0.5) * CrossEntropy().curvature(scores, y)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from fragility.exceptions import (
     UndefinedTargetError,
     ZeroFragilityWarning,
 )
+from fragility.losses import CrossEntropy, Loss, SmoothedHinge
 
 EACH = [KL(), Wasserstein(norm=1), Wasserstein(norm=2), Wasserstein(norm=inf)]
 each_ambiguity = pytest.mark.parametrize("ambiguity", EACH, ids=["kl", "w1", "w2", "winf"])
@@ -351,7 +352,7 @@ class TestRefusals:
 
     def test_too_few_steps_are_said(self):
         X, y = noisy()
-        with pytest.warns(ConvergenceWarning, match="max_iter=1 steps"):
+        with pytest.warns(ConvergenceWarning, match="max_iter=1"):
             SatisficingClassifier(ambiguity="kl", max_iter=1).fit(X, y)
 
 
@@ -414,6 +415,65 @@ def test_certificate_of_the_fitted_is_certify():
         assert again.target == model.target_
         assert again.attained_loss == pytest.approx(model.certificate_.attained_loss, rel=1e-14)
         assert f"{model.fragility_:.6g}" in repr(model.certificate_)
+
+
+def test_certify_counts_class_weights():
+    X, y = noisy(n_classes=3)
+    weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
+    for class_weight in ("balanced", {0: 1e7, 1: 1.0, 2: 1.0}):
+        model = SatisficingClassifier(class_weight=class_weight).fit(X, y, sample_weight=weights)
+        again = certify(model, X, y, sample_weight=weights)
+        assert again.attained_loss == pytest.approx(model.certificate_.attained_loss, rel=1e-12)
+        assert again.fragility == model.fragility_
+    erm = ERMClassifier("smoothed_hinge", alpha=0.1).fit(X, y)
+    own = certify(erm, X, y, target=0.9)
+    assert own.loss == SmoothedHinge()
+    assert own.attained_loss == pytest.approx(erm.loss_, rel=1e-12)
+
+
+def test_a_loss_that_is_steeper_than_it_says():
+    class Tenfold(Loss):
+        plain = CrossEntropy()
+
+        def value(self, scores, y):
+            return 10.0 * self.plain.value(scores, y)
+
+        def gradient(self, scores, y):
+            return 10.0 * self.plain.gradient(scores, y)
+
+        def curvature(self, scores, y):
+            return 10.0 * self.plain.curvature(scores, y)
+
+    class Honest(Tenfold):
+        steepness = 10.0
+
+    X, y = noisy()
+    with pytest.raises(ValueError, match="steepness 1, but a slope of"):
+        SatisficingClassifier(Tenfold()).fit(X, y)
+    plain = SatisficingClassifier().fit(X, y)
+    honest = SatisficingClassifier(Honest()).fit(X, y)
+    assert honest.fragility_ == pytest.approx(10.0 * plain.fragility_, rel=1e-6)
+
+
+def test_an_unsettled_minimum_is_said():
+    X, y = noisy(n=300, d=10)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        SatisficingClassifier(max_iter=2, target_ratio=1.5).fit(X, y)
+        fragility_path(X, y, slacks=[0.3], max_iter=2)
+    said = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+    assert any("The lowest loss, 0." in message for message in said)
+    assert any("nor was the lowest loss found" in message for message in said)
+
+
+def test_no_feature_needed_under_kl_keeps_the_intercept():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(200, 3)), (np.arange(200) >= 20).astype(int)
+    with pytest.warns(ZeroFragilityWarning):
+        model = SatisficingClassifier(ambiguity="kl", target=0.9).fit(X, y)
+    assert not model.coef_.any()
+    assert model.score(X, y) == 0.9
+    assert model.certificate_.losses.max() <= 0.9
 
 
 def test_sparse_is_not_densified(monkeypatch):

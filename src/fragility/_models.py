@@ -9,11 +9,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
+from sklearn.utils.class_weight import compute_class_weight
 
 from ._labels import encode_labels, listed
 from ._validation import check_weights
 
-__all__ = ["LabelledSamples", "LinearModel", "check_labelled_samples", "check_linear_model"]
+__all__ = [
+    "LabelledSamples",
+    "LinearModel",
+    "check_labelled_samples",
+    "check_linear_model",
+    "class_factors",
+]
 
 Floats = NDArray[np.float64]
 
@@ -106,3 +113,16 @@ def _names(holder: Any, attribute: str) -> list[str]:
     """Names of columns, where they are text; none otherwise."""
     names = list(getattr(holder, attribute, ()))
     return names if all(isinstance(name, str) for name in names) else []
+
+
+def class_factors(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], weights: Floats | None
+) -> Floats:
+    """What `class_weight` multiplies the weights of each class by."""
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        # scikit-learn's formula, which counts samples by their weights since version 1.8 only.
+        total = np.bincount(codes, weights, classes.size)
+        balanced: Floats = total.sum() / (classes.size * np.where(total > 0.0, total, np.inf))
+        return balanced
+    by_class: Floats = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    return by_class

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._labels import listed
 from .._validation import check_values
 from ..ambiguity import Ambiguity
-from ..losses import Loss
+from ..losses import CrossEntropy, Loss, SmoothedHinge
 from ..moments import Floats
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 
@@ -204,6 +204,7 @@ def certificate_of(
     scores = X @ coef[0] + intercept[0] if binary else X @ coef.T + intercept
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
+    _check_steepness(loss, scores, codes)
     if not isfinite(mean + penalty):
         raise ValueError(
             "The losses of this model overflow on these samples; scale the features and fit again."
@@ -253,3 +254,17 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
         allowed = "zero or more" if most == inf else f"from 0 to {most:g}"
         raise ValueError(f"{name} must be finite and {allowed}; got {amount!r}.")
     return values
+
+
+def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
+    """Guarantees stand on the `steepness` of a loss: see that it is not exceeded here."""
+    if isinstance(loss, (CrossEntropy, SmoothedHinge)):
+        return
+    slopes = np.abs(loss.gradient(scores, codes))
+    # Several classes: what the wrong ones gain the true one loses, so each counts twice.
+    steepest = float(slopes.max() if slopes.ndim == 1 else slopes.sum(axis=1).max() / 2.0)
+    if steepest > loss.steepness * (1.0 + 1e-9):
+        raise ValueError(
+            f"{loss!r} has steepness {loss.steepness:g}, but a slope of {steepest:g} on these "
+            "samples. Set the class attribute `steepness` to the largest slope there can be."
+        )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._labels import listed
-from .._models import check_labelled_samples, check_linear_model
+from .._models import check_labelled_samples, check_linear_model, class_factors
 from .._parameters import check_target
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
@@ -35,7 +35,7 @@ def certify(
     ----------
     model : fitted linear classifier
         With `coef_`, `intercept_` and `classes_`, of this library or of any other. What is not
-        given below is read from a model of this library.
+        given below is read from a model of this library, and its `class_weight` counts.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
         Labels, all of them among the classes of the model.
@@ -66,8 +66,10 @@ def certify(
     """
     linear = check_linear_model(model)
     samples = check_labelled_samples(model, linear, X, y, sample_weight)
-    own = hasattr(model, "target_") and hasattr(model, "ambiguity")
-    if target is None and not own:
+    # SGDClassifier, too, has a loss, a penalty and an alpha, of another meaning.
+    trained = hasattr(model, "target_") and hasattr(model, "ambiguity")
+    own = trained or type(model).__module__.startswith("fragility.")
+    if target is None and not trained:
         raise ValueError(
             f"{type(model).__name__} was not trained for a target; give target=, the level that "
             "its mean loss must meet."
@@ -75,18 +77,22 @@ def certify(
     if loss is None:
         loss = model.loss if own else CrossEntropy()
     if ambiguity is None:
-        ambiguity = model.ambiguity if own else Wasserstein()
+        ambiguity = model.ambiguity if trained else Wasserstein()
     if penalty is None:
         penalty = penalty_of(model.penalty, model.alpha, linear.coef) if own else 0.0
     penalty = check_target(penalty, "penalty")
     if penalty < 0.0:
         raise ValueError(f"penalty must be zero or more; got {penalty!r}.")
+    weights = samples.weights
+    if own and getattr(model, "class_weight", None) is not None:
+        factors = class_factors(model.class_weight, linear.classes, samples.codes, weights)
+        weights = factors[samples.codes] * (1.0 if weights is None else weights)
     return certificate_of(
         linear.coef,
         linear.intercept,
         samples.X,
         samples.codes,
-        samples.weights,
+        weights,
         loss=as_loss(loss),
         ambiguity=as_ambiguity(ambiguity),
         target=check_target(model.target_ if target is None else target),

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from .._labels import listed
+from .._models import class_factors
 from .._parameters import check_choice, check_count, check_target
 from ..losses import Loss
 from ..moments import Floats
@@ -81,9 +81,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
         if self.class_weight is not None:
-            weights = self._class_weights(classes, codes, weights)[codes] * (
-                1.0 if weights is None else weights
-            )
+            factors = class_factors(self.class_weight, classes, codes, weights)
+            weights = factors[codes] * (1.0 if weights is None else weights)
         if weights is not None:
             empty = np.bincount(codes, weights, classes.size) == 0.0
             if empty.any():
@@ -92,19 +91,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{listed(classes[empty])}. Leave their samples out, or give them weight."
                 )
         return TrainingData(X, codes, classes, weights)
-
-    def _class_weights(
-        self, classes: NDArray[Any], codes: NDArray[np.intp], weights: Floats | None
-    ) -> Floats:
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            # scikit-learn's formula, which counts samples by their weights since version 1.8 only.
-            total = np.bincount(codes, weights, classes.size)
-            balanced: Floats = total.sum() / (classes.size * np.where(total > 0.0, total, np.inf))
-            return balanced
-        by_class: Floats = compute_class_weight(
-            self.class_weight, classes=classes, y=classes[codes]
-        )
-        return by_class
 
     def _penalty_strength(self) -> float:
         check_choice(self.penalty, (None, "l2"), "penalty")
@@ -151,14 +137,32 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[:, 0] if len(self.coef_) == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each sample: that of the highest score."""
+        """Class of each sample: that of the highest score.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         scores = self.decision_function(X)
         best = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: NDArray[Any] = self.classes_[best]
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class: the softmax (two classes: sigmoid) of the scores."""
+        """Probability of each class: the softmax (two classes: sigmoid) of the scores.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         scores = self.decision_function(X)
         with np.errstate(under="ignore"):
             if scores.ndim == 1:
@@ -167,7 +171,16 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return shares
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithm of `predict_proba`."""
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 

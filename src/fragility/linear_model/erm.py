@@ -39,9 +39,11 @@ class ERMClassifier(LinearClassifier):
         Strength of the penalty.
     fit_intercept : bool, default=True
     class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples, by class.
     tol : float, default=1e-6
         Accuracy of the coefficients, roughly; the loss is much nearer to its minimum.
     max_iter : int, default=1000
+        Most steps of the search.
     warm_start : bool, default=False
         Start from the last fit.
     random_state : object, default=None
@@ -101,6 +103,11 @@ class ERMClassifier(LinearClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        ERMClassifier
+            Itself.
         """
         loss, alpha = as_loss(self.loss), self._penalty_strength()
         self._check_search()

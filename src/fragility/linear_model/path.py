@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
+from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from ..ambiguity import Ambiguity
 from ..losses import Loss
 from ..moments import Floats
+from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
 
 __all__ = ["FragilityPath", "fragility_path"]
@@ -59,7 +63,8 @@ class FragilityPath:
     @property
     def slack(self) -> Floats:
         """Share of what can be learned that each target gives up."""
-        return (self.target - self.erm_loss) / (self.trivial_loss - self.erm_loss)
+        learnable = self.trivial_loss - self.erm_loss
+        return (self.target - self.erm_loss) / (learnable if learnable > 0.0 else nan)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw it, as `FragilityPathDisplay.from_path` does."""
@@ -149,6 +154,15 @@ def fragility_path(
                     f"[fragility_path] {i}/{nodes.size}: target {found.target.value:.6g}, "
                     f"fragility {found.certificate.fragility:.6g}"
                 )
+    unsettled = sum(found.solution.outcome is Outcome.UNSETTLED for found in models)
+    if unsettled or not landmarks.minimum.converged:
+        warnings.warn(
+            f"{unsettled} of {nodes.size} targets were not solved to the end"
+            + ("" if landmarks.minimum.converged else ", nor was the lowest loss found")
+            + f" (max_iter={max_iter}). Give more steps; `outcome` says which.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return FragilityPath(
         target=np.array([found.target.value for found in models]),
         fragility=np.array([found.certificate.fragility for found in models]),

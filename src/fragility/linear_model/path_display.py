@@ -13,6 +13,8 @@ from .path import FragilityPath, fragility_path
 __all__ = ["FragilityPathDisplay"]
 
 _LABELLED = 8
+#: Range of fragilities beyond which the axis is logarithmic.
+_WIDE = 1e3
 
 
 class FragilityPathDisplay:
@@ -92,18 +94,44 @@ class FragilityPathDisplay:
 
     @classmethod
     def from_data(cls, X: Any, y: Any, *, ax: Any = None, **kwargs: Any) -> FragilityPathDisplay:
-        """Find the path of some data and draw it; takes what `fragility_path` takes."""
+        """Find the path of some data and draw it.
+
+        Parameters
+        ----------
+        X, y, **kwargs
+            As in `fragility.fragility_path`.
+        ax : sequence of two matplotlib Axes, optional
+
+        Returns
+        -------
+        FragilityPathDisplay
+        """
         return cls.from_path(fragility_path(X, y, **kwargs), ax=ax)
 
     def plot(self, *, ax: Any = None) -> FragilityPathDisplay:
-        """Draw it again, on other axes."""
+        """Draw it again, on other axes.
+
+        Parameters
+        ----------
+        ax : sequence of two matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        FragilityPathDisplay
+            Itself.
+        """
         axes = new_axes(2, 10.0, 4.2) if ax is None else np.asarray(ax, dtype=object).ravel()
         if len(axes) != 2:
             raise ValueError(f"ax must be two matplotlib Axes; got {len(axes)}.")
         left, right = axes
         finite = np.isfinite(self.fragility)
         left.plot(self.target[finite], self.fragility[finite], "o-", color=RIGHT, markersize=4)
-        left.set_ylim(bottom=0.0)
+        positive = self.fragility[finite & (self.fragility > 0.0)]
+        if positive.size and positive.max() > _WIDE * positive.min():
+            left.set_yscale("log")
+        else:
+            left.set_ylim(bottom=0.0)
         left.set_ylabel("least fragility k")
         for side in axes:
             side.axvline(self.erm_loss, color=GREY, linestyle=":", linewidth=1)
@@ -113,7 +141,7 @@ class FragilityPathDisplay:
         top = left.get_ylim()[1]
         for loss, words, aligned in (
             (self.erm_loss, " lowest loss", "left"),
-            (self.trivial_loss, "no features ", "right"),
+            (self.trivial_loss, "trivial model ", "right"),
         ):
             left.text(loss, top, words, ha=aligned, va="top", color=GREY, fontsize=9)
         self._plot_coefficients(right)

@@ -37,6 +37,7 @@ class SatisficingClassifier(LinearClassifier):
     Parameters
     ----------
     loss : {"cross_entropy", "smoothed_hinge"} or Loss, default="cross_entropy"
+        A subclass of `fragility.losses.Loss` is a loss of your own.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
         What may shift, and at which price: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
         the weights of the samples (`KL`).
@@ -50,17 +51,20 @@ class SatisficingClassifier(LinearClassifier):
     penalty : {None, "l2"}, default=None
         "l2" adds :math:`\alpha \sum \beta^2` to the loss.
     alpha : float, default=1e-3
+        Strength of the penalty.
     fit_intercept : bool, default=True
         The intercept is free: outside the penalty, and no feature that shifts.
     class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples, by class.
     solver : {"auto", "newton", "conic"}, default="auto"
         "conic" hands the same program to cvxpy (extra ``conic``), as a cross-check: slow, and less
         accurate. "auto" is "newton".
     tol : float, default=1e-6
         Accuracy of the fragility, relative.
     max_iter : int, default=1000
+        Most steps of each search.
     warm_start : bool, default=False
-        Start from the last fit.
+        Start the search for the lowest loss from the last fit.
     random_state : object, default=None
         Not used: nothing is random.
     verbose : int, default=0
@@ -83,15 +87,39 @@ class SatisficingClassifier(LinearClassifier):
     certificate_ : Certificate
         What the model guarantees, recomputed from the data.
     n_iter_ : int
+        Steps of all searches.
     solver_ : str
         What solved it; "none" where nothing had to be.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
+    Raises
+    ------
+    InfeasibleTargetError
+        The target is below the lowest loss that any model reaches.
+    UndefinedTargetError
+        `target_ratio` on data where that loss is zero.
+    TargetError
+        A target that makes no sense; it is the base of the two, and a ValueError.
+
     Warns
     -----
-    TrivialTargetWarning, TightTargetWarning, NothingLearnedWarning, ZeroFragilityWarning
-        See `fragility.exceptions`.
+    TrivialTargetWarning
+        The target is met without any feature that may shift; that model is returned.
+    TightTargetWarning
+        The target is the lowest loss itself, all but.
+    NothingLearnedWarning
+        No model is better than one without features.
+    ZeroFragilityWarning
+        KL: every single sample meets the target.
+    ConvergenceWarning
+        The search ended before the fragility, or the lowest loss, had settled.
+
+    Notes
+    -----
+    In a grid search, list whole objects: ``{"ambiguity": [KL(), Wasserstein(norm=1)]}``. A target
+    of 0, which a hinge can attain, is taken as 1e-9 of the trivial loss. ``solver="conic"`` has
+    tolerances and step limits of its own.
 
     Examples
     --------
@@ -148,6 +176,11 @@ class SatisficingClassifier(LinearClassifier):
         X : {array-like, sparse matrix} of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        SatisficingClassifier
+            Itself.
         """
         self._checked_choices()
         with np.errstate(over="ignore", under="ignore"):
@@ -178,6 +211,14 @@ class SatisficingClassifier(LinearClassifier):
             f"{found.solution.iterations} more steps"
         )
         self._warn(found.target, found.solution)
+        if not landmarks.minimum.converged:
+            warnings.warn(
+                f"The lowest loss, {self.erm_loss_:.6g}, did not settle within max_iter="
+                f"{self.max_iter} steps: the true one is lower, and so would the target be. Give "
+                "more steps.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
@@ -222,19 +263,21 @@ class SatisficingClassifier(LinearClassifier):
                 TrivialTargetWarning,
             ),
             Outcome.NOTHING_LEARNED: (
-                f"Nothing can be learned from these features ({losses}): the model without them "
-                "is returned. Look for better features, or a smaller alpha.",
+                f"Nothing can be learned from features that may shift ({losses}): the best model "
+                "without them is returned. Look for better features, or a smaller alpha.",
                 NothingLearnedWarning,
             ),
             Outcome.NO_FRAGILITY: (
                 f"Every single sample meets the target ({losses}), so no change of weights can "
                 "break it: fragility 0. Of the many such models the one of least norm is "
-                'returned. Give a smaller target or a penalty, or ambiguity="wasserstein".',
+                'returned. Give a smaller target, or ambiguity="wasserstein".',
                 ZeroFragilityWarning,
             ),
             Outcome.UNSETTLED: (
-                f"The fragility did not settle within max_iter={self.max_iter} steps (relative "
-                f"gap about {solution.gap:.1e}). Give more steps, or a larger tol.",
+                f"The fragility did not settle: after {solution.iterations} steps (max_iter="
+                f"{self.max_iter}) it may be above its minimum by a share of {solution.gap:.1e}. "
+                "The model meets its target and its certificate holds; for a better one give more "
+                "steps or scale the features.",
                 ConvergenceWarning,
             ),
         }

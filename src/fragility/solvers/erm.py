@@ -16,9 +16,11 @@ from .newton import Curvature, minimise
 
 __all__ = [
     "RiskMinimum",
+    "accuracy_of_minimum",
     "descend_below",
     "erm",
     "least_norm_equivalent",
+    "shortest_separation",
     "trivial_model",
     "underdetermined",
 ]

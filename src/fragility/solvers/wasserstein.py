@@ -33,6 +33,8 @@ _CHEAP = 1e8
 #: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
 #: as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-12
+#: More is not asked of a norm, nor, against that of the start, of one that is nearly zero.
+_DIGITS = 1e-8
 #: Steps without progress after which there is none to be had.
 _PATIENCE = 4
 #: How exactly the target is met in the end, relatively.
@@ -124,7 +126,10 @@ class _Search:
         # What is left of the miss is mended at the rate of the optimum: only its square counts.
         point = meeting(self.geometry.scaled_to(self.point, self.target), start, self.target)
         size = self.geometry.norm(point)
-        return WassersteinSolution(point, size, gap, iteration, gap <= self.tol * size)
+        converged = gap <= max(
+            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(start)
+        )
+        return WassersteinSolution(point, size, gap, iteration, converged)
 
     def _begin(self, start: Evaluation, hessian: Floats | None) -> None:
         self.point, self.size = start, self.geometry.norm(start)
