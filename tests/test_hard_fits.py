@@ -6,9 +6,15 @@ from math import inf
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_breast_cancer
+from sklearn.preprocessing import StandardScaler
 
 from fragility import KL, ERMClassifier, SatisficingClassifier, Wasserstein
-from fragility.exceptions import TrivialTargetWarning, UndefinedTargetError
+from fragility.exceptions import (
+    TrivialTargetWarning,
+    UndefinedTargetError,
+    ZeroFragilityWarning,
+)
 from fragility.losses import CrossEntropy, SmoothedHinge
 
 from .reference import programs
@@ -85,6 +91,74 @@ def test_nearly_the_same_column(nearness):
     assert erm.loss_ == pytest.approx(
         CrossEntropy().value(erm.decision_function(X), y).mean(), rel=1e-6
     )
+
+
+@pytest.fixture(scope="module")
+def tumours():
+    """All but separable: models that tell the classes apart are a hundred times as long."""
+    X, y = load_breast_cancer(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+@pytest.mark.parametrize("norm", [1, 2, inf])
+@pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_hinge", SmoothedHinge(0.1)], ids=str)
+def test_little_slack_on_separable_data(tumours, loss, norm):
+    model = SatisficingClassifier(loss, Wasserstein(norm), slack=0.01).fit(*tumours)
+    conic = SatisficingClassifier(loss, Wasserstein(norm), slack=0.01, solver="conic").fit(*tumours)
+    assert model.fragility_ <= conic.fragility_ * (1 + 1e-5)
+    assert model.certificate_.headroom >= -1e-12
+    assert conic.certificate_.headroom >= -1e-12
+
+
+@pytest.mark.parametrize("target", [1e-6, 1e-4, 1e-3])
+def test_nearly_hard_margin(tumours, target):
+    X, y = tumours
+    model = SatisficingClassifier("smoothed_hinge", target=target).fit(X, y)
+    reference = programs.wasserstein(X, y, 2, "smoothed_hinge", target, norm=2)
+    assert model.fragility_ == pytest.approx(reference.k, rel=1e-4)
+    assert model.fragility_ <= reference.k * (1 + 1e-5)
+
+
+def test_beyond_the_corner_of_a_hinge():
+    """After one step no sample of some classes bends the loss."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(200, 12)).astype(float)
+    y = (X[:, 0] + X[:, 1] + rng.normal(size=200) > 1).astype(int)
+    model = SatisficingClassifier(SmoothedHinge(0.1), slack=0.5).fit(X, y)
+    conic = SatisficingClassifier(SmoothedHinge(0.1), slack=0.5, solver="conic").fit(X, y)
+    assert model.fragility_ == pytest.approx(conic.fragility_, rel=1e-6)
+    for seed in (4, 15):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(6, 30))
+        wide, labels = rng.normal(size=(n, n + 5)), np.arange(n) % 2
+        dense = SatisficingClassifier("smoothed_hinge", slack=0.5).fit(wide, labels)
+        thin = SatisficingClassifier("smoothed_hinge", slack=0.5).fit(
+            sparse.csr_array(wide), labels
+        )
+        assert thin.fragility_ == pytest.approx(dense.fragility_, rel=1e-6)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_wide_sparse_data_far_from_zero(offset):
+    A, y = np.random.default_rng(0).normal(size=(20, 40)), np.arange(20) % 2
+    near = SatisficingClassifier().fit(A, y)
+    far = SatisficingClassifier().fit(sparse.csr_array(A + offset), y)
+    assert far.fragility_ == pytest.approx(near.fragility_, rel=1e-6)
+
+
+def test_conic_on_separable_data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    own = SatisficingClassifier(slack=0.01).fit(X, y)
+    other = SatisficingClassifier(slack=0.01, solver="conic").fit(X, y)
+    assert other.fragility_ == pytest.approx(own.fragility_, rel=1e-5)
+    models = []
+    for solver in ("newton", "conic"):
+        with pytest.warns(ZeroFragilityWarning):
+            models.append(SatisficingClassifier(ambiguity="kl", solver=solver).fit(X, y))
+    norms = [np.linalg.norm(model.coef_) for model in models]
+    assert norms[1] == pytest.approx(norms[0], rel=1e-4)
 
 
 def test_a_class_that_a_dummy_gives_away():

@@ -329,7 +329,7 @@ class TestRefusals:
         with pytest.raises(kind, match=message):
             SatisficingClassifier(**given).fit(X, y)
 
-    @pytest.mark.parametrize("norm", [3, "2", None, -1])
+    @pytest.mark.parametrize("norm", [3, "2", None, -1, True])
     def test_norms(self, norm):
         with pytest.raises(ValueError, match="norm must be one of 1, 2, inf"):
             Wasserstein(norm=norm)

@@ -48,6 +48,8 @@ class Wasserstein(Ambiguity):
     feature_weight: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.norm, bool):
+            raise ValueError(f"norm must be one of 1, 2, inf; got {self.norm!r}.")
         check_choice(self.norm, (1, 2, inf), "norm")
         cost = self.label_cost
         if not (isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)):

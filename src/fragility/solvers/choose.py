@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import inf
 from typing import NamedTuple
 
-import numpy as np
-
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import Loss
 from ..moments import Floats
@@ -26,6 +24,7 @@ from .erm import (
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
+from .starts import wasserstein_start
 
 __all__ = ["Landmarks", "find_landmarks", "refusal", "solve"]
 
@@ -159,89 +158,18 @@ def _solve_wasserstein(
     elif minimum.curvature is not None and not minimum.curvature.singular:
         point, hessian = minimum.point, minimum.curvature.hessian
     else:
-        level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
-        point = _short_model(objective, minimum, level, max_iter)
-        point = _softened_start(program, point, level, max_iter)
-    found = _least_norm(
-        program, point, tol, max_iter, hessian, is_underdetermined(objective, minimum)
+        point = wasserstein_start(program, minimum, max_iter)
+    found = wasserstein.satisfice(
+        program,
+        point,
+        tol=tol,
+        max_iter=max_iter,
+        hessian=hessian,
+        underdetermined=is_underdetermined(objective, minimum),
     )
     outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
     gap = found.gap / max(found.norm, 1e-300)
     return Solution(found.point.parameters, outcome, found.iterations, "newton", gap)
-
-
-def _least_norm(
-    program: SatisficingProgram,
-    start: Evaluation,
-    tol: float,
-    max_iter: int,
-    hessian: Floats | None = None,
-    underdetermined: bool = False,
-) -> wasserstein.WassersteinSolution:
-    ambiguity = program.ambiguity
-    assert isinstance(ambiguity, Wasserstein)
-    return wasserstein.satisfice(
-        program.objective,
-        program.target.value,
-        start,
-        norm=ambiguity.norm,
-        mobility=ambiguity.mobility(program.objective.rows.X.shape[1]),
-        tol=tol,
-        max_iter=max_iter,
-        hessian=hessian,
-        underdetermined=underdetermined,
-    )
-
-
-def _softened_start(
-    program: SatisficingProgram, inside: Evaluation, level: float, max_iter: int
-) -> Evaluation:
-    """The solution for a softer loss, moved until it meets the level of the loss itself.
-
-    `inside` is a model that does, and the start where there is no softer loss.
-    """
-    softer = program.objective.loss.softened()
-    if softer is None:
-        return inside
-    soft = replace(program, objective=replace(program.objective, loss=softer))
-    start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
-    if start.value > level:
-        return inside
-    found = _least_norm(soft, start, 1e-3, max_iter).point
-    return meeting(program.objective.at(found.parameters), inside, level)
-
-
-def _short_model(
-    objective: Objective, minimum: RiskMinimum, level: float, max_iter: int
-) -> Evaluation:
-    """A model of at most this loss that is not far out.
-
-    The minimum may be, where a class, or a part of it, can be told apart without a mistake.
-    """
-    strength = (level - minimum.loss) * float(np.mean(objective.rows.scale**2))
-    for _ in range(0 if objective.alpha > 0.0 else 8):
-        penalised = replace(objective, alpha=strength)
-        found = erm(penalised, np.zeros(objective.size), tol=1e-4, max_iter=max_iter)
-        point = objective.at(found.point.parameters)
-        if point.value <= level:
-            return point
-        strength /= 10.0
-    return _just_below(objective, minimum.point, level, max_iter)
-
-
-def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
-    """A model of about this loss, as far in as its direction allows.
-
-    Far out the loss of separable data, or of a class that is, has no curvature to speak of.
-    """
-    if point.value > level:
-        point = descend_below(objective, point.parameters, level, max_iter=max_iter)
-    low, high = 0.0, 1.0
-    while high - low > 0.01 * high:
-        middle = (low + high) / 2.0
-        trial = objective.at(middle * point.parameters)
-        low, high = (low, middle) if trial.value <= level else (middle, high)
-    return objective.at(high * point.parameters)
 
 
 _METHODS: dict[type[Ambiguity], Callable[..., Solution]] = {

@@ -10,19 +10,17 @@ two of them the model's errors fall quadratically, so a handful of passes over t
 
 from __future__ import annotations
 
-from math import inf, sqrt
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
 
 from ..moments import Floats
-from ..programs.objective import Evaluation, Objective
-from .ellipsoid import Ellipsoid, LeastNorm, least_norm
-from .factor import Cholesky
+from ..programs.objective import Evaluation
+from ..programs.satisficing import SatisficingProgram
 from .feasible import meeting
+from .geometry import Geometry, Model
 from .newton import Curvature
-from .norm_cones import norm_cone
 
 __all__ = ["WassersteinSolution", "satisfice"]
 
@@ -37,12 +35,8 @@ _SETTLED, _ROUNDING = 1e-3, 1e-12
 _DIGITS = 1e-8
 #: Steps without progress after which there is none to be had.
 _PATIENCE = 4
-#: How exactly the target is met in the end, relatively.
-_EXACT = 1e-12
 #: Damping to begin with where it is needed, and the factor by which it changes.
 _DAMPED, _BOLDER = 1e-4, 30.0
-#: Curvature, as a share of the mean one, that stands in where there is none.
-_STAND_IN = 1e-9
 
 
 class WassersteinSolution(NamedTuple):
@@ -56,12 +50,9 @@ class WassersteinSolution(NamedTuple):
 
 
 def satisfice(
-    objective: Objective,
-    target: float,
+    program: SatisficingProgram,
     start: Evaluation,
     *,
-    norm: float,
-    mobility: Floats,
     tol: float,
     max_iter: int,
     hessian: Floats | None = None,
@@ -71,26 +62,25 @@ def satisfice(
 
     Parameters
     ----------
+    program : SatisficingProgram
+        Under `Wasserstein` ambiguity.
     start : Evaluation
         A model that meets the target with room to spare.
-    norm : {1, 2, inf}
-        Norm of a move; that of models is its dual.
-    mobility : ndarray of shape (d,)
-        How far each feature moves at a price of one, in the user's units.
     hessian : ndarray, optional
         At or near the start.
     underdetermined : bool
         Whether different coefficients may have the same loss: the shortest are wanted then.
     """
+    target = program.target.value
     slack = max(target - start.value, 1e-9 * target)
-    geometry = _Geometry(objective, norm, mobility, underdetermined, slack)
+    geometry = Geometry(program, underdetermined, slack)
     return _Search(geometry, target, tol).run(start, hessian, max_iter)
 
 
 class _Search:
     """Steps from one quadratic model of the loss to the next."""
 
-    def __init__(self, geometry: _Geometry, target: float, tol: float) -> None:
+    def __init__(self, geometry: Geometry, target: float, tol: float) -> None:
         self.geometry = geometry
         self.objective = geometry.objective
         self.target = target
@@ -155,17 +145,20 @@ class _Search:
             least = _DAMPED if self.damping == 0.0 and damping is None else 1e-6 * _DAMPED
             self.damping = max(self.damping, least)
 
-    def _model(self) -> _Model:
+    def _model(self) -> Model:
         return self.geometry.step(
             self.point, self.hessian, self.target, self.accuracy, self.damping * self.unit
         )
 
-    def _gain(self, model: _Model) -> float:
+    def _gain(self, model: Model) -> float:
         """By how much the norm may still fall, at the same loss."""
         return self.size + model.price * (self.point.value - self.target) - model.norm
 
     def _last_look(self) -> float:
         """What a model without excuses still promises: the gap of a search that ends early."""
+        proven = self.geometry.duality_gap(self.point, self.target)
+        if proven <= self.tol * self.size:
+            return proven
         self._renew(damping=0.0)
         self.accuracy = self.settled
         gain: float = abs(self._gain(self._model()))
@@ -175,7 +168,7 @@ class _Search:
         """The norm with an exact penalty for a violation."""
         return size + self.price * max(0.0, point.value - self.target)
 
-    def _shortened(self, model: _Model) -> tuple[Evaluation | None, float]:
+    def _shortened(self, model: Model) -> tuple[Evaluation | None, float]:
         """Where the way to the model's optimum has led down enough; nowhere if it does not."""
         merit = self._merit(self.point, self.size)
         length, move = 1.0, model.parameters - self.point.parameters
@@ -197,7 +190,7 @@ class _Search:
         self._renew()
         return True
 
-    def _take(self, trial: Evaluation, length: float, model: _Model) -> float:
+    def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
         self.damping *= 1.0 / _BOLDER if length == 1.0 else _BOLDER
         move = trial.parameters - self.point.parameters
@@ -222,146 +215,3 @@ class _Search:
         elif gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):
             self._renew()
         return gap
-
-
-class _Model(NamedTuple):
-    parameters: Floats
-    norm: float
-    price: float
-
-
-class _Geometry:
-    """The norm of a model, in the coordinates of its objective."""
-
-    def __init__(
-        self,
-        objective: Objective,
-        norm: float,
-        mobility: Floats,
-        underdetermined: bool,
-        slack: float,
-    ) -> None:
-        self.objective = objective
-        self.slack = slack
-        self.underdetermined = underdetermined
-        rows = objective.rows
-        one = mobility / rows.scale
-        if rows.fit_intercept:
-            one = np.append(one, 0.0)
-        metric = np.tile(one, objective.n_outputs)
-        self.moves = np.flatnonzero(metric > 0.0)
-        self.free = np.flatnonzero(metric == 0.0)
-        self.metric = metric[self.moves]
-        self.cone = norm_cone(norm, objective.n_outputs, self.moves.size // objective.n_outputs)
-
-    def table(self, parameters: Floats) -> Floats:
-        scaled: Floats = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
-        return scaled
-
-    def norm(self, point: Evaluation) -> float:
-        return float(self.cone.norm(self.table(point.parameters)))
-
-    def scaled_to(self, point: Evaluation, target: float) -> Evaluation:
-        """The model with its priced coefficients scaled so that it meets the target just so.
-
-        At an optimum that trades loss for norm at the rate of the optimum itself.
-        """
-        moving = point.parameters.copy()
-        moving[self.free] = 0.0
-        for _ in range(20):
-            excess, slope = point.value - target, float(point.gradient @ moving)
-            if -_EXACT * target <= excess <= 0.0 or slope >= 0.0:
-                break
-            # A little more than enough: rounding must not leave it above the target.
-            stretch = -excess / slope + 0.1 * _EXACT * target / -slope
-            if stretch > 0.1:  # at the minimum of the loss there is nothing to trade
-                break
-            stretch = max(stretch, -0.5)
-            point = self.objective.at(point.parameters + stretch * moving)
-            moving = (1.0 + stretch) * moving
-        return point
-
-    def step(
-        self, point: Evaluation, hessian: Floats, target: float, tol: float, damping: float
-    ) -> _Model:
-        """Least norm where the quadratic model of the loss meets the target.
-
-        `damping` is curvature that stands in where there is none, as before the corner of a hinge.
-        """
-        boost = 1.0
-        while True:
-            try:
-                return self._step(point, hessian, target, tol, damping, boost)
-            except LinAlgError:  # rounding has eaten the curvature that is left
-                if boost > 1e12:
-                    raise
-                boost *= 1e3
-
-    def _step(
-        self,
-        point: Evaluation,
-        hessian: Floats,
-        target: float,
-        tol: float,
-        damping: float,
-        boost: float,
-    ) -> _Model:
-        moves, free = self.moves, self.free
-        hessian = self.objective.fixed_gauge(hessian)
-        gradient, room = point.gradient, target - point.value
-        tie = self._tie_breaker(hessian, point.parameters) * boost
-        hessian = hessian + np.diag(tie + damping)
-        if self.underdetermined:
-            gradient = gradient + tie * point.parameters
-            room -= 0.5 * float(tie @ point.parameters**2)
-        slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
-        if free.size:
-            # What has no price takes its best value for whatever the rest is.
-            factor = Cholesky(hessian[np.ix_(free, free)])
-            cross = hessian[np.ix_(free, moves)]
-            answer = factor.solve(np.column_stack([cross, gradient[free]]))
-            matrix = matrix - cross.T @ answer[:, :-1]
-            slope = slope - cross.T @ answer[:, -1]
-            room += 0.5 * float(gradient[free] @ answer[:, -1])
-        slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
-        whole = Cholesky(matrix)
-        reach = whole.half_solve(slope)
-        now = self.table(point.parameters).ravel()
-        centre = now - whole.other_half(reach)
-        square = 2.0 * room + float(reach @ reach)
-        if square <= 0.0:  # no model of the loss meets the target: go to its minimum
-            best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
-            best = best._replace(norm=float(self.cone.norm(best.table)))
-        else:
-            root = whole.factor
-            if self.cone.needs_gauge:
-                root = self._without_gauge(root)
-                matrix = self._without_gauge(self._without_gauge(matrix).T)
-            body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
-            best = least_norm(body, self.cone, tol)
-        table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
-        parameters = point.parameters.copy()
-        change = (table.ravel() - now) / self.metric
-        parameters[moves] += change
-        if free.size:
-            parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
-        return _Model(parameters, best.norm, best.price)
-
-    def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
-        """A ridge too small to matter, except between models of the same loss and norm."""
-        mean = max(np.trace(hessian) / len(hessian), 1e-12)
-        if not self.underdetermined:
-            return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
-        lengths = 1.0 / self.objective.rows.scale**2
-        lengths = np.maximum(lengths / lengths.max(), 1e-6)
-        if self.objective.rows.fit_intercept:
-            lengths = np.append(lengths, 1e-6)
-        tie: Floats = _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
-        weight = 0.5 * float(tie @ parameters**2)
-        return tie * min(1.0, 1e-7 * self.slack / max(weight, 1e-300))
-
-    def _without_gauge(self, matrix: Floats) -> Floats:
-        """Rows with the mean over the classes taken out."""
-        blocks = matrix.reshape(*self.cone.shape, -1)
-        rest: Floats = (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
-        return rest

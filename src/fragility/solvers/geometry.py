@@ -1,0 +1,186 @@
+r"""The least norm where a quadratic model of the loss meets the target.
+
+The model is taken about a point; what has no price, such as the intercept, is eliminated, and what
+is left is the least norm in an ellipsoid.
+"""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from ..ambiguity import Wasserstein
+from ..moments import Floats
+from ..programs.objective import Evaluation
+from ..programs.satisficing import SatisficingProgram
+from .ellipsoid import Ellipsoid, LeastNorm, least_norm
+from .factor import Cholesky
+from .norm_cones import norm_cone
+
+__all__ = ["Geometry", "Model"]
+
+#: How exactly the target is met in the end, relatively.
+_EXACT = 1e-12
+#: Curvature, as a share of the mean one, that stands in where there is none.
+_STAND_IN = 1e-9
+
+
+class Model(NamedTuple):
+    """Parameters, their norm, and the fall of the norm per unit of loss."""
+
+    parameters: Floats
+    norm: float
+    price: float
+
+
+class Geometry:
+    """The norm of a model, in the coordinates of its objective."""
+
+    def __init__(self, program: SatisficingProgram, underdetermined: bool, slack: float) -> None:
+        objective, ambiguity = program.objective, program.ambiguity
+        assert isinstance(ambiguity, Wasserstein)
+        self.objective = objective
+        self.slack = slack
+        self.underdetermined = underdetermined
+        rows = objective.rows
+        one = ambiguity.mobility(rows.X.shape[1]) / rows.scale
+        if rows.fit_intercept:
+            one = np.append(one, 0.0)
+        metric = np.tile(one, objective.n_outputs)
+        self.moves = np.flatnonzero(metric > 0.0)
+        self.free = np.flatnonzero(metric == 0.0)
+        self.metric = metric[self.moves]
+        n_moving = self.moves.size // objective.n_outputs
+        self.norm_of_moves = ambiguity.norm
+        self.cone = norm_cone(ambiguity.norm, objective.n_outputs, n_moving)
+
+    def table(self, parameters: Floats) -> Floats:
+        scaled: Floats = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
+        return scaled
+
+    def norm(self, point: Evaluation) -> float:
+        return float(self.cone.norm(self.table(point.parameters)))
+
+    def duality_gap(self, point: Evaluation, target: float) -> float:
+        r"""How far the norm of a model can be above the least one, for one row of scores.
+
+        As L is convex, :math:`k \ge k + \nu (L(\theta) - \tau) \ge
+        \nu (L_0 - \tau - g \cdot z_0)` where :math:`\nu g` is of unit length. The slope by what
+        has no price must be zero for that; infinite if it is not, or with several rows.
+        """
+        slope = point.gradient[self.moves] / self.metric
+        length = float(np.linalg.norm(slope, ord=self.norm_of_moves))
+        loose = np.abs(point.gradient[self.free]).max(initial=0.0)
+        if self.cone.shape[0] > 1 or loose > 1e-7 * length:
+            return inf
+        now = self.table(point.parameters).ravel()
+        bound = (point.value - target - float(slope @ now)) / length
+        return max(0.0, self.norm(point) - bound)
+
+    def scaled_to(self, point: Evaluation, target: float) -> Evaluation:
+        """The model with its priced coefficients scaled so that it meets the target just so.
+
+        At an optimum that trades loss for norm at the rate of the optimum itself.
+        """
+        moving = point.parameters.copy()
+        moving[self.free] = 0.0
+        for _ in range(20):
+            excess, slope = point.value - target, float(point.gradient @ moving)
+            if -_EXACT * target <= excess <= 0.0 or slope >= 0.0:
+                break
+            # A little more than enough: rounding must not leave it above the target.
+            stretch = -excess / slope + 0.1 * _EXACT * target / -slope
+            if stretch > 0.1:  # at the minimum of the loss there is nothing to trade
+                break
+            stretch = max(stretch, -0.5)
+            point = self.objective.at(point.parameters + stretch * moving)
+            moving = (1.0 + stretch) * moving
+        return point
+
+    def step(
+        self, point: Evaluation, hessian: Floats, target: float, tol: float, damping: float
+    ) -> Model:
+        """Least norm where the quadratic model of the loss meets the target.
+
+        `damping` is curvature that stands in where there is none, as before the corner of a hinge.
+        """
+        boost = 1.0
+        while True:
+            try:
+                return self._step(point, hessian, target, tol, damping, boost)
+            except LinAlgError:  # rounding has eaten the curvature that is left
+                if boost > 1e12:
+                    raise
+                boost *= 1e3
+
+    def _step(
+        self,
+        point: Evaluation,
+        hessian: Floats,
+        target: float,
+        tol: float,
+        damping: float,
+        boost: float,
+    ) -> Model:
+        moves, free = self.moves, self.free
+        hessian = self.objective.fixed_gauge(hessian)
+        gradient, room = point.gradient, target - point.value
+        tie = self._tie_breaker(hessian, point.parameters) * boost
+        hessian = hessian + np.diag(tie + damping)
+        if self.underdetermined:
+            gradient = gradient + tie * point.parameters
+            room -= 0.5 * float(tie @ point.parameters**2)
+        slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
+        if free.size:
+            # What has no price takes its best value for whatever the rest is.
+            factor = Cholesky(hessian[np.ix_(free, free)])
+            cross = hessian[np.ix_(free, moves)]
+            answer = factor.solve(np.column_stack([cross, gradient[free]]))
+            matrix = matrix - cross.T @ answer[:, :-1]
+            slope = slope - cross.T @ answer[:, -1]
+            room += 0.5 * float(gradient[free] @ answer[:, -1])
+        slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
+        whole = Cholesky(matrix)
+        reach = whole.half_solve(slope)
+        now = self.table(point.parameters).ravel()
+        centre = now - whole.other_half(reach)
+        square = 2.0 * room + float(reach @ reach)
+        if square <= 0.0:  # no model of the loss meets the target: go to its minimum
+            best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
+            best = best._replace(norm=float(self.cone.norm(best.table)))
+        else:
+            root = whole.factor
+            if self.cone.needs_gauge:
+                root = self._without_gauge(root)
+                matrix = self._without_gauge(self._without_gauge(matrix).T)
+            body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
+            best = least_norm(body, self.cone, tol)
+        table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
+        parameters = point.parameters.copy()
+        change = (table.ravel() - now) / self.metric
+        parameters[moves] += change
+        if free.size:
+            parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
+        return Model(parameters, best.norm, best.price)
+
+    def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
+        """A ridge too small to matter, except between models of the same loss and norm."""
+        mean = max(np.trace(hessian) / len(hessian), 1e-12)
+        if not self.underdetermined:
+            return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
+        lengths = 1.0 / self.objective.rows.scale**2
+        lengths = np.maximum(lengths / lengths.max(), 1e-6)
+        if self.objective.rows.fit_intercept:
+            lengths = np.append(lengths, 1e-6)
+        tie: Floats = _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
+        weight = 0.5 * float(tie @ parameters**2)
+        return tie * min(1.0, 1e-7 * self.slack / max(weight, 1e-300))
+
+    def _without_gauge(self, matrix: Floats) -> Floats:
+        """Rows with the mean over the classes taken out."""
+        blocks = matrix.reshape(*self.cone.shape, -1)
+        rest: Floats = (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
+        return rest

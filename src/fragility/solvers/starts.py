@@ -1,0 +1,80 @@
+"""Where to start a search when the minimum of the loss is far out, or nowhere.
+
+Where a class, or a part of it, can be told apart without a mistake, the loss falls for ever, and
+what curvature it has is of no use.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..programs.objective import Evaluation, Objective
+from ..programs.satisficing import SatisficingProgram
+from . import wasserstein
+from .erm import RiskMinimum, descend_below, erm
+from .feasible import meeting
+
+__all__ = ["wasserstein_start"]
+
+
+def wasserstein_start(
+    program: SatisficingProgram, minimum: RiskMinimum, max_iter: int
+) -> Evaluation:
+    """A model that meets the target with room to spare and is no longer than it must be."""
+    target = program.target
+    level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
+    inside = _short_model(program.objective, minimum, level, max_iter)
+    return _softened_start(program, inside, level, max_iter)
+
+
+def _softened_start(
+    program: SatisficingProgram, inside: Evaluation, level: float, max_iter: int
+) -> Evaluation:
+    """The solution for a softer loss, moved until it meets the level of the loss itself.
+
+    `inside` is a model that does, and the start where there is no softer loss.
+    """
+    softer = program.objective.loss.softened()
+    if softer is None:
+        return inside
+    soft = replace(program, objective=replace(program.objective, loss=softer))
+    start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
+    if start.value > level:
+        return inside
+    found = wasserstein.satisfice(soft, start, tol=1e-3, max_iter=max_iter).point
+    return meeting(program.objective.at(found.parameters), inside, level)
+
+
+def _short_model(
+    objective: Objective, minimum: RiskMinimum, level: float, max_iter: int
+) -> Evaluation:
+    """A model of at most this loss that is not far out.
+
+    The minimum may be, where a class, or a part of it, can be told apart without a mistake.
+    """
+    strength = (level - minimum.loss) * float(np.mean(objective.rows.scale**2))
+    for _ in range(0 if objective.alpha > 0.0 else 8):
+        penalised = replace(objective, alpha=strength)
+        found = erm(penalised, np.zeros(objective.size), tol=1e-4, max_iter=max_iter)
+        point = objective.at(found.point.parameters)
+        if point.value <= level:
+            return point
+        strength /= 10.0
+    return _just_below(objective, minimum.point, level, max_iter)
+
+
+def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
+    """A model of about this loss, as far in as its direction allows.
+
+    Far out the loss of separable data, or of a class that is, has no curvature to speak of.
+    """
+    if point.value > level:
+        point = descend_below(objective, point.parameters, level, max_iter=max_iter)
+    low, high = 0.0, 1.0
+    while high - low > 0.01 * high:
+        middle = (low + high) / 2.0
+        trial = objective.at(middle * point.parameters)
+        low, high = (low, middle) if trial.value <= level else (middle, high)
+    return objective.at(high * point.parameters)
