@@ -74,9 +74,9 @@ class Training:
         solution = choose.solve(
             program, landmarks, solver=solver, tol=self.tol, max_iter=self.max_iter, start=start
         )
-        coef, intercept = self.objective.rows.in_user_units(
-            *self.objective.split(solution.parameters)
-        )
+        # Rounding aside, the coefficients of several classes sum to zero, and so they shall.
+        parameters = self.objective.centred(solution.parameters)
+        coef, intercept = self.objective.rows.in_user_units(*self.objective.split(parameters))
         certificate = certificate_of(
             coef,
             intercept,

@@ -103,10 +103,12 @@ def training_rows(
     centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
     squares = np.zeros(X.shape[1])
     shifted = np.empty_like(X)
+    # Weights that all but a few samples lack say little of a column's size; let all speak a little.
+    say = weights if weights.min() > 1e-6 * weights.max() else weights + 1e-6 * weights.max()
     for start in range(0, y.size, _BLOCK):
         part = slice(start, start + _BLOCK)
         np.subtract(X[part], centre, out=shifted[part])
-        squares += weights[part] @ (shifted[part] * shifted[part])
+        squares += say[part] @ (shifted[part] * shifted[part])
     scale = _or_one(np.sqrt(squares), np.abs(centre))
     shifted *= 1.0 / scale
     return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept, space)

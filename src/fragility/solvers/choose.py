@@ -108,7 +108,8 @@ def _solve_kl(
         parameters = least_norm_equivalent(objective, parameters)
     settled = found.converged or (target.tight and found.fragility == inf)
     outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
-    return Solution(parameters, outcome, iterations, "newton", found.gap / found.fragility)
+    gap = found.gap / found.fragility if found.fragility < inf else inf
+    return Solution(parameters, outcome, iterations, "newton", gap)
 
 
 def _shortest_without_fragility(

@@ -74,7 +74,7 @@ class Geometry:
         slope = point.gradient[self.moves] / self.metric
         length = float(np.linalg.norm(slope, ord=self.norm_of_moves))
         loose = np.abs(point.gradient[self.free]).max(initial=0.0)
-        if self.cone.shape[0] > 1 or loose > 1e-7 * length:
+        if self.cone.shape[0] > 1 or length == 0.0 or loose > 1e-7 * length:
             return inf
         now = self.table(point.parameters).ravel()
         bound = (point.value - target - float(slope @ now)) / length
