@@ -1,5 +1,7 @@
 """The picture of a path, read back from its artists."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -56,3 +58,12 @@ def test_given_axes(path):
     assert path.plot(ax=axes).figure_ is figure
     with pytest.raises(ValueError, match="ax must be two matplotlib Axes; got 1"):
         path.plot(ax=[axes[0]])
+
+
+def test_a_wide_range_is_logarithmic(path):
+    steep = replace(path, fragility=path.fragility * [1e4, 1.0, 1.0])
+    left, right = steep.plot().axes_
+    assert left.get_yscale() == "log"
+    assert right.get_yscale() == "symlog"
+    plain = path.plot().axes_
+    assert [ax.get_yscale() for ax in plain] == ["linear", "linear"]

@@ -145,6 +145,8 @@ class FragilityPathDisplay:
         ):
             left.text(loss, top, words, ha=aligned, va="top", color=GREY, fontsize=9)
         self._plot_coefficients(right)
+        if left.get_yscale() == "log":  # then the coefficients span as much
+            right.set_yscale("symlog", linthresh=float(np.abs(self.size).max()) / _WIDE)
         self.axes_ = np.asarray(axes, dtype=object)
         self.figure_ = left.figure
         return self
