@@ -229,3 +229,16 @@ def test_no_warning_from_numpy(ambiguity):
             X, y = noisy(1, 100, 3, n_classes)
             model = SatisficingClassifier(ambiguity=ambiguity).fit(1e3 * X, y)
             model.predict_proba(1e6 * X)
+
+
+@pytest.mark.parametrize("penalty", [None, "l2"])
+def test_sparse_columns_that_never_change(penalty):
+    """Filled columns are centred; of a constant one nothing is left but rounding."""
+    X, y = noisy(1, 60, 3, 3)
+    X = np.c_[X, np.full(60, 0.1), np.zeros(60), np.full(60, 1e6 / 3)]
+    settings = {"penalty": penalty, "alpha": 0.1, "slack": 0.2}
+    for ambiguity in (KL(), Wasserstein(), Wasserstein(inf)):
+        dense = SatisficingClassifier(ambiguity=ambiguity, **settings).fit(X, y)
+        thin = SatisficingClassifier(ambiguity=ambiguity, **settings).fit(sparse.csr_array(X), y)
+        assert thin.erm_loss_ == pytest.approx(dense.erm_loss_, rel=1e-8)
+        assert thin.fragility_ == pytest.approx(dense.fragility_, rel=1e-6)

@@ -106,6 +106,6 @@ class Wasserstein(Ambiguity):
     def fragility(
         self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
     ) -> float:
-        if weights @ losses > room + 1e-9 * abs(room):
+        if weights @ losses > room + 1e-8 * abs(room):  # beyond rounding
             return inf
         return steepness * float(self.dual_norms(differences).max(initial=0.0))

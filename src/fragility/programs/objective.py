@@ -161,6 +161,11 @@ class Evaluation:
         """The Hessian with curvature where there is none by nature."""
         return self.objective.fixed_gauge(self.hessian)
 
+    @property
+    def curvature_jumps(self) -> bool:
+        """Whether the curvature of the loss may jump."""
+        return self.objective.loss.curvature_jumps
+
     def gradient_under(self, weights: Floats) -> Floats:
         """Gradient with other weights of the samples."""
         return self._collect(weights) + self.objective.ridge * self.parameters

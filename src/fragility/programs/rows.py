@@ -95,7 +95,7 @@ def training_rows(
         X = space.features
     if sparse.issparse(X):
         centre = shift
-        scale = _or_one(np.sqrt(X.multiply(X).T @ weights))
+        scale = _or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
         scaled = X @ sparse.diags_array(1.0 / scale)
         return TrainingRows(
             sparse.csr_array(scaled), y, weights, n_classes, centre, scale, fit_intercept

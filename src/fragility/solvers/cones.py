@@ -77,7 +77,7 @@ class Orthant:
     @staticmethod
     def longest(a: Floats, step: Floats) -> float:
         """How far a may go along a step before it leaves the cone."""
-        shrinking = -float((step / a).min(initial=0.0))
+        shrinking = -float((step / np.maximum(a, 1e-300)).min(initial=0.0))
         return 1.0 / shrinking if shrinking > 0.0 else np.inf
 
 

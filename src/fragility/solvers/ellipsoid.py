@@ -135,6 +135,8 @@ class _InteriorPoint:
                 break
             scalings = [c.scaling(s, y) for c, s, y in zip(self.cones, slack, dual, strict=True)]
             points = [scaling.point for scaling in scalings]
+            if not self._inside(points, points):
+                break
             try:
                 system = self._factorised(scalings)
             except LinAlgError:

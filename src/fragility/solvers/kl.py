@@ -82,6 +82,10 @@ class _Fragility:
         """Weights of the samples there."""
         return self._group.tilted_weights(self._inverse)
 
+    @property
+    def curvature_jumps(self) -> bool:
+        return self.losses_at.curvature_jumps
+
     @cached_property
     def gradient(self) -> Floats:
         return self.losses_at.gradient_under(self.worst_case) / self.divergence

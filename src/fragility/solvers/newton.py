@@ -20,6 +20,8 @@ _NO_CURVATURE = 1e-13
 _STAND_IN, _BOLDER, _BOLDEST = 1e-6, 30.0, 1e-18
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
+#: How often a minimum is doubted.
+_DOUBTS = 3
 
 
 class Point(Protocol):
@@ -34,6 +36,10 @@ class Point(Protocol):
     @property
     def model_hessian(self) -> Floats:
         """Curvature of a model whose minimum is a good step."""
+
+    @property
+    def curvature_jumps(self) -> bool:
+        """Whether a curvature that was right a step ago may be wrong now."""
 
 
 P = TypeVar("P", bound=Point)
@@ -127,6 +133,7 @@ def minimise(
     """
     point = at(start)
     gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
+    doubts = 0
     unit = 1.0  # of curvature, which weights of classes make small
     for iteration in range(1, max_iter + 1):
         if stop is not None and stop(point):
@@ -146,7 +153,11 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
         if gap <= tol * abs(point.value):
-            return Minimum(point, curvature, gap, iteration, True)
+            if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == _DOUBTS:
+                return Minimum(point, curvature, gap, iteration, True)
+            # An old curvature, or one that damping outweighs, proves nothing where they jump.
+            curvature, damping, doubts = None, 0.0, doubts + 1
+            continue
         length, trial = _shortened(at, point, step, gap)
         if trial is not None:
             better = 1.0 / _BOLDER if length == 1.0 else _BOLDER
