@@ -137,7 +137,7 @@ def test_least_fragility(loss, ambiguity, alpha, n_classes, fit_intercept, weigh
 def test_least_loss(loss, alpha, n_classes, fit_intercept):
     X, y, weights = problem(n_classes)
     penalty = {"penalty": "l2", "alpha": alpha} if alpha else {"penalty": None}
-    model = ERMClassifier(loss, fit_intercept=fit_intercept, tol=1e-10, **penalty)
+    model = ERMClassifier(loss, fit_intercept=fit_intercept, **penalty)
     model.fit(X, y, sample_weight=weights)
     best, _ = losses_at_both_ends(loss, n_classes, alpha, fit_intercept, weighted=True)
     assert attained(model, X, y, loss, alpha, weights) == pytest.approx(best, rel=1e-8)
@@ -203,7 +203,7 @@ class TestStationary:
     @each_norm
     def test_two_classes(self, loss, alpha, norm):
         # -slope = λ s with λ > 0 and s a subgradient of the dual norm at w: then, and only then,
-        # -slope·w = ‖slope‖ ‖w‖_*. An error of 1e-10 in k may be one of 1e-5 here.
+        # -slope·w = ‖slope‖ ‖w‖_*. First order in errors of w, where k is of second.
         weight = np.array([1.0, 2.0, 0.5])
         ambiguity = Wasserstein(norm=norm, feature_weight=weight)
         X, y, _, model = self.fitted(loss, ambiguity, alpha, 2)
@@ -211,7 +211,7 @@ class TestStationary:
         slope, by_intercept = linear.slopes(model.coef_, model.intercept_, X, y, loss, equal, alpha)
         size = np.linalg.norm(weight * slope[0], ord=norm)
         assert size > 1e-3
-        assert -slope[0] @ model.coef_[0] == pytest.approx(size * model.fragility_, rel=1e-4)
+        assert -slope[0] @ model.coef_[0] == pytest.approx(size * model.fragility_, rel=1e-5)
         assert by_intercept == pytest.approx(0.0, abs=1e-5 * size)
         if norm == 2:
             along = -model.coef_[0] / weight / model.fragility_
