@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from fragility import fragility_index, loss_fragility, wasserstein_fragility_index
-from fragility.ambiguity import KL, Ambiguity, Wasserstein
+from fragility.ambiguity import KL, Ambiguity, Wasserstein, WorstLoss
 from fragility.certificates import certify
 from fragility.losses import CrossEntropy, Loss, SmoothedHinge
 
@@ -403,8 +403,11 @@ def test_smoothing_narrows_the_condition_of_the_hinge():
 
 
 class Elsewhere(Ambiguity):
-    def fragility(self, losses, weights, room, differences, steepness):
+    def fragility(self, profile, room):
         return 1.0
+
+    def worst_loss(self, profile, radius):
+        return WorstLoss(profile.mean + radius, 1.0, profile.mean)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from math import isfinite
+from math import inf, isfinite
 from numbers import Integral
 from typing import Any
 
 from ._labels import listed
 
-__all__ = ["check_choice", "check_confidence", "check_count", "check_target", "check_threshold"]
+__all__ = [
+    "check_choice",
+    "check_confidence",
+    "check_count",
+    "check_radius",
+    "check_target",
+    "check_threshold",
+]
 
 
 def check_target(target: float, name: str = "target") -> float:
@@ -21,6 +28,16 @@ def check_target(target: float, name: str = "target") -> float:
         raise ValueError(f"{name} must be a number; got {target!r}.") from None
     if not isfinite(value):
         raise ValueError(f"{name} must be finite; got {target!r}.")
+    return value
+
+
+def check_radius(radius: float) -> float:
+    """A positive number, or infinity."""
+    if isinstance(radius, bool):
+        raise ValueError(f"radius must be a number; got {radius!r}.")
+    value = inf if isinstance(radius, float) and radius == inf else check_target(radius, "radius")
+    if not value > 0.0:
+        raise ValueError(f"radius must be positive, or None for no ball; got {radius!r}.")
     return value
 
 

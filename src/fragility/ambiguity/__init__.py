@@ -7,9 +7,10 @@ from typing import Any
 from .._labels import listed
 from .base import Ambiguity
 from .kl import KL
+from .profile import LossProfile, WorstLoss
 from .wasserstein import Wasserstein
 
-__all__ = ["KL", "Ambiguity", "Wasserstein", "as_ambiguity"]
+__all__ = ["KL", "Ambiguity", "LossProfile", "Wasserstein", "WorstLoss", "as_ambiguity"]
 
 _NAMED: dict[str, type[Ambiguity]] = {"kl": KL, "wasserstein": Wasserstein}
 

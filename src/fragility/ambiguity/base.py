@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from math import inf
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..moments import Floats
+from .profile import LossProfile, WorstLoss
 
 __all__ = ["Ambiguity"]
 
@@ -29,23 +31,44 @@ class Ambiguity(ABC):
         """Whether it sees nothing of the coefficients but scores and Euclidean lengths."""
         return False
 
+    @property
+    def moves_labels(self) -> bool:
+        """Whether a sample may get another label: then a `LossProfile` needs `relabelled`."""
+        return False
+
     @abstractmethod
-    def fragility(
-        self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
-    ) -> float:
+    def fragility(self, profile: LossProfile, room: float) -> float:
         r"""Smallest k with :math:`E_P \ell \le room + k D(P, \hat P)` for every P.
 
-        Parameters
-        ----------
-        losses, weights : ndarray of shape (n,)
-            Losses of the model and weights of the samples; all weights positive.
-        room : float
-            The target less the penalty of the model.
-        differences : ndarray of shape (pairs, d)
-            Differences of the classes' coefficients, one row for each pair of classes.
-        steepness : float
-            Largest slope of the loss in a difference of two scores.
+        Infinite if the data themselves exceed the room, which is the target less the penalty.
         """
+
+    @abstractmethod
+    def worst_loss(self, profile: LossProfile, radius: float) -> WorstLoss:
+        r"""Largest :math:`E_P \ell` over :math:`D(P, \hat P) \le radius`, finite and zero or more.
+
+        Of several multipliers the smallest.
+        """
+
+    def fragility_within(self, profile: LossProfile, room: float, radius: float) -> float:
+        r"""Smallest k with :math:`E_P \ell \le room + k D(P, \hat P)` for every P in a ball.
+
+        The ball is :math:`D(P, \hat P) \le radius`, of positive radius; an infinite one is none.
+        """
+        everywhere = self.fragility(profile, room)
+        if radius == inf or everywhere in (0.0, inf):
+            return everywhere
+        # W(d), the worst loss at distance d, is concave, and k is the largest (W(d) - room) / d up
+        # to the radius. It rises as long as the tangent of W starts below the room, and is the
+        # fragility without a ball where it no longer does.
+        worst = self.worst_loss(profile, radius)
+        if worst.level > room:
+            return everywhere
+        return min(everywhere, max(worst.multiplier - (room - worst.level) / radius, 0.0))
+
+    def steepest(self, differences: Floats) -> float:
+        """Largest slope of the linear functions (rows) along moves of price one."""
+        return 0.0
 
     def fixed(self, n_features: int) -> NDArray[np.bool_]:
         """Features that cannot shift while others do: a model that uses only these is trivial."""

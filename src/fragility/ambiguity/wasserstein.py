@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from .._parameters import check_choice
 from ..moments import Floats
 from .base import Ambiguity
+from .label_moves import LabelMoves
+from .profile import LossProfile, WorstLoss
 
 __all__ = ["Wasserstein"]
 
@@ -24,6 +26,10 @@ class Wasserstein(Ambiguity):
 
     Moving a sample from :math:`(x, y)` to :math:`(x', y')` costs
     :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is no feature.
+
+    With K the slope of the losses as features move, :math:`o_n` the loss of a sample and
+    :math:`f_n` its largest with another label, the fragility of a model is the smallest
+    :math:`k \ge K` with :math:`\sum_n a_n \max(o_n, f_n - k \gamma) \le \tau - R`.
 
     Parameters
     ----------
@@ -80,6 +86,10 @@ class Wasserstein(Ambiguity):
     def is_euclidean(self) -> bool:
         return self.norm == 2 and self.feature_weight is None
 
+    @property
+    def moves_labels(self) -> bool:
+        return self.label_cost < inf
+
     def mobility(self, n_features: int) -> Floats:
         """How far each feature moves at a price of one; 0 for one that cannot shift."""
         if self.feature_weight is None:
@@ -103,9 +113,44 @@ class Wasserstein(Ambiguity):
         )
         return norms
 
-    def fragility(
-        self, losses: Floats, weights: Floats, room: float, differences: Floats, steepness: float
-    ) -> float:
-        if weights @ losses > room + 1e-8 * abs(room):  # beyond rounding
+    def steepest(self, differences: Floats) -> float:
+        return float(self.dual_norms(differences).max(initial=0.0))
+
+    @np.errstate(over="ignore", under="ignore")
+    def fragility(self, profile: LossProfile, room: float) -> float:
+        if profile.mean > room + 1e-8 * abs(room):  # beyond rounding
             return inf
-        return steepness * float(self.dual_norms(differences).max(initial=0.0))
+        moves = self._label_moves(profile)
+        if moves is None:
+            return profile.slope
+        return self._per_distance(profile, moves.price_of_sum(max(room - profile.mean, 0.0)))
+
+    @np.errstate(over="ignore", under="ignore")
+    def worst_loss(self, profile: LossProfile, radius: float) -> WorstLoss:
+        moves = self._label_moves(profile)
+        if moves is None:
+            multiplier, level = profile.slope, profile.mean
+        else:
+            price = moves.price_of_share(radius / self.label_cost)
+            multiplier = self._per_distance(profile, price)
+            level = profile.mean + moves.added(price)
+        paid = multiplier * radius if radius > 0.0 else 0.0
+        return WorstLoss(level + paid, multiplier, level)
+
+    def _label_moves(self, profile: LossProfile) -> LabelMoves | None:
+        """What labels can do where features can do no more; None if they do not move."""
+        if not self.moves_labels:
+            return None
+        if profile.relabelled is None:
+            raise ValueError(
+                f"Under {self!r} labels move: the LossProfile needs `relabelled`, the largest loss "
+                "of each sample with another label."
+            )
+        gains = profile.relabelled - profile.losses
+        return LabelMoves(gains, profile.weights, float(profile.slope * self.label_cost))
+
+    def _per_distance(self, profile: LossProfile, price: float) -> float:
+        """A price of another label, per unit of distance; exactly the slope at the lowest."""
+        if price <= profile.slope * self.label_cost:
+            return profile.slope
+        return float(price / self.label_cost)

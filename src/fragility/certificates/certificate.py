@@ -6,7 +6,7 @@ Nothing here is read off a solver, so that a solver that failed cannot vouch for
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf, isfinite
 from typing import Any, overload
 
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
+from .._parameters import check_radius
 from .._validation import check_values
-from ..ambiguity import Ambiguity
-from ..losses import CrossEntropy, Loss, SmoothedHinge
+from ..ambiguity import Ambiguity, LossProfile
+from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..moments import Floats
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 
@@ -38,8 +39,10 @@ class Certificate:
     penalty : float
         The penalty R alone.
     fragility : float
-        Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P. Infinite if the
-        model misses its target.
+        Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P no further than
+        `radius`. Infinite if the model misses its target.
+    radius : float
+        Distance D up to which it holds; infinite: however far.
     loss : Loss
     ambiguity : Ambiguity
         The distance D.
@@ -53,13 +56,15 @@ class Certificate:
     attained_loss: float
     penalty: float
     fragility: float
+    radius: float
     loss: Loss
     ambiguity: Ambiguity
     classes: NDArray[Any]
     losses: Floats
     weights: Floats
-    # What relabelling a sample adds at most; scores and classes of two are all that index bounds
-    # need. X is not kept: a fitted model would drag its data along.
+    # The samples of some weight; what relabelling one adds at most; scores and classes of two are
+    # all that index bounds need. X is not kept: a fitted model would drag its data along.
+    _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
     _scores: Floats | None = field(repr=False)
     _positive: NDArray[np.bool_] | None = field(repr=False)
@@ -81,7 +86,8 @@ class Certificate:
     def violation_bound(self, distance: ArrayLike) -> float | Floats:
         r"""Upper bound of the penalised expected loss at a distance from the data.
 
-        :math:`\tau + k \cdot distance`; infinite if the fragility is. The distance is one of
+        :math:`\tau + k \cdot distance`; infinite if the fragility is, and beyond `radius`, where
+        nothing is promised (`worst_loss` still says what may happen there). The distance is one of
         `ambiguity`: for KL in nats, for Wasserstein in the units of the features.
         """
         far = _check_amount(distance, "distance", inf)
@@ -90,7 +96,23 @@ class Certificate:
         with np.errstate(over="ignore", under="ignore"):
             # An attained loss may exceed its target by rounding; the bound holds for it, too.
             bound = max(self.target, self.attained_loss) + self.fragility * far
+        bound = np.where(far <= self.radius, bound, inf)
         return bound if far.ndim else float(bound)
+
+    @overload
+    def worst_loss(self, radius: float) -> float: ...
+    @overload
+    def worst_loss(self, radius: NDArray[Any]) -> Floats: ...
+    def worst_loss(self, radius: ArrayLike) -> float | Floats:
+        r"""Largest penalised expected loss within a distance from the data.
+
+        :math:`\sup \{E_P \ell + R : D(P, \hat P) \le radius\}`, exactly, whatever the target and
+        `radius` of the certificate. `violation_bound` is a line that never lies below it.
+        """
+        far = _check_amount(radius, "radius", inf)
+        worst = [self.ambiguity.worst_loss(self._profile, r).value for r in far.ravel().tolist()]
+        values: Floats = self.penalty + np.reshape(worst, far.shape)
+        return values if far.ndim else float(values)
 
     @overload
     def label_flip_bound(self, rate: float) -> float: ...
@@ -115,25 +137,40 @@ class Certificate:
             bound = self.attained_loss + self._relabelling * share
         return bound if share.ndim else float(bound)
 
+    def priced_at(self, radius: float) -> Certificate:
+        """The same model at the target that its worst loss within a radius is a line from.
+
+        Its fragility is the price of a unit of distance there, so that `violation_bound` of the
+        radius is the worst loss itself, and no expected loss is above that line anywhere.
+        """
+        worst = self.ambiguity.worst_loss(self._profile, check_radius(radius))
+        return replace(
+            self, target=worst.level + self.penalty, fragility=worst.multiplier, radius=inf
+        )
+
     def index_bound(self) -> IndexBound:
-        r"""Bound of the Fragility Index of the probabilities :math:`\sigma(u)` by the fragility.
+        r"""Bound of the Fragility Index of the probabilities :math:`\sigma(u)` from training.
 
         For two classes. Under Wasserstein ambiguity the index of
-        `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most k over twice
-        the steepest slope of the loss. Under KL that of `fragility.fragility_index` at target
-        :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes: often
-        vacuous, and then said to be.
+        `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most half the dual
+        norm of the coefficients, which is k over twice the steepest slope of the loss if labels do
+        not move and there is no ball. Under KL that of `fragility.fragility_index` at target
+        :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes and k the
+        fragility without a ball: often vacuous, and then said to be.
         """
         if self._scores is None or self._positive is None:
             return no_bound(f"it is stated for two classes only; there are {self.classes.size}")
+        room, fragility = self.target - self.penalty, self.fragility
+        if self.radius < inf:  # the index knows no ball
+            fragility = self.ambiguity.fragility(self._profile, room)
         model = BinaryModel(
             self._scores,
             self._positive,
             self.weights,
             self.losses,
-            self.target - self.penalty,
-            self.fragility,
-            self.loss.steepness,
+            room,
+            fragility,
+            self._profile.slope / self.loss.steepness,
         )
         return bound_index(self.ambiguity, model)
 
@@ -141,13 +178,17 @@ class Certificate:
         r"""Weights of the samples in the worst case under KL ambiguity, summing to one.
 
         :math:`q_n \propto a_n e^{\ell_n / k}`, for which the guarantee is an equality; at k = 0 the
-        weight of the largest losses, at infinite k the weights themselves. Under Wasserstein
-        ambiguity samples move and weights stay: an error.
+        weight of the largest losses, at infinite k the weights themselves. Inside a ball (finite
+        `radius`) those in it that come closest to breaking the guarantee, or meet it: with a larger
+        number for k where the sphere is reached. Under Wasserstein ambiguity samples move and
+        weights stay: an error.
         """
-        carrying = self.weights > 0.0
+        price = self.fragility
+        if self.radius < inf:
+            price = max(price, self.ambiguity.worst_loss(self._profile, self.radius).multiplier)
         worst = np.zeros(self.n_samples)
-        worst[carrying] = self.ambiguity.tilt(
-            self.losses[carrying], self.weights[carrying], self.fragility
+        worst[self.weights > 0.0] = self.ambiguity.tilt(
+            self._profile.losses, self._profile.weights, price
         )
         return worst
 
@@ -159,7 +200,8 @@ class Certificate:
             yield "headroom", "0", "the target is just met"
         else:
             yield "headroom", f"{self.headroom:.4g}", "the target is missed" if missed else ""
-        note = f"loss above the target per unit of {self.ambiguity!r}, at most"
+        reach = f", up to {self.radius:.6g} of them" if self.radius < inf else ""
+        note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}"
         yield "fragility k", f"{self.fragility:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"
         yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
@@ -187,62 +229,72 @@ def certificate_of(
     target: float,
     penalty: float,
     classes: NDArray[Any],
+    radius: float = inf,
 ) -> Certificate:
     """Certificate of validated input; `certify` is the public face.
 
     One pass over `X`, which is neither copied nor kept. `coef` is (1, d) for two classes, else
     (C, d); `codes` are places in `classes`; `weights` need not sum to one (None: all alike).
+    `radius` is positive.
     """
-    if getattr(ambiguity, "label_cost", inf) < inf:
-        raise NotImplementedError(
-            f"There is no certificate under {ambiguity!r} yet: with a finite label_cost labels "
-            "move, too. Labels that stay, label_cost=inf, and KL() are covered."
-        )
     weights = np.ones(codes.size) if weights is None else weights / weights.max()
     weights = weights / weights.sum()
     binary = classes.size == 2
     scores = X @ coef[0] + intercept[0] if binary else X @ coef.T + intercept
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
+    relabelled = loss.relabelled(scores, codes) if ambiguity.moves_labels else None
     _check_steepness(loss, scores, codes)
-    if not isfinite(mean + penalty):
+    if not isfinite(mean + penalty + (0.0 if relabelled is None else float(relabelled.max()))):
         raise ValueError(
             "The losses of this model overflow on these samples; scale the features and fit again."
         )
-    counted = slice(None) if weights.all() else weights > 0.0
+    carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
     # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
     zeros = np.zeros(2) if binary else np.zeros((classes.size, classes.size))
     apart = float(np.ptp(loss.value(zeros, np.arange(classes.size))))
     slope = loss.relabelling * loss.steepness
+    differences = _differences(coef, codes[carrying], every=ambiguity.moves_labels)
+    profile = LossProfile(
+        _selected(losses, carrying),
+        _selected(weights, carrying),
+        loss.steepness * ambiguity.steepest(differences),
+        None if relabelled is None else _selected(relabelled, carrying),
+    )
+    room = target - penalty
+    if room < mean <= room + 1e-12 * abs(target):  # a target that is met but for rounding is met
+        room = mean
     return Certificate(
         target=target,
         attained_loss=mean + penalty,
         penalty=penalty,
-        fragility=ambiguity.fragility(
-            losses[counted],
-            weights[counted],
-            target - penalty,
-            _differences(coef, codes[counted]),
-            loss.steepness,
-        ),
+        fragility=ambiguity.fragility_within(profile, room, radius),
+        radius=radius,
         loss=loss,
         ambiguity=ambiguity,
         classes=classes,
         losses=losses,
         weights=weights,
-        _relabelling=apart + slope * float(spread[counted].max()),
+        _profile=profile,
+        _relabelling=apart + slope * float(spread[carrying].max()),
         _scores=scores if binary else None,
         _positive=codes == 1 if binary else None,
     )
 
 
-def _differences(coef: Floats, codes: NDArray[Any]) -> Floats:
+def _selected(values: Floats, mask: NDArray[np.bool_]) -> Floats:
+    """Values where the mask is true: the very same array if it is everywhere, not a second one."""
+    return values if mask.all() else values[mask]
+
+
+def _differences(coef: Floats, codes: NDArray[Any], *, every: bool) -> Floats:
     """Differences of the classes' coefficients, one row for each pair that a sample can feel."""
     if len(coef) == 1:
         return coef
-    # A loss depends on differences to the sample's own class: one of the two must have samples.
-    present = np.bincount(codes, minlength=len(coef)) > 0
+    # A loss depends on differences to the sample's own class: one of the two must have samples,
+    # or be a label that a sample may get.
+    present = (np.bincount(codes, minlength=len(coef)) > 0) | every
     first, second = np.triu_indices(len(coef), 1)
     felt = present[first] | present[second]
     return coef[first[felt]] - coef[second[felt]]
@@ -258,7 +310,7 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
 
 def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
     """Guarantees stand on the `steepness` of a loss: see that it is not exceeded here."""
-    if isinstance(loss, (CrossEntropy, SmoothedHinge)):
+    if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))
     # Several classes: what the wrong ones gain the true one loses, so each counts twice.

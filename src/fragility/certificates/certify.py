@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._labels import listed
 from .._models import check_labelled_samples, check_linear_model, class_factors
-from .._parameters import check_target
+from .._parameters import check_radius, check_target
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
 from ..moments import Floats
@@ -27,6 +28,7 @@ def certify(
     loss: str | Loss | None = None,
     ambiguity: str | Ambiguity | None = None,
     penalty: float | None = None,
+    radius: float | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> Certificate:
     r"""What a fitted linear classifier guarantees, on these samples and near them.
@@ -47,6 +49,9 @@ def certify(
         For other models by default ``Wasserstein()``.
     penalty : float, optional
         The value R of the penalty, a number. For other models by default zero.
+    radius : float, optional
+        Distance from the data up to which the fragility is to hold, positive; inf: however far. By
+        default that of a model trained inside a ball of the same `ambiguity`, else inf.
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns
@@ -63,6 +68,14 @@ def certify(
     >>> certificate = certify(LogisticRegression(C=0.01).fit(X, y), X, y, target=0.2)
     >>> round(certificate.fragility, 2), round(certificate.violation_bound(0.1), 2)
     (0.9, 0.29)
+
+    Labels that may be wrong, each at the price of one unit of a feature; no shift beyond 0.1:
+
+    >>> from fragility.ambiguity import Wasserstein
+    >>> model, labels_move = LogisticRegression(C=0.01).fit(X, y), Wasserstein(label_cost=1.0)
+    >>> certificate = certify(model, X, y, target=0.2, ambiguity=labels_move, radius=0.1)
+    >>> round(certificate.fragility, 2), round(certificate.worst_loss(0.1), 2)
+    (6.64, 0.74)
     """
     linear = check_linear_model(model)
     samples = check_labelled_samples(model, linear, X, y, sample_weight)
@@ -76,10 +89,17 @@ def certify(
         )
     if loss is None:
         loss = model.loss if own else CrossEntropy()
+    if radius is None:
+        # Not its parameter `radius`: under DRO that is where the loss is least, and no limit of
+        # what is promised. A radius means nothing in another distance.
+        own_radius = getattr(model, "_certificate_radius", inf) if trained else inf
+        radius = own_radius if ambiguity is None else inf
     if ambiguity is None:
         ambiguity = model.ambiguity if trained else Wasserstein()
     if penalty is None:
-        penalty = penalty_of(model.penalty, model.alpha, linear.coef) if own else 0.0
+        # Cross-validation chooses the strength of the penalty: then it is not a parameter.
+        alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
+        penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
     penalty = check_target(penalty, "penalty")
     if penalty < 0.0:
         raise ValueError(f"penalty must be zero or more; got {penalty!r}.")
@@ -98,6 +118,7 @@ def certify(
         target=check_target(model.target_ if target is None else target),
         penalty=penalty,
         classes=linear.classes,
+        radius=check_radius(radius),
     )
 
 

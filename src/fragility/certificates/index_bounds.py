@@ -53,7 +53,10 @@ class IndexBound:
 
 
 class BinaryModel(NamedTuple):
-    """A model of two classes on its samples; those in `positive` are of the second class."""
+    """A model of two classes on its samples; those in `positive` are of the second class.
+
+    `fragility` is that without a ball, `norm` the dual norm of the coefficients.
+    """
 
     scores: Floats
     positive: NDArray[np.bool_]
@@ -61,7 +64,7 @@ class BinaryModel(NamedTuple):
     losses: Floats
     room: float
     fragility: float
-    steepness: float
+    norm: float
 
     @property
     def least_share(self) -> float:
@@ -98,14 +101,14 @@ def _bound(ambiguity: Any, model: BinaryModel) -> IndexBound:
 @_bound.register(Wasserstein)
 def _wasserstein(ambiguity: Wasserstein, model: BinaryModel) -> IndexBound:
     # No price above a quarter, the steepest slope of σ, makes a move pay: the index is at most
-    # half the dual norm, k / 2θ, once the mean ranking error meets the target. With cross-entropy
-    # it does, whatever the shares π of the classes: with a, b the mean of 1 - σ(v) in each class,
+    # half the dual norm once the mean ranking error meets the target. (The norm is k / θ, or less
+    # where labels move; inside a ball it may be more.) With cross-entropy the mean error does,
+    # whatever the shares π of the classes: with a, b the mean of 1 - σ(v) in each class,
     #   t >= mean loss >= -π₀ ln a - π₁ ln b >= π₀ (1 - a) + π₁ (1 - b) >= 1 - a - b = mean error,
     # by Jensen and -ln a >= 1 - a. Other losses give a small class too little weight for that, and
     # whether it holds is asked of the samples.
     if not isfinite(model.fragility):
         return _missed("wasserstein", model.room, nan)
-    norm = model.fragility / model.steepness
     price = lowest_price(model.groups(model.scores), model.room)
     if not isfinite(price):
         reason = (
@@ -114,8 +117,8 @@ def _wasserstein(ambiguity: Wasserstein, model: BinaryModel) -> IndexBound:
         )
         return no_bound(reason, "wasserstein", model.room, inf)
     reason = _no_error_beyond(model.room)
-    measured = 2.0 * norm * price
-    return IndexBound("wasserstein", model.room, norm / 2.0, measured, bool(reason), reason)
+    measured = 2.0 * model.norm * price
+    return IndexBound("wasserstein", model.room, model.norm / 2.0, measured, bool(reason), reason)
 
 
 @_bound.register(KL)
