@@ -9,6 +9,7 @@ __all__ = [
     "SeparableDataWarning",
     "TargetError",
     "TightTargetWarning",
+    "TrivialRadiusWarning",
     "TrivialTargetWarning",
     "UndefinedTargetError",
     "ZeroFragilityWarning",
@@ -16,7 +17,7 @@ __all__ = [
 
 
 class AbsentClassWarning(UserWarning):
-    """A class named in ``labels`` has no sample: every pair with it is left out."""
+    """A class has no sample: of those named in ``labels``, or in the training part of a fold."""
 
 
 class TargetError(ValueError):
@@ -39,6 +40,10 @@ class TrivialTargetWarning(UserWarning):
     """The target is met by a model that uses no feature that may shift."""
 
 
+class TrivialRadiusWarning(UserWarning):
+    """Within so large a radius no feature that may shift is worth using."""
+
+
 class NothingLearnedWarning(UserWarning):
     """No model is better than one that uses no feature."""
 
@@ -48,4 +53,4 @@ class SeparableDataWarning(UserWarning):
 
 
 class ZeroFragilityWarning(UserWarning):
-    """Every sample meets the target by itself: many models have no fragility at all."""
+    """Every sample, or every shift in the ball, meets the target: many models are not fragile."""

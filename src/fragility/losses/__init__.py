@@ -7,11 +7,27 @@ from typing import Any
 from .._labels import listed
 from .base import Loss
 from .cross_entropy import CrossEntropy
+from .gaps import GapLoss
+from .hinge import Hinge
+from .max_logistic import MaxLogistic
 from .smoothed_hinge import SmoothedHinge
 
-__all__ = ["CrossEntropy", "Loss", "SmoothedHinge", "as_loss"]
+__all__ = [
+    "CrossEntropy",
+    "GapLoss",
+    "Hinge",
+    "Loss",
+    "MaxLogistic",
+    "SmoothedHinge",
+    "as_loss",
+]
 
-_NAMED: dict[str, type[Loss]] = {"cross_entropy": CrossEntropy, "smoothed_hinge": SmoothedHinge}
+_NAMED: dict[str, type[Loss]] = {
+    "cross_entropy": CrossEntropy,
+    "hinge": Hinge,
+    "max_logistic": MaxLogistic,
+    "smoothed_hinge": SmoothedHinge,
+}
 
 
 def as_loss(given: str | Loss | Any) -> Loss:

@@ -29,9 +29,9 @@ Codes = NDArray[Any]
 
 
 class Loss(ABC):
-    """A smooth convex loss that depends on differences of scores only.
+    """A convex loss that depends on differences of scores only.
 
-    Subclass it for a loss of your own, as a frozen dataclass if it has parameters.
+    Subclass it for a smooth loss of your own, as a frozen dataclass if it has parameters.
 
     Attributes
     ----------
@@ -50,9 +50,30 @@ class Loss(ABC):
     curvature_jumps: ClassVar[bool] = False
     relabelling: ClassVar[float] = 2.0
 
+    #: Whether it, or its pieces, are not linear.
+    bends: ClassVar[bool] = True
+    #: Whether it is zero from some margin on, so that separable data attain a loss of zero.
+    zero_from_some_margin: ClassVar[bool] = False
+
+    def is_smooth(self, n_classes: int) -> bool:
+        """Whether it has a derivative everywhere."""
+        return True
+
     def softened(self) -> Loss | None:
         """A loss like it with less abrupt curvature, to find a start with; None if not needed."""
         return None
+
+    def best_constant(self, shares: Floats) -> Floats | None:
+        """Scores (C,) that are best for classes of these shares without any feature, if known."""
+        return None
+
+    def relabelled(self, scores: Floats, y: Codes) -> Floats:
+        """The largest loss of each sample with another label than it has."""
+        n_classes = 2 if scores.ndim == 1 else scores.shape[1]
+        worst = np.full(y.size, -np.inf)
+        for shift in range(1, n_classes):
+            np.maximum(worst, self.value(scores, (y + shift) % n_classes), out=worst)
+        return worst
 
     @abstractmethod
     def value(self, scores: Floats, y: Codes) -> Floats:

@@ -34,6 +34,7 @@ class SmoothedHinge(Loss):
 
     smoothing: float = 1.0
     curvature_jumps: ClassVar[bool] = True
+    zero_from_some_margin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.smoothing < np.inf:

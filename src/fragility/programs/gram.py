@@ -2,6 +2,7 @@ r"""Weighted products of columns, :math:`\sum_n w_n x_n x_n^\top`: where the tim
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,14 @@ from scipy import sparse
 
 from ..moments import Floats
 
-__all__ = ["weighted_gram", "weighted_grams"]
+__all__ = ["paired_gram", "weighted_gram", "weighted_grams"]
 
+#: Rows per block: temporaries stay small against the data.
+_BLOCK = 8_192
 #: Numbers in a table of products: it should stay in the cache of the processor.
 _TABLE = 2**18
+#: Products of so few stored numbers take less time than SciPy's checks of its matrices.
+_FEW = 2**14
 
 
 def weighted_gram(X: Any, weights: Floats, with_one: bool) -> Floats:
@@ -37,6 +42,8 @@ def weighted_grams(X: Any, weights: Floats, with_one: bool) -> Floats:
 
     Each product of two columns is made once and serves all the weights, in one matrix product.
     """
+    if sparse.issparse(X) and X.nnz * weights.shape[1] <= _FEW:
+        return _grams_of_few(X, weights, with_one)
     if sparse.issparse(X) or weights.shape[1] == 1:
         return np.stack([weighted_gram(X, column, with_one) for column in weights.T])
     size = X.shape[1] + with_one
@@ -55,3 +62,40 @@ def weighted_grams(X: Any, weights: Floats, with_one: bool) -> Floats:
     total = np.empty((weights.shape[1], size, size))
     total[:, upper[0], upper[1]] = total[:, upper[1], upper[0]] = sums.T
     return total
+
+
+def _grams_of_few(X: Any, weights: Floats, with_one: bool) -> Floats:
+    """The same of a small CSR matrix: one product with all its weighted copies, side by side."""
+    (n, d), m = X.shape, weights.shape[1]
+    rows = np.repeat(np.arange(n), np.diff(X.indptr))
+    data = X.data[:, np.newaxis] * weights[rows]
+    columns = X.indices[:, np.newaxis] + d * np.arange(m)
+    copies = sparse.csr_array((data.ravel(), columns.ravel(), m * X.indptr), shape=(n, m * d))
+    total = np.empty((m, d + with_one, d + with_one))
+    total[:, :d, :d] = (X.T @ copies).toarray().reshape(d, m, d).swapaxes(0, 1)
+    if with_one:
+        total[:, :d, d] = total[:, d, :d] = (X.T @ weights).T
+        total[:, d, d] = weights.sum(axis=0)
+    return total
+
+
+def paired_gram(
+    X: Any, outputs: int, with_one: bool, weights_of: Callable[[slice], Floats]
+) -> Floats:
+    """Matrix over (output, column) pairs: for each pair of outputs the products under its weights.
+
+    `weights_of` gives for a part of the rows the weights of the pairs in the lower triangle of
+    outputs, of shape (rows, pairs).
+    """
+    if outputs == 1 and X.shape[0] <= _BLOCK:
+        return weighted_gram(X, weights_of(slice(None))[:, 0], with_one)
+    first, second = np.tril_indices(outputs)
+    size = X.shape[1] + with_one
+    total = np.zeros((first.size, size, size))
+    for start in range(0, X.shape[0], _BLOCK):
+        part = slice(start, start + _BLOCK)
+        total += weighted_grams(X[part], weights_of(part), with_one)
+    blocks = np.empty((outputs, size, outputs, size))
+    for one, i, j in zip(total, first, second, strict=True):
+        blocks[i, :, j, :] = blocks[j, :, i, :] = one
+    return blocks.reshape(outputs * size, outputs * size)

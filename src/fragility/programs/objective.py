@@ -1,6 +1,7 @@
 r"""Penalised mean loss of a linear model, with its derivatives.
 
 .. math:: L(\theta) = \sum_n a_n \ell(u_n, y_n) + \tfrac12 \sum_j r_j \theta_j^2
+          + \sum_j l_j |\theta_j|
 
 Parameters are one vector: for two classes the coefficients, then the intercept if there is one; for
 several classes the same for each class, one after the other. Everything is in the coordinates of
@@ -11,23 +12,36 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from ..losses import Loss
 from ..moments import Floats
-from .gram import weighted_grams
+from .gram import paired_gram
 from .rows import TrainingRows
 
-__all__ = ["Evaluation", "Objective"]
+__all__ = ["Evaluation", "Objective", "Penalty"]
 
-#: Rows per block of a Hessian: its temporaries stay small against the data.
-_BLOCK = 8_192
+
+#: Shares of the largest coefficient below which others may be nothing: the loss decides.
+_ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
+
+
+class Penalty(NamedTuple):
+    """Strengths of the squared and of the absolute coefficients."""
+
+    ridge: float = 0.0
+    lasso: float = 0.0
+
+    def of(self, coef: Floats) -> float:
+        """Value for coefficients in the user's units."""
+        return self.ridge * float((coef**2).sum()) + self.lasso * float(np.abs(coef).sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Objective:
-    """Mean loss of linear scores plus a ridge.
+    """Mean loss of linear scores plus a penalty.
 
     Attributes
     ----------
@@ -35,11 +49,24 @@ class Objective:
     loss : Loss
     alpha : float
         Ridge, times the squared coefficients in the user's units; the intercept is free of it.
+    lasso : float
+        The same for the absolute coefficients.
     """
 
     rows: TrainingRows
     loss: Loss
     alpha: float = 0.0
+    lasso: float = 0.0
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether it has derivatives everywhere: those below are of its smooth part."""
+        return self.lasso == 0.0 and self.loss.is_smooth(self.rows.n_classes)
+
+    @property
+    def is_penalised(self) -> bool:
+        """Whether long coefficients cost something."""
+        return self.alpha > 0.0 or self.lasso > 0.0
 
     @property
     def n_outputs(self) -> int:
@@ -59,6 +86,14 @@ class Objective:
             one = np.append(one, 0.0)
         return np.tile(one, self.n_outputs)
 
+    @cached_property
+    def prices(self) -> Floats:
+        """Price of each absolute parameter."""
+        one = self.lasso / self.rows.scale
+        if self.rows.fit_intercept:
+            one = np.append(one, 0.0)
+        return np.tile(one, self.n_outputs)
+
     def split(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Coefficients (outputs, d) and intercepts (outputs,)."""
         table = parameters.reshape(self.n_outputs, -1)
@@ -73,19 +108,40 @@ class Objective:
         return np.ravel(coef)
 
     def centred(self, parameters: Floats) -> Floats:
-        """The same with the mean over several classes taken out, which no loss sees."""
+        """The shortest of what no loss tells apart: a vector may be added to all classes alike."""
         if self.n_outputs == 1:
             return parameters
         table = parameters.reshape(self.n_outputs, -1)
-        return np.ravel(table - table.mean(axis=0))
+        middle = table.mean(axis=0)
+        if self.lasso > 0.0:  # absolute values are least at a median, and at all between two
+            ordered, half = np.sort(table, axis=0), self.n_outputs // 2
+            priced = self.prices.reshape(table.shape)[0] > 0.0
+            nearest = np.clip(middle, ordered[(self.n_outputs - 1) // 2], ordered[half])
+            middle = np.where(priced, nearest, middle)
+        return np.ravel(table - middle)
+
+    def tidied(self, parameters: Floats) -> Floats:
+        """The same centred, and without coefficients that a lasso left at zero but for rounding."""
+        parameters = self.centred(parameters)
+        if self.lasso == 0.0:
+            return parameters
+        priced, loss = self.prices > 0.0, self.at(parameters).value
+        largest = np.abs(parameters[priced]).max(initial=0.0)
+        for share in _ZERO_BUT_FOR_ROUNDING:
+            small = priced & (np.abs(parameters) <= share * largest)
+            sparse = np.where(small, 0.0, parameters)
+            if self.at(sparse).value <= loss * (1.0 + 1e-11):
+                return sparse
+        return parameters
 
     def at(self, parameters: Floats) -> Evaluation:
         """The objective at a point; nothing is computed before it is asked for."""
         return Evaluation(self, parameters)
 
     def penalty(self, parameters: Floats) -> float:
-        """The ridge."""
-        return 0.5 * float(self.ridge @ parameters**2)
+        """Ridge and lasso."""
+        ridge = 0.5 * float(self.ridge @ parameters**2)
+        return ridge if self.lasso == 0.0 else ridge + float(self.prices @ np.abs(parameters))
 
     def sampled(self, n: int) -> Objective:
         """The same of about n rows, evenly spaced."""
@@ -99,14 +155,18 @@ class Objective:
         """The Hessian with curvature where there is none by nature.
 
         With several classes, a change of all their scores alike changes no loss: Newton's steps
-        have no part there, as gradients have none, but a factorisation needs a number.
+        have no part there, as gradients have none, but a factorisation needs a number. Absolute
+        coefficients do see it.
         """
         if self.n_outputs == 1:
             return hessian
         filled = hessian.copy()
         blocks = filled.reshape(self.n_outputs, -1, self.n_outputs, self.size // self.n_outputs)
-        own = np.arange(blocks.shape[1])
-        blocks[:, own, :, own] += np.trace(hessian) / hessian.shape[0]
+        own = np.flatnonzero(self.prices[: blocks.shape[1]] == 0.0)
+        fill = np.trace(hessian) / hessian.shape[0]
+        if self.lasso > 0.0:  # prices of columns in different units are orders apart
+            fill = np.einsum("iaia->a", blocks)[own] / self.n_outputs
+        blocks[:, own, :, own] += np.reshape(fill, (-1, 1, 1))
         return filled
 
 
@@ -140,7 +200,7 @@ class Evaluation:
 
     @cached_property
     def penalty(self) -> float:
-        """The ridge."""
+        """Ridge and lasso."""
         return self.objective.penalty(self.parameters)
 
     @cached_property
@@ -160,6 +220,11 @@ class Evaluation:
     def model_hessian(self) -> Floats:
         """The Hessian with curvature where there is none by nature."""
         return self.objective.fixed_gauge(self.hessian)
+
+    @cached_property
+    def relabelled(self) -> Floats:
+        """Loss of each sample with the worst of the other labels."""
+        return self.objective.loss.relabelled(self.scores, self.objective.rows.y)
 
     @property
     def curvature_jumps(self) -> bool:
@@ -198,20 +263,17 @@ class Evaluation:
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """The same of curvatures and, if asked, of squared slopes; with that of the ridge."""
         objective, rows, loss = self.objective, self.objective.rows, self.objective.loss
-        outputs, size = objective.n_outputs, objective.size // objective.n_outputs
+        outputs = objective.n_outputs
         i, j = np.tril_indices(outputs)
-        total = np.zeros((i.size, size, size))
-        for start in range(0, rows.y.size, _BLOCK):
-            part = slice(start, start + _BLOCK)
+
+        def pairs(part: slice) -> Floats:
             bend = loss.curvature(self.scores[part], rows.y[part]).reshape(-1, outputs, outputs)
-            pairs = bend[:, i, j] * weights[part, np.newaxis]
+            priced: Floats = bend[:, i, j] * weights[part, np.newaxis]
             if slope_weights is not None:
                 slopes = self.slopes[part].reshape(-1, outputs)
-                pairs += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
-            total += weighted_grams(rows.X[part], pairs, rows.fit_intercept)
-        blocks = np.empty((outputs, size, outputs, size))
-        for one, first, second in zip(total, i, j, strict=True):
-            blocks[first, :, second, :] = blocks[second, :, first, :] = one
-        hessian = blocks.reshape(objective.size, -1)
+                priced += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
+            return priced
+
+        hessian = paired_gram(rows.X, outputs, rows.fit_intercept, pairs)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian

@@ -61,6 +61,12 @@ class TrainingRows:
         lifted = self.space.lift(given)
         return lifted, intercept - lifted @ self.space.origin
 
+    def from_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats] | None:
+        """The way back; None in a space of its own, where there may be none."""
+        if self.space is not None:
+            return None
+        return coef * self.scale, intercept + coef @ self.centre
+
 
 def training_rows(
     X: Any,

@@ -1,20 +1,23 @@
-r"""What is solved: the smallest fragility at which a model meets a target.
+r"""What is solved: the least fragility at a target, or the least worst-case loss in a ball.
 
 .. math:: \min_{\theta, k \ge 0} k \quad\text{s.t.}\quad
-          \sup_P \{ E_P \ell - k D(P, \hat P) \} + R(\theta) \le \tau
+          \sup_P \{ E_P \ell - k D(P, \hat P) \} + R(\theta) \le \tau ;
+          \qquad
+          \min_\theta \sup_{D(P, \hat P) \le \varepsilon} E_P \ell + R(\theta)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from ..ambiguity import Ambiguity
 from ..moments import Floats
 from .objective import Objective
 from .targets import Target
 
-__all__ = ["Outcome", "SatisficingProgram", "Solution"]
+__all__ = ["Outcome", "RobustProgram", "SatisficingProgram", "Solution"]
 
 
 class Outcome(Enum):
@@ -25,6 +28,8 @@ class Outcome(Enum):
     TRIVIAL = "no feature that may shift is needed"
     NOTHING_LEARNED = "no feature helps"
     NO_FRAGILITY = "every single sample meets the target"
+    NO_LOSS = "every loss is zero"
+    NO_MINIMUM = "every loss may be as small as one likes"
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +39,15 @@ class SatisficingProgram:
     objective: Objective
     ambiguity: Ambiguity
     target: Target
+
+
+@dataclass(frozen=True, eq=False)
+class RobustProgram:
+    """Data, loss and penalty; what may shift; and how far."""
+
+    objective: Objective
+    ambiguity: Ambiguity
+    radius: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +62,10 @@ class Solution:
     solver : str
     gap : float
         Estimate of how far the fragility is above its minimum, relatively.
+    fragility : float, optional
+        As the solver has it; certificates do not believe it.
+    curvature : object, optional
+        What the same solver may begin with next to this solution.
     """
 
     parameters: Floats
@@ -55,3 +73,5 @@ class Solution:
     iterations: int
     solver: str
     gap: float = 0.0
+    fragility: float | None = None
+    curvature: Any = None

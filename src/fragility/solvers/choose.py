@@ -2,68 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import NamedTuple
+from typing import Any
+
+import numpy as np
 
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..losses import Loss
+from ..losses import CrossEntropy, Loss
 from ..moments import Floats
-from ..programs.objective import Evaluation, Objective
+from ..programs.objective import Evaluation
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
-from . import conic, kl, wasserstein
+from . import conic, corners, kl, relabelling, wasserstein
 from .erm import (
-    RiskMinimum,
-    accuracy_of_minimum,
     descend_below,
-    erm,
     least_norm_equivalent,
-    trivial_model,
 )
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
-from .starts import wasserstein_start
+from .landmarks import Landmarks
+from .newton import Curvature
+from .robust import profile_of, require_smooth
+from .starts import inside_of, wasserstein_start
 
-__all__ = ["Landmarks", "find_landmarks", "refusal", "solve"]
+__all__ = ["SOLVERS", "refusal", "solve"]
 
+SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is none but for rounding.
 _NO_FRAGILITY = 1e-9
 
 
-class Landmarks(NamedTuple):
-    """The best model of all and the best of those that use no feature that may shift."""
-
-    minimum: RiskMinimum
-    trivial: Evaluation
-
-
 def refusal(loss: Loss, ambiguity: Ambiguity, solver: str) -> str | None:
     """Why programs of this kind are not solved, as a sentence; None if they are."""
-    if type(ambiguity) not in _METHODS:
+    if type(ambiguity) not in (KL, Wasserstein):
         return f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}."
-    if solver == "conic" and (reason := conic.refusal(loss)) is not None:
-        return reason
-    if isinstance(ambiguity, Wasserstein) and ambiguity.label_cost < inf:
-        return (
-            f"label_cost={ambiguity.label_cost:g} is not supported: labels cannot move yet. Give "
-            "label_cost=inf; shifts of the features are supported in the norms 1, 2 and inf."
-        )
-    return None
-
-
-def find_landmarks(
-    objective: Objective, ambiguity: Ambiguity, start: Floats, *, tol: float, max_iter: int
-) -> Landmarks:
-    """Minimise the loss over all models and over the trivial ones."""
-    accuracy = accuracy_of_minimum(tol)
-    minimum = erm(objective, start, tol=accuracy, max_iter=max_iter)
-    fixed = ambiguity.fixed(objective.rows.X.shape[1])
-    trivial = trivial_model(objective, fixed, max_iter=max_iter)
-    if minimum.loss > trivial.value:
-        minimum = erm(objective, trivial.parameters, tol=accuracy, max_iter=max_iter)
-    return Landmarks(minimum, trivial)
+    return conic.refusal(loss) if solver == "conic" else None
 
 
 def solve(
@@ -74,16 +48,40 @@ def solve(
     tol: float,
     max_iter: int,
     start: Floats | None = None,
+    curvature: Any = None,
 ) -> Solution:
-    """Solve a program, from a model near its solution if one is known."""
-    target = program.target
+    """Solve a program, from a model near its solution if one is known.
+
+    `curvature` is that of the `Solution` which the start is from, or next to: it says that the
+    start is as good as solved, and need not meet the target. Both are hints.
+    """
+    target, objective = program.target, program.objective
+    if solver == "newton":
+        require_smooth(objective, program.ambiguity)
+    if program.ambiguity.moves_labels:
+        zero = np.zeros(objective.size)
+        if target.value >= _relabelled_mean(objective.at(zero)):
+            return Solution(zero, Outcome.TRIVIAL, 1, "none")
     if target.tight and not target.learnable:
         return Solution(landmarks.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
-    if isinstance(program.ambiguity, Wasserstein) and target.value >= target.trivial_loss:
+    features_only = (
+        isinstance(program.ambiguity, Wasserstein) and not program.ambiguity.moves_labels
+    )
+    if features_only and target.value >= target.trivial_loss:
         return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     if solver == "conic":
         return _solve_conic(program, landmarks, max_iter)
-    return _METHODS[type(program.ambiguity)](program, landmarks, tol, max_iter, start)
+    if not objective.is_smooth or solver == "interior_point":
+        return _solve_with_corners(program, landmarks, tol, max_iter)
+    if isinstance(program.ambiguity, KL):
+        return _solve_kl(program, landmarks, tol, max_iter, start, curvature)
+    return _solve_wasserstein(program, landmarks, tol, max_iter, start, curvature)
+
+
+def _relabelled_mean(point: Evaluation) -> float:
+    """Mean loss of a model with the worst labels that there are."""
+    worst = np.maximum(point.losses, point.relabelled)
+    return float(point.objective.rows.weights @ worst) + point.penalty
 
 
 def _solve_kl(
@@ -92,13 +90,22 @@ def _solve_kl(
     tol: float,
     max_iter: int,
     start: Floats | None,
+    curvature: Curvature | None,
 ) -> Solution:
     objective, target, minimum = program.objective, program.target, landmarks.minimum
     point = minimum.point if start is None else objective.at(start)
-    if point.value >= target.value and target.value > target.erm_loss:
+    if not point.value < target.value and target.value > target.erm_loss:
         level = (target.value + target.erm_loss) / 2.0
         point = descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
-    found = kl.satisfice(objective, target.value, point.parameters, tol=tol, max_iter=max_iter)
+        curvature = None
+    found = kl.satisfice(
+        objective,
+        target.value,
+        point.parameters,
+        tol=tol,
+        max_iter=max_iter,
+        curvature=curvature,
+    )
     parameters, iterations = found.point.parameters, found.iterations
     if found.fragility <= _NO_FRAGILITY * target.value:
         short = _shortest_without_fragility(program, landmarks, parameters, max_iter)
@@ -109,7 +116,9 @@ def _solve_kl(
     settled = found.converged or (target.tight and found.fragility == inf)
     outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
     gap = found.gap / found.fragility if found.fragility < inf else inf
-    return Solution(parameters, outcome, iterations, "newton", gap)
+    return Solution(
+        parameters, outcome, iterations, "newton", gap, found.fragility, found.curvature
+    )
 
 
 def _shortest_without_fragility(
@@ -117,17 +126,25 @@ def _shortest_without_fragility(
 ) -> Solution | None:
     """The shortest model of which every loss meets the target, if there is one near the start."""
     objective, target = program.objective, program.target.value
-    short = least_norm_meeting(objective, target, start, max_iter=max_iter)
-    if short is None:
-        return None
-    parameters = short.parameters
+    if objective.is_smooth:
+        found = least_norm_meeting(objective, target, start, max_iter=max_iter)
+        if found is None:
+            return None
+        parameters, iterations = found.parameters, found.iterations
+    else:
+        # Met to the last digit, or a fragility would be left.
+        within = target * (1.0 - 1e-8)
+        short = corners.shortest_meeting(objective, within, start, tol=1e-6, max_iter=max_iter)
+        parameters, iterations = short.parameters, short.iterations
     if not objective.split(parameters)[0].any():
         # No feature is needed: of the intercepts that are left, that of the lowest mean loss.
         share = 1.0
-        while float(objective.at(share * landmarks.trivial.parameters).losses.max()) > target:
+        while share > 0.0:
+            if float(objective.at(share * landmarks.trivial.parameters).losses.max()) <= target:
+                break
             share -= 1.0 / 64.0
         parameters = share * landmarks.trivial.parameters
-    return Solution(parameters, Outcome.NO_FRAGILITY, short.iterations, "newton")
+    return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
 
 
 def _solve_conic(program: SatisficingProgram, landmarks: Landmarks, max_iter: int) -> Solution:
@@ -139,9 +156,7 @@ def _solve_conic(program: SatisficingProgram, landmarks: Landmarks, max_iter: in
             return solution if short is None else replace(short, solver="conic")
         return solution
     if inside.value > target:
-        inside = descend_below(
-            program.objective, inside.parameters, 0.5 * target, max_iter=max_iter
-        )
+        inside = inside_of(program, landmarks.minimum, 0.5, max_iter)
     return replace(solution, parameters=meeting(point, inside, target).parameters)
 
 
@@ -151,11 +166,19 @@ def _solve_wasserstein(
     tol: float,
     max_iter: int,
     start: Floats | None,
+    curvature: Floats | None,
 ) -> Solution:
     objective, target = program.objective, program.target
-    minimum, hessian = landmarks.minimum, None
-    if start is not None:
-        point = objective.at(start)
+    minimum, hessian, inside = landmarks.minimum, None, None
+    if program.ambiguity.moves_labels and target.value >= target.trivial_loss:
+        return _solve_with_corners(program, landmarks, tol, max_iter)
+    point = None if start is None else objective.at(start)
+    if point is not None and not point.value < target.trivial_loss:
+        point = None  # a guess that was none
+    if point is not None and curvature is not None and minimum.point.value < target.value:
+        hessian, inside = curvature, minimum.point
+    elif point is not None and point.value < target.value:
+        pass  # cold, but it meets the target
     elif minimum.curvature is not None and not minimum.curvature.singular:
         point, hessian = minimum.point, minimum.curvature.hessian
     else:
@@ -167,13 +190,63 @@ def _solve_wasserstein(
         max_iter=max_iter,
         hessian=hessian,
         underdetermined=is_underdetermined(objective, minimum),
+        inside=inside,
     )
+    if program.ambiguity.moves_labels:
+        # If no label pays at the fragility of features that move alone, that is the solution.
+        profile = profile_of(program.ambiguity, found.point)
+        room = target.value - found.point.penalty
+        if program.ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
+            solution = _solve_with_corners(program, landmarks, tol, max_iter, found.point)
+            return replace(solution, iterations=solution.iterations + found.iterations)
     outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
     gap = found.gap / max(found.norm, 1e-300)
-    return Solution(found.point.parameters, outcome, found.iterations, "newton", gap)
+    return Solution(
+        found.point.parameters,
+        outcome,
+        found.iterations,
+        "newton",
+        gap,
+        objective.loss.steepness * found.norm,
+        found.hessian,
+    )
 
 
-_METHODS: dict[type[Ambiguity], Callable[..., Solution]] = {
-    KL: _solve_kl,
-    Wasserstein: _solve_wasserstein,
-}
+def _solve_with_corners(
+    program: SatisficingProgram,
+    landmarks: Landmarks,
+    tol: float,
+    max_iter: int,
+    near: Evaluation | None = None,
+) -> Solution:
+    objective, target, minimum = program.objective, program.target, landmarks.minimum
+    inside = minimum.point
+    if inside.value >= target.value or (minimum.separable and not minimum.attained):
+        inside = inside_of(program, minimum, 0.5, max_iter)
+    by_weights = isinstance(program.ambiguity, KL)
+    if by_weights and minimum.separable:
+        short = _shortest_without_fragility(program, landmarks, inside.parameters, max_iter)
+        if short is not None:
+            return replace(short, solver="interior_point")
+    found = None
+    if near is not None and isinstance(objective.loss, CrossEntropy):
+        # Half way from there, so that it meets the target with room.
+        start = objective.at(0.5 * (near.parameters + inside.parameters))
+        found = relabelling.satisfice(program, start, tol=tol, max_iter=max_iter)
+    if found is None or not found.converged:
+        found = corners.satisfice(program, inside, tol=tol, max_iter=max_iter)
+    if by_weights and not (found.converged and found.kappa > _NO_FRAGILITY * target.value):
+        # Perhaps no loss need exceed the target at all.
+        least = corners.smallest_largest_loss(
+            objective, inside.parameters, tol=tol, max_iter=max_iter
+        )
+        if least.cost < target.value:
+            short = _shortest_without_fragility(program, landmarks, least.parameters, max_iter)
+            if short is not None:
+                return replace(short, solver="interior_point")
+    point = meeting(objective.at(found.parameters), inside, target.value)
+    parameters = point.parameters
+    if by_weights and is_underdetermined(objective, minimum):
+        parameters = least_norm_equivalent(objective, parameters)
+    outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
+    return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)

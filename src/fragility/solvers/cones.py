@@ -58,6 +58,11 @@ class Orthant:
         return bool(s.min(initial=1.0) > 0.0)
 
     @staticmethod
+    def wall(s: Floats) -> float:
+        """Logarithm of how far from the boundary."""
+        return float(np.log(s).sum()) if s.min(initial=1.0) > 0.0 else -np.inf
+
+    @staticmethod
     def one(s: Floats) -> Floats:
         return np.ones_like(s)
 
@@ -123,6 +128,12 @@ class SecondOrder:
     @staticmethod
     def inside(s: Floats) -> bool:
         return bool(_size(s).min() > 0.0 and s[..., 0].min() > 0.0)
+
+    @staticmethod
+    def wall(s: Floats) -> float:
+        """Logarithm of how far from the boundary."""
+        size = _size(s)
+        return 0.5 * float(np.log(size).sum()) if size.min() > 0.0 else -np.inf
 
     @staticmethod
     def one(s: Floats) -> Floats:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..losses import CrossEntropy, Loss, SmoothedHinge
+from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..moments import Floats
 from ..programs.objective import Objective
-from ..programs.satisficing import Outcome, SatisficingProgram, Solution
+from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 
-__all__ = ["refusal", "solve"]
+__all__ = ["refusal", "solve", "solve_robust"]
 
 #: Clarabel's own step first; shorter ones where exponential cones stall it.
 _ATTEMPTS: tuple[dict[str, float], ...] = (
@@ -33,44 +33,85 @@ def refusal(loss: Loss) -> str | None:
     """Why a program is not lowered to cones, as a sentence; None if it is."""
     if type(loss) not in _LOSSES:
         return (
-            f"solver='conic' knows the losses cross_entropy and smoothed_hinge; got {loss!r}. Use "
-            "solver='newton', which takes any smooth loss."
+            "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and "
+            f"max_logistic; got {loss!r}. Use solver='newton', which takes any smooth loss."
         )
     return None
 
 
 def solve(program: SatisficingProgram) -> Solution:
-    """Solve a program by Clarabel, through cvxpy."""
+    """Least fragility at a target, by Clarabel through cvxpy."""
     cp = _cvxpy()
-    objective = program.objective
-    coef = cp.Variable((objective.n_outputs, objective.rows.X.shape[1]))
-    intercept = cp.Variable(objective.n_outputs)
+    model = _Model(cp, program.objective)
     k = cp.Variable(nonneg=True)
-    constraints = [] if objective.rows.fit_intercept else [intercept == 0.0]
-    if objective.n_outputs > 1:
-        constraints.append(cp.sum(intercept) == 0.0)
-    losses = _losses(cp, objective, coef, intercept)
-    ridge = objective.ridge.reshape(objective.n_outputs, -1)[:, : coef.shape[1]]
-    penalty = 0.5 * cp.sum(cp.multiply(ridge, cp.square(coef)))
-    lower = _AMBIGUITIES[type(program.ambiguity)]
-    constraints += lower(cp, program, coef, losses, penalty, k)
-    problem = cp.Problem(cp.Minimize(k), constraints)
-    for options in _ATTEMPTS:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of inaccuracy: the status says it, too
-                problem.solve(solver=cp.CLARABEL, **options)
-        except cp.error.SolverError:
-            continue
-        if problem.status == cp.OPTIMAL:
-            break
-    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        how = f"ended with status {problem.status!r}" if problem.status else "failed"
-        raise RuntimeError(f"The conic solver {how}. Use solver='newton'.")
-    table = coef.value - coef.value.mean(axis=0) * (objective.n_outputs > 1)
-    steps = int(problem.solver_stats.num_iters or 1)
-    outcome = Outcome.SOLVED if problem.status == cp.OPTIMAL else Outcome.UNSETTLED
-    return Solution(objective.join(table, intercept.value), outcome, steps, "conic", nan)
+    worst, constraints = _AMBIGUITIES[type(program.ambiguity)](model, program.ambiguity, k)
+    return model.solved(k, [*constraints, worst + model.penalty <= program.target.value])
+
+
+def solve_robust(program: RobustProgram) -> Solution:
+    """Least worst-case loss within a radius, by Clarabel through cvxpy."""
+    cp = _cvxpy()
+    model = _Model(cp, program.objective)
+    price = cp.Variable(nonneg=True)
+    worst, constraints = _AMBIGUITIES[type(program.ambiguity)](model, program.ambiguity, price)
+    return model.solved(price * program.radius + worst + model.penalty, constraints)
+
+
+class _Model:
+    """Variables of a linear model, what follows from them, and how it is solved."""
+
+    def __init__(self, cp: Any, objective: Objective) -> None:
+        self.cp = cp
+        self.objective = objective
+        rows, outputs = objective.rows, objective.n_outputs
+        self.coef = cp.Variable((outputs, rows.X.shape[1]))
+        self.intercept = cp.Variable(outputs)
+        self.gauge = [] if rows.fit_intercept else [self.intercept == 0.0]
+        if outputs > 1:
+            self.gauge.append(cp.sum(self.intercept) == 0.0)
+        self.scores = rows.X @ self.coef.T + np.ones((rows.y.size, 1)) @ cp.reshape(
+            self.intercept, (1, outputs), order="C"
+        )
+        ridge = objective.ridge.reshape(outputs, -1)[:, : self.coef.shape[1]]
+        self.penalty = 0.5 * cp.sum(cp.multiply(ridge, cp.square(self.coef)))
+        self.lasso = objective.lasso
+        if self.lasso:
+            in_user_units = np.tile(1.0 / rows.scale, (outputs, 1))
+            self.penalty += self.lasso * cp.sum(cp.abs(cp.multiply(in_user_units, self.coef)))
+
+    def losses(self, relabelled: int = 0) -> Any:
+        """Upper bounds of the losses, tight where a constraint holds them down.
+
+        At the labels that follow the true ones by so many, around the circle.
+        """
+        rows, loss = self.objective.rows, self.objective.loss
+        labels = (rows.y + relabelled) % rows.n_classes
+        return _LOSSES[type(loss)](self.cp, loss, self.scores, labels)
+
+    def solved(self, minimised: Any, constraints: list[Any]) -> Solution:
+        cp, objective = self.cp, self.objective
+        problem = cp.Problem(cp.Minimize(minimised), constraints + self.gauge)
+        for options in _ATTEMPTS:
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of inaccuracy: the status says it, too
+                    problem.solve(solver=cp.CLARABEL, **options)
+            except cp.error.SolverError:
+                continue
+            if problem.status == cp.OPTIMAL:
+                break
+        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            how = f"ended with status {problem.status!r}" if problem.status else "failed"
+            raise RuntimeError(f"The conic solver {how}. Use solver='auto'.")
+        table = self.coef.value
+        if objective.n_outputs > 1 and not self.lasso:
+            # No loss sees what all classes share, and squares are least without it; absolute
+            # values are least at a median, which the solver has found.
+            table = table - table.mean(axis=0)
+        steps = int(problem.solver_stats.num_iters or 1)
+        outcome = Outcome.SOLVED if problem.status == cp.OPTIMAL else Outcome.UNSETTLED
+        parameters = objective.join(table, self.intercept.value)
+        return Solution(parameters, outcome, steps, "conic", nan)
 
 
 def _cvxpy() -> Any:
@@ -81,15 +122,6 @@ def _cvxpy() -> Any:
             "solver='conic' needs cvxpy, which is not installed: pip install \"fragility[conic]\""
         ) from error
     return cvxpy
-
-
-def _losses(cp: Any, objective: Objective, coef: Any, intercept: Any) -> Any:
-    """Upper bounds of the losses, which are tight where a constraint holds them down."""
-    rows = objective.rows
-    scores = rows.X @ coef.T + np.ones((rows.y.size, 1)) @ cp.reshape(
-        intercept, (1, objective.n_outputs), order="C"
-    )
-    return _LOSSES[type(objective.loss)](cp, objective.loss, scores, rows.y)
 
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:
@@ -114,31 +146,37 @@ def _smoothed_hinge(cp: Any, loss: SmoothedHinge, scores: Any, y: Floats) -> Any
     return t + squares / (2.0 * loss.smoothing)
 
 
-def _kl(
-    cp: Any,
-    program: SatisficingProgram,
-    coef: Any,
-    losses: Any,
-    penalty: Any,
-    k: Any,
-) -> list[Any]:
-    # k ln Σ a exp((ℓ - room) / k) ≤ 0 in perspective: Σ a z ≤ k with k exp((ℓ - room) / k) ≤ z.
-    weights = program.objective.rows.weights
-    z, bound, room = cp.Variable(weights.size), cp.Variable(weights.size), cp.Variable()
-    cone = cp.constraints.ExpCone(bound - room, k * np.ones(weights.size), z)
-    return [losses <= bound, penalty <= program.target.value - room, cone, weights @ z <= k]
+def _hinge(cp: Any, loss: Hinge, scores: Any, y: Floats) -> Any:
+    return cp.pos(1.0 + _largest_gap(cp, scores, y))
 
 
-def _wasserstein(
-    cp: Any,
-    program: SatisficingProgram,
-    coef: Any,
-    losses: Any,
-    penalty: Any,
-    k: Any,
-) -> list[Any]:
-    objective, ambiguity = program.objective, program.ambiguity
-    assert isinstance(ambiguity, Wasserstein)
+def _max_logistic(cp: Any, loss: MaxLogistic, scores: Any, y: Floats) -> Any:
+    return cp.logistic(_largest_gap(cp, scores, y))
+
+
+def _largest_gap(cp: Any, scores: Any, y: Floats) -> Any:
+    """How far the best wrong class is ahead of the true one."""
+    classes = scores.shape[1]
+    if classes == 1:
+        return cp.multiply(np.where(y == 1, -1.0, 1.0), scores[:, 0])
+    unit = np.eye(classes)
+    ahead = [
+        cp.sum(cp.multiply(unit[(y + step) % classes] - unit[y], scores), axis=1)
+        for step in range(1, classes)
+    ]
+    return cp.maximum(*ahead)
+
+
+def _kl(model: _Model, ambiguity: KL, k: Any) -> tuple[Any, list[Any]]:
+    # s ≥ k ln Σ a exp(ℓ / k) in perspective: Σ a z ≤ k with k exp((ℓ - s) / k) ≤ z.
+    cp, weights = model.cp, model.objective.rows.weights
+    z, bound, worst = cp.Variable(weights.size), cp.Variable(weights.size), cp.Variable()
+    cone = cp.constraints.ExpCone(bound - worst, k * np.ones(weights.size), z)
+    return worst, [model.losses() <= bound, cone, weights @ z <= k]
+
+
+def _wasserstein(model: _Model, ambiguity: Wasserstein, k: Any) -> tuple[Any, list[Any]]:
+    cp, objective, coef = model.cp, model.objective, model.coef
     metric = ambiguity.mobility(coef.shape[1]) / objective.rows.scale
     dual = {1.0: "inf", 2.0: 2, inf: 1}[ambiguity.norm]
     if objective.n_outputs == 1:
@@ -146,18 +184,21 @@ def _wasserstein(
     else:
         pairs = zip(*np.triu_indices(objective.n_outputs, 1), strict=True)
         differences = [coef[int(i)] - coef[int(j)] for i, j in pairs]
-    mean = objective.rows.weights @ losses
-    return [
-        mean + penalty <= program.target.value,
-        *(cp.norm(cp.multiply(metric, one), dual) <= k for one in differences),
-    ]
+    losses = model.losses()
+    if ambiguity.label_cost < inf:
+        others = range(1, objective.rows.n_classes)
+        losses = cp.maximum(losses, *(model.losses(i) - ambiguity.label_cost * k for i in others))
+    reach = [cp.norm(cp.multiply(metric, one), dual) <= k for one in differences]
+    return objective.rows.weights @ losses, reach
 
 
 _LOSSES: dict[type[Loss], Callable[..., Any]] = {
     CrossEntropy: _cross_entropy,
     SmoothedHinge: _smoothed_hinge,
+    Hinge: _hinge,
+    MaxLogistic: _max_logistic,
 }
-_AMBIGUITIES: dict[type[Ambiguity], Callable[..., list[Any]]] = {
+_AMBIGUITIES: dict[type[Ambiguity], Callable[..., tuple[Any, list[Any]]]] = {
     KL: _kl,
     Wasserstein: _wasserstein,
 }

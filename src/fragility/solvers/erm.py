@@ -12,6 +12,7 @@ from ..losses.base import Codes
 from ..moments import Floats
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
+from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
 
 __all__ = [
@@ -30,6 +31,8 @@ _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
 #: At the far margin a loss that tends to zero has underflowed; at the near one only a loss that is
 #: zero from some margin on is zero.
 _FAR, _NEAR = 1_000.0, 50.0
+#: Accuracy of a start, and the share of the loss without a model that is none but for rounding.
+_ROUGH, _ZERO = 1e-2, 1e-9
 
 
 class RiskMinimum(NamedTuple):
@@ -57,9 +60,21 @@ def accuracy_of_minimum(tol: float) -> float:
     return min(1e-4 * tol, 1e-8)
 
 
-def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> RiskMinimum:
-    """Minimise the penalised mean loss; separable data end the search without a minimum."""
-    few, curvature = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size), None
+def erm(
+    objective: Objective,
+    start: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    curvature: Curvature | None = None,
+) -> RiskMinimum:
+    """Minimise the penalised mean loss; separable data end the search without a minimum.
+
+    `curvature` is what is known of it near the start.
+    """
+    if not objective.is_smooth:
+        return _with_corners(objective, start, tol, max_iter)
+    few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
         start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
@@ -86,6 +101,32 @@ def erm(objective: Objective, start: Floats, *, tol: float, max_iter: int) -> Ri
     )
 
 
+def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int) -> RiskMinimum:
+    """The same where the loss or the penalty has corners."""
+    loss = objective.loss
+    smooth = replace(objective, loss=loss.softened() or loss, lasso=0.0)
+    soft = erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
+    near, steps = objective.at(soft.point.parameters), soft.iterations
+    if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
+        return RiskMinimum(near, None, 0.0, steps, True, separable=True, attained=False)
+    near = _not_too_far(near)
+    found = lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
+    point, steps = objective.at(found.parameters), steps + found.iterations
+    nothing = _ZERO * objective.at(np.zeros(objective.size)).value
+    if not objective.is_penalised and point.value <= nothing and _separates(point):
+        return RiskMinimum(point, None, 0.0, steps, True, separable=True)
+    return RiskMinimum(point, None, point.value, steps, found.converged)
+
+
+def _not_too_far(point: Evaluation) -> Evaluation:
+    """The model, or the best one on the way to none, by halves."""
+    while True:
+        shorter = point.objective.at(0.5 * point.parameters)
+        if not shorter.value < point.value:
+            return point
+        point = shorter
+
+
 def descend_below(
     objective: Objective, start: Floats, level: float, *, max_iter: int
 ) -> Evaluation:
@@ -98,6 +139,10 @@ def descend_below(
 def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
     """The model of no loss at all and least norm, nearly: that of a vanishing penalty."""
     smallest = float(_margins(start.scores, objective.rows.y).min())
+    if not objective.is_smooth:
+        ample = start.parameters * (2.0 / smallest)
+        found = shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
+        return objective.at(found.parameters)
     coef, _ = objective.split(start.parameters / smallest)
     squared = float(((coef / objective.rows.scale) ** 2).sum())
     trivial = objective.at(np.zeros(objective.size)).value
@@ -114,6 +159,10 @@ def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: i
     few = replace(rows, X=rows.X[:, kept], scale=rows.scale[kept], centre=rows.centre[kept])
     if kept.size == 0:  # one row a class says it all
         shares = np.bincount(rows.y, rows.weights, rows.n_classes)
+        known = objective.loss.best_constant(shares / shares.sum())
+        if known is not None:
+            scores = known[1:] - known[:1] if objective.n_outputs == 1 else known - known.mean()
+            return objective.at(objective.join(np.zeros((scores.size, rows.X.shape[1])), scores))
         few = replace(few, X=np.empty((rows.n_classes, 0)), y=np.arange(rows.n_classes))
         few = replace(few, weights=shares / shares.sum())
     restricted = replace(objective, rows=few)
@@ -147,7 +196,7 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
 def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     """Whether different coefficients may have the same loss."""
     rows = objective.rows
-    if objective.alpha > 0.0:
+    if objective.is_penalised:
         return False
     if rows.X.shape[0] < rows.X.shape[1] + rows.fit_intercept:
         return True

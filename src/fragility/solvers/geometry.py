@@ -17,6 +17,7 @@ from ..moments import Floats
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
+from .faces import least_norm_near
 from .factor import Cholesky
 from .norm_cones import norm_cone
 
@@ -39,12 +40,19 @@ class Model(NamedTuple):
 class Geometry:
     """The norm of a model, in the coordinates of its objective."""
 
-    def __init__(self, program: SatisficingProgram, underdetermined: bool, slack: float) -> None:
+    def __init__(
+        self,
+        program: SatisficingProgram,
+        underdetermined: bool,
+        slack: float,
+        near_solution: bool = False,
+    ) -> None:
         objective, ambiguity = program.objective, program.ambiguity
         assert isinstance(ambiguity, Wasserstein)
         self.objective = objective
         self.slack = slack
         self.underdetermined = underdetermined
+        self.near_solution = near_solution
         rows = objective.rows
         one = ambiguity.mobility(rows.X.shape[1]) / rows.scale
         if rows.fit_intercept:
@@ -80,19 +88,22 @@ class Geometry:
         bound = (point.value - target - float(slope @ now)) / length
         return max(0.0, self.norm(point) - bound)
 
-    def scaled_to(self, point: Evaluation, target: float) -> Evaluation:
+    def scaled_to(
+        self, point: Evaluation, target: float, exact: float = _EXACT, aim: float = 0.1
+    ) -> Evaluation:
         """The model with its priced coefficients scaled so that it meets the target just so.
 
-        At an optimum that trades loss for norm at the rate of the optimum itself.
+        At an optimum that trades loss for norm at the rate of the optimum itself. `exact` is how
+        far below the target it may end, relatively; `aim` the share of that which is aimed at.
         """
         moving = point.parameters.copy()
         moving[self.free] = 0.0
         for _ in range(20):
             excess, slope = point.value - target, float(point.gradient @ moving)
-            if -_EXACT * target <= excess <= 0.0 or slope >= 0.0:
+            if -exact * target <= excess <= 0.0 or slope >= 0.0:
                 break
             # A little more than enough: rounding must not leave it above the target.
-            stretch = -excess / slope + 0.1 * _EXACT * target / -slope
+            stretch = -excess / slope + aim * exact * target / -slope
             if stretch > 0.1:  # at the minimum of the loss there is nothing to trade
                 break
             stretch = max(stretch, -0.5)
@@ -157,7 +168,8 @@ class Geometry:
                 root = self._without_gauge(root)
                 matrix = self._without_gauge(self._without_gauge(matrix).T)
             body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
-            best = least_norm(body, self.cone, tol)
+            known = least_norm_near(body, self.cone, now) if self.near_solution else None
+            best = least_norm(body, self.cone, tol) if known is None else known
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
         change = (table.ravel() - now) / self.metric

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -87,6 +88,16 @@ class Curvature:
         """Whether some directions have no curvature."""
         return self._factor is None
 
+    def copied(self) -> Curvature:
+        """One of the same curvature that learns by itself."""
+        twin = copy(self)
+        twin._seen = list(self._seen)
+        return twin
+
+    def ridged(self, change: Floats) -> Curvature:
+        """That of the same function after a change of its ridge, per parameter."""
+        return Curvature(self.hessian + np.diag(change), self._stand_in)
+
     def learn(self, move: Floats, change: Floats) -> None:
         """Correct it by a move and the change of the gradient that came with it (BFGS)."""
         along = float(move @ change)
@@ -132,6 +143,8 @@ def minimise(
     corrected by what the steps show, as long as it serves; `curvature` is one to begin with.
     """
     point = at(start)
+    if curvature is not None:
+        curvature = curvature.copied()  # what it learns here is no matter of who lent it
     gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
     doubts = 0
     unit = 1.0  # of curvature, which weights of classes make small

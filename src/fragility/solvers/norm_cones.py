@@ -16,7 +16,16 @@ import numpy as np
 from ..moments import Floats
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
-__all__ = ["BoxCone", "NormCone", "Normal", "OctahedronCone", "PairBallCone", "norm_cone"]
+__all__ = [
+    "BoxCone",
+    "CentredBoxCone",
+    "NormCone",
+    "Normal",
+    "OctahedronCone",
+    "PairBallCone",
+    "Ray",
+    "norm_cone",
+]
 
 
 class ClassPairs:
@@ -182,6 +191,52 @@ class BoxCone(NormCone):
         return main
 
 
+class CentredBoxCone(BoxCone):
+    """The same where scores of all classes are not free to move alike: each box has a centre c."""
+
+    def __init__(self, n_outputs: int, n_features: int) -> None:
+        super().__init__(n_outputs, n_features)
+        self.needs_gauge = False
+
+    def start(self, table: Floats, k: float) -> Floats:
+        return self.join(table, k, (table.max(axis=0) + table.min(axis=0)) / 2.0)
+
+    def forward(self, x: Floats) -> Floats:
+        table, k, centre = self.split(x)
+        return np.stack([self.share * k - table + centre, self.share * k + table - centre])
+
+    def adjoint(self, y: Floats) -> Floats:
+        rest = y[1] - y[0]
+        return self.join(rest, self.share * y.sum(), -rest.sum(axis=0))
+
+    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
+        both, skew, total, lean = self._weights(scaling)
+        normal.main[np.diag_indices(self.n_main)] += both.ravel()
+        d = self.shape[1]
+        blocks = normal.main.reshape(len(both), d, len(both), d)
+        np.einsum("iaja->ija", blocks)[:] -= both[:, np.newaxis] * both / total
+        normal.border += self.share * (skew - both * lean / total).ravel()
+        normal.corner += self.share**2 * float(both.sum() - (lean**2 / total).sum())
+
+    def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
+        table, k, centre = self.split(right)
+        both, _, total, lean = self._weights(scaling)
+        moved = centre / total
+        return self.join(table + both * moved, k + self.share * float(lean @ moved))
+
+    def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
+        table, k, _ = self.split(main)
+        both, _, total, lean = self._weights(scaling)
+        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + self.share * k * lean
+        return self.join(table, k, pull / total)
+
+    @staticmethod
+    def _weights(scaling: OrthantScaling) -> tuple[Floats, Floats, Floats, Floats]:
+        upper, lower = scaling.weights
+        both, skew = upper + lower, lower - upper
+        return both, skew, both.sum(axis=0), skew.sum(axis=0)
+
+
 class OctahedronCone(NormCone):
     r"""ℓ1, the dual of ℓ∞: sizes t of the entries of a difference sum to at most k.
 
@@ -253,7 +308,42 @@ def _parts_total(scaling: OrthantScaling, d: int) -> Floats:
     return scaling.weights[:, 2 * d :]
 
 
-def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
-    """The cone of the norm dual to that of a move."""
+class Ray:
+    """κ ≥ 0, where no norm is attached to it."""
+
+    cone = Orthant
+    n_main = 0
+    needs_gauge = False
+    shape = (1, 0)
+
+    def norm(self, table: Floats) -> float:
+        return 0.0
+
+    def start(self, table: Floats, k: float) -> Floats:
+        return np.array([k])
+
+    def forward(self, x: Floats) -> Floats:
+        return x.copy()
+
+    def adjoint(self, y: Floats) -> Floats:
+        return y.copy()
+
+    def add_normal(self, normal: Normal, scaling: Any) -> None:
+        normal.corner += float(scaling.weights[0])
+
+    def eliminate(self, right: Floats, scaling: Any) -> Floats:
+        return right
+
+    def complete(self, main: Floats, right: Floats, scaling: Any) -> Floats:
+        return main
+
+
+def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool = True) -> Any:
+    """The cone of the norm dual to that of a move.
+
+    `free_to_shift` says that nothing but the norm sees a change of all classes alike.
+    """
     cones: dict[float, Any] = {1: BoxCone, 2: PairBallCone, inf: OctahedronCone}
+    if norm == 1 and n_outputs > 1 and not free_to_shift:
+        return CentredBoxCone(n_outputs, n_features)
     return cones[norm](n_outputs, n_features)

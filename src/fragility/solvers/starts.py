@@ -16,7 +16,7 @@ from . import wasserstein
 from .erm import RiskMinimum, descend_below, erm
 from .feasible import meeting
 
-__all__ = ["wasserstein_start"]
+__all__ = ["inside_of", "wasserstein_start"]
 
 
 def wasserstein_start(
@@ -27,6 +27,23 @@ def wasserstein_start(
     level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
     inside = _short_model(program.objective, minimum, level, max_iter)
     return _softened_start(program, inside, level, max_iter)
+
+
+def inside_of(
+    program: SatisficingProgram, minimum: RiskMinimum, share: float, max_iter: int
+) -> Evaluation:
+    """A model whose loss leaves a share of the room between the lowest loss and the target."""
+    target, objective = program.target, program.objective
+    level = target.erm_loss + share * (target.value - target.erm_loss)
+    if not objective.is_smooth:
+        # Separable data: far enough out, where the minimum points, the loss is below any level.
+        point = minimum.point
+        for _ in range(60):
+            if point.value <= level:
+                break
+            point = objective.at(2.0 * point.parameters)
+        return point
+    return descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
 
 
 def _softened_start(

@@ -47,6 +47,7 @@ class WassersteinSolution(NamedTuple):
     gap: float
     iterations: int
     converged: bool
+    hessian: Floats | None = None
 
 
 def satisfice(
@@ -57,6 +58,7 @@ def satisfice(
     max_iter: int,
     hessian: Floats | None = None,
     underdetermined: bool = False,
+    inside: Evaluation | None = None,
 ) -> WassersteinSolution:
     """Model of least norm whose penalised mean loss meets the target.
 
@@ -70,11 +72,16 @@ def satisfice(
         At or near the start.
     underdetermined : bool
         Whether different coefficients may have the same loss: the shortest are wanted then.
+    inside : Evaluation, optional
+        A model that meets the target with room to spare, where the start need not because it is
+        next to the solution.
     """
     target = program.target.value
-    slack = max(target - start.value, 1e-9 * target)
-    geometry = Geometry(program, underdetermined, slack)
-    return _Search(geometry, target, tol).run(start, hessian, max_iter)
+    safe = start if inside is None else inside
+    slack = max(target - safe.value, 1e-9 * target)
+    geometry = Geometry(program, underdetermined, slack, near_solution=inside is not None)
+    search = _Search(geometry, target, tol)
+    return search.run(start, safe, hessian, max_iter)
 
 
 class _Search:
@@ -88,8 +95,10 @@ class _Search:
         self.settled = max(_SETTLED * tol, _ROUNDING)
         self.price, self.stalled = 0.0, 0
 
-    def run(self, start: Evaluation, hessian: Floats | None, max_iter: int) -> WassersteinSolution:
-        self._begin(start, hessian)
+    def run(
+        self, start: Evaluation, inside: Evaluation, hessian: Floats | None, max_iter: int
+    ) -> WassersteinSolution:
+        self._begin(start, inside, hessian)
         iteration, gap = 0, inf
         while iteration < max_iter:
             iteration += 1
@@ -114,22 +123,26 @@ class _Search:
         else:
             gap = self._last_look()
         # What is left of the miss is mended at the rate of the optimum: only its square counts.
-        point = meeting(self.geometry.scaled_to(self.point, self.target), start, self.target)
+        # Where many models are solved for, a loss within the tolerance of its target will do.
+        exact = {} if start is inside else {"exact": self.settled, "aim": 0.5}
+        point = self.geometry.scaled_to(self.point, self.target, **exact)
+        point = meeting(point, inside, self.target)
         size = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(start)
+            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(inside)
         )
-        return WassersteinSolution(point, size, gap, iteration, converged)
+        return WassersteinSolution(point, size, gap, iteration, converged, self.hessian)
 
-    def _begin(self, start: Evaluation, hessian: Floats | None) -> None:
+    def _begin(self, start: Evaluation, inside: Evaluation, hessian: Floats | None) -> None:
         self.point, self.size = start, self.geometry.norm(start)
         self.hessian = start.hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
         self.fresh = hessian is None
         # The price of a violation must be above what it can gain: as the least norm is convex in
-        # the target, that is at most what the start gives.
-        self.price = self.size / self.geometry.slack
-        self.accuracy = 1e-4
+        # the target, that is at most what a model inside gives.
+        self.price = self.geometry.norm(inside) / self.geometry.slack
+        # Next to the solution the first step may be the last.
+        self.accuracy = 1e-4 if start is inside else max(self.settled, 1e-6)
         self.damping = _DAMPED if self.curvature.singular else 0.0
         self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 

@@ -1,0 +1,121 @@
+r"""Least fragility where labels move at a cost, for cross-entropy and no penalty or a ridge.
+
+Another label adds the gap of two scores to cross-entropy, and only few samples gain more than it
+costs. So the mean loss is replaced by its quadratic model, as in `wasserstein`, and the gaps of
+those few are kept as they are: each step is an interior-point problem of their size. A model that
+the loss exceeds is lifted. Where labels are so cheap that the solution is far from where the search
+starts, no model serves, and the search says that it has not converged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..ambiguity import Wasserstein
+from ..moments import Floats
+from ..programs.objective import Evaluation
+from ..programs.satisficing import SatisficingProgram
+from .corners import shape_of, tie
+from .interior_point import Bowl, InteriorProgram, InteriorSolution
+from .levels import Mean
+from .robust import profile_of
+
+__all__ = ["satisfice"]
+
+#: Samples that gain this share of the cost of a label may come to pay it.
+_MAY_PAY = 0.75
+#: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.
+_ROUGH, _SETTLED, _ROUNDING = 1e-5, 1e-2, 1e-10
+_MAX_STEPS, _MAX_CORRECTIONS = 30, 3
+#: A model is lifted by a little more than the loss was above it.
+_AMPLE = 1.02
+
+
+def satisfice(
+    program: SatisficingProgram, inside: Evaluation, *, tol: float, max_iter: int
+) -> InteriorSolution:
+    """Least fragility at a target; `inside` is a model that meets it with room to spare."""
+    settled = max(_SETTLED * tol, _ROUNDING)
+    point, k = inside, _fragility(program, inside)
+    accuracy, steps, gap = _ROUGH, 0, inf
+    for _ in range(_MAX_STEPS):
+        bowl = _bowl(point)
+        plain = True
+        for _ in range(_MAX_CORRECTIONS):
+            found = _step(program, point, bowl, k, accuracy, max_iter)
+            steps += found.iterations
+            trial = point.objective.at(found.parameters)
+            reached = _fragility(program, trial)
+            if reached < k:
+                break
+            # The loss has risen above its model, and the target with it: so shall the model.
+            plain = False
+            rise = trial.value - bowl.value(trial.parameters)
+            bowl = replace(bowl, height=bowl.height + _AMPLE * max(rise, 0.0))
+        if not reached < k:  # as near to the model as rounding lets us, or too far for a model
+            gap = abs(k - found.kappa) / k
+            break
+        # A model that was lifted agrees with the loss where it ends, whatever it has missed.
+        gap = abs(reached - found.kappa) if plain else k - reached
+        point, k, gap = trial, reached, gap / reached
+        if gap + accuracy <= settled:
+            break
+        accuracy = max(0.1 * settled, min(accuracy, 0.1 * gap**2))  # as the next gap will be
+    return InteriorSolution(point.parameters, k, k, float(gap), steps, bool(gap <= tol))
+
+
+def _bowl(point: Evaluation) -> Bowl:
+    """Quadratic model of the loss."""
+    return Bowl(point.parameters, point.value, point.gradient, point.hessian)
+
+
+def _fragility(program: SatisficingProgram, point: Evaluation) -> float:
+    room = program.target.value - point.penalty
+    return program.ambiguity.fragility(profile_of(program.ambiguity, point), room)
+
+
+def _step(
+    program: SatisficingProgram,
+    point: Evaluation,
+    bowl: Bowl,
+    k: float,
+    tol: float,
+    max_iter: int,
+) -> InteriorSolution:
+    """Solve with the model of the mean loss about a point, and the samples that matter."""
+    ambiguity, objective = program.ambiguity, program.objective
+    assert isinstance(ambiguity, Wasserstein)
+    cost = ambiguity.label_cost
+    gains = point.relabelled - point.losses
+    counted = gains >= min(_MAY_PAY * k * cost, float(gains.max()))
+    while True:
+        rows = objective.rows
+        few = replace(rows, X=rows.X[counted], y=rows.y[counted], weights=rows.weights[counted])
+        interior = InteriorProgram(
+            replace(objective, rows=few, alpha=0.0),
+            Mean,
+            target=program.target.value,
+            shape=shape_of(objective, ambiguity),
+            price=tie(objective, point.parameters, k),
+            label_cost=cost,
+            bowl=bowl,
+        )
+        found = interior.solve(point.parameters, tol=tol, max_iter=max_iter, kappa=1.1 * k)
+        missed = _missed(point, found, counted, cost)
+        if not missed.any():
+            return found
+        counted = counted | missed
+
+
+def _missed(
+    point: Evaluation, found: InteriorSolution, counted: NDArray[np.bool_], cost: float
+) -> NDArray[np.bool_]:
+    """Samples that were left out and would pay for another label after all."""
+    there = point.objective.at(found.parameters)
+    gains: Floats = there.relabelled - there.losses
+    beyond: NDArray[np.bool_] = ~counted & (gains > found.kappa * cost * (1.0 + 1e-9))
+    return beyond if not beyond.any() else ~counted & (gains > _MAY_PAY * found.kappa * cost)
