@@ -10,10 +10,12 @@ from .index.fragility import Fragility
 from .index.inference import Interval, PairedDifference
 from .index.sketch import FragilitySketch, SketchFragility
 from .linear_model import (
+    DROClassifier,
     ERMClassifier,
     FragilityPath,
     FragilityPathDisplay,
     SatisficingClassifier,
+    SatisficingClassifierCV,
     fragility_path,
 )
 from .metrics import (
@@ -44,6 +46,7 @@ __all__ = [
     "AttributedSample",
     "Certificate",
     "ConfidenceDisplay",
+    "DROClassifier",
     "ERMClassifier",
     "Fragility",
     "FragilityComparison",
@@ -55,6 +58,7 @@ __all__ = [
     "PairwiseFragilityDisplay",
     "RankingErrorDisplay",
     "SatisficingClassifier",
+    "SatisficingClassifierCV",
     "SketchFragility",
     "Wasserstein",
     "area_under_risk_coverage",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
@@ -19,8 +19,8 @@ from .._models import class_factors
 from .._parameters import check_choice, check_count, check_target
 from ..losses import Loss
 from ..moments import Floats
-from ..programs.objective import Objective
-from ..programs.rows import training_rows
+from ..programs.objective import Objective, Penalty
+from ..programs.rows import TrainingRows, training_rows
 
 __all__ = ["LinearClassifier", "TrainingData"]
 
@@ -36,27 +36,35 @@ class TrainingData:
     codes: NDArray[np.intp]
     classes: NDArray[Any]
     weights: Floats | None
+    _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
+
+    def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
+        """The same as solvers like them, made once."""
+        asked = fit_intercept, reducible
+        if asked not in self._rows:
+            self._rows[asked] = training_rows(
+                self.X,
+                self.codes,
+                self.classes.size,
+                self.weights,
+                fit_intercept=fit_intercept,
+                reducible=reducible,
+            )
+        return self._rows[asked]
 
     def objective(
-        self, loss: Loss, alpha: float, fit_intercept: bool, reducible: bool
+        self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
     ) -> Objective:
         """Penalised mean loss of a linear model on them."""
-        rows = training_rows(
-            self.X,
-            self.codes,
-            self.classes.size,
-            self.weights,
-            fit_intercept=fit_intercept,
-            reducible=reducible,
-        )
-        objective = Objective(rows, loss, alpha)
+        rows = self.rows(fit_intercept, reducible and penalty.lasso == 0.0)
+        objective = Objective(rows, loss, penalty.ridge, penalty.lasso)
         if objective.size > _MOST_PARAMETERS:
             raise NotImplementedError(
                 f"{rows.X.shape[1]} features and {objective.n_outputs} scores are "
                 f"{objective.size} parameters, and Newton's method needs a table of their square; "
                 f"up to {_MOST_PARAMETERS} are supported. Select features, or reduce them (such as "
                 "TruncatedSVD). With KL, and Wasserstein in norm 2 without feature_weight, no more "
-                "features than samples count."
+                "features than samples count, unless the penalty is l1."
             )
         return objective
 
@@ -80,6 +88,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = _check_sample_weight(
                 sample_weight, X, dtype=np.float64, ensure_non_negative=True
             )
+        return self._class_weighted(TrainingData(X, codes, classes, weights))
+
+    def _class_weighted(self, data: TrainingData) -> TrainingData:
+        """The same with the factors of `class_weight` on the weights."""
+        codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
             factors = class_factors(self.class_weight, classes, codes, weights)
             weights = factors[codes] * (1.0 if weights is None else weights)
@@ -90,14 +103,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     "Every class needs a sample of positive weight; these classes have none: "
                     f"{listed(classes[empty])}. Leave their samples out, or give them weight."
                 )
-        return TrainingData(X, codes, classes, weights)
+        return TrainingData(data.X, codes, classes, weights)
 
-    def _penalty_strength(self) -> float:
-        check_choice(self.penalty, (None, "l2"), "penalty")
+    def _checked_penalty(self) -> Penalty:
+        check_choice(self.penalty, (None, "l1", "l2"), "penalty")
         alpha = check_target(self.alpha, "alpha")
         if alpha < 0.0:
             raise ValueError(f"alpha must not be negative; got {self.alpha!r}.")
-        return alpha if self.penalty == "l2" else 0.0
+        return Penalty(
+            ridge=alpha if self.penalty == "l2" else 0.0,
+            lasso=alpha if self.penalty == "l1" else 0.0,
+        )
 
     def _check_search(self) -> None:
         check_count(self.max_iter, "max_iter")
@@ -114,10 +130,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"warm_start=True with coef_ of shape {self.coef_.shape}, but these data need "
                 f"{(objective.n_outputs, self.n_features_in_)}. Fit a new estimator."
             )
-        if rows.space is not None:
-            return np.zeros(objective.size)
-        intercept = self.intercept_ + self.coef_ @ rows.centre
-        return objective.join(self.coef_ * rows.scale, intercept)
+        known = rows.from_user_units(self.coef_, self.intercept_)
+        return np.zeros(objective.size) if known is None else objective.join(*known)
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of samples.
@@ -154,6 +168,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class: the softmax (two classes: sigmoid) of the scores.
+
+        Margins of hinge losses are no logits: calibrate such models before you trust these numbers.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import SeparableDataWarning
 from ..losses import Loss, as_loss
+from ..solvers.corners import shortest_minimiser
 from ..solvers.erm import (
     accuracy_of_minimum,
     descend_below,
@@ -27,14 +28,16 @@ __all__ = ["ERMClassifier"]
 class ERMClassifier(LinearClassifier):
     r"""Linear classifier of the lowest penalised mean loss.
 
-    Minimises :math:`L = \sum_n a_n \ell(u_n, y_n) + \alpha \sum \beta^2`, where the weights sum to
-    one and the intercept is free: what `SatisficingClassifier` starts from, with the same losses,
+    Minimises :math:`L = \sum_n a_n \ell(u_n, y_n) + R`, where the weights sum to one and the
+    intercept is free: what `SatisficingClassifier` starts from, with the same losses,
     penalty and weights.
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_hinge"} or Loss, default="cross_entropy"
-    penalty : {"l2", None}, default="l2"
+    loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
+            default="cross_entropy"
+    penalty : {"l2", "l1", None}, default="l2"
+        "l2" adds :math:`\alpha \sum \beta^2`, "l1" :math:`\alpha \sum |\beta|`.
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
@@ -109,11 +112,11 @@ class ERMClassifier(LinearClassifier):
         ERMClassifier
             Itself.
         """
-        loss, alpha = as_loss(self.loss), self._penalty_strength()
+        loss, penalty = as_loss(self.loss), self._checked_penalty()
         self._check_search()
         data = self._validated(X, y, sample_weight)
         with np.errstate(over="ignore", under="ignore"):
-            objective = data.objective(loss, alpha, bool(self.fit_intercept), reducible=True)
+            objective = data.objective(loss, penalty, bool(self.fit_intercept), reducible=True)
             found = erm(
                 objective,
                 self._start(objective),
@@ -136,19 +139,23 @@ class ERMClassifier(LinearClassifier):
                 )
             elif not found.converged:
                 warnings.warn(
-                    f"The loss did not settle within max_iter={self.max_iter} steps. Give more, or "
-                    "a larger tol.",
+                    f"The loss did not settle in {iterations} steps (max_iter={self.max_iter}). "
+                    "Scale the features, give a penalty, more steps or a larger tol.",
                     ConvergenceWarning,
                     stacklevel=2,
                 )
+            elif not loss.bends and not objective.is_penalised:
+                # Minimisers may be many, and the search ends somewhere among them.
+                point = shortest_minimiser(objective, point, max_iter=self.max_iter)
             parameters = point.parameters
             if underdetermined(objective, found):
                 parameters = least_norm_equivalent(objective, parameters)
+            point = objective.at(objective.tidied(parameters))
+            self.loss_ = point.value
         if self.verbose:
-            print(f"[ERMClassifier] loss {point.value:.6g} after {iterations} steps")
-        coef, intercept = objective.split(parameters)
+            print(f"[ERMClassifier] loss {self.loss_:.6g} after {iterations} steps")
+        coef, intercept = objective.split(point.parameters)
         self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
         self.classes_ = data.classes
-        self.loss_ = point.value
         self.n_iter_ = iterations
         return self

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from math import inf
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice
+from .._parameters import check_choice, check_radius
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..exceptions import (
     NothingLearnedWarning,
@@ -21,7 +22,7 @@ from ..losses import Loss, as_loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
-from .base import LinearClassifier
+from .base import LinearClassifier, TrainingData
 from .training import Training
 
 __all__ = ["SatisficingClassifier"]
@@ -36,8 +37,9 @@ class SatisficingClassifier(LinearClassifier):
 
     Parameters
     ----------
-    loss : {"cross_entropy", "smoothed_hinge"} or Loss, default="cross_entropy"
-        A subclass of `fragility.losses.Loss` is a loss of your own.
+    loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
+            default="cross_entropy"
+        A subclass of `fragility.losses.Loss` is a smooth loss of your own.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
         What may shift, and at which price: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
         the weights of the samples (`KL`).
@@ -48,17 +50,23 @@ class SatisficingClassifier(LinearClassifier):
     slack : float, default=0.1
         The same as the share, between 0 and 1, of what a model can learn that may be given up:
         :math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`. Used if the other two are None.
-    penalty : {None, "l2"}, default=None
-        "l2" adds :math:`\alpha \sum \beta^2` to the loss.
+    radius : float, optional
+        Ask for no guarantee beyond this distance from the data: the fragility is then the smallest
+        k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P in the ball. It is zero
+        where the whole ball meets the target; the model of the least worst-case loss is returned
+        then.
+    penalty : {None, "l1", "l2"}, default=None
+        "l2" adds :math:`\alpha \sum \beta^2` to the loss, "l1" :math:`\alpha \sum |\beta|`.
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
         The intercept is free: outside the penalty, and no feature that shifts.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
-    solver : {"auto", "newton", "conic"}, default="auto"
-        "conic" hands the same program to cvxpy (extra ``conic``), as a cross-check: slow, and less
-        accurate. "auto" is "newton".
+    solver : {"auto", "newton", "interior_point", "conic"}, default="auto"
+        "auto" is "newton" where all is smooth and "interior_point" where something has corners: a
+        hinge, an l1 penalty, a label cost that some sample would pay, or a ball. "conic" hands the
+        same program to cvxpy (extra ``conic``), as a cross-check: slow, and less accurate.
     tol : float, default=1e-6
         Accuracy of the fragility, relative.
     max_iter : int, default=1000
@@ -74,7 +82,8 @@ class SatisficingClassifier(LinearClassifier):
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         With two classes, of the score of the second. Where several models are equally good, the
-        one of least Frobenius norm.
+        one of least Frobenius norm if the program is smooth, else one in the middle of them: the
+        same for weights and for repeated samples.
     intercept_ : ndarray of shape (1,) or (n_classes,)
     classes_ : ndarray
     fragility_ : float
@@ -111,7 +120,7 @@ class SatisficingClassifier(LinearClassifier):
     NothingLearnedWarning
         No model is better than one without features.
     ZeroFragilityWarning
-        KL: every single sample meets the target.
+        KL: every single sample meets the target. With a radius: the whole ball does.
     ConvergenceWarning
         The search ended before the fragility, or the lowest loss, had settled.
 
@@ -141,6 +150,7 @@ class SatisficingClassifier(LinearClassifier):
         target: float | None = None,
         target_ratio: float | None = None,
         slack: float = 0.1,
+        radius: float | None = None,
         penalty: str | None = None,
         alpha: float = 1e-3,
         fit_intercept: bool = True,
@@ -157,6 +167,7 @@ class SatisficingClassifier(LinearClassifier):
         self.target = target
         self.target_ratio = target_ratio
         self.slack = slack
+        self.radius = radius
         self.penalty = penalty
         self.alpha = alpha
         self.fit_intercept = fit_intercept
@@ -185,6 +196,10 @@ class SatisficingClassifier(LinearClassifier):
         self._checked_choices()
         with np.errstate(over="ignore", under="ignore"):
             training = self._training(X, y, sample_weight)
+        return self._fit_to(training)
+
+    def _fit_to(self, training: Training) -> Self:
+        with np.errstate(over="ignore", under="ignore"):
             landmarks = training.landmarks(self._start(training.objective))
             self._say(
                 f"lowest loss {landmarks.minimum.loss:.6g} after {landmarks.minimum.iterations} "
@@ -196,6 +211,7 @@ class SatisficingClassifier(LinearClassifier):
                 target=self.target,
                 target_ratio=self.target_ratio,
                 slack=self.slack,
+                radius=self._certificate_radius,
             )
         self.coef_, self.intercept_ = found.coef, found.intercept
         self.classes_ = training.data.classes
@@ -213,38 +229,48 @@ class SatisficingClassifier(LinearClassifier):
         self._warn(found.target, found.solution)
         if not landmarks.minimum.converged:
             warnings.warn(
-                f"The lowest loss, {self.erm_loss_:.6g}, did not settle within max_iter="
-                f"{self.max_iter} steps: the true one is lower, and so would the target be. Give "
-                "more steps.",
+                f"The lowest loss, {self.erm_loss_:.6g}, did not settle in "
+                f"{landmarks.minimum.iterations} steps (max_iter={self.max_iter}): the true one is "
+                "lower, and so would the target be. Give a penalty or more steps, or scale the "
+                "features.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return self
 
     def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
-        data = self._validated(X, y, sample_weight)
+        return self._training_on(self._validated(X, y, sample_weight))
+
+    def _training_on(self, data: TrainingData) -> Training:
         ambiguity = as_ambiguity(self.ambiguity)
         ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
         return Training(
             data,
             as_loss(self.loss),
             ambiguity,
-            self._penalty_strength(),
+            self._checked_penalty(),
             bool(self.fit_intercept),
             self.tol,
             self.max_iter,
         )
 
+    @property
+    def _certificate_radius(self) -> float:
+        """Distance up to which the fragility holds."""
+        return inf if self.radius is None else float(self.radius)
+
     def _checked_choices(self) -> None:
         """Refuse, before any work, what cannot be done."""
         loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
         check_target_choice(self.target, self.target_ratio, self.slack)
-        check_choice(self.solver, ("auto", "newton", "conic"), "solver")
+        check_choice(self.solver, choose.SOLVERS, "solver")
+        if self.radius is not None:
+            check_radius(self.radius)
         self._check_search()
         reason = choose.refusal(loss, ambiguity, self.solver)
         if reason is not None:
             raise NotImplementedError(reason)
-        self._penalty_strength()
+        self._checked_penalty()
 
     def _say(self, message: str) -> None:
         if self.verbose:
@@ -264,7 +290,8 @@ class SatisficingClassifier(LinearClassifier):
             ),
             Outcome.NOTHING_LEARNED: (
                 f"Nothing can be learned from features that may shift ({losses}): the best model "
-                "without them is returned. Look for better features, or a smaller alpha.",
+                "without them is returned. Look for better features, a smaller alpha, or "
+                "class_weight if a rare class is to count.",
                 NothingLearnedWarning,
             ),
             Outcome.NO_FRAGILITY: (
@@ -283,11 +310,20 @@ class SatisficingClassifier(LinearClassifier):
         }
         if solution.outcome in messages:
             message, category = messages[solution.outcome]
-            warnings.warn(message, category, stacklevel=3)
+            warnings.warn(message, category, stacklevel=4)
+        used = solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED)
+        if used and self._certificate_radius < inf and self.fragility_ == 0.0:
+            warnings.warn(
+                f"The whole ball of radius {self.radius:g} meets the target ({losses}): fragility "
+                "0. Of the many such models that of the least worst-case loss is returned. Give a "
+                "larger radius or a smaller target.",
+                ZeroFragilityWarning,
+                stacklevel=4,
+            )
         if target.tight and solution.outcome is not Outcome.NOTHING_LEARNED:
             warnings.warn(
                 f"The target leaves almost nothing to give up for robustness ({losses}). Give a "
                 "larger one, such as slack=0.1.",
                 TightTargetWarning,
-                stacklevel=3,
+                stacklevel=4,
             )

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from typing import Any
 
 from ..ambiguity import Ambiguity
 from ..certificates import Certificate, certificate_of
 from ..losses import Loss
 from ..moments import Floats
-from ..programs.objective import Objective
-from ..programs.satisficing import Outcome, SatisficingProgram, Solution
+from ..programs.objective import Evaluation, Objective, Penalty
+from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
 from ..solvers import choose
+from ..solvers.landmarks import Landmarks, find_landmarks
+from ..solvers.newton import Curvature
+from ..solvers.robust import solve_robust, worst_penalised
 from .base import TrainingData
 
-__all__ = ["TrainedModel", "Training"]
+__all__ = ["RobustModel", "TrainedModel", "Training"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,13 +35,23 @@ class TrainedModel:
 
 
 @dataclass(frozen=True, eq=False)
+class RobustModel:
+    """The same of the least worst-case loss, whose target follows from it."""
+
+    coef: Floats
+    intercept: Floats
+    solution: Solution
+    certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
 class Training:
     """Robust satisficing on some data, for as many targets as one likes."""
 
     data: TrainingData
     loss: Loss
     ambiguity: Ambiguity
-    alpha: float
+    penalty: Penalty
     fit_intercept: bool
     tol: float
     max_iter: int
@@ -45,24 +59,37 @@ class Training:
     @cached_property
     def objective(self) -> Objective:
         return self.data.objective(
-            self.loss, self.alpha, self.fit_intercept, self.ambiguity.is_euclidean
+            self.loss, self.penalty, self.fit_intercept, self.ambiguity.is_euclidean
         )
 
-    def landmarks(self, start: Floats) -> choose.Landmarks:
-        """Best model and best trivial model, searched from a start."""
-        return choose.find_landmarks(
-            self.objective, self.ambiguity, start, tol=self.tol, max_iter=self.max_iter
-        )
-
-    def run(
+    def landmarks(
         self,
-        landmarks: choose.Landmarks,
+        start: Floats,
+        curvature: Curvature | None = None,
+        trivial: Evaluation | None = None,
+    ) -> Landmarks:
+        """Best model and best trivial model, searched from a start."""
+        return find_landmarks(
+            self.objective,
+            self.ambiguity,
+            start,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            curvature=curvature,
+            trivial=trivial,
+        )
+
+    def solve(
+        self,
+        landmarks: Landmarks,
         *,
         solver: str = "auto",
         start: Floats | None = None,
+        radius: float = inf,
+        curvature: Any = None,
         **wanted: Any,
-    ) -> TrainedModel:
-        """The least fragile model for the target that is `wanted`."""
+    ) -> tuple[Target, Solution]:
+        """The least fragile model for the target that is `wanted`, perhaps in a ball only."""
         target = Target.resolved(
             **wanted,
             erm_loss=landmarks.minimum.loss,
@@ -70,14 +97,66 @@ class Training:
             separable=landmarks.minimum.separable,
             attained=landmarks.minimum.attained,
         )
+        search: Any = {"solver": solver, "tol": self.tol, "max_iter": self.max_iter}
+        if radius < inf:
+            # Inside a ball the least fragile model is that of the least worst loss, as long as the
+            # price of the shifts leaves its loss below the target; beyond, the ball is too large
+            # to matter.
+            ball = RobustProgram(self.objective, self.ambiguity, radius)
+            inside = solve_robust(ball, landmarks, **search)
+            worst = worst_penalised(ball, self.objective.at(inside.parameters))
+            # Where every loss can vanish the ball is no help in choosing a model.
+            vanishing = (Outcome.NO_LOSS, Outcome.NO_MINIMUM)
+            if worst.level <= target.value and inside.outcome not in vanishing:
+                return target, inside
         program = SatisficingProgram(self.objective, self.ambiguity, target)
-        solution = choose.solve(
-            program, landmarks, solver=solver, tol=self.tol, max_iter=self.max_iter, start=start
+        solution = choose.solve(program, landmarks, start=start, curvature=curvature, **search)
+        return target, solution
+
+    def in_user_units(self, solution: Solution) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts for the data as given."""
+        # Rounding aside, the coefficients of several classes are centred, and so they shall be. Of
+        # those without fragility the shortest was found: absolute values need not be least.
+        parameters = solution.parameters
+        if self.objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
+            parameters = self.objective.tidied(parameters)
+        return self.objective.rows.in_user_units(*self.objective.split(parameters))
+
+    def run(
+        self,
+        landmarks: Landmarks,
+        *,
+        solver: str = "auto",
+        start: Floats | None = None,
+        radius: float = inf,
+        **wanted: Any,
+    ) -> TrainedModel:
+        """The same with its certificate."""
+        target, solution = self.solve(
+            landmarks, solver=solver, start=start, radius=radius, **wanted
         )
-        # Rounding aside, the coefficients of several classes sum to zero, and so they shall.
-        parameters = self.objective.centred(solution.parameters)
-        coef, intercept = self.objective.rows.in_user_units(*self.objective.split(parameters))
-        certificate = certificate_of(
+        coef, intercept = self.in_user_units(solution)
+        certificate = self._certificate(coef, intercept, target.value, radius)
+        if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
+            certificate = replace(certificate, fragility=self.ambiguity.unlearned)
+        return TrainedModel(coef, intercept, target, solution, certificate)
+
+    def run_robust(
+        self, landmarks: Landmarks, radius: float, *, solver: str = "auto"
+    ) -> RobustModel:
+        """The model of the least worst-case loss in a ball."""
+        program = RobustProgram(self.objective, self.ambiguity, radius)
+        solution = solve_robust(
+            program, landmarks, solver=solver, tol=self.tol, max_iter=self.max_iter
+        )
+        coef, intercept = self.in_user_units(solution)
+        certificate = self._certificate(coef, intercept, 0.0, inf)
+        return RobustModel(coef, intercept, solution, certificate.priced_at(radius))
+
+    def _certificate(
+        self, coef: Floats, intercept: Floats, target: float, radius: float
+    ) -> Certificate:
+        return certificate_of(
             coef,
             intercept,
             self.data.X,
@@ -85,10 +164,8 @@ class Training:
             self.data.weights,
             loss=self.loss,
             ambiguity=self.ambiguity,
-            target=target.value,
-            penalty=self.alpha * float((coef**2).sum()),
+            target=target,
+            penalty=self.penalty.of(coef),
             classes=self.data.classes,
+            radius=radius,
         )
-        if solution.outcome is Outcome.NOTHING_LEARNED:
-            certificate = replace(certificate, fragility=self.ambiguity.unlearned)
-        return TrainedModel(coef, intercept, target, solution, certificate)

@@ -1,0 +1,324 @@
+"""Robust satisficing with its target and penalty chosen by cross-validation."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import check_cv
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    _raise_for_params,
+    _routing_enabled,
+    process_routing,
+)
+from sklearn.utils.validation import _check_sample_weight
+
+from ..ambiguity import Ambiguity
+from ..losses import Loss
+from ..moments import Floats
+from .base import LinearClassifier, TrainingData
+from .folds import Folds, takes_weights
+from .progress import Progress
+from .satisficing import SatisficingClassifier
+from .search import best_place, checked_list, report, run_folds
+
+__all__ = ["SatisficingClassifierCV"]
+
+_ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
+
+
+class SatisficingClassifierCV(LinearClassifier):
+    r"""`SatisficingClassifier` with slack and penalty chosen by cross-validation.
+
+    Every pair of a target and a penalty is fitted on the training part of every fold and scored on
+    its test part; the pair of the best mean score is fitted once more to all data. Far cheaper than
+    ``GridSearchCV``: where the program is smooth each search begins where one for another fold
+    ended; where it has corners (a hinge, an l1 penalty, a label cost) targets share no more than
+    the lowest loss of a fold. A ball or another solver is not offered here.
+
+    Parameters
+    ----------
+    loss, ambiguity, fit_intercept, class_weight
+        As in `SatisficingClassifier`.
+    slacks : sequence of float, default=(0.02, 0.05, 0.1, 0.2, 0.4)
+        Shares of what a model can learn that may be given up, to choose from.
+    target_ratios : sequence of float, optional
+        Multiples of the lowest loss to choose from instead; `slacks` are not used then.
+    alphas : sequence of float, default=(1e-4, 1e-3, 1e-2, 1e-1)
+        Strengths of the penalty to choose from. Leave them out with ``penalty=None``.
+    penalty : {"l2", "l1", None}, default="l2"
+        As in `SatisficingClassifier`.
+    cv : int, splitter or iterable, default=5
+        A number of folds is stratified by class.
+    scoring : str, callable or None, default=None
+        As in scikit-learn; None is accuracy, which sees little of what a slack gives up in
+        confidence. "neg_log_loss" sees all of it and prefers small slacks. Never give a scorer of
+        the Fragility Index alone: a constant model has index zero.
+    refit : bool, default=True
+        Whether to fit to all data in the end. If not, there are scores and choices but no model.
+    tol : float, default=1e-6
+        Accuracy of the fragility, relative, of the final model.
+    tol_cv : float, default=1e-3
+        The same within the folds. Scores do not see the difference: a log-loss moves by less than
+        1e-4.
+    max_iter : int, default=1000
+        Most steps of each search.
+    n_jobs : int, optional
+        Folds after the first that run at the same time.
+    random_state : object, default=None
+        Not used: nothing is random, and folds are as `cv` makes them.
+    verbose : int, default=0
+        Show how far the cross-validation is, on standard error.
+
+    Attributes
+    ----------
+    slack_, target_ratio_ : float
+        The chosen one; only that which was chosen from is there.
+    alpha_ : float
+        The chosen strength; 0 without a penalty.
+    best_score_ : float
+        Mean score of the choice over the folds.
+    scores_ : ndarray of shape (n_alphas, n_targets, n_folds)
+        In the order of `alphas` and `slacks` as given. NaN where there is no such target.
+    mean_scores_ : ndarray of shape (n_alphas, n_targets)
+        NaN where any fold is.
+    fragilities_ : ndarray of shape (n_alphas, n_targets, n_folds)
+        On the training parts.
+    coef_, intercept_, classes_, fragility_, target_, erm_loss_, trivial_loss_, certificate_, \
+    n_iter_, solver_
+        Of the final model, as in `SatisficingClassifier`.
+    n_features_in_, feature_names_in_
+        As scikit-learn has them.
+
+    Warns
+    -----
+    UserWarning
+        Some pairs have no score in some fold, such as a target ratio where the lowest loss is zero,
+        and were not chosen from.
+    ConvergenceWarning
+        Some searches in folds ended early.
+
+    Notes
+    -----
+    Of equal mean scores the largest slack (or ratio) is chosen, and of these the largest alpha:
+    the more robust model. `sample_weight` counts in fits and, where the scorer takes it, in scores;
+    with scikit-learn's metadata routing, where the scorer requests it (accuracy by default does). A
+    class that a training part lacks has probability zero there.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fragility import SatisficingClassifierCV
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), SatisficingClassifierCV()).fit(X, y)
+    >>> model[-1].slack_, model[-1].alpha_, round(model[-1].best_score_, 3)
+    (0.02, 0.0001, 0.981)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "cross_entropy",
+        ambiguity: str | Ambiguity = "wasserstein",
+        *,
+        slacks: Any = (0.02, 0.05, 0.1, 0.2, 0.4),
+        target_ratios: Any = None,
+        alphas: Any = _ALPHAS,
+        penalty: str | None = "l2",
+        cv: Any = 5,
+        scoring: Any = None,
+        refit: bool = True,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        tol: float = 1e-6,
+        tol_cv: float = 1e-3,
+        max_iter: int = 1000,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.ambiguity = ambiguity
+        self.slacks = slacks
+        self.target_ratios = target_ratios
+        self.alphas = alphas
+        self.penalty = penalty
+        self.cv = cv
+        self.scoring = scoring
+        self.refit = refit
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.tol_cv = tol_cv
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> Self:
+        """Choose, and fit to all data.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        **params : dict
+            For the splitter and the scorer, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        SatisficingClassifierCV
+            Itself.
+        """
+        _raise_for_params(params, self, "fit")
+        name, targets, alphas = self._checked_grid()
+        scorer = self._scorer()
+        weighted = self._validated(X, y, sample_weight)
+        weights = None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
+        data = TrainingData(weighted.X, weighted.codes, weighted.classes, weights)
+        if _routing_enabled():
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
+            split_params, score_params = routed.splitter.split, routed.scorer.score
+        else:
+            split_params, score_params = {}, {}
+            if weights is not None and takes_weights(scorer):
+                score_params = {"sample_weight": weights}
+        labels = data.classes[data.codes]
+        splitter = check_cv(self.cv, labels, classifier=True)
+        every = np.arange(labels.size)  # folds may be given as masks
+        parts = [
+            (every[train], every[test])
+            for train, test in splitter.split(data.X, labels, **split_params)
+        ]
+        # Strong penalties and tight targets first: from there it is never far to the next.
+        down, up = np.argsort(alphas)[::-1], np.argsort(targets)
+        folds = Folds(
+            self._model(tol=self.tol_cv),
+            data,
+            alphas[down].tolist(),
+            [{name: target} for target in targets[up].tolist()],
+            None if self.scoring is None or self.scoring == "accuracy" else scorer,
+            score_params,
+        )
+        progress = Progress(type(self).__name__, len(parts) * alphas.size, bool(self.verbose))
+        found = run_folds(folds, parts, self.n_jobs, progress)
+        shape = alphas.size, targets.size, len(parts)
+        self.scores_, self.fragilities_ = np.empty(shape), np.empty(shape)
+        self.scores_[np.ix_(down, up)] = np.stack([one.scores for one in found], axis=-1)
+        self.fragilities_[np.ix_(down, up)] = np.stack([one.fragilities for one in found], axis=-1)
+        self.mean_scores_ = self.scores_.mean(axis=2)
+        report(found, self.scores_, self.max_iter)
+        j, i = best_place(self.mean_scores_, alphas, targets)
+        for other in {"slack_", "target_ratio_"} & set(vars(self)):
+            delattr(self, other)  # that of an earlier fit
+        setattr(self, f"{name}_", float(targets[i]))
+        self.alpha_, self.best_score_ = float(alphas[j]), float(self.mean_scores_[j, i])
+        self.classes_ = data.classes
+        if self.refit:
+            self._refit(name, weighted)
+        return self
+
+    def _checked_grid(self) -> tuple[str, Floats, Floats]:
+        """What to choose from: name of the targets, they themselves, and the penalties."""
+        name, given = "slack", self.slacks
+        if self.target_ratios is not None:
+            name, given = "target_ratio", self.target_ratios
+        targets = checked_list(given, f"{name}s")
+        alphas = checked_list(self.alphas, "alphas")
+        if self.penalty is None:
+            if alphas.tolist() != list(_ALPHAS):
+                raise ValueError(
+                    f"penalty=None has no strength to choose, but alphas={self.alphas!r}. Leave "
+                    'alphas out, or give a penalty such as "l2".'
+                )
+            alphas = np.zeros(1)
+        for tol in (self.tol, self.tol_cv):
+            self._model(tol=tol)._checked_choices()
+        for target in targets.tolist():
+            self._model(**{name: target})._checked_choices()
+        for alpha in alphas.tolist():
+            self._model(alpha=alpha)._checked_choices()
+        return name, targets, alphas
+
+    def _model(self, **chosen: Any) -> SatisficingClassifier:
+        """The estimator that is cross-validated."""
+        shared = (set(SatisficingClassifier().get_params()) & set(self.get_params())) - {"verbose"}
+        return SatisficingClassifier(**{**{name: getattr(self, name) for name in shared}, **chosen})
+
+    def _scorer(self) -> Any:
+        if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):
+            raise ValueError(
+                "scoring must be None, the name of a scorer of scikit-learn, or a callable "
+                f"(estimator, X, y); got {self.scoring!r}."
+            )
+        scorer = get_scorer("accuracy" if self.scoring is None else self.scoring)
+        if self.scoring is None and _routing_enabled():
+            scorer = scorer.set_score_request(sample_weight=True)
+        return scorer
+
+    def _refit(self, name: str, data: TrainingData) -> None:
+        chosen = {name: getattr(self, f"{name}_"), "alpha": self.alpha_}
+        model = self._model(**chosen)
+        model._fit_to(model._training_on(data))
+        for attribute, value in vars(model).items():
+            if attribute.endswith("_"):
+                setattr(self, attribute, value)
+
+    def score(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
+    ) -> float:
+        """Score by `scoring`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        **params : dict
+            For the scorer, with scikit-learn's metadata routing.
+
+        Returns
+        -------
+        float
+        """
+        _raise_for_params(params, self, "score")
+        if sample_weight is not None:
+            params["sample_weight"] = sample_weight
+        if _routing_enabled():
+            params = process_routing(self, "score", **params).scorer.score
+        return float(self._scorer()(self, X, y, **params))
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Who gets which metadata: see scikit-learn's guide to metadata routing.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        return (
+            MetadataRouter(owner=type(self).__name__)
+            .add_self_request(self)
+            .add(
+                splitter=self.cv,
+                method_mapping=MethodMapping().add(caller="fit", callee="split"),
+            )
+            .add(
+                scorer=self._scorer(),
+                method_mapping=MethodMapping()
+                .add(caller="fit", callee="score")
+                .add(caller="score", callee="score"),
+            )
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")

@@ -1,0 +1,226 @@
+"""Distributionally robust optimisation: the least worst-case loss in a ball."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from .._parameters import check_choice, check_target
+from ..ambiguity import Ambiguity, as_ambiguity
+from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
+from ..losses import Loss, as_loss
+from ..programs.satisficing import Outcome, Solution
+from ..solvers import choose
+from .base import LinearClassifier
+from .training import Training
+
+__all__ = ["DROClassifier"]
+
+
+class DROClassifier(LinearClassifier):
+    r"""Linear classifier of the least worst-case loss within a distance from the data.
+
+    Minimises :math:`\sup \{ E_P \ell : D(P, \hat P) \le \varepsilon \} + R`. Where
+    `SatisficingClassifier` asks what loss would do, this asks how far the data may shift; each
+    radius belongs to some target.
+
+    Parameters
+    ----------
+    loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
+            default="cross_entropy"
+        A subclass of `fragility.losses.Loss` is a smooth loss of your own.
+    ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
+        The distance D. Wasserstein's is in the units of the features, KL's in nats.
+    radius : float, default=0.1
+        The distance :math:`\varepsilon`, positive.
+    penalty : {None, "l1", "l2"}, default=None
+        "l2" adds :math:`\alpha \sum \beta^2` to the loss, "l1" :math:`\alpha \sum |\beta|`.
+    alpha : float, default=1e-3
+        Strength of the penalty.
+    fit_intercept : bool, default=True
+        The intercept is free: outside the penalty, and no feature that shifts.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the weights of the samples, by class.
+    solver : {"auto", "interior_point", "conic"}, default="auto"
+        "conic" hands the same program to cvxpy (extra ``conic``), as a cross-check. "auto" is
+        "interior_point".
+    tol : float, default=1e-6
+        Accuracy of the worst-case loss, relative.
+    max_iter : int, default=1000
+        Most steps of each search.
+    warm_start : bool, default=False
+        Start the search for the lowest loss from the last fit.
+    random_state : object, default=None
+        Not used: nothing is random.
+    verbose : int, default=0
+        Print what was found on the way.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        With two classes, of the score of the second.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+    classes_ : ndarray
+    worst_loss_ : float
+        The worst-case loss with the penalty, recomputed from the data.
+    fragility_ : float
+        Price of a unit of distance at the radius: no expected loss at any distance exceeds
+        ``target_ + fragility_ * distance``.
+    target_ : float
+        ``worst_loss_ - fragility_ * radius``, for which `SatisficingClassifier` finds this model.
+    certificate_ : Certificate
+        What the model guarantees at that target, recomputed from the data.
+    n_iter_ : int
+        Steps of all searches.
+    solver_ : str
+        What solved it; "none" where nothing had to be.
+    n_features_in_, feature_names_in_
+        As scikit-learn has them.
+
+    Warns
+    -----
+    TrivialRadiusWarning
+        The radius is so large that no feature that may shift is worth using.
+    SeparableDataWarning
+        KL without a penalty: every loss may be as small as one likes.
+    ZeroFragilityWarning
+        KL without a penalty: a hinge is zero for every sample.
+    ConvergenceWarning
+        The search ended before the worst-case loss had settled.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fragility import DROClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), DROClassifier(radius=0.05)).fit(X, y)
+    >>> round(model[-1].worst_loss_, 3), round(model.score(X, y), 3)
+    (0.178, 0.981)
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "cross_entropy",
+        ambiguity: str | Ambiguity = "wasserstein",
+        *,
+        radius: float = 0.1,
+        penalty: str | None = None,
+        alpha: float = 1e-3,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.ambiguity = ambiguity
+        self.radius = radius
+        self.penalty = penalty
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        DROClassifier
+            Itself.
+        """
+        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
+        penalty = self._checked_penalty()
+        self._check_search()
+        check_choice(self.solver, ("auto", "interior_point", "conic"), "solver")
+        radius = self._checked_radius()
+        reason = choose.refusal(loss, ambiguity, self.solver)
+        if reason is not None:
+            raise NotImplementedError(reason)
+        with np.errstate(over="ignore", under="ignore"):
+            data = self._validated(X, y, sample_weight)
+            ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
+            training = Training(
+                data, loss, ambiguity, penalty, bool(self.fit_intercept), self.tol, self.max_iter
+            )
+            landmarks = training.landmarks(self._start(training.objective))
+            found = training.run_robust(landmarks, radius, solver=self.solver)
+        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.classes_ = data.classes
+        self.certificate_ = found.certificate
+        self.fragility_ = found.certificate.fragility
+        self.target_ = found.certificate.target
+        self.worst_loss_ = self.target_ + self.fragility_ * radius
+        self.n_iter_ = max(1, landmarks.minimum.iterations + found.solution.iterations)
+        self.solver_ = found.solution.solver
+        if self.verbose:
+            print(
+                f"[DROClassifier] worst loss {self.worst_loss_:.6g} within {radius:g}, lowest "
+                f"loss {landmarks.minimum.loss:.6g}, after {self.n_iter_} steps"
+            )
+        self._warn(found.solution)
+        return self
+
+    def _checked_radius(self) -> float:
+        radius = check_target(self.radius, "radius")
+        if not radius > 0.0:
+            raise ValueError(
+                f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "
+                "lowest loss without any shift use ERMClassifier."
+            )
+        return radius
+
+    def _warn(self, solution: Solution) -> None:
+        if solution.outcome is Outcome.TRIVIAL:
+            warnings.warn(
+                f"radius={self.radius:g} is so large that no feature that may shift is worth "
+                "using: the model without them is returned. Give a smaller radius; Wasserstein's "
+                "is in the units of the features, so scale them, too.",
+                TrivialRadiusWarning,
+                stacklevel=3,
+            )
+        elif solution.outcome is Outcome.NO_MINIMUM:
+            warnings.warn(
+                "The classes can be told apart without a mistake: every loss, and the worst case "
+                "with it, may be as small as one likes. Give a penalty, or "
+                'ambiguity="wasserstein".',
+                SeparableDataWarning,
+                stacklevel=3,
+            )
+        elif solution.outcome is Outcome.NO_LOSS:
+            warnings.warn(
+                "The classes can be told apart so well that every loss is zero: no change of "
+                "weights can do harm, and of the many such models the shortest is returned. Give "
+                'ambiguity="wasserstein".',
+                ZeroFragilityWarning,
+                stacklevel=3,
+            )
+        elif solution.outcome is Outcome.UNSETTLED:
+            warnings.warn(
+                f"The worst-case loss did not settle: after {solution.iterations} steps (max_iter="
+                f"{self.max_iter}) it may be above its minimum by a share of {solution.gap:.1e}. "
+                "The model's certificate holds; for a better one give more steps or scale the "
+                "features.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

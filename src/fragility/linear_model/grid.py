@@ -1,0 +1,180 @@
+"""Many penalties and targets on one part of the data, each search begun where another ended.
+
+The searches on a first part of the data lead. On any other part the same ones end nearby, and how
+far off those for the penalty and the target before ended says most of the rest: what is left is
+often a single step, with the curvature that the lead knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..exceptions import TargetError
+from ..moments import Floats
+from ..programs.objective import Objective
+from ..programs.satisficing import Outcome, Solution
+from ..programs.targets import Target
+from ..solvers.landmarks import Landmarks
+from ..solvers.newton import Curvature
+from ..solvers.robust import profile_of
+from .base import TrainingData
+from .satisficing import SatisficingClassifier
+from .training import Training
+
+__all__ = ["Cell", "Trace", "solve_grid"]
+
+#: Row of the penalty and column of the target; column 0 is the lowest loss.
+_Place = tuple[int, int]
+
+
+class Cell(NamedTuple):
+    """A model for one penalty and one target, in the user's units."""
+
+    coef: Floats
+    intercept: Floats
+    target: Target
+    fragility: float
+    settled: bool
+
+
+class _End(NamedTuple):
+    """Where a search ended: parameters, and what its solver may begin with next to them."""
+
+    parameters: Floats
+    curvature: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Where the searches on one part of the data ended, in the coordinates of that part."""
+
+    objective: Objective
+    ends: dict[_Place, _End] = field(default_factory=dict)
+
+    def seen_from(self, objective: Objective) -> Trace:
+        """The same in the coordinates of another part of the data; nothing if it has not got them.
+
+        Curvatures stay: columns scaled alike have about the same ones.
+        """
+        mine, ends = self.objective, {}
+        for place, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
+            given = mine.rows.in_user_units(*mine.split(mine.centred(end.parameters)))
+            known = objective.rows.from_user_units(*given)
+            if known is None or mine.rows.space is not None:
+                return Trace(objective)
+            ends[place] = _End(objective.join(*known), end.curvature)
+        return Trace(objective, ends)
+
+    def guess(self, place: _Place, lead: Trace) -> _End | None:
+        """Where a search will end, by the lead and the places before; None if nobody knows.
+
+        How far the two are apart, relative to the size of the lead's parameters, changes little
+        from place to place, and so does the change.
+        """
+        end = lead.ends.get(place)
+        (j, i), size = place, _size(end)
+        before = (j, i - 1) if i else (j - 1, 0)
+        if end is None or before not in self.ends or before not in lead.ends:
+            return end
+        apart = self._apart(before, lead)
+        if i and (j - 1, i) in self.ends and (j - 1, i) in lead.ends:
+            apart = apart + self._apart((j - 1, i), lead) - self._apart((j - 1, i - 1), lead)
+        curvature = end.curvature
+        tables = curvature, self.ends[before].curvature, lead.ends[before].curvature
+        if all(isinstance(table, np.ndarray) for table in tables):
+            curvature = tables[0] + (tables[1] - tables[2])
+        return _End(end.parameters + size * apart, curvature)
+
+    def _apart(self, place: _Place, lead: Trace) -> Floats:
+        other = lead.ends[place]
+        apart: Floats = (self.ends[place].parameters - other.parameters) / _size(other)
+        return apart
+
+
+def _size(end: _End | None) -> float:
+    return 1.0 if end is None else float(np.linalg.norm(end.parameters)) or 1.0
+
+
+def solve_grid(
+    model: SatisficingClassifier,
+    data: TrainingData,
+    alphas: Sequence[float],
+    targets: Sequence[dict[str, Any]],
+    lead: Trace | None = None,
+    tick: Callable[[], None] = lambda: None,
+) -> tuple[list[list[Cell | TargetError]], Trace]:
+    """Models for every penalty and target, or why there is none; and the trace of the searches.
+
+    Best with the penalties from strong to weak and the targets from tight to loose: the next model
+    is then near the last. `lead` is the trace of another part of the data; `tick` is called after
+    each penalty.
+    """
+    cells: list[list[Cell | TargetError]] = []
+    trace: Trace | None = None
+    landmarks: Landmarks | None = None
+    given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
+    for j, alpha in enumerate(alphas):
+        training = model.set_params(alpha=alpha)._training_on(data)
+        if trace is None:
+            trace = Trace(training.objective)
+            known = trace if lead is None else lead.seen_from(training.objective)
+            leads = not known.ends
+        landmarks = _landmarks(training, landmarks, None if leads else trace.guess((j, 0), known))
+        minimum = landmarks.minimum
+        exact = None if minimum.curvature is None else minimum.point.hessian
+        trace.ends[j, 0] = _End(minimum.point.parameters, exact)
+        row: list[Cell | TargetError] = []
+        last = _End(minimum.point.parameters, None)
+        for i, wanted in enumerate(targets, start=1):
+            hint = last if leads else trace.guess((j, i), known) or last
+            start = None if hint.curvature is None and i == 1 else hint.parameters
+            try:
+                target, solution = training.solve(
+                    landmarks, start=start, curvature=hint.curvature, **(given | wanted)
+                )
+            except TargetError as error:
+                row.append(error)
+                continue
+            row.append(_cell(training, target, solution, minimum.converged))
+            last = _End(solution.parameters, solution.curvature)
+            if leads and isinstance(last.curvature, np.ndarray):
+                # A search ends with a curvature that is a step old; those who follow want better.
+                last = last._replace(curvature=training.objective.at(last.parameters).hessian)
+            trace.ends[j, i] = last
+        cells.append(row)
+        tick()
+    assert trace is not None
+    return cells, trace
+
+
+def _landmarks(training: Training, before: Landmarks | None, hint: _End | None) -> Landmarks:
+    """Best and best trivial model, from a hint or else from those of the penalty before."""
+    objective = training.objective
+    start, curvature = np.zeros(objective.size), None
+    if hint is not None:
+        start = hint.parameters
+        if hint.curvature is not None:
+            curvature = Curvature(objective.fixed_gauge(hint.curvature))
+    elif before is not None:
+        point = before.minimum.point
+        start, curvature = point.parameters, before.minimum.curvature
+        if curvature is not None:
+            curvature = curvature.ridged(objective.ridge - point.objective.ridge)
+    return training.landmarks(start, curvature, before and before.trivial)
+
+
+def _cell(training: Training, target: Target, solution: Solution, certain: bool) -> Cell:
+    fragility = 0.0 if solution.fragility is None else solution.fragility
+    if solution.outcome is Outcome.NOTHING_LEARNED:
+        fragility = training.ambiguity.unlearned
+    elif solution.fragility is None and solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED):
+        point = training.objective.at(solution.parameters)
+        room = target.value - point.penalty
+        fragility = training.ambiguity.fragility(profile_of(training.ambiguity, point), room)
+    coef, intercept = training.in_user_units(solution)
+    settled = certain and solution.outcome is not Outcome.UNSETTLED
+    return Cell(coef, intercept, target, fragility, settled)

@@ -1,0 +1,94 @@
+"""A choice by cross-validation: all folds, what went wrong in them, and the best place."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.parallel import Parallel, delayed
+
+from .._labels import listed
+from .._parameters import check_target
+from ..exceptions import AbsentClassWarning
+from ..moments import Floats
+from .folds import Folds, FoldScores
+from .progress import Progress
+
+__all__ = ["best_place", "checked_list", "report", "run_folds"]
+
+#: Scores that differ by less, relatively, are the same but for rounding.
+_ROUNDING = 1e-12
+
+
+def run_folds(
+    folds: Folds, parts: list[tuple[Any, Any]], n_jobs: int | None, progress: Progress
+) -> list[FoldScores]:
+    """The first fold, which leads, and then the others, as many at the same time as asked."""
+    first, lead = folds.run(*parts[0], tick=progress.tick)
+    parallel = Parallel(n_jobs=n_jobs)
+    if parallel.n_jobs in (None, 1):
+        rest = [folds.run(*part, lead, progress.tick) for part in parts[1:]]
+    else:
+        rest = parallel(delayed(folds.run)(*part, lead) for part in parts[1:])
+        progress.tick((len(parts) - 1) * len(folds.alphas))
+    return [first, *(scores for scores, _ in rest)]
+
+
+def report(found: list[FoldScores], scores: Floats, max_iter: int) -> None:
+    """Say once what went wrong in folds; an error if nothing is left to choose from."""
+    problems = [f"fold {i}: {why}" for i, one in enumerate(found) for why in one.problems]
+    undefined = int(np.isnan(scores).sum())
+    said = f"{undefined} of {scores.size} fits in folds have no score"
+    said += f", as in {problems[0].rstrip('.')}" if problems else ": the scorer gave NaN"
+    if np.isnan(scores).any(axis=2).all():
+        raise ValueError(
+            f"No penalty and target has a score in every fold. {said}. Give other folds "
+            "(stratified ones have every class), targets (slacks always exist), or another scorer."
+        )
+    if undefined:
+        warnings.warn(
+            f"{said}. What has no score in some fold is not chosen from; `scores_` shows which.",
+            UserWarning,
+            stacklevel=3,
+        )
+    lacking = [i for i, one in enumerate(found) if one.absent]
+    if lacking:
+        warnings.warn(
+            f"The training parts of the folds {listed(lacking)} lack classes, as the first of them "
+            f"{listed(found[lacking[0]].absent)}: their test samples cannot be right. Give "
+            "stratified folds, or shuffle.",
+            AbsentClassWarning,
+            stacklevel=3,
+        )
+    unsettled = sum(one.unsettled for one in found)
+    if unsettled:
+        warnings.warn(
+            f"{unsettled} of {scores.size} searches in folds did not settle within max_iter="
+            f"{max_iter} steps. Give more, or scale the features.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def best_place(mean_scores: Floats, alphas: Floats, targets: Floats) -> tuple[int, int]:
+    """Row and column of the best score; of equal ones the loosest target, then penalty's most."""
+    best = float(np.nanmax(mean_scores))
+    margin = _ROUNDING * max(1.0, abs(best)) if np.isfinite(best) else 0.0
+    ties = np.argwhere(mean_scores >= best - margin)
+    j, i = max(ties.tolist(), key=lambda place: (targets[place[1]], alphas[place[0]]))
+    return j, i
+
+
+def checked_list(given: Any, name: str) -> Floats:
+    """One number or more."""
+    try:
+        values = [] if isinstance(given, str) else list(given)
+    except TypeError:
+        values = []
+    if not values:
+        raise ValueError(
+            f"{name} must be a sequence of one number or more, such as (0.01, 0.1); got {given!r}."
+        )
+    return np.array([check_target(value, name) for value in values])
