@@ -14,6 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fragility import (
     KL,
+    DROClassifier,
     ERMClassifier,
     SatisficingClassifier,
     Wasserstein,
@@ -21,7 +22,7 @@ from fragility import (
     fragility_path,
     neg_fragility_index_scorer,
 )
-from fragility.losses import CrossEntropy, SmoothedHinge
+from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -34,9 +35,21 @@ from fragility.losses import CrossEntropy, SmoothedHinge
         SatisficingClassifier(ambiguity=KL(), penalty="l2"),
         SatisficingClassifier("smoothed_hinge"),
         SatisficingClassifier("smoothed_hinge", "kl", penalty="l2"),
+        SatisficingClassifier("hinge"),
+        SatisficingClassifier("hinge", "kl"),
+        SatisficingClassifier("hinge", Wasserstein(norm=1), penalty="l1"),
+        SatisficingClassifier("max_logistic", "kl", penalty="l2"),
+        SatisficingClassifier(ambiguity=Wasserstein(label_cost=0.5)),
+        SatisficingClassifier(radius=0.1),
+        DROClassifier(),
+        DROClassifier("hinge", "kl"),
+        DROClassifier(penalty="l1"),
         ERMClassifier(),
         ERMClassifier(penalty=None),
         ERMClassifier("smoothed_hinge"),
+        ERMClassifier("hinge"),
+        ERMClassifier("hinge", penalty=None),
+        ERMClassifier(penalty="l1"),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -62,10 +75,30 @@ def test_clone_keeps_the_ambiguity(data):
     assert copy.fit(*data).coef_.tolist() == model.coef_.tolist()
 
 
-@pytest.mark.parametrize("ambiguity", ["kl", Wasserstein(norm=inf)], ids=["kl", "winf"])
-def test_pickle(data, ambiguity):
+def test_clone_of_a_robust_model(data):
+    model = DROClassifier(
+        Hinge(), Wasserstein(2, 0.5, [1, 2, inf]), radius=0.05, penalty="l1", alpha=1e-2
+    )
+    copy = clone(model.fit(*data))
+    assert copy.get_params() == model.get_params()
+    assert not hasattr(copy, "coef_")
+    assert copy.fit(*data).coef_.tolist() == model.coef_.tolist()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SatisficingClassifier(ambiguity="kl"),
+        SatisficingClassifier(ambiguity=Wasserstein(norm=inf)),
+        SatisficingClassifier("hinge", Wasserstein(label_cost=1.0), radius=0.1),
+        DROClassifier("hinge", "kl", penalty="l1"),
+        DROClassifier(MaxLogistic(), Wasserstein(label_cost=1.0)),
+    ],
+    ids=repr,
+)
+def test_pickle(data, model):
     X, y = data
-    model = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+    model = clone(model).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     assert again.predict_proba(X).tolist() == model.predict_proba(X).tolist()
     assert again.certificate_.violation_bound(0.1) == model.certificate_.violation_bound(0.1)
@@ -86,40 +119,70 @@ def test_grid_search_over_objects(data):
     assert search.best_estimator_[-1].fragility_ > 0.0
 
 
-def test_weights_are_routed_through_a_search(data):
+def test_grid_search_of_robust_models(data):
+    X, y = data
+    grid = {
+        "loss": ["hinge", CrossEntropy()],
+        "ambiguity": [KL(), Wasserstein(label_cost=2.0)],
+        "penalty": ["l1", "l2"],
+        "radius": [0.01, 0.1],
+    }
+    search = GridSearchCV(DROClassifier(alpha=1e-2), grid, cv=2, scoring="neg_log_loss").fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert np.isfinite(scores).all()
+    assert len(set(scores.round(12))) == 16
+    assert search.best_estimator_.worst_loss_ > 0.0
+
+
+@pytest.mark.parametrize(
+    ("model", "choice"),
+    [
+        (SatisficingClassifier(), {"slack": [0.2]}),
+        (SatisficingClassifier("hinge"), {"slack": [0.2]}),
+        (DROClassifier(), {"radius": [0.05]}),
+        (ERMClassifier("hinge"), {"alpha": [0.01]}),
+    ],
+    ids=repr,
+)
+def test_weights_are_routed_through_a_search(data, model, choice):
     X, y = data
     weights = np.random.default_rng(1).integers(1, 4, len(y)).astype(float)
     with config_context(enable_metadata_routing=True):
-        model = SatisficingClassifier().set_fit_request(sample_weight=True)
-        model.set_score_request(sample_weight=False)
-        search = GridSearchCV(model, {"slack": [0.2]}, cv=2).fit(X, y, sample_weight=weights)
-    expected = SatisficingClassifier(slack=0.2).fit(X, y, sample_weight=weights)
+        asking = clone(model).set_fit_request(sample_weight=True)
+        asking.set_score_request(sample_weight=False)
+        search = GridSearchCV(asking, choice, cv=2).fit(X, y, sample_weight=weights)
+    (name, (value,)) = next(iter(choice.items()))
+    chosen = clone(model).set_params(**{name: value})
+    expected = clone(chosen).fit(X, y, sample_weight=weights)
     assert search.best_estimator_.coef_.tolist() == expected.coef_.tolist()
+    assert chosen.fit(X, y).coef_.tolist() != expected.coef_.tolist()
 
 
+@pytest.mark.parametrize("classifier", [SatisficingClassifier, DROClassifier])
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames(data, library):
+def test_frames(data, library, classifier):
     frames = pytest.importorskip(library)
     X, y = data
     frame = frames.DataFrame({name: X[:, j] for j, name in enumerate("abc")})
     labels = frames.Series(y) if library == "pandas" else frames.Series("y", y.tolist())
-    model = SatisficingClassifier().fit(frame, labels)
+    model = classifier().fit(frame, labels)
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    assert model.coef_ == pytest.approx(SatisficingClassifier().fit(X, y).coef_)
+    assert model.coef_ == pytest.approx(classifier().fit(X, y).coef_)
     assert set(model.predict(frame)) == {"no", "yes"}
     path = fragility_path(frame, labels, slacks=[0.2])
     assert path.feature_names == ["a", "b", "c"]
     again = certify(model, frame, labels)
-    assert again.fragility == model.fragility_
+    assert again.fragility == pytest.approx(model.fragility_, rel=1e-6)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[["c", "a", "b"]])
 
 
-def test_set_output_of_the_steps_before(data):
+@pytest.mark.parametrize("classifier", [SatisficingClassifier, DROClassifier])
+def test_set_output_of_the_steps_before(data, classifier):
     pandas = pytest.importorskip("pandas")
     X, y = data
     frame = pandas.DataFrame(X, columns=list("abc"))
-    model = make_pipeline(StandardScaler(), SatisficingClassifier()).set_output(transform="pandas")
+    model = make_pipeline(StandardScaler(), classifier()).set_output(transform="pandas")
     model.fit(frame, y)
     assert model[-1].feature_names_in_.tolist() == ["a", "b", "c"]
 
@@ -150,6 +213,21 @@ def test_warm_start_gets_there_again_in_fewer_steps(data):
         model.fit(X[:, :2], y)
 
 
+@pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
+def test_warm_start_of_other_solvers(data, loss):
+    X, y = data
+    for model in (
+        DROClassifier(loss, "kl", warm_start=True),
+        SatisficingClassifier(loss, Wasserstein(label_cost=1.0), warm_start=True),
+        SatisficingClassifier(loss, penalty="l1", warm_start=True),
+        ERMClassifier(loss, penalty="l1", warm_start=True),
+    ):
+        first = model.fit(X, y).decision_function(X)
+        assert model.fit(X, y).decision_function(X) == pytest.approx(first, abs=1e-5)
+        with pytest.raises(ValueError, match="warm_start=True with coef_ of shape"):
+            model.fit(X[:, :2], y)
+
+
 def test_verbose_says_what_was_found(data, capsys):
     SatisficingClassifier(verbose=1).fit(*data)
     said = capsys.readouterr().out
@@ -157,6 +235,8 @@ def test_verbose_says_what_was_found(data, capsys):
     assert "fragility" in said
     ERMClassifier(verbose=1).fit(*data)
     assert "loss" in capsys.readouterr().out
+    DROClassifier(verbose=1).fit(*data)
+    assert "worst loss" in capsys.readouterr().out
 
 
 def test_conic_is_a_cross_check(data):

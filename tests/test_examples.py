@@ -1,4 +1,4 @@
-"""What the README promises of the demo."""
+"""What the README promises of the demo, and what the other examples show."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parent.parent
@@ -57,3 +58,22 @@ def test_heart_without_data_says_where_to_put_it(capsys, monkeypatch, tmp_path):
         run_heart(monkeypatch, "--data", tmp_path)
     assert stop.value.code == 2
     assert "heart.csv" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "hinge"])
+def test_label_cost_is_exact_where_the_approximation_has_no_solution(loss):
+    example = runpy.run_path(str(ROOT / "examples" / "label_cost.py"), run_name="label_cost")
+    X, y = example["data"]()
+    found = example["label_costs"](X[::4, :8], y[::4], loss, costs=[0.05, 0.1, 3.0])
+    assert 0.5 * found.exact_from < found.feasible_from < found.exact_from
+    inside = found.costs > found.feasible_from
+    assert np.isinf(found.approximate[~inside]).all()
+    assert np.isfinite(found.exact).all()
+    # A safe bound where there is one; no more than that before it is proved to be exact.
+    assert (found.approximate >= found.exact * (1.0 - 1e-6)).all()
+    assert found.approximate[inside][0] > 1.2 * found.exact[inside][0]
+    assert found.approximate[-1] == pytest.approx(found.exact[-1], rel=1e-5)
+    assert found.exact[-1] == pytest.approx(found.without, rel=1e-6)
+    # Cheap labels alone decide, and their price is all that matters.
+    assert (found.exact * found.costs >= found.product * (1.0 - 1e-6)).all()
+    assert found.exact[0] == pytest.approx(found.product / found.costs[0], rel=0.05)

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from fragility.losses import CrossEntropy, Loss, SmoothedHinge
+from fragility.losses import CrossEntropy, GapLoss, Hinge, Loss, MaxLogistic, SmoothedHinge, as_loss
 
 from .reference import losses as reference
 
-LOSSES = [CrossEntropy(), SmoothedHinge(), SmoothedHinge(0.1), SmoothedHinge(3.0)]
+SMOOTH = [CrossEntropy(), SmoothedHinge(), SmoothedHinge(0.1), SmoothedHinge(3.0)]
+LOSSES = [*SMOOTH, Hinge(), MaxLogistic()]
 
 
 def problem(n_classes, seed=0, n=60):
@@ -20,6 +21,10 @@ def problem(n_classes, seed=0, n=60):
 def literal(loss, scores, label):
     if isinstance(loss, CrossEntropy):
         return reference.cross_entropy(scores, label)
+    if isinstance(loss, Hinge):
+        return reference.hinge(scores, label)
+    if isinstance(loss, MaxLogistic):
+        return reference.max_logistic(scores, label)
     return reference.smoothed_hinge(scores, label, loss.smoothing)
 
 
@@ -115,4 +120,66 @@ def test_smoothing_must_be_positive():
 def test_losses_are_values():
     assert SmoothedHinge(0.5) == SmoothedHinge(0.5) != SmoothedHinge()
     assert len({CrossEntropy(), CrossEntropy()}) == 1
+    assert len({Hinge(), Hinge(), MaxLogistic()}) == 2
     assert issubclass(CrossEntropy, Loss)
+    assert as_loss("hinge") == Hinge()
+    assert as_loss("max_logistic") == MaxLogistic()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_the_worst_of_the_other_labels(loss, n_classes):
+    scores, y = problem(n_classes, seed=4)
+    rows = np.c_[np.zeros(y.size), scores] if n_classes == 2 else scores
+    table = np.stack([loss.value(scores, np.full(y.size, c)) for c in range(n_classes)], axis=1)
+    table[np.arange(y.size), y] = -np.inf
+    assert loss.relabelled(scores, y).tolist() == table.max(axis=1).tolist()
+    # What it adds beyond zero scores is bounded by the widest difference.
+    zero = loss.value(0.0 * scores, y)
+    assert loss.relabelled(0.0 * scores, y) == pytest.approx(zero)
+    gained = loss.relabelled(scores, y) - loss.value(scores, y)
+    assert (gained <= loss.relabelling * loss.steepness * np.ptp(rows, axis=1) + 1e-9).all()
+
+
+def test_max_logistic_of_two_classes_is_cross_entropy():
+    scores, y = problem(2)
+    one, other = MaxLogistic(), CrossEntropy()
+    assert one.is_smooth(2)
+    for name in ("value", "gradient", "curvature"):
+        expected = getattr(other, name)(scores, y)
+        assert getattr(one, name)(scores, y) == pytest.approx(expected, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), MaxLogistic()], ids=repr)
+@pytest.mark.parametrize("n_classes", [2, 3, 4])
+def test_a_gap_loss_is_the_largest_of_its_pieces(loss, n_classes):
+    assert isinstance(loss, GapLoss)
+    assert loss.is_smooth(n_classes) == (n_classes == 2 and loss == MaxLogistic())
+    scores, y = problem(n_classes, seed=5)
+    rows = np.c_[np.zeros(y.size), scores] if n_classes == 2 else scores
+    every = np.arange(y.size)
+    gaps = rows - rows[every, y][:, np.newaxis]
+    wrong = np.arange(n_classes) != y[:, np.newaxis]
+    pieces = np.where(wrong, loss.piece(gaps), -np.inf)
+    assert loss.value(scores, y) == pytest.approx(np.maximum(pieces.max(axis=1), 0), abs=1e-15)
+    step = 1e-6
+    slope = (loss.piece(gaps + step) - loss.piece(gaps - step)) / (2 * step)
+    assert loss.piece_slope(gaps) == pytest.approx(slope, abs=1e-8)
+    bend = (loss.piece_slope(gaps + step) - loss.piece_slope(gaps - step)) / (2 * step)
+    assert loss.piece_bend(gaps) == pytest.approx(bend, abs=1e-8)
+
+
+@pytest.mark.parametrize("loss", [Hinge(), MaxLogistic()], ids=repr)
+def test_a_softer_loss_is_near(loss):
+    """A start is searched with it: it must be smooth, and not be far off."""
+    scores, y = problem(4, seed=6)
+    softer = loss.softened()
+    assert softer.is_smooth(4)
+    apart = np.abs(softer.value(scores, y) - loss.value(scores, y))
+    assert apart.max() <= np.log(3)  # ln(1 + Σ exp) over ln(1 + max exp), at most
+
+
+def test_only_hinges_end():
+    for loss in LOSSES:
+        far = float(loss.value(np.array([50.0]), np.array([1]))[0])
+        assert (far == 0.0) == loss.zero_from_some_margin

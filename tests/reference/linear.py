@@ -5,9 +5,17 @@ Two classes have one row of coefficients, that of the second class; more have on
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import expit
+
+from .pairs import bisected_index
 
 DUAL = {1: np.inf, 2: 2, np.inf: 1}
 
@@ -36,12 +44,19 @@ def price(short, smoothing):
 
 
 def value_and_shares(loss, gap, smoothing=1.0):
-    """Loss of each row of gaps and its slope in each gap."""
+    """Loss of each row of gaps and its slope in each gap (one of them, at a corner)."""
     if loss == "cross_entropy":
         top = np.maximum(gap.max(axis=1, keepdims=True), 0.0)
         moments = np.exp(gap - top)
         total = moments.sum(axis=1, keepdims=True) + np.exp(-top)
         return (top + np.log(total))[:, 0], moments / total
+    if loss in ("hinge", "max_logistic"):
+        # Both grow with the largest gap alone.
+        largest = gap.max(axis=1)
+        leader = np.eye(gap.shape[1])[gap.argmax(axis=1)]
+        if loss == "hinge":
+            return np.maximum(0.0, 1 + largest), (largest > -1)[:, None] * leader
+        return np.logaddexp(0.0, largest), expit(largest)[:, None] * leader
     short = 1 + gap
     t = price(short, smoothing)
     beyond = np.maximum(short - t[:, None], 0.0)
@@ -71,3 +86,110 @@ def dual_norms(coef, norm, feature_weight=None):
     """Of each difference of two rows; `norm` is that of the transport."""
     weight = np.ones(np.shape(coef)[1]) if feature_weight is None else np.asarray(feature_weight)
     return np.linalg.norm(differences(coef) / weight, ord=DUAL[norm], axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """A model as its definition sees it; `norm` is that of the transport, None for KL.
+
+    sup_P E_P ℓ - k D + R falls as k grows; it is infinite for k below the least price, the largest
+    dual norm of a difference of two rows.
+    """
+
+    coef: Any
+    intercept: Any
+    X: Any
+    y: Any
+    loss: str
+    norm: float | None = None
+    label_cost: float = math.inf
+    weights: Any = None
+    alpha: float = 0.0
+    penalty_kind: str = "l2"
+
+    @cached_property
+    def shares(self):
+        given = np.ones(len(self.y)) if self.weights is None else np.asarray(self.weights, float)
+        return given / given.sum()
+
+    @cached_property
+    def penalty(self):
+        power = {"l1": 1, "l2": 2}[self.penalty_kind]
+        return self.alpha * (np.abs(self.coef) ** power).sum()
+
+    @cached_property
+    def losses(self):
+        return losses(self.coef, self.intercept, self.X, self.y, self.loss)
+
+    @cached_property
+    def gains(self):
+        """What the worst of the other labels adds to the loss of each sample."""
+        n_classes = max(2, len(self.coef))
+        relabelled = [
+            losses(self.coef, self.intercept, self.X, (self.y + step) % n_classes, self.loss)
+            for step in range(1, n_classes)
+        ]
+        return np.max(relabelled, axis=0) - self.losses
+
+    @cached_property
+    def least_price(self):
+        return 0.0 if self.norm is None else dual_norms(self.coef, self.norm).max()
+
+    def supremum(self, k):
+        """sup_P E_P ℓ - k D + R, for k not below the least price."""
+        values, shares = self.losses, self.shares
+        if self.norm is None:
+            largest = values[shares > 0].max()
+            if k == 0.0:
+                return largest + self.penalty
+            return largest + k * math.log(shares @ np.exp((values - largest) / k)) + self.penalty
+        if math.isinf(self.label_cost):
+            return shares @ values + self.penalty
+        flips = np.maximum(self.gains - k * self.label_cost, 0.0)
+        return shares @ (values + flips) + self.penalty
+
+    def plain_fragility(self, target):
+        """Least k with sup_P E_P ℓ - k D + R <= target, by bisection."""
+        if self.norm is None:
+            return bisected_index(self.losses, target - self.penalty, self.weights)
+        low = self.least_price
+        if math.isinf(self.label_cost) or self.supremum(low) <= target:
+            return low
+        high = self.gains.max() / self.label_cost  # nobody changes a label
+        for _ in range(200):
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.supremum(middle) <= target else (middle, high)
+        return high
+
+    def worst(self, radius, at_least=0.0):
+        """Least λ radius + sup_P {E_P ℓ - λ D} + R over prices λ."""
+        low = max(self.least_price, at_least)
+
+        def value(price):
+            return price * radius + self.supremum(price)
+
+        if self.norm is not None:
+            if math.isinf(self.label_cost):
+                return value(low)
+            # Piecewise linear in the price: the minimum is at a corner.
+            corners = self.gains / self.label_cost
+            return min(value(price) for price in (low, *corners[corners > low]))
+        # Hoeffding: above this the first term alone is more than the minimum.
+        high = np.ptp(self.losses) / math.sqrt(2 * radius)
+        if high <= low:
+            return value(low)
+        found = minimize_scalar(
+            value, bounds=(low, high), method="bounded", options={"xatol": 1e-10 * high}
+        )
+        return min(found.fun, value(low))
+
+    def fragility(self, target, radius=math.inf):
+        """Least k with λ radius + sup_P {E_P ℓ - (k + λ) D} + R <= target for some λ >= 0.
+
+        With κ = k + λ, λ = (target - supremum(κ)) / radius is the most there is, and must not be
+        negative; that leaves k = (κ radius + supremum(κ) - target) / radius, to be least in κ.
+        """
+        plain = self.plain_fragility(target)
+        if math.isinf(radius) or math.isinf(plain):
+            return plain
+        return min(plain, max(0.0, (self.worst(radius, at_least=plain) - target) / radius))

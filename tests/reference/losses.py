@@ -18,6 +18,11 @@ def hinge(scores, label):
     return max(0.0, *(1 + u - scores[label] for c, u in enumerate(scores) if c != label))
 
 
+def max_logistic(scores, label):
+    """The logistic loss against each wrong class, and the largest of them."""
+    return max(math.log1p(math.exp(u - scores[label])) for c, u in enumerate(scores) if c != label)
+
+
 def smoothed_hinge(scores, label, smoothing):
     """The maximum over shares of the wrong classes, found numerically."""
     short = np.array([1 + u - scores[label] for c, u in enumerate(scores) if c != label])

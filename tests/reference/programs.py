@@ -1,8 +1,14 @@
 """The training programs from their definitions, solved as cone programs by Clarabel.
 
-Two classes have one row of coefficients, that of the second class, and R = alpha Σ w²; more have
-one row each and R = alpha times the sum of all squares. The intercept is in no norm and not in R.
-A loss is a function of gaps g_c = u_c - u_y to the wrong classes (n rows, C - 1 columns).
+Two classes have one row of coefficients, that of the second class; more have one row each. R is
+alpha times the sum of the squares of all coefficients, or of their absolute values. The intercept
+is in no norm and not in R. A loss is a function of gaps g_c = u_c - u_y to the wrong classes (n
+rows, C - 1 columns).
+
+A shift costs D; sup_P E_P ℓ - k D is, with a the weights of the samples,
+
+    KL            k ln Σ a_n exp(ℓ_n / k)
+    Wasserstein   Σ a_n max_y {ℓ(u_n, y) - k γ 1(y ≠ y_n)}   if ‖β_i - β_j‖_* <= k, else infinite
 """
 
 from __future__ import annotations
@@ -18,12 +24,16 @@ DUAL = {1: "inf", 2: 2, np.inf: 1}
 
 
 class Reference(NamedTuple):
-    """A solved program; `value` is the least k, the least loss or the least sum of squares."""
+    """A solved program; `value` is the least k, the least loss or the least sum of squares.
+
+    `price` is the price λ of a shift within a ball.
+    """
 
     value: float
     coef: np.ndarray
     intercept: np.ndarray
     status: str
+    price: float = np.nan
 
     @property
     def k(self):
@@ -51,15 +61,34 @@ def smoothed_hinge(gaps, smoothing=1.0):
     return price[:, 0] + cp.sum(cp.square(beyond), axis=1) / (2 * smoothing)
 
 
-LOSSES = {"cross_entropy": cross_entropy, "smoothed_hinge": smoothed_hinge}
+def hinge(gaps):
+    """max(0, max_c 1 + g_c)."""
+    return cp.pos(1 + cp.max(gaps, axis=1))
+
+
+def max_logistic(gaps):
+    """max_c ln(1 + exp(g_c)); the logarithm grows with the gap, and so the largest decides."""
+    return cp.logistic(cp.max(gaps, axis=1))
+
+
+LOSSES = {
+    "cross_entropy": cross_entropy,
+    "smoothed_hinge": smoothed_hinge,
+    "hinge": hinge,
+    "max_logistic": max_logistic,
+}
 
 
 class Model(NamedTuple):
-    """Variables of a linear model and what follows from them."""
+    """Variables of a linear model and what follows from them.
+
+    `relabelled` are the losses at each of the labels that a sample does not have.
+    """
 
     coef: Any
     intercept: Any
     losses: Any
+    relabelled: list
     penalty: Any
     mean_loss: Any
     shares: np.ndarray
@@ -67,7 +96,16 @@ class Model(NamedTuple):
 
 
 def linear_model(
-    X, y, n_classes, loss, *, alpha=0.0, fit_intercept=True, weights=None, n_rows=None
+    X,
+    y,
+    n_classes,
+    loss,
+    *,
+    alpha=0.0,
+    penalty_kind="l2",
+    fit_intercept=True,
+    weights=None,
+    n_rows=None,
 ):
     """`loss` is a name or a function of gaps; `n_rows=2` gives two classes a row each."""
     X, y = np.asarray(X, float), np.asarray(y)
@@ -76,22 +114,34 @@ def linear_model(
     shares = np.full(n, 1 / n) if weights is None else np.asarray(weights, float) / np.sum(weights)
     coef, intercept = cp.Variable((n_rows, d)), cp.Variable((1, n_rows))
     scores = X @ coef.T + np.ones((n, 1)) @ intercept
+    of_gaps = LOSSES[loss] if isinstance(loss, str) else loss
+    losses, *relabelled = [
+        of_gaps(gaps_to_others(scores, (y + step) % n_classes, n_classes))
+        for step in range(n_classes)
+    ]
     gauge = [] if fit_intercept else [intercept == 0]
-    if n_rows == 1:
-        gaps = cp.multiply(np.where(y == 1, -1.0, 1.0)[:, None], scores)
-    else:
-        wrong = np.array([[c for c in range(n_classes) if c != label] for label in y])
-        one_hot = np.eye(n_classes)
-        columns = [
-            cp.sum(cp.multiply(one_hot[wrong[:, j]] - one_hot[y], scores), axis=1, keepdims=True)
-            for j in range(n_classes - 1)
-        ]
-        gaps = cp.hstack(columns)
-        # The same vector on every row changes no gap; R is least where the rows sum to zero.
-        gauge += [cp.sum(coef, axis=0) == 0, cp.sum(intercept) == 0]
-    losses = (LOSSES[loss] if isinstance(loss, str) else loss)(gaps)
-    penalty = alpha * cp.sum_squares(coef) if alpha else cp.Constant(0.0)
-    return Model(coef, intercept, losses, penalty, shares @ losses, shares, gauge)
+    if n_rows > 1:
+        # The same vector on every row changes no gap. A sum of squares is least where the rows sum
+        # to zero; one of absolute values is least at their medians, which it finds by itself.
+        gauge.append(cp.sum(intercept) == 0)
+        if not (alpha and penalty_kind == "l1"):
+            gauge.append(cp.sum(coef, axis=0) == 0)
+    size = {"l1": cp.sum(cp.abs(coef)), "l2": cp.sum_squares(coef)}[penalty_kind]
+    penalty = alpha * size if alpha else cp.Constant(0.0)
+    return Model(coef, intercept, losses, relabelled, penalty, shares @ losses, shares, gauge)
+
+
+def gaps_to_others(scores, labels, n_classes):
+    """u_c - u_y to the classes c other than the label y."""
+    if scores.shape[1] == 1:
+        return cp.multiply(np.where(labels == 1, -1.0, 1.0)[:, None], scores)
+    others = np.array([[c for c in range(n_classes) if c != label] for label in labels])
+    one_hot = np.eye(n_classes)
+    columns = [
+        cp.sum(cp.multiply(one_hot[column] - one_hot[labels], scores), axis=1, keepdims=True)
+        for column in others.T
+    ]
+    return cp.hstack(columns)
 
 
 # Shorter steps save exponential cones that stall; only then are the tolerances let go.
@@ -102,7 +152,7 @@ ATTEMPTS = [
 ]
 
 
-def solved(objective, constraints, model):
+def solved(objective, constraints, model, price=None):
     problem = cp.Problem(cp.Minimize(objective), constraints + model.gauge)
     for settings in ATTEMPTS:
         try:
@@ -116,7 +166,13 @@ def solved(objective, constraints, model):
     if problem.status != "optimal":
         raise RuntimeError(f"the reference was not solved: {problem.status}")
     status = f"optimal to {settings['tol_gap_rel']:g}, steps {settings['max_step_fraction']}"
-    return Reference(float(problem.value), model.coef.value, model.intercept.value[0], status)
+    return Reference(
+        float(problem.value),
+        model.coef.value,
+        model.intercept.value[0],
+        status,
+        np.nan if price is None else float(price.value),
+    )
 
 
 def erm(X, y, n_classes, loss, **options):
@@ -125,20 +181,44 @@ def erm(X, y, n_classes, loss, **options):
     return solved(model.mean_loss + model.penalty, [], model)
 
 
-def wasserstein(
-    X, y, n_classes, loss, target, *, norm=2, feature_weight=None, steepness=1.0, **options
-):
-    """min k s.t. mean ℓ + R <= target and steepness ‖(β_i - β_j) / feature_weight‖_* <= k."""
-    model = linear_model(X, y, n_classes, loss, **options)
+def within_reach(model, k, norm, feature_weight=None, steepness=1.0):
+    """steepness ‖(β_i - β_j) / feature_weight‖_* <= k for each pair of classes."""
     coef, n_rows = model.coef, model.coef.shape[0]
     mobility = 1 / np.asarray(np.ones(coef.shape[1]) if feature_weight is None else feature_weight)
     differences = [coef[i] - coef[j] for i, j in combinations(range(n_rows), 2)] or [coef[0]]
-    k = cp.Variable()
-    constraints = [
+    return [
         steepness * cp.norm(cp.multiply(mobility, difference), DUAL[norm]) <= k
         for difference in differences
     ]
-    return solved(k, [*constraints, model.mean_loss + model.penalty <= target], model)
+
+
+def mean_of_worst_labels(model, k, label_cost):
+    """Σ a_n max_y {ℓ(u_n, y) - k γ 1(y ≠ y_n)}, every label in turn."""
+    if np.isinf(label_cost):
+        return model.mean_loss
+    flipped = [losses - label_cost * k for losses in model.relabelled]
+    return model.shares @ cp.maximum(model.losses, *flipped)
+
+
+def wasserstein(
+    X,
+    y,
+    n_classes,
+    loss,
+    target,
+    *,
+    norm=2,
+    label_cost=np.inf,
+    feature_weight=None,
+    steepness=1.0,
+    **options,
+):
+    """min k s.t. Σ a_n max_y {...} + R <= target and ‖β_i - β_j‖_* <= k."""
+    model = linear_model(X, y, n_classes, loss, **options)
+    k = cp.Variable()
+    constraints = within_reach(model, k, norm, feature_weight, steepness)
+    worst = mean_of_worst_labels(model, k, label_cost)
+    return solved(k, [*constraints, worst + model.penalty <= target], model)
 
 
 def kl(X, y, n_classes, loss, target, **options):
@@ -159,9 +239,56 @@ def kl(X, y, n_classes, loss, target, **options):
     return solved(k, constraints, model)
 
 
+def log_moment(model, k):
+    """A bound s >= k ln Σ a_n exp(ℓ_n / k), that is Σ a_n k exp((ℓ_n - s) / k) <= k."""
+    n = model.shares.size
+    bound, losses, moments = cp.Variable(), cp.Variable(n), cp.Variable(n)
+    constraints = [
+        model.losses <= losses,
+        cp.constraints.ExpCone(losses - bound, k * np.ones(n), moments),
+        model.shares @ moments <= k,
+    ]
+    return bound, constraints
+
+
+def supremum(model, k, norm, label_cost):
+    """sup_P E_P ℓ - k D and what it needs; `norm` is None for KL."""
+    if norm is None:
+        return log_moment(model, k)
+    return mean_of_worst_labels(model, k, label_cost), within_reach(model, k, norm)
+
+
+def dro(X, y, n_classes, loss, radius, *, norm=None, label_cost=np.inf, **options):
+    """min λ radius + sup_P {E_P ℓ - λ D} + R over the model and λ >= 0; `norm=None` is KL."""
+    model = linear_model(X, y, n_classes, loss, **options)
+    price = cp.Variable(nonneg=True)
+    worst, constraints = supremum(model, price, norm, label_cost)
+    return solved(price * radius + worst + model.penalty, constraints, model, price)
+
+
+def hybrid(X, y, n_classes, loss, target, radius, *, norm=None, label_cost=np.inf, **options):
+    """min k >= 0 s.t. λ radius + sup_P {E_P ℓ - (k + λ) D} + R <= target for some λ >= 0.
+
+    Let D be the value of `dro` at the radius and λ its price. Where target >= D, k is zero; down to
+    target = D - λ radius it is (D - target) / radius; below it is the k without a radius.
+    """
+    model = linear_model(X, y, n_classes, loss, **options)
+    k, price = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
+    worst, constraints = supremum(model, k + price, norm, label_cost)
+    met = price * radius + worst + model.penalty <= target
+    return solved(k, [*constraints, met], model, price)
+
+
 def least_norm_meeting(X, y, n_classes, loss, target, **options):
     """min Σ coef² s.t. ℓ_n + R <= target for every sample that has a weight."""
     model = linear_model(X, y, n_classes, loss, **options)
     counted = np.flatnonzero(model.shares > 0)
     constraints = [model.losses[counted] + model.penalty <= target]
     return solved(cp.sum_squares(model.coef), constraints, model)
+
+
+def least_largest_loss(X, y, n_classes, loss, **options):
+    """min max_n ℓ_n + R over the samples that have a weight."""
+    model = linear_model(X, y, n_classes, loss, **options)
+    counted = np.flatnonzero(model.shares > 0)
+    return solved(cp.max(model.losses[counted]) + model.penalty, [], model)
