@@ -24,8 +24,10 @@ demo: $(READY)  ## Two models with equal AUC and different fragility, on embedde
 heart: $(READY)  ## Robust training on the heart-failure data, with clean and with noisy labels
 	@$(BIN)/python examples/heart.py
 
+# One process for each core does more than one process with a thread for each.
+test: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY) types imports  ## Style, types and import directions
 	$(BIN)/ruff check .
@@ -44,6 +46,7 @@ format: $(READY)  ## Rewrite the code in the house style
 bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (a quarter of an hour)
 	$(BIN)/python benchmarks/index.py
 	$(BIN)/python benchmarks/training.py
+	$(BIN)/python benchmarks/cross_validation.py
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py

@@ -26,15 +26,28 @@ class UnsolvedError(Exception):
 
 @dataclass(frozen=True)
 class Conic:
-    """What cvxpy and Clarabel took and found, and at which attempt."""
+    """What cvxpy and Clarabel took and found (k, or the worst loss), and at which attempt."""
 
     seconds: float
-    fragility: float
+    minimum: float
     attempt: int
+    inaccurate: bool
 
 
-def conic(X, y, norm: float | None, target: float, alpha: float, limit: float) -> Conic:
-    """Smallest k of the cross-entropy program at a target; `norm` None: KL.
+def conic(
+    X,
+    y,
+    *,
+    loss: str,
+    norm: float | None,
+    label_cost: float,
+    target: float,
+    radius: float | None,
+    penalty: str | None,
+    alpha: float,
+    limit: float,
+) -> Conic:
+    """Smallest k at a target, or with a radius the least worst loss; `norm` None: KL.
 
     Times the modelling and the solver, not the fit that the target comes from, and of several
     attempts the one that succeeded.
@@ -50,31 +63,40 @@ def conic(X, y, norm: float | None, target: float, alpha: float, limit: float) -
     constraints = []
     if n_classes == 2:
         w, b = cp.Variable(d), cp.Variable()
-        losses = cp.logistic(cp.multiply(np.where(y == 1, -1.0, 1.0), X @ w + b))
-        squares, differences = cp.sum_squares(w), [w]
+        scores, B, differences = X @ w + b, w, [w]
     else:
         B, b = cp.Variable((d, n_classes)), cp.Variable((1, n_classes))
         scores = X @ B + np.ones((n, 1)) @ b
-        losses = cp.log_sum_exp(scores, axis=1) - cp.sum(
-            cp.multiply(np.eye(n_classes)[y], scores), axis=1
-        )
-        squares = cp.sum_squares(B)
         # A vector added to all classes changes no loss: without this the solution is not unique.
-        constraints += [cp.sum(b) == 0, cp.sum(B, axis=1) == 0]
+        constraints += [cp.sum(b) == 0]
+        if penalty != "l1":  # absolute values are least at a median, not at a mean
+            constraints += [cp.sum(B, axis=1) == 0]
         differences = [B[:, i] - B[:, j] for i, j in combinations(range(n_classes), 2)]
+    losses = _losses(cp, loss, scores, y, n_classes)
+    if label_cost < inf:
+        others = [(y + step) % n_classes for step in range(1, n_classes)]
+        moved = [_losses(cp, loss, scores, o, n_classes) - label_cost * k for o in others]
+        losses = cp.maximum(losses, *moved)
+    paid = {None: 0.0, "l1": cp.sum(cp.abs(B)), "l2": cp.sum_squares(B)}[penalty] * alpha
     if norm is None:
-        # k ln mean exp(l / k) <= target - R, with k exp((l - target + R) / k) <= z row by row
-        loss, penalty, z = cp.Variable(n), cp.Variable(), cp.Variable(n)
+        # k ln mean exp(l / k) <= level, with k exp((l - level) / k) <= z row by row
+        bound, level, z = cp.Variable(n), cp.Variable(), cp.Variable(n)
+        if radius is None:
+            paid_at_most = cp.Variable()
+            constraints += [paid <= paid_at_most]
+            level = target - paid_at_most
         constraints += [
-            losses <= loss,
-            alpha * squares <= penalty,
-            cp.constraints.ExpCone(loss - target + penalty, k * np.ones(n), z),
+            losses <= bound,
+            cp.constraints.ExpCone(bound - level, k * np.ones(n), z),
             cp.sum(z) / n <= k,
         ]
     else:
-        constraints += [cp.sum(losses) / n + alpha * squares <= target]
+        level = cp.sum(losses) / n
+        if radius is None:
+            constraints += [level + paid <= target]
         constraints += [cp.norm(v, _DUAL[norm]) <= k for v in differences]
-    problem = cp.Problem(cp.Minimize(k), constraints)
+    minimised = k if radius is None else radius * k + level + paid
+    problem = cp.Problem(cp.Minimize(minimised), constraints)
     modelling = process_time() - start
     for attempt, step in enumerate(_STEPS, 1):
         start = process_time()
@@ -87,8 +109,23 @@ def conic(X, y, norm: float | None, target: float, alpha: float, limit: float) -
         if problem.status == "user_limit":
             raise UnsolvedError(f"over {limit:.0f} s")
         if problem.status in ("optimal", "optimal_inaccurate"):
-            return Conic(modelling + process_time() - start, float(k.value), attempt)
+            spent = modelling + process_time() - start
+            return Conic(spent, float(problem.value), attempt, problem.status != "optimal")
     raise UnsolvedError("failed")
+
+
+def _losses(cp, loss: str, scores, y, n_classes: int):
+    """The losses under some labels, in cones."""
+    unit = np.eye(n_classes)
+    if n_classes == 2:
+        gap = cp.multiply(np.where(y == 1, -1.0, 1.0), scores)
+    elif loss == "cross_entropy":
+        own = cp.sum(cp.multiply(unit[y], scores), axis=1)
+        return cp.log_sum_exp(scores, axis=1) - own
+    else:
+        wrong = [(y + step) % n_classes for step in range(1, n_classes)]
+        gap = cp.maximum(*(cp.sum(cp.multiply(unit[c] - unit[y], scores), axis=1) for c in wrong))
+    return cp.pos(1.0 + gap) if loss == "hinge" else cp.logistic(gap)
 
 
 def fit_dro(X, y, target_ratio: float) -> float:

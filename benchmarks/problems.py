@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
 from peers import Conic, conic
 
-from fragility import KL, SatisficingClassifier, Wasserstein
+from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein
 
-__all__ = ["ALPHA", "HINGE", "PENALISED", "RATIO", "SLACK", "TOL", "UNPENALISED", "Fit", "Problem"]
+__all__ = [
+    "ALPHA",
+    "BALLS",
+    "HINGE",
+    "LASSO",
+    "MAX_LOGISTIC",
+    "PENALISED",
+    "RATIO",
+    "SLACK",
+    "SMOOTHED_HINGE",
+    "TOL",
+    "UNPENALISED",
+    "Fit",
+    "Problem",
+]
 
 ALPHA = 1e-3
 RATIO = 1.1
@@ -55,32 +69,80 @@ class Problem:
 
 @dataclass(frozen=True)
 class Fit:
-    """A robust model to train."""
+    """A robust model to train: satisficing, or the least worst loss within a radius."""
 
     name: str
     ambiguity: KL | Wasserstein
     loss: str = "cross_entropy"
     penalty: str | None = "l2"
+    radius: float | None = None
 
-    def run(self, X, y) -> SatisficingClassifier:
+    @property
+    def norm(self) -> float | None:
+        return getattr(self.ambiguity, "norm", None)
+
+    @property
+    def label_cost(self) -> float:
+        return getattr(self.ambiguity, "label_cost", inf)
+
+    def run(self, X, y) -> SatisficingClassifier | DROClassifier:
+        options = {"penalty": self.penalty, "alpha": ALPHA, "tol": TOL}
+        if self.radius is not None:
+            return DROClassifier(self.loss, self.ambiguity, radius=self.radius, **options).fit(X, y)
         target = {"target_ratio": RATIO} if self.penalty else {"slack": SLACK}
-        return SatisficingClassifier(
-            self.loss, self.ambiguity, penalty=self.penalty, alpha=ALPHA, tol=TOL, **target
-        ).fit(X, y)
+        return SatisficingClassifier(self.loss, self.ambiguity, **target, **options).fit(X, y)
+
+    def minimised(self, model) -> float:
+        return model.fragility_ if self.radius is None else model.worst_loss_
 
     def asked(self, problem: Problem) -> float | None:
-        """Most LogisticRegression fits it may cost."""
-        if self.loss != "cross_entropy" or (problem.n_classes > 2 and problem.n < 2_000):
+        """Most fits of the other model that it may cost: see the sections of `training.py`."""
+        binary, large = problem.n_classes == 2, 2 if problem.n >= 100_000 else 1
+        if self.radius is not None or self.penalty == "l1" or (not binary and problem.n < 2_000):
             return None
-        norm = getattr(self.ambiguity, "norm", None)
-        if problem.n_classes > 2:
-            return {None: 9.0, 1: 25.0, 2: 25.0, inf: 50.0}[norm]
-        return {None: 5.0, 1: 15.0, 2: 9.0, inf: 15.0}[norm] * (2 if problem.n >= 100_000 else 1)
+        if self.label_cost < inf:
+            return 5.0 if binary and self.loss == "cross_entropy" else None
+        if self.loss == "hinge":
+            one = {None: 10.0, 2: 12.0}.get(self.norm)
+            return 60.0 if not binary else None if one is None else one * large
+        if self.loss != "cross_entropy":
+            return None
+        if not binary:
+            return {None: 9.0, 1: 25.0, 2: 25.0, inf: 50.0}[self.norm]
+        return {None: 5.0, 1: 15.0, 2: 9.0, inf: 15.0}[self.norm] * large
 
     def reference(self, X, y, target: float, limit: float) -> Conic:
         """The same program, solved by cvxpy and Clarabel."""
-        alpha = ALPHA if self.penalty else 0.0
-        return conic(X, y, getattr(self.ambiguity, "norm", None), target, alpha, limit)
+        return conic(
+            X,
+            y,
+            loss=self.loss,
+            norm=self.norm,
+            label_cost=self.label_cost,
+            target=target,
+            radius=self.radius,
+            penalty=self.penalty,
+            alpha=ALPHA,
+            limit=limit,
+        )
+
+    def with_labels_at(self, shares: dict[str, float], X, y) -> list[Fit]:
+        """The same with labels that move, at shares of the highest price that any would pay.
+
+        Binary cross-entropy: another label adds the margin to the loss of a sample, and pays if
+        that is above k times its price; k is that of the model whose labels do not move.
+        """
+        model = self.run(X, y)
+        margins = model.decision_function(X) * np.where(y == 1, 1.0, -1.0)
+        highest = float(margins.max()) / model.fragility_
+        return [
+            replace(
+                self,
+                name=f"{self.name}, {name}",
+                ambiguity=replace(self.ambiguity, label_cost=share * highest),
+            )
+            for name, share in shares.items()
+        ]
 
 
 AMBIGUITIES = {
@@ -90,5 +152,18 @@ AMBIGUITIES = {
     "W ℓ∞": Wasserstein(norm=inf),
 }
 PENALISED = [Fit(name, ambiguity) for name, ambiguity in AMBIGUITIES.items()]
-UNPENALISED = [Fit(f"{f.name}, no penalty", f.ambiguity, penalty=None) for f in PENALISED]
-HINGE = [Fit(f"{f.name}, smoothed hinge", f.ambiguity, loss="smoothed_hinge") for f in PENALISED]
+UNPENALISED = [replace(f, name=f"{f.name}, no penalty", penalty=None) for f in PENALISED]
+LASSO = [replace(f, name=f"{f.name}, ℓ1 penalty", penalty="l1") for f in PENALISED]
+
+
+def _of_loss(name: str) -> list[Fit]:
+    shown = name.replace("_", " ")
+    return [replace(f, name=f"{f.name}, {shown}", loss=name) for f in PENALISED]
+
+
+HINGE, SMOOTHED_HINGE, MAX_LOGISTIC = map(_of_loss, ("hinge", "smoothed_hinge", "max_logistic"))
+#: ℓ∞ moves every feature at once: the same radius is a far larger ball.
+BALLS = [
+    replace(f, name=f"{f.name}, radius {r:g}", radius=r)
+    for f, r in zip(PENALISED, (0.1, 0.1, 0.1, 0.02), strict=True)
+]

@@ -12,6 +12,9 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 from equal_auc import predictions
+from label_cost import REACH, data, label_costs
+from matplotlib.ticker import LogLocator, NullFormatter
+from numpy import isfinite
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
@@ -21,6 +24,7 @@ from fragility import (
     Wasserstein,
     fragility_path,
 )
+from fragility.metrics.displays.figure import GREY, RIGHT, WRONG, tidy
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 
@@ -40,11 +44,46 @@ def what_a_target_costs():
     return replace(found, feature_names=data.feature_names.tolist()).plot().figure_
 
 
+def what_labels_cost():
+    """The exact k at each label cost beside the paper's approximation, on the tumours."""
+    figure, axes = plt.subplots(1, len(REACH), figsize=(10.5, 4.4), layout="constrained")
+    for ax, loss in zip(axes, REACH, strict=True):
+        found = label_costs(*data(), loss)
+        left, right = found.costs[[0, -1]]
+        bottom, top = 0.6 * found.without, 1.6 * found.exact.max()
+        ax.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
+        ax.axvspan(left, found.feasible_from, color=WRONG, alpha=0.12, linewidth=0)
+        ax.axhline(found.without, color=GREY, linestyle=":", linewidth=1)
+        ax.plot(found.costs, found.product / found.costs, "--", color=GREY, linewidth=1)
+        ax.plot(found.costs, found.exact, color=RIGHT, linewidth=2.5)
+        ax.plot(found.costs, found.approximate, color=WRONG)
+        beside = left**0.6 * found.feasible_from**0.4
+        peak = found.approximate[isfinite(found.approximate)].max()
+        for x, y, words, aligned, colour in (
+            (left, found.without, r" $k_\infty$: labels do not move", "left", GREY),
+            (beside, 0.75 * found.product / beside, r"$M / \gamma$", "right", GREY),
+            (1.1 * beside, 1.2 * found.product / beside, "exact", "left", RIGHT),
+            (1.02 * found.feasible_from, 1.05 * peak, "approximation", "left", WRONG),
+            (0.97 * found.feasible_from, 0.8 * top, "approximation infeasible", "right", WRONG),
+        ):
+            ax.text(x, y, words, ha=aligned, va="bottom", color=colour, fontsize=9)
+        ax.set_title(loss.replace("_", "-"))
+        ax.set_xlabel(r"label cost $\gamma$ / longest sample")
+        ax.set_ylabel("least fragility k")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
+        tidy(ax)
+    return figure
+
+
 def main() -> None:
     y, scores = predictions()
     name, p = list(scores.items())[-1]
     figures = {
         "confidence": confidences(y, scores),
+        "label_cost": what_labels_cost(),
         "path": what_a_target_costs(),
         "ranking_errors": RankingErrorDisplay.from_predictions(y, p, name=name).figure_,
     }
