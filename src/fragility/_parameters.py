@@ -37,7 +37,7 @@ def check_radius(radius: float) -> float:
         raise ValueError(f"radius must be a number; got {radius!r}.")
     value = inf if isinstance(radius, float) and radius == inf else check_target(radius, "radius")
     if not value > 0.0:
-        raise ValueError(f"radius must be positive, or None for no ball; got {radius!r}.")
+        raise ValueError(f"radius must be positive; got {radius!r}. Leave it out for no ball.")
     return value
 
 
