@@ -25,6 +25,7 @@ from .folds import Folds, takes_weights
 from .progress import Progress
 from .satisficing import SatisficingClassifier
 from .search import best_place, checked_list, report, run_folds
+from .training import Training
 
 __all__ = ["SatisficingClassifierCV"]
 
@@ -269,7 +270,7 @@ class SatisficingClassifierCV(LinearClassifier):
     def _refit(self, name: str, data: TrainingData) -> None:
         chosen = {name: getattr(self, f"{name}_"), "alpha": self.alpha_}
         model = self._model(**chosen)
-        model._fit_to(model._training_on(data))
+        model._fit_to(Training.of(model, data))
         for attribute, value in vars(model).items():
             if attribute.endswith("_"):
                 setattr(self, attribute, value)

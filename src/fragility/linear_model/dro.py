@@ -149,20 +149,16 @@ class DROClassifier(LinearClassifier):
         DROClassifier
             Itself.
         """
-        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
-        penalty = self._checked_penalty()
+        self._checked_penalty()
         self._check_search()
         check_choice(self.solver, ("auto", "interior_point", "conic"), "solver")
         radius = self._checked_radius()
-        reason = choose.refusal(loss, ambiguity, self.solver)
+        reason = choose.refusal(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         if reason is not None:
             raise NotImplementedError(reason)
         with np.errstate(over="ignore", under="ignore"):
             data = self._validated(X, y, sample_weight)
-            ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-            training = Training(
-                data, loss, ambiguity, penalty, bool(self.fit_intercept), self.tol, self.max_iter
-            )
+            training = Training.of(self, data)
             landmarks = training.landmarks(self._start(training.objective))
             found = training.run_robust(landmarks, radius, solver=self.solver)
         self.coef_, self.intercept_ = found.coef, found.intercept

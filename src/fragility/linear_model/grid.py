@@ -118,7 +118,7 @@ def solve_grid(
     landmarks: Landmarks | None = None
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
     for j, alpha in enumerate(alphas):
-        training = model.set_params(alpha=alpha)._training_on(data)
+        training = Training.of(model.set_params(alpha=alpha), data)
         if trace is None:
             trace = Trace(training.objective)
             known = trace if lead is None else lead.seen_from(training.objective)

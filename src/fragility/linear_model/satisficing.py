@@ -22,7 +22,7 @@ from ..losses import Loss, as_loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
-from .base import LinearClassifier, TrainingData
+from .base import LinearClassifier
 from .training import Training
 
 __all__ = ["SatisficingClassifier"]
@@ -239,20 +239,7 @@ class SatisficingClassifier(LinearClassifier):
         return self
 
     def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
-        return self._training_on(self._validated(X, y, sample_weight))
-
-    def _training_on(self, data: TrainingData) -> Training:
-        ambiguity = as_ambiguity(self.ambiguity)
-        ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        return Training(
-            data,
-            as_loss(self.loss),
-            ambiguity,
-            self._checked_penalty(),
-            bool(self.fit_intercept),
-            self.tol,
-            self.max_iter,
-        )
+        return Training.of(self, self._validated(X, y, sample_weight))
 
     @property
     def _certificate_radius(self) -> float:

@@ -7,9 +7,9 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
-from ..ambiguity import Ambiguity
+from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
-from ..losses import Loss
+from ..losses import Loss, as_loss
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
@@ -55,6 +55,21 @@ class Training:
     fit_intercept: bool
     tol: float
     max_iter: int
+
+    @classmethod
+    def of(cls, model: Any, data: TrainingData) -> Training:
+        """That of a robust classifier, by its parameters."""
+        ambiguity = as_ambiguity(model.ambiguity)
+        ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
+        return cls(
+            data,
+            as_loss(model.loss),
+            ambiguity,
+            model._checked_penalty(),
+            bool(model.fit_intercept),
+            model.tol,
+            model.max_iter,
+        )
 
     @cached_property
     def objective(self) -> Objective:

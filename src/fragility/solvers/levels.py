@@ -11,6 +11,7 @@ needs.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -49,7 +50,7 @@ class Push(NamedTuple):
     row: float
 
 
-class Levels:
+class Levels(ABC):
     """What the three have in common.
 
     `flips` is -γ for pieces of another label, else zero: how pieces move with κ.
@@ -66,29 +67,29 @@ class Levels:
     value: float
     s: Floats
 
+    @abstractmethod
     def place(self, s: Floats, kappa: float) -> None:
         """Set the levels."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shares(self) -> Floats:
         """Derivative of the aggregate by the levels."""
-        raise NotImplementedError
 
     def slope_kappa(self) -> float:
         """Derivative of the aggregate by κ."""
         return 0.0
 
+    @abstractmethod
     def eliminate(self, at: PiecesAt, D: Floats, multiplier: float) -> Eliminated:
         """Form the system for weights D of the pieces and a multiplier of the aggregate."""
-        raise NotImplementedError
 
+    @abstractmethod
     def push(self, at: PiecesAt, aimed: Floats, multiplier: float) -> Push:
         """Right sides where the multipliers of the pieces would be `aimed`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def step(self, moved: Floats, kappa: float, t: float, multiplier: float) -> Floats:
         """Step of the levels when D-weighted pieces, κ, t and the multiplier move."""
-        raise NotImplementedError
 
 
 class Mean(Levels):
