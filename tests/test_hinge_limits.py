@@ -507,3 +507,13 @@ class TestSparsity:
         with pytest.warns(ZeroFragilityWarning, match=r"ball of radius 1e-06 meets the target"):
             model = SatisficingClassifier(radius=1e-6).fit(*noisy())
         assert model.fragility_ == 0.0
+
+    @pytest.mark.parametrize("loss", ["hinge", "max_logistic"])
+    def test_a_target_that_needs_no_model_needs_no_search(self, loss):
+        X, y = noisy(n_classes=3)
+        found = ERMClassifier(loss, penalty=None).fit(X, y)
+        with pytest.warns(ZeroFragilityWarning):
+            model = SatisficingClassifier(loss, "kl", target=1.1).fit(X, y)
+        assert not model.coef_.any()
+        assert model.fragility_ == 0.0
+        assert model.n_iter_ <= found.n_iter_ + 1

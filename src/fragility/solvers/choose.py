@@ -131,6 +131,8 @@ def _shortest_without_fragility(
         if found is None:
             return None
         parameters, iterations = found.parameters, found.iterations
+    elif float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
+        parameters, iterations = np.zeros(objective.size), 1
     else:
         # Met to the last digit, or a fragility would be left.
         within = target * (1.0 - 1e-8)
@@ -224,7 +226,8 @@ def _solve_with_corners(
     if inside.value >= target.value or (minimum.separable and not minimum.attained):
         inside = inside_of(program, minimum, 0.5, max_iter)
     by_weights = isinstance(program.ambiguity, KL)
-    if by_weights and minimum.separable:
+    none = objective.at(np.zeros(objective.size))
+    if by_weights and (minimum.separable or float(none.losses.max()) <= target.value):
         short = _shortest_without_fragility(program, landmarks, inside.parameters, max_iter)
         if short is not None:
             return replace(short, solver="interior_point")
