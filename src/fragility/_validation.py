@@ -22,6 +22,7 @@ from .exceptions import AbsentClassWarning
 
 __all__ = [
     "PROBABILITY_ROUNDING",
+    "SUM_TOLERANCE",
     "LabelledScores",
     "check_labelled_probabilities",
     "check_labelled_scores",
@@ -38,7 +39,7 @@ Floats = NDArray[np.float64]
 #: How far rounding may push a probability out of [0, 1].
 PROBABILITY_ROUNDING = 1e-6
 #: How far the probabilities of a sample may be from summing to one.
-_SUM_TOLERANCE = 1e-3
+SUM_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +135,7 @@ def check_labelled_probabilities(
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    name: str = "y_proba",
 ) -> LabelledScores:
     """Validate predicted probabilities; a single class will do if `labels` names the others."""
     data = check_labelled_scores(
@@ -142,23 +144,23 @@ def check_labelled_probabilities(
         labels=labels,
         pos_label=pos_label,
         sample_weight=sample_weight,
-        name="y_proba",
+        name=name,
         presence=False,
     )
     remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
     low, high = float(data.ranges.min()), float(data.ranges.max())
     if low < -PROBABILITY_ROUNDING or high > 1.0 + PROBABILITY_ROUNDING:
         raise ValueError(
-            f"y_proba must hold probabilities, from 0 to 1, but goes from {low!r} to {high!r}. "
+            f"{name} must hold probabilities, from 0 to 1, but goes from {low!r} to {high!r}. "
             + remedy
         )
-    columns = check_values(y_proba, "y_proba")
+    columns = check_values(y_proba, name)
     if columns.ndim == 2 and columns.shape[1] > 1:
         sums = columns.sum(axis=1, dtype=np.float64)
-        wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= _SUM_TOLERANCE))
+        wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= SUM_TOLERANCE))
         if wrong.size:
             raise ValueError(
-                f"The rows of y_proba must sum to 1 (within {_SUM_TOLERANCE:g}), but {wrong.size} "
+                f"The rows of {name} must sum to 1 (within {SUM_TOLERANCE:g}), but {wrong.size} "
                 f"of {sums.size} do not: row {wrong[0]} sums to {sums[wrong[0]]:g}. {remedy}"
             )
     return data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,21 +15,27 @@ __all__ = [
     "Predictions",
     "calibration_error",
     "confident_errors",
+    "most_probable",
     "predictions",
     "risk_coverage_area",
+    "shares_by_confidence",
 ]
 
 
 class Predictions(NamedTuple):
-    """Confidence in each prediction, whether it was wrong, and its weight.
+    """Confidence in each prediction, whether it was wrong, its weight, and the classes.
 
-    Samples of no weight are left out. The weights are scaled to order one: only their ratios matter
-    (None: all one).
+    Samples of no weight are left out; `rows` are those that are not. The weights are scaled to
+    order one: only their ratios matter (None: all one). `true` and `predicted` are places of the
+    classes in the labels.
     """
 
     confidence: Floats
     wrong: NDArray[np.bool_]
     weights: Floats | None
+    true: NDArray[Any]
+    predicted: NDArray[Any]
+    rows: NDArray[Any] | slice
 
     @property
     def weights_or_ones(self) -> Floats:
@@ -37,22 +43,31 @@ class Predictions(NamedTuple):
         return np.ones(self.confidence.size) if self.weights is None else self.weights
 
 
+def most_probable(probabilities: NDArray[Any], positive: int = 1) -> tuple[NDArray[Any], Floats]:
+    """Place of the most probable class of each sample, of equal ones the first; and how probable.
+
+    `probabilities` has shape (n_samples, n_classes), or (n_samples,): of the class at place
+    `positive` of two.
+    """
+    if probabilities.ndim == 1:
+        column = probabilities.astype(np.float64)
+        # At one half the first class is predicted, be it the positive one or not.
+        first = column <= 0.5 if positive == 1 else column >= 0.5
+        return (~first).view(np.uint8), np.maximum(column, 1.0 - column)
+    return probabilities.argmax(axis=1), probabilities.max(axis=1).astype(np.float64)
+
+
 def predictions(data: LabelledScores) -> Predictions:
     """The most probable class of each sample, of equal ones the first, against its label."""
-    if data.is_binary:
-        positive = data.scores.astype(np.float64)
-        confidence = np.maximum(positive, 1.0 - positive)
-        # At one half the first class is predicted, be it the positive one or not.
-        chosen = positive > 0.5 if data.positive == 1 else positive >= 0.5
-        wrong = chosen != (data.codes == data.positive)
-    else:
-        chosen = data.scores.argmax(axis=1)
-        confidence = data.scores.max(axis=1).astype(np.float64)
-        wrong = chosen != data.codes
+    predicted, confidence = most_probable(data.scores, data.positive)
+    wrong = predicted != data.codes
     if data.weights is None:
-        return Predictions(confidence, wrong, None)
-    carrying = data.weights > 0.0
-    return Predictions(confidence[carrying], wrong[carrying], _scaled(data.weights[carrying]))
+        return Predictions(confidence, wrong, None, data.codes, predicted, slice(None))
+    rows = np.flatnonzero(data.weights > 0.0)
+    weights = _scaled(data.weights[rows])
+    return Predictions(
+        confidence[rows], wrong[rows], weights, data.codes[rows], predicted[rows], rows
+    )
 
 
 def confident_errors(made: Predictions, threshold: float) -> float:
@@ -89,6 +104,16 @@ def calibration_error(data: LabelledScores, n_bins: int) -> float:
     edges = mass[-1] * (np.arange(n_bins + 1) / n_bins)
     within = np.diff(np.interp(edges, mass, residual))
     return float(np.abs(within).sum() / mass[-1])
+
+
+def shares_by_confidence(confidence: Floats, weights: Floats, edges: Floats) -> Floats:
+    """Share of the weight in each bin of a histogram; zeros if there is none."""
+    # The upper edge belongs to a bin (but for rounding), as a confidence at the threshold is not
+    # above it. Rows that sum to a little less than one may lie below the least edge.
+    places = np.maximum(np.searchsorted(edges, confidence - 1e-9) - 1, 0)
+    heights = np.bincount(places, weights, minlength=edges.size - 1)
+    total = heights.sum()
+    return np.asarray(heights / total if total > 0.0 else heights, dtype=np.float64)
 
 
 def _scaled(weights: Floats) -> Floats:

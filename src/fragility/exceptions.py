@@ -5,13 +5,17 @@ from __future__ import annotations
 __all__ = [
     "AbsentClassWarning",
     "InfeasibleTargetError",
+    "ModelFileError",
+    "ModelVersionWarning",
     "NothingLearnedWarning",
     "SeparableDataWarning",
+    "TableError",
     "TargetError",
     "TightTargetWarning",
     "TrivialRadiusWarning",
     "TrivialTargetWarning",
     "UndefinedTargetError",
+    "UnseenValuesWarning",
     "ZeroFragilityWarning",
 ]
 
@@ -54,3 +58,22 @@ class SeparableDataWarning(UserWarning):
 
 class ZeroFragilityWarning(UserWarning):
     """Every sample, or every shift in the ball, meets the target: many models are not fragile."""
+
+
+class TableError(ValueError):
+    """A table that cannot be read, written or used; the message is a single line."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(" ".join(message.split()))
+
+
+class UnseenValuesWarning(UserWarning):
+    """A column holds values that were not there in training."""
+
+
+class ModelFileError(ValueError):
+    """A file that holds no model which is safe to use, or a model that no file can hold."""
+
+
+class ModelVersionWarning(UserWarning):
+    """A model was written by other versions of the libraries than those that read it."""

@@ -26,6 +26,7 @@ __all__ = [
     "LogMoment",
     "Sample",
     "ValueGroup",
+    "exp_remainder",
     "order_one_factor",
     "surprise_of",
     "weighted_sum",
@@ -186,6 +187,11 @@ class Sample:
             if values.size:
                 yield values, weights
 
+    def _weighed_blocks(self) -> Iterator[tuple[Floats, Floats | None, Floats | None]]:
+        """The blocks with the squares of the weights, which say how much of a sample each is."""
+        for values, weights in self.blocks():
+            yield values, weights, None if weights is None else weights * weights
+
     # The summary takes two readings: the detail needs the mean and the maximum of the extent.
 
     @cached_property
@@ -288,7 +294,7 @@ class Sample:
             centred = values - mean
             u = s * centred
             growth = np.expm1(u)
-            remainder = _exp_remainder(u, growth)
+            remainder = exp_remainder(u, growth)
             excess += weighted_sum(remainder, weights)
             first += _dot(growth, centred, weights)
             growth += 1.0
@@ -306,21 +312,20 @@ class Sample:
         """
         near = s * self.spread < 1.0  # about the mean: small terms, but they may grow with s
         centre = self.mean if near else self.pivot
-        total = squares = first = second = 0.0
-        for values, weights in self.blocks():
+        total = count = first = second = 0.0
+        for values, weights, squares in self._weighed_blocks():
             u = s * (values - centre)
             growth = np.expm1(u) if near else np.exp(u)
             total += weighted_sum(growth, weights)
-            power = growth if weights is None else weights * growth
-            second += float(power @ power)
-            first += float(power.sum() if weights is None else power @ weights)
-            squares += float(values.size if weights is None else weights @ weights)
+            second += _dot(growth, growth, squares)
+            first += weighted_sum(growth, squares)
+            count += float(values.size if squares is None else squares.sum())
         average = total / self.weight
         # The sum of (weight · (growth - average))², then relative to the moment itself.
         moment = 1.0 + average if near else average
-        scatter = second - average * (2.0 * first - average * squares)
+        scatter = second - average * (2.0 * first - average * count)
         value = log1p(average) if near else log(total) - log(self.weight)
-        spared = 1.0 - squares / self.weight**2
+        spared = 1.0 - count / self.weight**2
         error = scatter / (self.weight * moment) ** 2 / spared if spared > 0.0 else inf
         return value + s * (centre - self.pivot), max(error, 0.0)
 
@@ -328,10 +333,19 @@ class Sample:
     def concentration(self) -> float:
         """Sum of the squared shares of the weight: one over the effective sample size."""
         squares = [
-            float(values.size if weights is None else weights @ weights)
-            for values, weights in self.blocks()
+            float(values.size if squares is None else squares.sum())
+            for values, _, squares in self._weighed_blocks()
         ]
         return fsum(squares) / self.weight**2
+
+    @property
+    def squared_mean_error(self) -> float:
+        """Squared standard error of the mean, without Bessel's correction."""
+        parts = []
+        for values, _, squares in self._weighed_blocks():
+            centred = values - self.mean
+            parts.append(_dot(centred, centred, squares))
+        return fsum(parts) / self.weight**2
 
     def with_value(self, value: float) -> Sample:
         """The group with one more member, of the weight of an effective sample."""
@@ -371,7 +385,7 @@ def order_one_factor(magnitude: float) -> float:
     return 1.0 if abs(exponent) < 64 else 2.0 ** -max(min(exponent, 1000), -1000)
 
 
-def _exp_remainder(u: Floats, growth: Floats) -> Floats:
+def exp_remainder(u: Floats, growth: Floats) -> Floats:
     """exp(u) - 1 - u from exp(u) - 1, by its series where the difference would cancel."""
     remainder = growth - u
     small = np.abs(u) < _SERIES_BELOW

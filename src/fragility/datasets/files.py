@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
+
+from .._files import write_whole
 
 __all__ = ["DataFile"]
 
@@ -60,7 +61,8 @@ class DataFile:
         if cached.is_file():
             return self._checked(cached.read_bytes(), str(cached))
         content = self._checked(self._download(), self.url)
-        _write_whole(cached, content)
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(cached, content)
         return content
 
     def _places(self, folder: Path) -> Iterator[Path]:
@@ -103,16 +105,3 @@ class DataFile:
 def _cache() -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "fragility"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there in full or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from math import inf, nan
 from typing import Any, Literal, overload
 
@@ -14,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from .._parameters import check_choice, check_confidence, check_target
+from .._summary import SummaryRow, as_html, as_text
 from .._validation import PROBABILITY_ROUNDING, check_values
 from ..moments import Floats
 from .attribution import AttributedSample, worst_case
 from .errors import PairIndex, RankingErrors, pair_places
-from .inference import Interval, confidence_interval
+from .inference import Interval, SampleEvidence, confidence_interval
 from .influence import SolvedPair, movements, standard_error
 
 __all__ = ["Fragility", "PairTable", "measure", "solve_pairs", "solved_pairs"]
@@ -192,7 +192,7 @@ class Fragility:
         """
         check_choice(method, ("auto", "log_wald"), "method")
         return confidence_interval(
-            self._errors,
+            SampleEvidence(self._errors),
             self._solved,
             self.target,
             confidence=check_confidence(confidence),
@@ -322,7 +322,7 @@ class Fragility:
             "median": self.median,
         }
 
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
+    def _rows(self) -> Iterator[SummaryRow]:
         yield "Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"
         note = "for the population the samples are from"
         if self._score_range(None) is None:
@@ -356,15 +356,10 @@ class Fragility:
         return f"{values[place]:.6g} ({where})"
 
     def __repr__(self) -> str:
-        return "\n".join(f"{name:<16} {value:<18} {note}" for name, value, note in self._rows())
+        return as_text(self._rows())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td>"
-            f"<td style='text-align:left;opacity:.7'>{escape(note)}</td></tr>"
-            for name, value, note in self._rows()
-        )
-        return f"<table>{rows}</table>"
+        return as_html(self._rows())
 
 
 @_quiet

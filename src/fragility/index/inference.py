@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, isnan, nan, sqrt
-from typing import NamedTuple, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from scipy.optimize import brentq
@@ -25,7 +25,6 @@ from .influence import (
     LEAST_EFFECTIVE,
     SolvedPair,
     counted_classes,
-    deviations,
     effective_size,
     group_movements,
     movements,
@@ -33,7 +32,14 @@ from .influence import (
 )
 from .root import SampleEquation, solve
 
-__all__ = ["Interval", "PairedDifference", "ScoreRange", "confidence_interval"]
+__all__ = [
+    "Evidence",
+    "Interval",
+    "PairedDifference",
+    "SampleEvidence",
+    "ScoreRange",
+    "confidence_interval",
+]
 
 #: Smallest and largest possible score.
 ScoreRange = tuple[float, float]
@@ -82,8 +88,89 @@ def _normal_quantile(confidence: float) -> float:
     return float(-ndtri((1.0 - confidence) / 2.0))
 
 
+#: Movement that an estimate owes to a pseudo-sample of a class.
+PseudoMove = tuple[int, float]
+
+
+class Evidence(Protocol):
+    """What an interval needs to know of the samples, be they in memory or not.
+
+    Movements, what an estimate owes to the samples, are vectors in a space of its own choice.
+    """
+
+    @property
+    def is_binary(self) -> bool: ...
+
+    def effective_size(self, code: int) -> float:
+        """Effective number of samples of a class."""
+
+    def factor(self, pair: Pair) -> float:
+        """What the values of a pair are scaled by."""
+
+    def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
+        """Scores of the negatives and minus those of the positives."""
+
+    def index_error(self, solved: Sequence[SolvedPair], target: float) -> float:
+        """Standard error of the average index of finite pairs."""
+
+    def no_moves(self) -> Floats:
+        """Movements of an estimate that owes nothing to any sample."""
+
+    def moves_with_mistakes(
+        self, part: SolvedPair, groups: Sequence[Sample], target: float, s: float
+    ) -> tuple[Floats, list[PseudoMove]]:
+        """Movements of the index of a pair whose groups have a pseudo-mistake each, root `s`."""
+
+    def error_of_moves(
+        self, solved: Sequence[SolvedPair], moves: Floats, *pseudo: PseudoMove
+    ) -> float:
+        """Standard error of an estimate that moves like this."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleEvidence:
+    """The samples themselves as evidence: movements have an entry for each."""
+
+    errors: RankingErrors
+
+    @property
+    def is_binary(self) -> bool:
+        return self.errors.data.is_binary
+
+    def effective_size(self, code: int) -> float:
+        return effective_size(self.errors, code)
+
+    def factor(self, pair: Pair) -> float:
+        return self.errors.factor(pair)
+
+    def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
+        return self.errors.groups(pair, factor)
+
+    def index_error(self, solved: Sequence[SolvedPair], target: float) -> float:
+        return self.error_of_moves(solved, movements(self.errors, solved, target))
+
+    def no_moves(self) -> Floats:
+        return np.zeros(self.errors.data.codes.size)
+
+    def moves_with_mistakes(
+        self, part: SolvedPair, groups: Sequence[Sample], target: float, s: float
+    ) -> tuple[Floats, list[PseudoMove]]:
+        moves, pseudo = self.no_moves(), []
+        ends = part.pair.negatives[0], part.pair.positive
+        rows = self.errors.group_rows(part.pair)
+        for end, of_group, move in zip(ends, rows, group_movements(groups, target, s), strict=True):
+            moves[of_group] = move[:-1]
+            pseudo.append((end, float(move[-1])))
+        return moves, pseudo
+
+    def error_of_moves(
+        self, solved: Sequence[SolvedPair], moves: Floats, *pseudo: PseudoMove
+    ) -> float:
+        return standard_error(self.errors, solved, moves, *pseudo)
+
+
 def confidence_interval(
-    errors: RankingErrors,
+    errors: Evidence,
     solved: Sequence[SolvedPair],
     target: float,
     *,
@@ -92,7 +179,7 @@ def confidence_interval(
     score_range: ScoreRange | None,
 ) -> Interval:
     """Interval of the average index; `fragility.Fragility.interval` is the public face."""
-    if any(effective_size(errors, c) < LEAST_EFFECTIVE for c in counted_classes(solved)):
+    if any(errors.effective_size(c) < LEAST_EFFECTIVE for c in counted_classes(solved)):
         return Interval(0.0, inf)
     z = _normal_quantile(confidence)
     if method == "log_wald":
@@ -100,7 +187,7 @@ def confidence_interval(
     if score_range is None:
         low = _low_limit(errors, solved, target, z)
         return Interval(low, _log_wald(errors, solved, target, z).high)
-    if errors.data.is_binary:
+    if errors.is_binary:
         ((pair, _, _),) = solved
         low = _lowest_accepted(errors.groups(pair), target * errors.factor(pair), z)
         factor = order_one_factor(max(map(abs, score_range)))
@@ -111,13 +198,11 @@ def confidence_interval(
     return Interval(low, _high_limit(errors, solved, target, z, score_range))
 
 
-def _log_wald(
-    errors: RankingErrors, solved: Sequence[SolvedPair], target: float, z: float
-) -> Interval:
+def _log_wald(errors: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> Interval:
     value = fsum(share * fragility for _, fragility, share in solved)
     if value == 0.0 or value == inf:
         return Interval(0.0, inf)
-    relative = z * standard_error(errors, solved, movements(errors, solved, target)) / value
+    relative = z * errors.index_error(solved, target) / value
     return Interval(value * exp(-relative), _times_exp(value, relative))
 
 
@@ -125,9 +210,7 @@ def _times_exp(value: float, exponent: float) -> float:
     return inf if exponent > 700.0 else value * exp(exponent)
 
 
-def _low_limit(
-    errors: RankingErrors, solved: Sequence[SolvedPair], target: float, z: float
-) -> float:
+def _low_limit(errors: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> float:
     """Log-Wald limit of the finite pairs, plus the limits of the infinite ones."""
     infinite = [part for part in solved if part.fragility == inf]
     finite = [part for part in solved if part.fragility < inf]
@@ -142,7 +225,7 @@ def _low_limit(
 
 
 def _high_limit(
-    errors: RankingErrors,
+    errors: Evidence,
     solved: Sequence[SolvedPair],
     target: float,
     z: float,
@@ -155,8 +238,8 @@ def _high_limit(
     samples (the method of variance estimates recovery): all pairs are not at their limits at once.
     """
     factor = order_one_factor(max(map(abs, score_range)))
-    excesses: Floats = np.zeros(errors.data.codes.size)
-    pseudo = []
+    excesses = errors.no_moves()
+    pseudo: list[PseudoMove] = []
     for part in solved:
         groups = _with_mistakes(errors, part.pair, score_range, factor)
         s = solve(groups, target * factor)
@@ -164,14 +247,8 @@ def _high_limit(
             return inf
         if s == inf:
             continue
-        moves, own_pseudo = np.zeros_like(excesses), []
-        ends = part.pair.negatives[0], part.pair.positive
-        rows = errors.group_rows(part.pair)
-        group_moves = group_movements(groups, target * factor, s)
-        for end, of_group, move in zip(ends, rows, group_moves, strict=True):
-            moves[of_group] = move[:-1]
-            own_pseudo.append((end, float(move[-1])))
-        error = standard_error(errors, [part], moves, *own_pseudo)
+        moves, own_pseudo = errors.moves_with_mistakes(part, groups, target * factor, s)
+        error = errors.error_of_moves([part], moves, *own_pseudo)
         limit = _times_exp(1.0 / (s * factor), z * error * s)
         if limit == inf:
             return inf
@@ -179,11 +256,11 @@ def _high_limit(
         excesses += stretch * moves
         pseudo += [(end, stretch * move) for end, move in own_pseudo]
     value = fsum(share * fragility for _, fragility, share in solved)
-    return value + (standard_error(errors, solved, excesses, *pseudo) if pseudo else 0.0)
+    return value + (errors.error_of_moves(solved, excesses, *pseudo) if pseudo else 0.0)
 
 
 def _with_mistakes(
-    errors: RankingErrors, pair: Pair, score_range: ScoreRange, factor: float
+    errors: Evidence, pair: Pair, score_range: ScoreRange, factor: float
 ) -> list[Sample]:
     """The groups of a pair with the worst possible mistake added to each."""
     low, high = score_range
@@ -210,8 +287,7 @@ class _Test:
         """Limit for small s: the t statistic of the mean error against the target."""
         squares = 0.0
         for group in self._groups:
-            moves = deviations(group)
-            squares += float(moves @ moves) / (1.0 - group.concentration)
+            squares += group.squared_mean_error / (1.0 - group.concentration)
         return _over(-self.equation.slack, sqrt(squares))
 
     def step(self, s: float, z: float) -> float:

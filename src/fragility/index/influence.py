@@ -11,11 +11,12 @@ that of the difference of the indices.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import fsum, inf, isnan, nan, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..moments import Floats, Sample
 from .errors import Pair, RankingErrors
@@ -28,6 +29,8 @@ __all__ = [
     "degrees_of_freedom",
     "deviations",
     "effective_size",
+    "error_of_squares",
+    "freedom_of_squares",
     "group_movements",
     "movements",
     "standard_error",
@@ -99,21 +102,31 @@ def standard_error(
     `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample, or
     of one that outweighs all others.
     """
-    classes = counted_classes(solved)
     data = errors.data
+    sizes = {code: effective_size(errors, code) for code in counted_classes(solved)}
     unit = max([float(np.abs(moves).max()), *(abs(move) for _, move in pseudo)])
-    if isnan(unit) or any(effective_size(errors, c) < LEAST_EFFECTIVE for c in classes):
-        return nan
-    if unit == 0.0:
-        return 0.0
+    if isnan(unit) or unit == 0.0:
+        return error_of_squares(np.full(data.labels.size, unit), sizes)
     squares = np.bincount(data.codes, (moves / unit) ** 2, data.labels.size)
     for code, move in pseudo:
         squares[code] += (move / unit) ** 2
+    return unit * error_of_squares(squares, sizes, 1.0 if pseudo else 0.0)
+
+
+def error_of_squares(
+    squares: NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
+) -> float:
+    """Standard error from the sums of squared movements of each class.
+
+    `sizes` has the effective number of samples of the classes that count, and `added` how many
+    pseudo-samples each has besides. NaN where a class has one sample only.
+    """
+    if any(size < LEAST_EFFECTIVE for size in sizes.values()):
+        return nan
     total = 0.0
-    for code in classes:
-        effective = effective_size(errors, code) + (1.0 if pseudo else 0.0)
-        total += float(squares[code]) * effective / (effective - 1.0)
-    return unit * sqrt(total)
+    for code, size in sizes.items():
+        total += float(squares[code]) * (size + added) / (size + added - 1.0)
+    return sqrt(total)
 
 
 def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
@@ -140,8 +153,15 @@ def degrees_of_freedom(errors: RankingErrors, moves: Floats) -> float:
     squares = (moves / unit) ** 2
     by_class = np.bincount(codes, squares, n_classes)
     fourths = np.bincount(codes, squares * squares, n_classes)
-    total = float((fourths - by_class**2 / np.maximum(errors.data.support, 1)).sum())
-    return 2.0 * float(by_class.sum()) ** 2 / total if total > 0.0 else inf
+    return freedom_of_squares(by_class, fourths, errors.data.support)
+
+
+def freedom_of_squares(
+    squares: NDArray[Any], fourths: NDArray[Any], support: NDArray[np.int64]
+) -> float:
+    """Degrees of freedom from the sums of squares and of fourth powers of each class."""
+    total = float((fourths - squares**2 / np.maximum(support, 1)).sum())
+    return 2.0 * float(squares.sum()) ** 2 / total if total > 0.0 else inf
 
 
 def _tilt_excess(group: Sample, s: float) -> Floats:

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from ..moments import LogMoment, Sample, ValueGroup
 
-__all__ = ["Equation", "Point", "SampleEquation", "find_root", "solve"]
+__all__ = ["Equation", "Point", "SampleEquation", "find_root", "halley_step", "solve"]
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
@@ -105,6 +105,18 @@ def solve(groups: Sequence[Sample], target: float, start: float | None = None) -
     return find_root(equation, start).s
 
 
+def halley_step(point: Point, otherwise: float) -> float:
+    """Where Halley's method on h(s)/s, or Newton's, sees the root; if nowhere, `otherwise`."""
+    s = point.s
+    # With g = h/s, its slope times s and its curvature times s², each times s: free of units.
+    slope = s * point.slope - point.value
+    curvature = s * (s * point.curvature) - 2.0 * slope
+    bend = slope * slope - 0.5 * point.value * curvature
+    if bend > 0.25 * slope * slope:
+        return s - s * (point.value * slope / bend)
+    return s - s * (point.value / slope) if slope > 0.0 else otherwise
+
+
 def find_root(equation: Equation, start: float | None = None, limit: float = inf) -> Point:
     """Positive root of `equation`, whose excess and slack are positive.
 
@@ -124,16 +136,7 @@ def find_root(equation: Equation, start: float | None = None, limit: float = inf
             high = min(high, s)
         if point.slope > 0.0:  # the tangent of a convex function crosses zero right of the root
             high = min(high, max(s - point.value / point.slope, low))
-        # Halley on g(s) = h(s)/s, with g, s g' and s^2 g'' each times s: free of units.
-        slope = s * point.slope - point.value
-        curvature = s * (s * point.curvature) - 2.0 * slope
-        bend = slope * slope - 0.5 * point.value * curvature
-        if bend > 0.25 * slope * slope:
-            following = s - s * (point.value * slope / bend)
-        elif slope > 0.0:
-            following = s - s * (point.value / slope)
-        else:
-            following = high
+        following = halley_step(point, high)
         if not low <= following <= high or abs(following - s) > 0.5 * s:
             following = high
         step = abs(following - s) / s

@@ -19,7 +19,7 @@ from ..index.influence import SolvedPair, degrees_of_freedom, movements, standar
 from ..moments import Floats
 from .functions import Labels, MultiClass
 
-__all__ = ["FragilityComparison", "compare_fragility"]
+__all__ = ["FragilityComparison", "compare", "compare_fragility"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,7 +96,6 @@ class FragilityComparison(PairedDifference):
         return f"<table>{note}<tr>{cells}</tr>{body}</table>"
 
 
-@np.errstate(over="ignore", under="ignore")
 def compare_fragility(
     y_true: ArrayLike,
     score_a: ArrayLike,
@@ -148,7 +147,7 @@ def compare_fragility(
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     target, confidence = check_target(target), check_confidence(confidence)
-    models = []
+    errors = []
     for name, score in (("score_a", score_a), ("score_b", score_b)):
         data = check_labelled_scores(
             y_true,
@@ -158,9 +157,22 @@ def compare_fragility(
             sample_weight=sample_weight,
             name=name,
         )
-        pairs = check_pair_weight(pair_weight, data.labels.size, multi_class)
-        models.append(_Model(RankingErrors(data), target, multi_class, pairs))
-    a, b = models
+        errors.append(RankingErrors(data))
+    pairs = check_pair_weight(pair_weight, errors[0].data.labels.size, multi_class)
+    return compare(errors[0], errors[1], target, multi_class, pairs, confidence)
+
+
+@np.errstate(over="ignore", under="ignore")
+def compare(
+    errors_a: RankingErrors,
+    errors_b: RankingErrors,
+    target: float,
+    multi_class: str,
+    pairs: Floats | None,
+    confidence: float,
+) -> FragilityComparison:
+    """Compare checked predictions of the same samples; `compare_fragility` is the public face."""
+    a, b = (_Model(errors, target, multi_class, pairs) for errors in (errors_a, errors_b))
     index = _difference(a, b, confidence, ratio=False)
     return FragilityComparison(
         **vars(index),

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_threshold
+from ..._summary import percentage
 from ..._validation import check_labelled_probabilities
-from ...confidence import confident_errors, predictions
+from ...confidence import confident_errors, predictions, shares_by_confidence
 from ...moments import Floats
 from ..functions import Labels
 from .estimator import FromEstimator
@@ -19,7 +20,6 @@ from .figure import (
     RIGHT,
     WRONG,
     new_axes,
-    percentage,
     pyplot,
     tidy,
 )
@@ -126,8 +126,8 @@ class ConfidenceDisplay(FromEstimator):
         weights = made.weights_or_ones
         display = cls(
             edges=edges,
-            wrong=_shares(made.confidence[made.wrong], weights[made.wrong], edges),
-            right=_shares(made.confidence[~made.wrong], weights[~made.wrong], edges),
+            wrong=shares_by_confidence(made.confidence[made.wrong], weights[made.wrong], edges),
+            right=shares_by_confidence(made.confidence[~made.wrong], weights[~made.wrong], edges),
             n_wrong=int(np.count_nonzero(made.wrong)),
             n_right=int(np.count_nonzero(~made.wrong)),
             n_confident_errors=int(np.count_nonzero(made.wrong & (made.confidence > threshold))),
@@ -184,13 +184,3 @@ class ConfidenceDisplay(FromEstimator):
         ax.set_title(self.name or "Confidence", loc="left")
         tidy(ax)
         return self
-
-
-def _shares(confidence: Floats, weights: Floats, edges: Floats) -> Floats:
-    if confidence.size == 0:
-        return np.zeros(edges.size - 1)
-    # The upper edge belongs to a bin (but for rounding), as a confidence at the threshold is not
-    # above it. Rows that sum to a little less than one may lie below the least edge.
-    places = np.maximum(np.searchsorted(edges, confidence - 1e-9) - 1, 0)
-    heights = np.bincount(places, weights, minlength=edges.size - 1)
-    return np.asarray(heights / heights.sum(), dtype=np.float64)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._names import told_apart
 from .figure import pyplot
 
-__all__ = ["FromEstimator"]
+__all__ = ["FromEstimator", "model_name", "named_models", "probabilities"]
 
 
 class FromEstimator:
@@ -37,15 +39,16 @@ class FromEstimator:
         pyplot()
         display = cls.from_predictions(
             y,
-            _probabilities(estimator, X),
+            probabilities(estimator, X),
             labels=np.asarray(estimator.classes_),
-            name=_name(estimator) if name is None else name,
+            name=model_name(estimator) if name is None else name,
             **options,
         )
         return cast(Self, display)
 
 
-def _probabilities(estimator: Any, X: ArrayLike) -> NDArray[Any]:
+def probabilities(estimator: Any, X: ArrayLike) -> NDArray[Any]:
+    """What a fitted classifier predicts, if it can."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(
             f"{type(estimator).__name__} has no predict_proba; wrap it in CalibratedClassifierCV, "
@@ -54,7 +57,17 @@ def _probabilities(estimator: Any, X: ArrayLike) -> NDArray[Any]:
     return np.asarray(estimator.predict_proba(X))
 
 
-def _name(estimator: Any) -> str:
+def model_name(estimator: Any) -> str:
     """Name of a model: of a pipeline, that of its last step."""
     steps = getattr(estimator, "steps", None)
     return type(steps[-1][1] if steps else estimator).__name__
+
+
+def named_models(estimators: Mapping[str, Any] | Iterable[Any]) -> dict[str, Any]:
+    """Models by their names; those of a list by the names of their classes, told apart."""
+    if isinstance(estimators, Mapping):
+        return dict(estimators)
+    named: dict[str, Any] = {}
+    for estimator in estimators:
+        named[told_apart(model_name(estimator), named)] = estimator
+    return named

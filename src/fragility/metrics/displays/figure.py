@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import isfinite, isinf
 from typing import Any
 
+from ... import _names
+
 __all__ = [
     "BACKED",
     "GREY",
@@ -12,7 +14,6 @@ __all__ = [
     "WRONG",
     "new_axes",
     "number",
-    "percentage",
     "pyplot",
     "shortened",
     "summary",
@@ -61,19 +62,6 @@ def number(value: float) -> str:
     return f"{value:.3g}" if isfinite(value) else "undefined"
 
 
-def percentage(share: float) -> str:
-    """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
-    if share <= 0.0 or share >= 1.0:
-        return f"{100 * share:.0f} %"
-    if share < 0.0005:
-        return f"{100 * share:.1g} %"
-    return f"{100 * min(share, 0.999):.1f} %"
-
-
 def shortened(label: Any) -> str:
     """Name of a class, cut to fit an axis."""
-    name = str(label)
-    if len(name) <= _LONGEST_NAME:
-        return name
-    half = _LONGEST_NAME // 2  # long names often differ at their end only
-    return name[:half] + "…" + name[1 - half :]
+    return _names.shortened(label, _LONGEST_NAME)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_target
+from ..._summary import percentage
 from ..._validation import LabelledScores, check_labelled_scores
 from ...index.errors import Pair, RankingErrors
 from ...index.tails import ErrorTail
@@ -24,7 +25,6 @@ from .figure import (
     WRONG,
     new_axes,
     number,
-    percentage,
     pyplot,
     summary,
     tidy,

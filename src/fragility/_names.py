@@ -1,0 +1,31 @@
+"""Names that people gave: the nearest one to a mistyped one, short ones, ones that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["nearest", "shortened", "told_apart"]
+
+
+def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The name that is most alike, in upper or lower case; None if none is."""
+    by_folded = {known.casefold(): known for known in names}
+    close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
+    return by_folded[close[0]] if close else None
+
+
+def shortened(name: Any, longest: int) -> str:
+    """A name with its middle left out if it is long: long names often differ at their end only."""
+    text = str(name)
+    half = longest // 2
+    return text if len(text) <= longest else f"{text[:half]}…{text[1 - half :]}"
+
+
+def told_apart(name: str, taken: Container[str]) -> str:
+    """The name, with a number from 2 on if it is taken."""
+    number, numbered = 2, name
+    while numbered in taken:
+        number, numbered = number + 1, f"{name} {number}"
+    return numbered

@@ -1,0 +1,44 @@
+"""Random numbers: a generator from what people give, and folds that are drawn with one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["random_generator", "spread_over_folds"]
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """Generator from whatever people give: a seed, a generator of either kind, or None."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31, size=4))
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "random_state must be a whole number of zero or more, a NumPy generator or None; "
+            f"got {random_state!r}."
+        ) from None
+
+
+def spread_over_folds(
+    codes: NDArray[Any],
+    n_folds: int,
+    rng: np.random.Generator,
+    counted: NDArray[np.bool_] | None = None,
+) -> NDArray[np.intp]:
+    """Fold of each sample: drawn at random, each class spread as evenly as it can be.
+
+    Unlike scikit-learn's folds they can be had of any classes: one of fewer samples than folds is
+    in some folds only. The samples that are `counted` (all by default) are spread evenly among
+    themselves.
+    """
+    order = rng.permutation(codes.size)
+    if counted is not None:
+        order = order[np.argsort(~counted[order], kind="stable")]
+    order = order[np.argsort(codes[order], kind="stable")]
+    folds = np.empty(codes.size, dtype=np.intp)
+    folds[order] = np.arange(codes.size) % n_folds
+    return folds

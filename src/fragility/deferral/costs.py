@@ -1,0 +1,152 @@
+"""What an error costs, what a review costs, and what humans can take on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._parameters import check_target
+from .._validation import check_values
+from ..moments import Floats
+
+__all__ = ["CaseCosts", "Costs", "chow_threshold"]
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """Costs of deciding alone and of asking a human, all in one currency.
+
+    Attributes
+    ----------
+    error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
+        What a wrong prediction costs that nobody looked at: one number, a matrix (true class ×
+        predicted class, in the order of the labels; a diagonal that is not zero is what right
+        predictions cost), or one number for each case.
+    review_cost : float, default=1.0
+        What it costs to have a human look at a case.
+    capacity : float, optional
+        Largest share of the cases, from 0 to 1, that humans can review.
+    reviewer_error : float, default=0.0
+        Share of the reviewed cases, from 0 to 1, that the human gets wrong, too. Such an error
+        costs what `error_cost` says (a matrix: the mean over the wrong classes).
+    """
+
+    error_cost: Any
+    review_cost: float = 1.0
+    capacity: float | None = None
+    reviewer_error: float = 0.0
+
+    def checked(self, n_classes: int, n_samples: int | None) -> Costs:
+        """The same with numbers and arrays that fit so many classes and samples.
+
+        Where cases come in batches, `n_samples` is None: no number for each can be matched.
+        """
+        review = _check_not_negative(self.review_cost, "review_cost")
+        capacity = None if self.capacity is None else _check_share(self.capacity, "capacity")
+        reviewer = _check_share(self.reviewer_error, "reviewer_error")
+        error = _check_error_cost(self.error_cost, n_classes, n_samples)
+        return Costs(error, review, capacity, reviewer)
+
+    @property
+    def is_one_number(self) -> bool:
+        """Whether one number is the cost of every error."""
+        return np.ndim(self.error_cost) == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values."""
+        cost = np.asarray(self.error_cost).tolist()
+        return {
+            "error_cost": cost,
+            "review_cost": self.review_cost,
+            "capacity": self.capacity,
+            "reviewer_error": self.reviewer_error,
+        }
+
+    def of_cases(
+        self, true: NDArray[Any], predicted: NDArray[Any], rows: NDArray[Any] | slice = slice(None)
+    ) -> CaseCosts:
+        """Cost of every case, decided alone and reviewed; the costs must be `checked`.
+
+        `true` and `predicted` are places of classes in the labels, of the cases `rows` of those
+        that `error_cost` has a number for.
+        """
+        cost = np.asarray(self.error_cost, dtype=np.float64)
+        if cost.ndim == 2:
+            others = (cost - np.diag(cost.diagonal())).sum(axis=1) / (cost.shape[0] - 1)
+            alone, error = cost[true, predicted], others[true]
+        else:
+            error = np.broadcast_to(cost if cost.ndim == 0 else cost[rows], true.shape)
+            alone = np.where(true != predicted, error, 0.0)
+        return CaseCosts(alone, self.review_cost + self.reviewer_error * error)
+
+
+@dataclass(frozen=True, eq=False)
+class CaseCosts:
+    """What each case costs if the model decides alone, and if a human reviews it."""
+
+    alone: Floats
+    reviewed: Floats
+
+
+def chow_threshold(costs: Costs) -> float:
+    """Threshold of Chow's rule, 1 − C_man / C_err − reviewer's error rate, within [0, 1].
+
+    The best one if a confidence of q is right with probability q. NaN where errors differ in cost:
+    there the rule is no threshold on the confidence.
+    """
+    if not costs.is_one_number:
+        return nan
+    error = float(costs.error_cost)
+    if error <= 0.0:
+        return 0.0
+    return min(max(1.0 - costs.review_cost / error - costs.reviewer_error, 0.0), 1.0)
+
+
+def _check_not_negative(value: Any, name: str) -> float:
+    number = check_target(value, name)
+    if number < 0.0:
+        raise ValueError(f"{name} must be zero or more; got {value!r}.")
+    return number
+
+
+def _check_share(value: Any, name: str) -> float:
+    number = check_target(value, name)
+    if not 0.0 <= number <= 1.0:
+        hint = " For so many cases, give their share of all." if name == "capacity" else ""
+        raise ValueError(f"{name} must be a share from 0 to 1; got {value!r}.{hint}")
+    return number
+
+
+def _check_error_cost(
+    error_cost: ArrayLike, n_classes: int, n_samples: int | None
+) -> float | Floats:
+    if error_cost is None:
+        raise ValueError(
+            "error_cost is missing: say what a wrong decision costs, in the unit of review_cost."
+        )
+    if np.ndim(error_cost) == 0:
+        return _check_not_negative(error_cost, "error_cost")
+    costs: Floats = check_values(error_cost, "error_cost").astype(np.float64)
+    if n_samples is None and costs.ndim == 1:
+        raise ValueError(
+            "error_cost has a number for each case, which batches cannot be matched with; give one "
+            f"number or a matrix of shape ({n_classes}, {n_classes})."
+        )
+    if costs.shape not in ((n_classes, n_classes), (n_samples,)):
+        each = "" if n_samples is None else f", or one number for each of the {n_samples} cases"
+        raise ValueError(
+            f"error_cost has shape {costs.shape}; give one number, a matrix of shape "
+            f"({n_classes}, {n_classes}) (true × predicted class){each}."
+        )
+    wrong = np.argwhere(~(np.isfinite(costs) & (costs >= 0.0)))
+    if wrong.size:
+        place = tuple(int(i) for i in wrong[0])
+        raise ValueError(
+            f"error_cost must hold finite numbers of zero or more; entry {list(place)} is "
+            f"{float(costs[place])!r}."
+        )
+    return costs

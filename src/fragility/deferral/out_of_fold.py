@@ -1,0 +1,72 @@
+"""Predictions for samples by models that were not fitted to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_method_params
+
+from .._labels import listed
+from ..moments import Floats
+
+__all__ = ["OutOfFold", "Part", "check_can_predict", "out_of_fold"]
+
+Part = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+
+class OutOfFold(NamedTuple):
+    """Samples that were predicted, each once, and the probabilities of their classes."""
+
+    rows: NDArray[np.intp]
+    proba: Floats
+
+
+def check_can_predict(estimator: Any) -> None:
+    """Raise if a classifier has no probabilities to be confident with."""
+    if not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{type(estimator).__name__} has no predict_proba, and confidence is a probability: "
+            "give a classifier that has it, or wrap this one in CalibratedClassifierCV."
+        )
+
+
+def out_of_fold(
+    estimator: Any,
+    X: Any,
+    y: NDArray[Any],
+    parts: Iterable[Part],
+    classes: NDArray[Any],
+    fit_params: dict[str, Any],
+) -> OutOfFold:
+    """Predict every test part by a clone that is fitted to its training part.
+
+    The columns are `classes`; one that a training part lacks has probability zero there.
+    """
+    times = np.zeros(y.size, dtype=np.intp)
+    proba = np.zeros((y.size, classes.size))
+    for number, (train, test) in enumerate(parts):
+        present = np.unique(y[train])
+        if present.size < 2:
+            raise ValueError(
+                f"Fold {number} leaves samples of one class only to fit to: {listed(present)}. "
+                "Give at least two samples of each class, or a fitted model as "
+                "FrozenEstimator(model)."
+            )
+        given = _check_method_params(X, fit_params, train)
+        model = clone(estimator).fit(_safe_indexing(X, train), y[train], **given)
+        columns = np.searchsorted(classes, model.classes_)
+        proba[np.ix_(test, columns)] = model.predict_proba(_safe_indexing(X, test))
+        np.add.at(times, test, 1)
+    repeated = np.flatnonzero(times > 1)
+    if repeated.size:
+        raise ValueError(
+            f"cv tests {repeated.size} samples more than once (first: {listed(repeated[:5])}); "
+            "give a splitter that tests each at most once, such as StratifiedKFold."
+        )
+    rows = np.flatnonzero(times)
+    return OutOfFold(rows, proba[rows])

@@ -1,0 +1,75 @@
+"""A number of a report: how sure it is, whether it is exact, and what it means.
+
+Every table of the library shows these figures, in this order and under these names, wherever they
+were computed: in memory or from a file in two passes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from .index.inference import Interval
+
+__all__ = ["CALIBRATION_BINS", "CONFIDENT", "CVAR_LEVEL", "FIGURES", "FigureKind", "Measured"]
+
+#: A prediction above this confidence is a confident one.
+CONFIDENT = 0.9
+#: CVaR is the mean of the ranking errors beyond this quantile.
+CVAR_LEVEL = 0.95
+#: Bins of equal mass of the calibration error; as many as cases, if there are fewer.
+CALIBRATION_BINS = 15
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One figure of one model.
+
+    Attributes
+    ----------
+    value : float
+    interval : Interval, optional
+        Confidence interval for the population that the samples are from.
+    bounds : Interval, optional
+        The exact figure of the data lies between these; None if `value` is that figure.
+    """
+
+    value: float
+    interval: Interval | None = None
+    bounds: Interval | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether `value` is the figure of the data itself (but for rounding)."""
+        return self.bounds is None
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """What a figure is called, which way is better, and what it means in a sentence."""
+
+    title: str
+    better: Literal["lower", "higher"]
+    meaning: str
+
+
+#: What every report shows of a model, by the name it has in JSON and data frames.
+FIGURES: dict[str, FigureKind] = {
+    "fragility_index": FigureKind(
+        "Fragility Index", "lower", "tail risk of confident mistakes; shrinks with the scores"
+    ),
+    "ratio": FigureKind("ratio", "lower", "the index relative to the separation of the classes"),
+    "auc": FigureKind("AUC", "higher", "share of pairs that are ranked correctly"),
+    "log_loss": FigureKind("log-loss", "lower", "mean of −ln of the probability of the truth"),
+    "brier": FigureKind("Brier score", "lower", "mean squared error of the probabilities"),
+    "calibration_error": FigureKind(
+        "calibration error", "lower", "probability against frequency, in bins of equal mass"
+    ),
+    "buffered_auc": FigureKind("buffered AUC", "higher", "AUC that counts how far pairs are wrong"),
+    "cvar": FigureKind("CVaR 95 %", "lower", "mean ranking error of the worst 5 % of pairs"),
+    "confident_error_rate": FigureKind(
+        "confident errors", "lower", "share of all cases that are wrong above 90 % confidence"
+    ),
+    "aurc": FigureKind("AURC", "lower", "error rate when the least sure cases are left out, mean"),
+    "cost": FigureKind("cost per case", "lower", "at the threshold chosen on other cases"),
+}

@@ -1,0 +1,146 @@
+"""Cross-fitted calibration against a general optimiser, and what it must and must not change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fragility import fragility_index
+from fragility._random import spread_over_folds
+from fragility._validation import check_labelled_probabilities
+from fragility.calibration import cross_fitted_calibration
+from tests.confident_models import classes_drawn
+from tests.reference import calibration as reference
+
+
+def binary(n, seed, scale=3.0):
+    rng = np.random.default_rng(seed)
+    logit = 1.5 * rng.normal(size=n)
+    y = rng.random(n) < 1 / (1 + np.exp(-logit))
+    return y, 1 / (1 + np.exp(-scale * logit - 0.4)), rng.integers(1, 4, n).astype(float)
+
+
+def several(n, seed, power=3.0):
+    rng = np.random.default_rng(seed)
+    codes, p = classes_drawn(rng, n, 4)
+    bold = p**power
+    return codes, bold / bold.sum(axis=1, keepdims=True), rng.integers(1, 4, n).astype(float), p
+
+
+def folds_of(y, p, weights=None, n_splits=5, seed=0):
+    data = check_labelled_probabilities(y, p, sample_weight=weights)
+    counted = None if weights is None else data.weights > 0.0
+    return spread_over_folds(data.codes, n_splits, np.random.default_rng(seed), counted)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_platt_of_each_fold_is_fitted_to_the_others(weighted):
+    y, p, weights = binary(400, 0)
+    given = weights if weighted else None
+    found = cross_fitted_calibration(y, p, sample_weight=given)
+    used = weights if weighted else np.ones(y.size)
+    folds = folds_of(y, p, given)
+    for fold in range(5):
+        others = folds != fold
+        expected = reference.platt(p[others], y[others], used[others])(p[~others])
+        np.testing.assert_allclose(found[~others], expected, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_temperature_of_each_fold_is_fitted_to_the_others(weighted):
+    codes, p, weights, _ = several(400, 1)
+    given = weights if weighted else None
+    found = cross_fitted_calibration(codes, p, sample_weight=given)
+    used = weights if weighted else np.ones(codes.size)
+    folds = folds_of(codes, p, given)
+    for fold in range(5):
+        others = folds != fold
+        expected = reference.temperature(p[others], codes[others], used[others])(p[~others])
+        np.testing.assert_allclose(found[~others], expected, rtol=0, atol=2e-6)
+
+
+def test_bold_models_come_back_to_the_true_probabilities():
+    rng = np.random.default_rng(2)
+    logit = 2 * rng.normal(size=100_000)
+    true = 1 / (1 + np.exp(-logit))
+    y = rng.random(logit.size) < true
+    found = cross_fitted_calibration(y, 1 / (1 + np.exp(-3 * logit - 1)))
+    assert np.abs(found - true).max() < 0.01
+    codes, p, _, true = several(100_000, 3)
+    assert np.abs(cross_fitted_calibration(codes, p) - true).max() < 0.01
+
+
+def test_a_shrunk_model_and_the_model_have_one_index_after_calibration():
+    y, p, _ = binary(3_000, 4, scale=1.0)
+    shrunk = 1 / (1 + np.exp(-0.2 * np.log(p / (1 - p))))
+    assert fragility_index(y, shrunk) < 0.5 * fragility_index(y, p)
+    both = [fragility_index(y, cross_fitted_calibration(y, scores)) for scores in (p, shrunk)]
+    assert both[0] == pytest.approx(both[1], rel=1e-6)
+
+
+def test_folds_have_the_same_mix_and_depend_on_the_seed_only():
+    y, p, _ = binary(1_003, 5)
+    folds = folds_of(y, p)
+    for label in (False, True):
+        counts = np.bincount(folds[y == label], minlength=5)
+        assert counts.max() - counts.min() <= 1
+    np.testing.assert_array_equal(folds, folds_of(y, p))
+    assert (folds != folds_of(y, p, seed=1)).any()
+    np.testing.assert_array_equal(
+        cross_fitted_calibration(y, p), cross_fitted_calibration(y, p * 1.0, random_state=0)
+    )
+
+
+def test_scale_of_the_weights_and_weightless_cases_do_not_matter():
+    y, p, weights = binary(300, 6)
+    found = cross_fitted_calibration(y, p, sample_weight=weights)
+    np.testing.assert_allclose(
+        found, cross_fitted_calibration(y, p, sample_weight=1e-9 * weights), rtol=1e-9
+    )
+    weights[::3] = 0.0
+    found = cross_fitted_calibration(y, p, sample_weight=weights)
+    p[::3] = 0.5  # what weightless cases say must not move the others
+    other = cross_fitted_calibration(y, p, sample_weight=weights)
+    kept = weights > 0
+    np.testing.assert_allclose(found[kept], other[kept], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("y", "p"),
+    [
+        ([0, 0, 0, 1, 1, 1], [0.0, 0.0, 0.1, 0.9, 1.0, 1.0]),  # no overlap
+        ([0, 0, 0, 1, 1, 1], [0.0, 1.0, 0.0, 1.0, 0.0, 1.0]),  # saturated mistakes
+        ([0, 0, 0, 1, 1, 1], [0.5] * 6),
+        ([0, 0, 1, 1, 2, 2], np.eye(3)[[0, 0, 1, 1, 2, 2]]),
+        ([0, 0, 1, 1, 2, 2], np.eye(3)[[1, 0, 2, 1, 0, 2]]),
+    ],
+)
+def test_odd_scores_give_probabilities(y, p):
+    found = cross_fitted_calibration(y, p)
+    assert np.isfinite(found).all()
+    assert found.min() > 0.0
+    assert found.max() < 1.0
+    if found.ndim == 2:
+        np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [101, 1_003])
+def test_scores_that_are_all_the_same_teach_no_map(n):
+    y = np.arange(n) % 3 == 0
+    same = np.full(n, 0.3)
+    same[7] = 0.31  # its fold has a map that the others, all alike, were fitted to
+    found = cross_fitted_calibration(y, same)
+    assert abs(found[7] - 1 / 3) < 0.02
+    # The same of several classes, but for rounding.
+    noise = 1 + 1e-16 * np.random.default_rng(0).normal(size=(n, 5))
+    found = cross_fitted_calibration(np.arange(n) % 5, 0.2 * noise)
+    np.testing.assert_allclose(found, 0.2, rtol=1e-12)
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="class 1 has a single sample"):
+        cross_fitted_calibration([0, 0, 1], [0.1, 0.2, 0.9])
+    with pytest.raises(ValueError, match="only one class has samples"):
+        cross_fitted_calibration([0, 0], [0.1, 0.2], labels=[0, 1])
+    with pytest.raises(ValueError, match="n_splits must be a whole number of 2 or more"):
+        cross_fitted_calibration([0, 0, 1, 1], [0.1, 0.2, 0.9, 0.8], n_splits=1)
