@@ -1,0 +1,22 @@
+"""Predictions in files: CSV, Parquet and Arrow, checked and read whole or in batches."""
+
+from ..exceptions import TableError
+from .columns import parse_models
+from .opening import open_table
+from .predictions import PredictionBatch, PredictionFile
+from .table import Table, require_columns
+from .writing import check_writable, with_columns, write_file, write_table
+
+__all__ = [
+    "PredictionBatch",
+    "PredictionFile",
+    "Table",
+    "TableError",
+    "check_writable",
+    "open_table",
+    "parse_models",
+    "require_columns",
+    "with_columns",
+    "write_file",
+    "write_table",
+]

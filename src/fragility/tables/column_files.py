@@ -1,0 +1,122 @@
+"""Tables in files that are stored by column: Parquet, and Arrow (Feather) files and streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .arrow import pyarrow
+from .table import Batches, Table, checked_names, rows_at_once
+
+__all__ = ["ArrowTable", "ParquetTable"]
+
+
+class ParquetTable(Table):
+    """A Parquet file."""
+
+    kind = "Parquet"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, [])
+        with self._explained(), self._file() as file:
+            self.schema = file.schema_arrow
+            self.n_rows = file.metadata.num_rows
+        self.column_names = checked_names(path, self.schema.names)
+        if not self.n_rows:
+            raise self.error("the table has no rows.")
+
+    def read(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Any:
+        with self._explained(), self._file(types, pre_buffer=True) as file:
+            return self._as_types(file.read(columns=self._asked(columns)), types)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Batches:
+        asked = self._asked(columns)
+        done = 0
+
+        def parts() -> Iterator[Any]:
+            nonlocal done
+            with self._explained(), self._file(types) as file:
+                for batch in file.iter_batches(rows_at_once(len(asked)), columns=asked):
+                    done += batch.num_rows
+                    yield self._as_types(batch, types)
+
+        return Batches(parts(), lambda: done / self.n_rows if self.n_rows else 1.0)
+
+    def _file(self, types: Mapping[str, Any] | None = None, **options: Any) -> Any:
+        pa = pyarrow()
+        # Repeated text is stored once: as a dictionary it is never written out.
+        as_stored = [
+            name
+            for name, wanted in (types or {}).items()
+            if pa.types.is_dictionary(wanted)
+            and name in self.column_names
+            and pa.types.is_string(self.schema.field(name).type)
+        ]
+        return pa.parquet.ParquetFile(self.path, read_dictionary=as_stored, **options)
+
+
+class ArrowTable(Table):
+    """An Arrow IPC file (also called Feather, version 2) or stream."""
+
+    def __init__(self, path: Path, *, is_stream: bool) -> None:
+        super().__init__(path, [])
+        self.kind = "Arrow stream" if is_stream else "Arrow file"
+        self._is_stream = is_stream
+        with self._explained(), self._source() as source:
+            self.schema = self._reader(source).schema
+        self.column_names = checked_names(path, self.schema.names)
+        if not any(batch.num_rows for batch in self.batches(self.column_names[:1])):
+            raise self.error("the table has no rows.")
+
+    def read(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Any:
+        asked = self._asked(columns)
+        with self._explained(), self._source() as source:
+            table = self._reader(source, asked).read_all().select(asked)
+        return self._as_types(table, types)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Batches:
+        asked = self._asked(columns)
+        fraction = 0.0
+
+        def parts() -> Iterator[Any]:
+            nonlocal fraction
+            step = rows_at_once(len(asked))
+            with self._explained(), self._source() as source:
+                for batch, end in self._stored_batches(source, asked):
+                    ordered = batch.select(asked)
+                    for start in range(0, batch.num_rows, step):  # stored ones may be large
+                        fraction = end
+                        yield self._as_types(ordered.slice(start, step), types)
+
+        return Batches(parts(), lambda: fraction)
+
+    def _stored_batches(self, source: Any, columns: list[str]) -> Iterator[tuple[Any, float]]:
+        """Batches as they are stored, and the fraction of the file that is read with each."""
+        reader = self._reader(source, columns)
+        if self._is_stream:
+            for batch in reader:
+                yield batch, source.tell() / self.size_bytes
+        else:
+            n = reader.num_record_batches
+            for place in range(n):
+                yield reader.get_batch(place), (place + 1) / n
+
+    def _source(self) -> Any:
+        return pyarrow().memory_map(str(self.path))
+
+    def _reader(self, source: Any, columns: list[str] | None = None) -> Any:
+        pa = pyarrow()
+        options = pa.ipc.IpcReadOptions()
+        if columns is not None:
+            options.included_fields = [self.schema.get_field_index(name) for name in columns]
+        open_reader = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
+        return open_reader(source, options=options)

@@ -1,0 +1,163 @@
+"""Which columns of a table are used, and what for: labels, scores of which model, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._labels import listed
+from ..exceptions import TableError
+from .arrow import pyarrow
+from .categories import Categories, class_of_columns
+from .table import Table, require_columns
+
+__all__ = ["Columns", "parse_models"]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of the labels, of the scores of each model, and what else there may be."""
+
+    label: str
+    models: dict[str, tuple[str, ...]]
+    weight: str | None = None
+    group: str | None = None
+    error_cost: str | None = None
+
+    @property
+    def categorical(self) -> list[str]:
+        """Columns of few values that repeat."""
+        return list(dict.fromkeys(c for c in (self.label, self.group) if c is not None))
+
+    @property
+    def numeric(self) -> list[str]:
+        """Columns of numbers."""
+        scores = [column for columns in self.models.values() for column in columns]
+        more = [c for c in (self.weight, self.error_cost) if c is not None]
+        return list(dict.fromkeys([*scores, *more]))
+
+    @property
+    def all(self) -> list[str]:
+        """Every column that is used, once."""
+        return list(dict.fromkeys([*self.categorical, *self.numeric]))
+
+    def check(self, table: Table) -> None:
+        """Refuse columns that are not there or that are to be two things."""
+        if not self.models or not all(self.models.values()):
+            raise table.error("no scores were given; name a column of scores for every model.")
+        require_columns(table, self.all)
+        both = [column for column in self.categorical if column in self.numeric]
+        if both:
+            raise table.error(
+                f"column {listed(both)} is named as label or group and for numbers, too; name "
+                "another one."
+            )
+
+    def types(self, table: Table) -> dict[str, Any]:
+        """Types to read the columns as, the fastest ones."""
+        pa = pyarrow()
+        repeated = pa.dictionary(pa.int32(), pa.string())
+        if table.schema is None:
+            return dict.fromkeys(self.numeric, pa.float64()) | dict.fromkeys(
+                self.categorical, repeated
+            )
+        text = [c for c in self.categorical if pa.types.is_string(table.schema.field(c).type)]
+        return dict.fromkeys(text, repeated)
+
+    def in_class_order(
+        self, table: Table, classes: Categories, *, are_given: bool
+    ) -> dict[str, list[str]]:
+        """Columns of each model in the order of the classes (one column: of the positive class)."""
+        return {
+            model: self._ordered(table, model, list(columns), classes, are_given)
+            for model, columns in self.models.items()
+        }
+
+    def _ordered(
+        self, table: Table, model: str, columns: list[str], classes: Categories, are_given: bool
+    ) -> list[str]:
+        n = len(classes.names)
+        who = f"model {model!r} has {len(columns)} column{'s' if len(columns) > 1 else ''}"
+        held = f"{n} classes ({listed(classes.names)})"
+        if len(columns) == 1 and n == 2:
+            return columns
+        if len(columns) != n:
+            raise table.error(
+                f"{who} of scores, but there are {held}; give one column for each class, as in "
+                f"{model}=column,column,...{' or a single one' if n == 2 else ''}. If a class has "
+                f"no row here, name all classes. Is {self.label!r} the column of the true labels?"
+            )
+        named_for = class_of_columns(columns, classes)
+        if not are_given and named_for is None:
+            raise table.error(
+                f"{who} ({listed(columns)}), whose names do not say which is for which of {held}; "
+                "name the classes (--classes) in the order of the columns."
+            )
+        if are_given and named_for not in (None, list(range(n))):
+            raise table.error(
+                f"{who} named for the classes, but in another order ({listed(columns)}) than the "
+                f"classes were given ({listed(classes.names)}); put them in the same order."
+            )
+        if named_for is None:
+            return columns
+        return [columns[named_for.index(code)] for code in range(n)]
+
+
+def parse_models(
+    scores: Sequence[str], available: Collection[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Models and their columns, from options as a person writes them.
+
+    Parameters
+    ----------
+    scores : sequence of str
+        Each is a column (the model gets its name), ``NAME=column``, or ``NAME=column,column,...``
+        with one column for each class.
+    available : collection of str, optional
+        Columns there are. What is the name of one as a whole is taken as such, so that names with
+        commas and equals signs can be used.
+
+    Examples
+    --------
+    >>> parse_models(["p", "new=p_cat,p_dog,p_owl"])
+    {'p': ('p',), 'new': ('p_cat', 'p_dog', 'p_owl')}
+    """
+    if not scores:
+        raise TableError("No scores were given; name at least one column of scores.")
+    models: dict[str, tuple[str, ...]] = {}
+    for option in scores:
+        name, columns = _parse(option, available)
+        if name in models:
+            raise TableError(
+                f"Two models have the name {name!r}; give each its own, as in NAME=column."
+            )
+        models[name] = columns
+    return models
+
+
+def _parse(option: str, available: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    if option in available:
+        return option, (option,)
+    # A column may itself have an equals sign: any one may be where the name of the model ends.
+    for place in (i for i, character in enumerate(option) if character == "="):
+        if option[place + 1 :].strip() in available:
+            return _named(option, option[:place], [option[place + 1 :]])
+    name, equals, columns = option.partition("=")
+    if not equals:
+        if "," in option:
+            raise TableError(f"{option!r} names several columns but no model; write NAME={option}.")
+        return _named(option, option, [option])
+    return _named(option, name, columns.split(","))
+
+
+def _named(option: str, name: str, columns: list[str]) -> tuple[str, tuple[str, ...]]:
+    names = [column.strip() for column in columns]
+    if not name.strip() or not all(names):
+        raise TableError(
+            f"{option!r} has an empty part; write column, NAME=column or NAME=column,column,..."
+        )
+    twice = {column for column in names if names.count(column) > 1}
+    if twice:
+        raise TableError(f"{option!r} names {listed(sorted(twice))} more than once.")
+    return name.strip(), tuple(names)

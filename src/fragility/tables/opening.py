@@ -1,0 +1,152 @@
+"""Opening a file of a user: what kind it is, by content first and name second."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from .._labels import listed
+from .._names import nearest
+from ..exceptions import TableError
+from .column_files import ArrowTable, ParquetTable
+from .table import Table
+from .text_files import CsvTable
+
+__all__ = ["open_table"]
+
+_GIVE = "Give a CSV (also gzipped), Parquet or Arrow file."
+_STREAM_START = b"\xff\xff\xff\xff"
+_GZIP = b"\x1f\x8b"
+_COLUMN_ENDINGS = {
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".arrow": "Arrow",
+    ".arrows": "Arrow",
+    ".feather": "Arrow",
+    ".ipc": "Arrow",
+}
+#: First bytes of what cannot be read, and what it is.
+_OTHERS = {
+    b"PK\x03\x04": "a ZIP archive or an Excel workbook",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook",
+    b"FEA1": "Feather version 1",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zXZ": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\x89HDF": "HDF5",
+    b"SQLite format 3": "an SQLite database",
+    b"%PDF": "PDF",
+    b"\x93NUMPY": "a NumPy array",
+    b"\x80\x04": "a Python pickle",
+    b"\x80\x05": "a Python pickle",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_OTHER_ENDINGS = {
+    ".xlsx": "an Excel workbook",
+    ".xls": "an Excel workbook",
+    ".zip": "a ZIP archive",
+    ".json": "JSON",
+    ".jsonl": "JSON",
+    ".ndjson": "JSON",
+}
+
+
+def open_table(path: str | os.PathLike[str]) -> Table:
+    r"""Open a CSV (plain or gzipped), Parquet or Arrow (Feather) file.
+
+    Text must be UTF-8 with a header line; commas, semicolons, tabs or bars between the values are
+    found out. Nothing but the beginning, or what describes the table, is read.
+
+    Raises
+    ------
+    TableError
+        If the file is not there, not of these kinds, damaged or without rows.
+
+    Examples
+    --------
+    >>> path = getfixture("tmp_path") / "small.csv"
+    >>> _ = path.write_text("label;score\n1;0.9\n0;0.2\n")
+    >>> table = open_table(path)
+    >>> table.kind, table.column_names
+    ('CSV', ['label', 'score'])
+    >>> table.read().to_pylist()[0]
+    {'label': 1, 'score': 0.9}
+    """
+    file = Path(path)
+    start = _first_bytes(os.fspath(path), file)
+    _refuse_others(file, start)
+    if start.startswith(b"PAR1"):
+        return ParquetTable(file)
+    if start.startswith(b"ARROW1"):
+        return ArrowTable(file, is_stream=False)
+    if start.startswith(_STREAM_START):
+        return ArrowTable(file, is_stream=True)
+    stored = _COLUMN_ENDINGS.get(file.suffix.lower())
+    if stored is not None:
+        raise TableError(
+            f"{file}: the name says {stored}, but the content does not begin as such a file does "
+            f"({start[:8]!r}). It is damaged, or something else. {_GIVE}"
+        )
+    return CsvTable(file, is_compressed=start.startswith(_GZIP))
+
+
+def _first_bytes(given: str, file: Path) -> bytes:
+    if given == "-":
+        raise TableError(
+            "-: reading from standard input is not supported, because a table may be read more "
+            "than once. Save it as a file."
+        )
+    if "://" in given:
+        raise TableError(f"{given}: this is an address, not a file. Download it first.")
+    try:
+        if file.is_dir():
+            raise TableError(f"{file}: this is a folder. {_GIVE} {_files_in(file)}")
+        if not file.exists():
+            raise TableError(f"{file}: there is no such file. {_nearest(file)}")
+        if not file.is_file():
+            raise TableError(f"{file}: this is a device or a pipe. Save the table as a file.")
+        with open(file, "rb") as stream:
+            start = stream.read(64)
+    except PermissionError:
+        raise TableError(
+            f"{file}: you are not permitted to read this file; change its permissions "
+            "(chmod u+r) or copy it."
+        ) from None
+    except (OSError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise TableError(f"{given!r}: this file cannot be opened ({why}).") from error
+    if not start:
+        raise TableError(f"{file}: the file is empty (0 bytes). {_GIVE}")
+    return start
+
+
+def _refuse_others(file: Path, start: bytes) -> None:
+    what = next((name for magic, name in _OTHERS.items() if start.startswith(magic)), None)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    is_json = text.startswith(b"{") or (
+        text.startswith(b"[") and text[1:].lstrip().startswith((b"{", b"["))
+    )
+    if what is None and is_json:
+        what = "JSON"
+    if what is None and not start.startswith((b"PAR1", b"ARROW1")):
+        what = _OTHER_ENDINGS.get(file.suffix.lower())
+    if what is not None:
+        raise TableError(f"{file}: this is {what}. Export the table as CSV or Parquet.")
+
+
+def _nearest(file: Path) -> str:
+    folder = file.parent
+    if not folder.is_dir():
+        return f"There is no folder {str(folder)!r} either."
+    near = nearest(file.name, (entry.name for entry in os.scandir(folder)))
+    if near is not None:
+        return f"Did you mean {str(folder / near)!r}?"
+    return _files_in(folder)
+
+
+def _files_in(folder: Path) -> str:
+    names = sorted(entry.name for entry in os.scandir(folder) if entry.name[0] != ".")
+    return f"In {str(folder)!r} there is {listed(names, most=5) or 'nothing'}."

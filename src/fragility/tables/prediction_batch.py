@@ -1,0 +1,90 @@
+"""Rows of a file of predictions as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["PredictionBatch", "joined"]
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionBatch:
+    """Rows of a file of predictions, one after the other.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        Place of each row's label in the classes, in the smallest unsigned type.
+    scores : dict of str to ndarray
+        Of each model: (n,) probabilities of the positive class, or (n, n_classes), the columns in
+        the order of the classes. Single precision stays single; all else is double.
+    weights, error_costs : ndarray of shape (n,) or None
+    groups : ndarray of shape (n,) or None
+        Place of each row's group in the names of the groups.
+    first_row : int
+        Number of the first row, as a person counts the rows below the header, from 1.
+    rows : ndarray of shape (n,) or None
+        Number of each row; None if none was left out here, so that they follow each other.
+    fraction : float
+        How much of the file has been read, from 0 to 1.
+    """
+
+    codes: NDArray[Any]
+    scores: dict[str, NDArray[Any]]
+    weights: NDArray[np.float64] | None
+    groups: NDArray[Any] | None
+    error_costs: NDArray[np.float64] | None
+    first_row: int
+    rows: NDArray[np.int64] | None
+    fraction: float
+
+    @property
+    def n_rows(self) -> int:
+        """Rows here."""
+        return self.codes.size
+
+    @property
+    def row_numbers(self) -> NDArray[np.int64]:
+        """Number in the file of each row here, counted from 1."""
+        if self.rows is not None:
+            return self.rows
+        return np.arange(self.first_row, self.first_row + self.n_rows)
+
+
+def joined(parts: Sequence[PredictionBatch]) -> PredictionBatch:
+    """Batches that follow each other as one."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0]
+    rows = None
+    if any(part.rows is not None for part in parts) or _has_gaps(parts):
+        rows = np.concatenate([part.row_numbers for part in parts])
+
+    def all_of(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    scores = {
+        model: np.concatenate([part.scores[model] for part in parts]) for model in first.scores
+    }
+    return PredictionBatch(
+        all_of("codes"),
+        scores,
+        all_of("weights"),
+        all_of("groups"),
+        all_of("error_costs"),
+        first.first_row,
+        rows,
+        parts[-1].fraction,
+    )
+
+
+def _has_gaps(parts: Sequence[PredictionBatch]) -> bool:
+    """Whether whole batches between these were left out."""
+    ends = [part.first_row + part.n_rows for part in parts]
+    return any(end != part.first_row for end, part in zip(ends, parts[1:], strict=False))

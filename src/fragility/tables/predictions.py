@@ -1,0 +1,231 @@
+"""Predictions in a file: labels, scores of models, weights, groups and costs, as checked arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from typing import Any
+
+from .._labels import listed
+from .categories import (
+    Categories,
+    check_number_of_classes,
+    found_classes,
+    found_groups,
+    named,
+)
+from .columns import Columns
+from .conversion import Conversion, encoded_or_refused
+from .prediction_batch import PredictionBatch, joined
+from .problems import unreadable_numbers
+from .table import Table, UnreadableValueError
+
+__all__ = ["PredictionBatch", "PredictionFile"]
+
+
+class PredictionFile:
+    r"""True labels and scores of models in the columns of a table.
+
+    Nothing is read before it is asked for. What is read is checked; what is wrong is said with
+    its rows, as a `TableError`.
+
+    Parameters
+    ----------
+    table : Table
+        From `open_table`.
+    label : str
+        Column of the true labels: text, booleans or whole numbers.
+    models : mapping of str to sequence of str
+        Columns of each model's scores, as `parse_models` returns: one with the probability of
+        the positive class, or one for each class.
+    classes : sequence of str, optional
+        All classes, in the order of the score columns. By default those of the label column
+        (whole numbers by size, text by alphabet), if the score columns are named for them
+        or each model has only one.
+    positive : str, optional
+        The class of two that a single column of scores is for; by default the second.
+    weight, group, error_cost : str, optional
+        Columns with the weight of each row, its group, and what an error on it costs.
+    drop_missing : bool, default=False
+        Leave out rows with a missing value in any column that is used, and count them.
+
+    Examples
+    --------
+    >>> from fragility.tables import open_table
+    >>> path = getfixture("tmp_path") / "small.csv"
+    >>> _ = path.write_text("truth,p\nno,0.1\nyes,0.9\nno,0.3\n")
+    >>> file = PredictionFile(open_table(path), label="truth", models={"p": ["p"]})
+    >>> file.classes, file.read().codes
+    (['no', 'yes'], array([0, 1, 0], dtype=uint8))
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        label: str,
+        models: Mapping[str, Sequence[str]],
+        classes: Sequence[str] | None = None,
+        positive: str | None = None,
+        weight: str | None = None,
+        group: str | None = None,
+        error_cost: str | None = None,
+        drop_missing: bool = False,
+    ) -> None:
+        self.table = table
+        self.columns = Columns(
+            label,
+            {name: tuple(columns) for name, columns in models.items()},
+            weight,
+            group,
+            error_cost,
+        )
+        self.columns.check(table)
+        self.drop_missing = drop_missing
+        self._types = self.columns.types(table)
+        self._positive = positive
+        self._given = None if classes is None else named(table, classes)
+        self._known: _Known | None = None
+        self._counts: tuple[int, int] | None = None
+        if self._given is not None and group is None:
+            self._know(self._given, None)
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes; to find them, the label column is read once."""
+        return list(self._surveyed().classes.names)
+
+    @property
+    def positive(self) -> str | None:
+        """Name of the class that a single column of scores is for; None of more than two."""
+        place = self._surveyed().positive
+        return None if place is None else self.classes[place]
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of the groups; empty if there is no column for them."""
+        groups = self._surveyed().groups
+        return [] if groups is None else list(groups.names)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that are used; the file is read if it was not before."""
+        return self._counted()[0]
+
+    @property
+    def n_dropped(self) -> int:
+        """Rows that are left out for a missing value; the file is read if it was not before."""
+        return self._counted()[1]
+
+    def batches(self) -> Iterator[PredictionBatch]:
+        """The rows a part at a time, in memory that does not grow.
+
+        Before the first part, the label and group columns are read once to know their names,
+        unless `classes` says all there is to know. What only the whole file can show (a single
+        class, no weight) is an error after the last part.
+        """
+        conversion = self._conversion(self._surveyed())
+        try:
+            source = self.table.batches(self.columns.all, self._types)
+            for data in source:
+                batch = conversion.batch(data, source.fraction)
+                if batch is not None:
+                    yield batch
+        except UnreadableValueError as error:
+            raise unreadable_numbers(self.table, self.columns.numeric) or error from None
+        self._finish(conversion)
+
+    def read(self) -> PredictionBatch:
+        """All rows at once, in a single reading of the file."""
+        try:
+            if self._known is None:
+                self._peek()
+            data = self.table.read(self.columns.all, self._types).to_batches()
+            known = self._surveyed(data)
+            conversion = self._conversion(known)
+            parts = [conversion.batch(batch, 1.0) for batch in data if batch.num_rows]
+        except UnreadableValueError as error:
+            raise unreadable_numbers(self.table, self.columns.numeric) or error from None
+        self._finish(conversion)
+        return joined([part for part in parts if part is not None])
+
+    def _conversion(self, known: _Known) -> Conversion:
+        return Conversion(
+            self.table,
+            self.columns,
+            known.layout,
+            known.classes,
+            known.groups,
+            self.drop_missing,
+        )
+
+    def _finish(self, conversion: Conversion) -> None:
+        conversion.finish()
+        self._counts = conversion.n_rows, conversion.n_dropped
+
+    def _counted(self) -> tuple[int, int]:
+        if self._counts is None:
+            for _ in self.batches():
+                pass
+        assert self._counts is not None
+        return self._counts
+
+    def _surveyed(self, data: Iterable[Any] | None = None) -> _Known:
+        """Classes and groups, from `data` or else from a reading of their columns."""
+        if self._known is not None:
+            return self._known
+        columns = self.columns
+        asked = [columns.label] if self._given is None else []
+        asked += [] if columns.group is None else [columns.group]
+        if data is None:
+            data = self.table.batches(asked, self._types)
+        values: dict[str, set[Any]] = {name: set() for name in asked}
+        for batch in data:
+            for name in values:
+                values[name].update(encoded_or_refused(self.table, batch, name)[1])
+            if self._given is None:
+                self._check_labels(values[columns.label])
+        classes = self._given
+        if classes is None:
+            classes = found_classes(self.table, columns.label, values[columns.label])
+        groups = None
+        if columns.group is not None:
+            groups = found_groups(self.table, columns.group, values[columns.group])
+        return self._know(classes, groups)
+
+    def _peek(self) -> None:
+        """Refuse an identifier as label before all of the file is read."""
+        if self._given is None:
+            first = next(self.table.batches([self.columns.label], self._types))
+            self._check_labels(encoded_or_refused(self.table, first, self.columns.label)[1])
+
+    def _check_labels(self, values: Sized) -> None:
+        check_number_of_classes(self.table, len(values), f"column {self.columns.label!r}")
+
+    def _know(self, classes: Categories, groups: Categories | None) -> _Known:
+        are_given = self._given is not None
+        layout = self.columns.in_class_order(self.table, classes, are_given=are_given)
+        self._known = _Known(classes, groups, self._positive_place(classes), layout)
+        return self._known
+
+    def _positive_place(self, classes: Categories) -> int | None:
+        n = len(classes.names)
+        if self._positive is None:
+            return 1 if n == 2 else None
+        place = classes.code(self._positive)
+        if n > 2 or place is None:
+            raise self.table.error(
+                f"the positive class must be one of two classes; got {self._positive!r}, and the "
+                f"classes are {listed(classes.names)}."
+            )
+        return place
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What must be known before rows can be made into arrays."""
+
+    classes: Categories
+    groups: Categories | None
+    positive: int | None
+    layout: dict[str, list[str]]

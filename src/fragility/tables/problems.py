@@ -1,0 +1,182 @@
+"""What is wrong with the values of a table: found by reading it once more, then said in full.
+
+Reading goes the fast way and stops at the first thing that is wrong. Only then are all rows looked
+at, to say how many are wrong, which ones and how.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._labels import listed
+from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
+from ..exceptions import TableError
+from .arrow import pyarrow
+from .categories import Categories
+from .table import Table, UnreadableValueError
+from .values import encoded, is_text, numbers, unreadable
+from .wrong_rows import WrongRows
+
+__all__ = [
+    "label_problem",
+    "missing_values",
+    "negative_values",
+    "not_probabilities",
+    "sums_not_one",
+    "unreadable_numbers",
+]
+
+_DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
+_LOGITS = (
+    "Logits need the logistic function (several columns: softmax), percentages a division by 100."
+)
+
+
+def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[str]) -> TableError:
+    """The error for empty fields, NA, NaN and null."""
+    found = {name: WrongRows() for name in (*categorical, *numeric)}
+    for batch in table.batches(list(found), _types(table, numeric)):
+        for name, findings in found.items():
+            column = batch.column(name)
+            if name in categorical:
+                codes, _ = encoded(column) or (np.zeros(len(column)), [])
+                findings.add(codes < 0)
+            else:
+                findings.add(np.isnan(_floats(column)))
+    (name, first), *others = ((n, f) for n, f in found.items() if f.count)
+    also = ", ".join(f"{other!r} ({findings.count})" for other, findings in others[:5])
+    return table.error(
+        f"column {name!r} has missing values {first.where(table)}"
+        f"{f'; so have {also}' if also else ''}. Empty fields, NA, NaN and null are missing: fill "
+        "them in, or leave such rows out with --drop-missing (drop_missing=True)."
+    )
+
+
+def unreadable_numbers(table: Table, numeric: Sequence[str]) -> TableError | None:
+    """The error for text where there should be numbers; None if there is no such text."""
+    pa = pyarrow()
+    text = [n for n in numeric if table.schema is None or is_text(table.schema.field(n).type)]
+    found = {name: WrongRows() for name in text}
+    missing = dict.fromkeys(text, 0)
+    for batch in table.batches(text, {name: pa.string() for name in text}):
+        for name, findings in found.items():
+            column = batch.column(name)
+            wrong = unreadable(column)
+            missing[name] += column.null_count
+            findings.add(wrong, column.to_numpy(zero_copy_only=False) if wrong.any() else None)
+    for name, findings in found.items():
+        if findings.count:
+            return table.error(_unreadable(name, findings, missing[name], table))
+    return None
+
+
+def _unreadable(name: str, found: WrongRows, missing: int, table: Table) -> str:
+    if all(_DECIMAL_COMMA.fullmatch(example) for example in found.examples):
+        return (
+            f"column {name!r} holds numbers with a decimal comma, {found.such_as}, "
+            f"{found.where(table)}; write them with a decimal point."
+        )
+    if found.count == found.total - missing:
+        return (
+            f"column {name!r} holds text, not numbers: {listed(found.examples)}. Name a column of "
+            "numbers."
+        )
+    return (
+        f"column {name!r} holds values that cannot be read as numbers, {found.such_as}, "
+        f"{found.where(table)}. Correct them; if they stand for missing values, "
+        "leave the field empty and use --drop-missing."
+    )
+
+
+def not_probabilities(table: Table, name: str) -> TableError:
+    """The error for scores that are infinite or outside [0, 1]."""
+    outside, infinite = WrongRows(), WrongRows()
+    low, high = inf, -inf
+    for values in _passes(table, [name]):
+        infinite.add(np.isinf(values[0]))
+        finite = values[0][np.isfinite(values[0])]
+        if finite.size:
+            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
+        off = np.maximum(-values[0], values[0] - 1.0)
+        outside.add(off > PROBABILITY_ROUNDING)
+    if infinite.count:
+        return _infinite(table, name, infinite)
+    return table.error(
+        f"column {name!r} must hold probabilities, from 0 to 1, but does not "
+        f"{outside.where(table)}; it goes from {low:g} to {high:g}. {_LOGITS}"
+    )
+
+
+def sums_not_one(table: Table, model: str, columns: Sequence[str]) -> TableError:
+    """The error for probabilities of the classes that do not sum to one."""
+    found = WrongRows()
+    for values in _passes(table, columns):
+        sums = np.add.reduce([column.astype(np.float64) for column in values])
+        found.add(np.abs(sums - 1.0) > SUM_TOLERANCE, sums)
+    return table.error(
+        f"the scores of model {model!r} ({listed(columns)}) must sum to 1 (within "
+        f"{SUM_TOLERANCE:g}) in every row, but do not {found.where(table)}: the first sums to "
+        f"{found.examples[0]:g}. {_LOGITS}"
+    )
+
+
+def negative_values(table: Table, name: str, what: str) -> TableError:
+    """The error for weights or costs that are negative or infinite."""
+    negative, infinite = WrongRows(), WrongRows()
+    for values in _passes(table, [name]):
+        negative.add(values[0] < 0.0, values[0])
+        infinite.add(np.isinf(values[0]))
+    if infinite.count:
+        return _infinite(table, name, infinite)
+    return table.error(
+        f"column {name!r} holds negative values, {negative.such_as}, {negative.where(table)}; "
+        f"{what} must be zero or more."
+    )
+
+
+def label_problem(table: Table, name: str, categories: Categories) -> TableError:
+    """The error for labels that are not among the classes."""
+    found = WrongRows()
+    for batch in table.batches([name]):
+        codes, values = encoded(batch.column(name)) or (np.array([], np.int64), [])
+        unknown = np.array([categories.code(value) is None for value in values] + [False])
+        found.add(unknown[codes], np.array([*values, None], dtype=object)[codes])
+    example = found.examples[0]
+    spaces = isinstance(example, str) and categories.code(example.strip()) is not None
+    hint = f" {example!r} has spaces around it." if spaces else ""
+    return table.error(
+        f"column {name!r} holds labels that are not among the classes "
+        f"{listed(categories.names)}, {found.such_as}, {found.where(table)}.{hint} Name "
+        "all classes, in the order of the score columns."
+    )
+
+
+def _infinite(table: Table, name: str, found: WrongRows) -> TableError:
+    return table.error(
+        f"column {name!r} holds infinite values {found.where(table)}; give finite numbers."
+    )
+
+
+def _types(table: Table, numeric: Sequence[str]) -> dict[str, Any]:
+    return {name: pyarrow().float64() for name in numeric} if table.schema is None else {}
+
+
+def _passes(table: Table, columns: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
+    """Columns of numbers, batch after batch."""
+    try:
+        for batch in table.batches(columns, _types(table, columns)):
+            yield [_floats(batch.column(name)) for name in columns]
+    except UnreadableValueError as error:
+        raise unreadable_numbers(table, columns) or error from None
+
+
+def _floats(column: Any) -> NDArray[Any]:
+    values = numbers(column)
+    assert values is not None  # else reading would not have come so far
+    return values

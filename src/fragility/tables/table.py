@@ -1,0 +1,191 @@
+"""What every table can do, whatever kind of file it is in."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .._labels import listed
+from .._names import nearest
+from ..exceptions import TableError
+from .arrow import pyarrow
+
+__all__ = [
+    "Batches",
+    "Table",
+    "UnreadableValueError",
+    "checked_names",
+    "require_columns",
+    "rows_at_once",
+]
+
+_CELLS_AT_ONCE = 1 << 20
+
+
+class UnreadableValueError(TableError):
+    """A value that is not of the type asked for; which ones is to be found by reading text."""
+
+
+class Batches(Iterator[Any]):
+    """Record batches of a table, read as they are asked for.
+
+    Attributes
+    ----------
+    fraction : float
+        How much of the file has been read, from 0 to 1.
+    """
+
+    def __init__(self, batches: Iterator[Any], fraction: Callable[[], float]) -> None:
+        self._batches = batches
+        self._fraction = fraction
+        self.fraction = 0.0
+
+    def __next__(self) -> Any:
+        batch = next(self._batches)
+        self.fraction = self._fraction()
+        return batch
+
+
+class Table(ABC):
+    """A table in a file, opened but not read.
+
+    Attributes
+    ----------
+    path : Path
+    kind : str
+        "CSV", "Parquet", "Arrow file" or "Arrow stream".
+    column_names : list of str
+    size_bytes : int
+        Of the file, compressed or not.
+    is_compressed : bool
+        Whether the file as a whole is compressed (gzip).
+    n_rows : int or None
+        None if that cannot be known without reading the file.
+    schema : pyarrow.Schema or None
+        Types of the columns; None for text, which has none.
+    """
+
+    kind: str
+    is_compressed: bool = False
+    n_rows: int | None = None
+    schema: Any = None
+    #: What to add to row numbers in a message.
+    row_note = "counted from 1"
+
+    def __init__(self, path: Path, column_names: Sequence[str]) -> None:
+        self.path = path
+        self.column_names = list(column_names)
+        self.size_bytes = os.path.getsize(path)
+
+    @abstractmethod
+    def read(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Any:
+        """These columns (all by default) as a `pyarrow.Table`.
+
+        `types` are the `pyarrow` types to read columns as. Without one, a column of a CSV file
+        gets the type that all its values fit.
+        """
+
+    @abstractmethod
+    def batches(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Batches:
+        """These columns as `pyarrow.RecordBatch` objects, in memory that does not grow.
+
+        A column of a CSV file for which `types` has no type is read as text: no type can be
+        known to fit before the last row is read.
+        """
+
+    def error(self, message: str) -> TableError:
+        """An error that names this file."""
+        return TableError(f"{self.path}: {message}")
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What pyarrow says about a broken file becomes an error that names it."""
+        try:
+            yield
+        except (pyarrow().ArrowInvalid, pyarrow().ArrowNotImplementedError, OSError) as error:
+            raise self.error(
+                f"the file ({self.kind}) cannot be read; it is cut off, damaged or of a kind that "
+                f"pyarrow does not know ({error}). Copy or export it again."
+            ) from error
+
+    def _asked(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return self.column_names
+        require_columns(self, columns)
+        return list(dict.fromkeys(columns))
+
+    def _as_types(self, data: Any, types: Mapping[str, Any] | None) -> Any:
+        """A table or batch with some columns cast."""
+        pa = pyarrow()
+        for name, wanted in (types or {}).items():
+            place = data.schema.get_field_index(name)
+            if place < 0 or data.schema.types[place] == wanted:
+                continue
+            column = data.column(place)
+            try:
+                if pa.types.is_dictionary(wanted) and not pa.types.is_dictionary(column.type):
+                    column = column.dictionary_encode()
+                column = column.cast(wanted)
+            except pa.ArrowException as error:
+                raise UnreadableValueError(
+                    f"{self.path}: column {name!r} cannot be read as {wanted} ({error})."
+                ) from error
+            data = data.set_column(place, name, column)
+        return data
+
+
+def require_columns(table: Table, names: Sequence[str]) -> None:
+    r"""Refuse names of columns that the table does not have, and suggest the nearest.
+
+    Examples
+    --------
+    >>> from fragility.tables import open_table
+    >>> path = getfixture("tmp_path") / "small.csv"
+    >>> _ = path.write_text("label,score\n1,0.9\n0,0.2\n")
+    >>> require_columns(open_table(path), ["label", "score"])
+    """
+    missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
+    if not missing:
+        return
+    alike = {name: nearest(name, table.column_names, cutoff=0.5) for name in missing}
+    hints = [f"{near!r} for {name!r}" for name, near in alike.items() if near is not None]
+    hint = f" Did you mean {' and '.join(hints)}?" if hints else ""
+    if all(_is_number(name) for name in table.column_names):
+        hint = " The first line must name the columns; here it looks like data."
+    raise table.error(
+        f"there is no column {listed(missing)}. The columns are "
+        f"{listed(table.column_names, most=20)}.{hint}"
+    )
+
+
+def checked_names(path: Path, names: Sequence[str]) -> list[str]:
+    """Names of columns, each only once; several columns may have none."""
+    seen: set[str] = set()
+    twice = [n for n in names if n and (n in seen or seen.add(n))]  # type: ignore[func-returns-value]
+    if twice:
+        raise TableError(
+            f"{path}: several columns have the name {listed(dict.fromkeys(twice))}; give every "
+            "column a name of its own."
+        )
+    return list(names)
+
+
+def rows_at_once(n_columns: int) -> int:
+    """Rows of a batch so that wide tables take no more memory than narrow ones."""
+    return max(_CELLS_AT_ONCE // max(n_columns, 1), 1024)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

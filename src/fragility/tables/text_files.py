@@ -1,0 +1,177 @@
+"""Tables in text files: values separated by commas, semicolons or tabs, plain or gzipped."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ..exceptions import TableError
+from .arrow import pyarrow
+from .table import Batches, Table, UnreadableValueError, checked_names
+from .text_header import check_is_text, first_not_utf8, not_utf8, read_header
+from .text_source import TextSource
+from .values import MISSING_WORDS
+from .wrong_rows import WrongRows
+
+__all__ = ["CsvTable"]
+
+_SAMPLE = 1 << 20
+_LONGEST_HEADER = 1 << 26
+_BLOCK = 1 << 20  # pyarrow reads a few dozen of them ahead
+
+
+class CsvTable(Table):
+    """A text file with a header line.
+
+    A quoted value may hold line ends. Only the columns that are asked for are decoded.
+    """
+
+    kind = "CSV"
+    row_note = "counted from 1; the header is line 1"
+
+    def __init__(self, path: Path, *, is_compressed: bool) -> None:
+        super().__init__(path, [])
+        self.is_compressed = is_compressed
+        sample, is_all = self._sample()
+        check_is_text(path, sample)
+        header = read_header(path, sample, is_all=is_all)
+        self.column_names = checked_names(path, header.names)
+        self._delimiter = header.delimiter
+        self._lines_before = header.lines
+        self._block = max(_BLOCK, 8 * header.size)  # a row must fit into a block
+
+    def read(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Any:
+        asked = self._asked(columns)
+        with self._reading() as source:
+            table = pyarrow().csv.read_csv(source.file, **self._options(asked, types or {}))
+        if pyarrow().binary() in table.schema.types:  # what a guess makes of other encodings
+            raise self._not_utf8()
+        return table.rename_columns(asked)
+
+    def batches(
+        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
+    ) -> Batches:
+        pa = pyarrow()
+        asked = self._asked(columns)
+        options = self._options(asked, {name: pa.string() for name in asked} | dict(types or {}))
+        position = 0
+
+        def parts() -> Iterator[Any]:
+            nonlocal position
+            with self._reading() as source, pa.csv.open_csv(source.file, **options) as reader:
+                for batch in reader:
+                    position = source.position
+                    if batch.num_rows:
+                        yield batch.rename_columns(asked)
+
+        return Batches(parts(), lambda: position / self.size_bytes)
+
+    def _options(self, columns: list[str], types: Mapping[str, Any]) -> dict[str, Any]:
+        """Options of the reader, which knows columns by number: their names may be empty."""
+        form = pyarrow().csv
+        number = {name: str(place) for place, name in enumerate(self.column_names)}
+        return {
+            "read_options": form.ReadOptions(
+                block_size=self._block,
+                skip_rows=self._lines_before,
+                column_names=[str(place) for place in range(len(self.column_names))],
+            ),
+            "parse_options": self._parse_options(),
+            "convert_options": form.ConvertOptions(
+                include_columns=[number[name] for name in columns],
+                column_types={number[name]: types[name] for name in columns if name in types},
+                null_values=[space + word for word in MISSING_WORDS for space in ("", " ")],
+                strings_can_be_null=True,
+            ),
+        }
+
+    def _parse_options(self, **more: Any) -> Any:
+        form = pyarrow().csv
+        return form.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, **more)
+
+    def _sample(self) -> tuple[bytes, bool]:
+        """The beginning of the text, with the whole header, and whether it is all of it."""
+        with self._explained(), TextSource(self.path, self.is_compressed) as source:
+            sample = source.read(_SAMPLE)
+            while len(sample) < _LONGEST_HEADER and b"\n" not in sample and b"\r" not in sample:
+                more = source.read(_SAMPLE)
+                if not more:
+                    break
+                sample += more
+            return sample, not source.read(1)
+
+    @contextmanager
+    def _reading(self) -> Iterator[TextSource]:
+        """The text, with words for what the reader says about it."""
+        with self._explained(), TextSource(self.path, self.is_compressed) as source:
+            try:
+                yield source
+            except pyarrow().ArrowInvalid as error:
+                raise self._in_words(error) from error
+            if source.quotes % 2:
+                self._check_last_quote()
+
+    def _in_words(self, error: Exception) -> TableError:
+        said = str(error)
+        if "UTF8" in said:
+            return self._not_utf8()
+        self._check_last_quote()
+        if "columns, got" in said:
+            return self._uneven_rows()
+        if "conversion error" in said:
+            return UnreadableValueError(f"{self.path}: {said}")
+        return self.error(f"the text cannot be read as a table ({said}).")
+
+    def _not_utf8(self) -> TableError:
+        with TextSource(self.path, self.is_compressed) as source:
+            return not_utf8(self.path, *first_not_utf8(source.blocks()))
+
+    def _uneven_rows(self) -> TableError:
+        """The error for rows with too few or too many fields."""
+        found = WrongRows()
+
+        def note(row: Any) -> str:
+            found.add_row(row.number - self._lines_before, row.actual_columns)
+            return "skip"
+
+        form = pyarrow().csv
+        options = self._options(self.column_names[:1], {self.column_names[0]: pyarrow().string()})
+        options["parse_options"] = self._parse_options(invalid_row_handler=note)
+        options["convert_options"].check_utf8 = False
+        options["read_options"].use_threads = False  # with threads, rows have no numbers
+        with TextSource(self.path, self.is_compressed) as source:
+            for _ in form.open_csv(source.file, **options):
+                pass
+        n = len(self.column_names)
+        rows = "1 row has" if found.count == 1 else f"{found.count} rows have"
+        fields = " or ".join(map(str, found.examples))
+        return self.error(
+            f"{rows} not {n} fields, as the header does, but {fields}: {found.places(self)}. "
+            f"A value that holds the delimiter ({self._delimiter!r}) must be in quotes, and "
+            "numbers need a decimal point."
+        )
+
+    def _check_last_quote(self) -> None:
+        """Refuse a quote that never ends: it would take in all rows that follow."""
+        after_all = "after the last line"
+        with TextSource(self.path, self.is_compressed) as source:
+            lines = chain(source.lines(), ["\n", after_all])
+            reader = csv.reader(lines, delimiter=self._delimiter)
+            last: list[str] = []
+            begins, ends = 1, 0
+            try:
+                for row in reader:
+                    last, begins, ends = row, ends + 1, reader.line_num
+            except csv.Error:  # a field that is longer than any
+                last, begins = [], ends + 1
+        if last != [after_all]:
+            raise self.error(
+                f'a quote (") that is opened in line {begins} is never closed, so that all that '
+                "follows is one value. Close it, or double a quote that is meant as a character."
+            )

@@ -1,0 +1,136 @@
+"""Columns of a table as numbers, or as few values that repeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._labels import encode_labels
+from .arrow import pyarrow
+from .table import UnreadableValueError
+
+__all__ = ["MISSING_WORDS", "encoded", "is_text", "numbers", "unreadable"]
+
+#: Text that stands for a missing value.
+MISSING_WORDS = (
+    *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),
+    *("-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type of Arrow is text, be it in a dictionary or not."""
+    types = pyarrow().types
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def numbers(column: Any) -> NDArray[Any] | None:
+    """A column as floats, NaN where a value is missing; None if its type is not one of numbers.
+
+    Single precision stays single, half precision becomes single, all else becomes double. Text
+    must hold numbers, or there is an `UnreadableValueError`.
+    """
+    pa = pyarrow()
+    column = _plain(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if is_text(kind):
+        column = _trimmed(column)
+    elif pa.types.is_boolean(kind):
+        column = column.cast(pa.uint8())
+    elif not (
+        pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+    ):
+        return None
+    single = pa.types.is_float16(kind) or pa.types.is_float32(kind)
+    try:
+        column = column.cast(pa.float32() if single else pa.float64(), safe=False)
+    except pa.ArrowInvalid as error:
+        raise UnreadableValueError(str(error)) from error
+    floats: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return floats
+
+
+def unreadable(column: Any) -> NDArray[np.bool_]:
+    """Which values of a column of text are there but are not numbers."""
+    pa = pyarrow()
+    readable = pa.compute.match_substring_regex(_trimmed(_plain(column)), _NUMBER)
+    wrong: NDArray[np.bool_] = pa.compute.invert(readable.fill_null(True)).to_numpy(
+        zero_copy_only=False
+    )
+    return wrong
+
+
+def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
+    """Codes of a column, −1 where a value is missing, and what they stand for.
+
+    None if its type is not text, booleans or numbers. Every value occurs.
+    """
+    pa = pyarrow()
+    column = _plain(column)
+    kind = column.type
+    if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        classes, codes = encode_labels(column.to_numpy(zero_copy_only=False))
+        return codes, classes.tolist()
+    if not pa.types.is_dictionary(kind):
+        if pa.types.is_null(kind):
+            column = column.cast(pa.string())
+        if not _is_category(column.type):
+            return None
+        column = column.dictionary_encode()
+    stored = column.dictionary
+    if not _is_category(stored.type):
+        return None
+    indices = column.indices.cast(pa.int32(), safe=False)  # a byte may not hold one code more
+    codes = indices.fill_null(len(stored)).to_numpy(zero_copy_only=False)
+    used = np.bincount(codes, minlength=len(stored) + 1)[: len(stored)] > 0
+    there = used & ~_is_missing(stored)
+    table = np.full(len(stored) + 1, -1, dtype=np.int32)
+    table[:-1][there] = np.arange(np.count_nonzero(there))
+    return table[codes], stored.filter(pa.array(there)).to_pylist()
+
+
+def _is_category(kind: Any) -> bool:
+    types = pyarrow().types
+    return (
+        is_text(kind)
+        or types.is_integer(kind)
+        or types.is_boolean(kind)
+        or types.is_floating(kind)
+        or types.is_decimal(kind)
+    )
+
+
+def _is_missing(values: Any) -> NDArray[np.bool_]:
+    if is_text(values.type):
+        values = _trimmed(values)
+    missing: NDArray[np.bool_] = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    return missing
+
+
+def _plain(column: Any) -> Any:
+    """Text in views, for which pyarrow has few functions, as plain text."""
+    pa = pyarrow()
+    if pa.types.is_string_view(column.type):
+        return pa.array(column.to_pylist(), pa.string())
+    return column
+
+
+def _trimmed(text: Any) -> Any:
+    """Text without spaces around it, null where it stands for a missing value."""
+    pa = pyarrow()
+    if pa.types.is_dictionary(text.type):
+        text = text.dictionary_decode()
+    trimmed = pa.compute.utf8_trim(text, characters=" \t")  # as the reader of CSV does
+    missing = pa.compute.is_in(trimmed, value_set=pa.array(MISSING_WORDS, trimmed.type))
+    return pa.compute.if_else(missing, pa.scalar(None, trimmed.type), trimmed)

@@ -1,0 +1,154 @@
+"""Results to files, whole or not at all, and a look ahead whether that will work."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from .. import _files
+from .._labels import listed
+from ..exceptions import TableError
+from .arrow import pyarrow
+
+__all__ = ["check_writable", "with_columns", "write_file", "write_table"]
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that no file can be written to, before long work is done for it.
+
+    Examples
+    --------
+    >>> check_writable(getfixture("tmp_path") / "report.html")
+    """
+    file = Path(path)
+    folder = file.parent
+    if not file.name:
+        raise TableError(f"{str(path)!r} is no name of a file; give one, as in results.csv.")
+    try:
+        if file.is_dir():
+            raise TableError(
+                f"{file}: this is a folder; name a file in it, as in {str(file / 'results.csv')!r}."
+            )
+        if folder.exists() and not folder.is_dir():
+            raise TableError(f"{file}: {str(folder)!r} is a file, not a folder; name another one.")
+        if not folder.exists():
+            raise TableError(
+                f"{file}: there is no folder {str(folder)!r}; make it first (mkdir -p "
+                f"{str(folder)!r}) or name another one."
+            )
+    except (OSError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        why = getattr(error, "strerror", None) or error
+        raise TableError(f"{str(path)!r}: no file can be written there ({why}).") from error
+    if not os.access(folder.resolve(), os.W_OK | os.X_OK):
+        raise TableError(
+            f"{file}: you are not permitted to write to the folder {str(folder)!r}; name another "
+            "one."
+        )
+
+
+def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
+    r"""Write a file that is there in full or not at all; text as UTF-8, its line ends as given.
+
+    Examples
+    --------
+    >>> folder = getfixture("tmp_path")
+    >>> write_file(folder / "page.html", "<p>0.5</p>\n")
+    >>> [file.name for file in folder.iterdir()]
+    ['page.html']
+    """
+    with _explained(Path(path)):
+        _files.write_whole(path, content)
+
+
+def with_columns(table: Any, columns: Mapping[str, Any]) -> Any:
+    """A `pyarrow.Table` with more columns; none of those it has is overwritten.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> with_columns(pyarrow.table({"age": [31, 45]}), {"risk": [0.1, 0.7]}).column_names
+    ['age', 'risk']
+    """
+    taken = [name for name in columns if name in table.column_names]
+    if taken:
+        raise TableError(
+            f"The table has columns of these names already: {listed(taken)}. Rename or remove them."
+        )
+    for name, values in columns.items():
+        table = table.append_column(name, pyarrow().array(values))
+    return table
+
+
+def write_table(table: Any, path: str | os.PathLike[str]) -> None:
+    """Write a `pyarrow.Table` as CSV, gzipped CSV, Parquet or Arrow, as the name ends.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> path = getfixture("tmp_path") / "costs.csv"
+    >>> write_table(pyarrow.table({"threshold": [0.5, 0.9], "cost": [12, 7]}), path)
+    >>> print(path.read_text().splitlines()[1])
+    0.5,12
+    """
+    file = Path(path)
+    name = file.name.lower()
+    writer = next((write for ending, write in _WRITERS.items() if name.endswith(ending)), None)
+    if writer is None:
+        raise TableError(
+            f"{file}: the name must end in one of {', '.join(_WRITERS)}, which says how to write "
+            "the table."
+        )
+    with _explained(file, pyarrow().ArrowException), _files.replacing(file) as temporary:
+        writer(table, temporary)
+
+
+@contextmanager
+def _explained(file: Path, *more: type[Exception]) -> Iterator[None]:
+    check_writable(file)
+    errors: tuple[type[Exception], ...] = (OSError, *more)
+    try:
+        yield
+    except errors as error:
+        raise TableError(
+            f"{file}: the file could not be written ({error}); nothing was changed."
+        ) from error
+
+
+def _write_csv(table: Any, path: Path) -> None:
+    pyarrow().csv.write_csv(table, path)
+
+
+def _write_tsv(table: Any, path: Path) -> None:
+    form = pyarrow().csv
+    form.write_csv(table, path, form.WriteOptions(delimiter="\t"))
+
+
+def _write_gzipped(table: Any, path: Path) -> None:
+    # Without a time stamp, equal tables make equal files.
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
+        pyarrow().csv.write_csv(table, stream)
+
+
+def _write_parquet(table: Any, path: Path) -> None:
+    pyarrow().parquet.write_table(table, path)
+
+
+def _write_arrow(table: Any, path: Path) -> None:
+    with pyarrow().ipc.new_file(str(path), table.schema) as writer:
+        writer.write_table(table)
+
+
+_WRITERS: dict[str, Callable[[Any, Path], None]] = {
+    ".csv": _write_csv,
+    ".csv.gz": _write_gzipped,
+    ".tsv": _write_tsv,
+    ".parquet": _write_parquet,
+    ".arrow": _write_arrow,
+    ".feather": _write_arrow,
+}

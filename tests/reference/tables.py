@@ -1,0 +1,33 @@
+"""A table of predictions as Python's own csv module and float() read it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+
+MISSING = {"", "NA", "NaN", "nan", "null", "NULL", "N/A"}
+
+
+def records(text, delimiter=","):
+    """Rows as dictionaries; names without the spaces around them."""
+    header, *rows = [r for r in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if r]
+    names = [name.strip() for name in header]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def predictions(text, label, scores, delimiter=",", drop=False):
+    """Classes of all labels; codes, scores and numbers of the rows that have all their values."""
+    rows = list(enumerate(records(text, delimiter), start=1))
+    found = {row[label] for _, row in rows if row[label] not in MISSING}
+    whole = all(re.fullmatch(r"[+-]?\d+", value) for value in found)
+    classes = sorted(found, key=int if whole else None)
+    if drop:
+        used = [label, *scores]
+        rows = [(n, row) for n, row in rows if all(row[c].strip() not in MISSING for c in used)]
+    return (
+        classes,
+        [classes.index(row[label]) for _, row in rows],
+        {column: [float(row[column]) for _, row in rows] for column in scores},
+        [n for n, _ in rows],
+    )
