@@ -1,0 +1,91 @@
+"""The lazy door to pandas, and what messages say about tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._labels import listed
+from .._names import nearest
+from ..exceptions import TableError
+
+__all__ = ["check_frame", "check_present", "in_rows", "is_date", "missing_cells", "pandas"]
+
+
+def pandas() -> Any:
+    """The pandas module, imported when a table is read and not before."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError(
+            'Tables are read with pandas, which is not installed: pip install "fragility[cli]"'
+        ) from error
+    return pd
+
+
+def check_frame(frame: Any) -> Any:
+    """A data frame with rows whose columns have different names, all text."""
+    if not isinstance(frame, pandas().DataFrame):
+        kind = type(frame)
+        hint = " Convert it with to_pandas()." if hasattr(frame, "to_pandas") else ""
+        raise TableError(
+            f"Give a pandas DataFrame; got {kind.__module__.split('.')[0]}.{kind.__name__}.{hint}"
+        )
+    repeated = frame.columns[frame.columns.duplicated()].unique()
+    if len(repeated):
+        raise TableError(
+            f"Several columns have the same name: {listed(repeated)}. Rename them, or drop all but "
+            "one."
+        )
+    unnamed = [name for name in frame.columns if not isinstance(name, str)]
+    if unnamed:
+        raise TableError(
+            f"The names of columns must be text; these are not: {listed(unnamed)}. Rename them: "
+            "frame.columns = [str(name) for name in frame.columns]."
+        )
+    return frame
+
+
+def check_present(names: Iterable[str], columns: Iterable[str], what: str, remedy: str) -> None:
+    """All names are columns; of those that are not, similar ones are suggested."""
+    columns = list(columns)
+    absent = [name for name in dict.fromkeys(names) if name not in columns]
+    if not absent:
+        return
+    alike = {name: nearest(str(name), columns) for name in absent[:10]}
+    hints = [f"{near!r} for {name!r}" for name, near in alike.items() if near is not None]
+    similar = f" Similar: {', '.join(hints)}." if hints else ""
+    raise TableError(
+        f"{what} not in the table: {listed(absent)}.{similar} It has the columns "
+        f"{listed(columns, 20)}. {remedy}"
+    )
+
+
+def in_rows(frame: Any, mask: ArrayLike) -> str:
+    """How many rows a mask is true for, and which are the first."""
+    rows = frame.index[np.flatnonzero(np.asarray(mask))]
+    return f"{len(rows)} of {len(frame)} rows (first: {listed(rows[:5])})"
+
+
+def missing_cells(frame: Any) -> str:
+    """Columns that miss values, for a message; empty if none does."""
+    missing = frame.isna()
+    parts = [
+        f"{name!r} in {in_rows(frame, missing[name])}" for name in frame if missing[name].any()
+    ]
+    more = f"; ... ({len(parts) - 10} more columns)" if len(parts) > 10 else ""
+    return "; ".join(parts[:10]) + more
+
+
+def is_date(column: Any) -> bool:
+    """Whether the type of a column is one of dates, times or spans of time."""
+    types = pandas().api.types
+    inferred = types.infer_dtype(column, skipna=True)
+    return bool(
+        types.is_datetime64_any_dtype(column.dtype)
+        or types.is_timedelta64_dtype(column.dtype)
+        or inferred.startswith(("date", "time", "period", "interval"))
+    )

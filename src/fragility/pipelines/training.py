@@ -1,0 +1,239 @@
+"""From a data frame to a trained pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from .._parameters import check_choice, check_count
+from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
+from ..exceptions import TableError
+from ..linear_model import DROClassifier, ERMClassifier, SatisficingClassifier
+from ..linear_model.base import LinearClassifier
+from ..losses import Loss, as_loss
+from .frames import check_frame
+from .kinds import ColumnKinds, sort_columns
+from .labels import read_labels, read_weights
+from .reader import ColumnReader
+from .selection import feature_names, without_gaps
+from .summary import TrainingSummary, guarantee_of, training_figures, units_of
+
+__all__ = ["Method", "TrainedPipeline", "train_pipeline"]
+
+Method = Literal["satisficing", "dro", "erm"]
+
+_SLACK, _RADIUS = 0.1, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedPipeline:
+    """A fitted scikit-learn Pipeline, and what its training found."""
+
+    pipeline: Pipeline
+    summary: TrainingSummary
+
+
+def train_pipeline(
+    frame: Any,
+    label: str,
+    *,
+    ambiguity: str | Ambiguity = "wasserstein",
+    norm: float = 2,
+    label_cost: float = inf,
+    loss: str | Loss = "cross_entropy",
+    target: float | None = None,
+    target_ratio: float | None = None,
+    slack: float = _SLACK,
+    radius: float | None = None,
+    penalty: str | None = None,
+    alpha: float = 1e-3,
+    class_weight: Any = None,
+    method: Method = "satisficing",
+    features: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+    weight: str | None = None,
+    impute: bool = False,
+    drop_missing: bool = False,
+    max_categories: int | None = None,
+) -> TrainedPipeline:
+    r"""Train a linear classifier on the columns of a data frame.
+
+    Numeric columns are standardised, each row counted once; text, booleans and categories become
+    one 0/1 input per level, not standardised. So Wasserstein distances, and the fragility, are in
+    standard deviations; a row that changes its level moves two inputs by one. Columns with one
+    value only are left out.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+    label : str
+        Column of the classes: whole numbers, booleans or text.
+    ambiguity : {"wasserstein", "kl"} or Ambiguity, default="wasserstein"
+    norm, label_cost
+        Of ``ambiguity="wasserstein"``.
+    loss, penalty, alpha, class_weight
+        As in `fragility.SatisficingClassifier`.
+    target, target_ratio, slack
+        The loss that would do, of ``method="satisficing"``.
+    radius : float, optional
+        Limit of the guarantee for ``method="satisficing"``, by default none; the distance to guard
+        against for ``method="dro"``, by default 0.1.
+    method : {"satisficing", "dro", "erm"}, default="satisficing"
+        `SatisficingClassifier`, `DROClassifier` or `ERMClassifier`.
+    features : iterable of str, optional
+        Columns to use; by default all but the label, the weight and `exclude`.
+    exclude : iterable of str, default=()
+    weight : str, optional
+        Column of sample weights.
+    impute : bool, default=False
+        Fill in missing numbers by the median, missing levels by the most frequent one, here and in
+        prediction.
+    drop_missing : bool, default=False
+        Leave out rows without a label or weight and, unless `impute`, those with any gap.
+    max_categories : int, optional
+        Most levels of a categorical column; more are refused as an identifier. By default 50 or a
+        tenth of the rows, whichever is more.
+
+    Returns
+    -------
+    TrainedPipeline
+        With `pipeline`, whose `predict` and `predict_proba` take data frames with these columns,
+        and `summary`.
+
+    Raises
+    ------
+    TableError
+        The table cannot be used as it is; the message says what to do.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fragility.pipelines import train_pipeline
+    >>> data = pd.DataFrame({"age": [31, 45, 58, 70] * 5, "ill": ["no", "no", "yes", "yes"] * 5})
+    >>> trained = train_pipeline(data, "ill")
+    >>> trained.pipeline.predict(pd.DataFrame({"age": [40, 60]})).tolist()
+    ['no', 'yes']
+    """
+    check_choice(method, ("satisficing", "dro", "erm"), "method")
+    if max_categories is not None:
+        check_count(max_categories, "max_categories", 2)
+    shift = _ambiguity(ambiguity, norm, label_cost, method)
+    wanted = {"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius}
+    classifier = _classifier(
+        method,
+        shift,
+        wanted,
+        {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight},
+    )
+    check_frame(frame)
+    names = feature_names(frame, label, weight, features, exclude)
+    used = without_gaps(frame, label, weight, names, impute, drop_missing)
+    columns = sort_columns(used[names], max_categories)
+    if not columns.numeric + columns.categorical:
+        raise TableError(
+            f"No feature is left: every column has one value only ({', '.join(columns.constant)})."
+        )
+    y = read_labels(used, label)
+    weights = None if weight is None else read_weights(used, weight)
+    preparation = _preparation(columns, impute)
+    inputs = preparation.fit_transform(used)
+    classifier.fit(inputs, y, sample_weight=weights)
+    certificate = getattr(classifier, "certificate_", None)
+    reader = preparation.named_steps["read"]
+    gaps = used[[*columns.numeric, *columns.categorical]].isna().sum()
+    summary = TrainingSummary(
+        n_samples=len(used),
+        n_dropped=len(frame) - len(used),
+        n_features=len(columns.numeric) + len(columns.categorical),
+        n_inputs=inputs.shape[1],
+        numeric=columns.numeric,
+        categorical={name: len(levels) for name, levels in reader.levels_.items()},
+        constant=columns.constant,
+        imputed={str(name): int(count) for name, count in gaps.items() if count},
+        classes=_counts(y),
+        method=method,
+        loss=repr(as_loss(loss)),
+        ambiguity=None if method == "erm" else repr(shift),
+        target=getattr(classifier, "target_", None),
+        erm_loss=getattr(classifier, "erm_loss_", getattr(classifier, "loss_", None)),
+        fragility=getattr(classifier, "fragility_", None),
+        units="" if method == "erm" else units_of(shift, bool(columns.categorical)),
+        guarantee=guarantee_of(certificate),
+        certificate=() if certificate is None else tuple(certificate._rows()),
+        notes=columns.notes,
+        **training_figures(y, classifier.classes_, classifier.predict_proba(inputs), weights),
+    )
+    return TrainedPipeline(Pipeline([*preparation.steps, ("classifier", classifier)]), summary)
+
+
+def _ambiguity(given: str | Ambiguity, norm: float, label_cost: float, method: str) -> Ambiguity:
+    """The distance; parameters that would mean nothing are an error."""
+    if isinstance(given, str) and given == "wasserstein":
+        shift: Ambiguity = Wasserstein(norm=norm, label_cost=label_cost)
+    else:
+        shift = as_ambiguity(given)
+        if norm != 2 or label_cost != inf:
+            raise ValueError(
+                f'norm and label_cost belong to ambiguity="wasserstein"; got ambiguity={given!r}.'
+            )
+    if method == "erm" and shift != Wasserstein():
+        raise ValueError(
+            'method="erm" minimises the loss of the data as they are: it takes no ambiguity, norm '
+            "or label_cost."
+        )
+    return shift
+
+
+def _classifier(
+    method: str, shift: Ambiguity, wanted: dict[str, Any], shared: dict[str, Any]
+) -> LinearClassifier:
+    if method == "satisficing":
+        return SatisficingClassifier(ambiguity=shift, **wanted, **shared)
+    defaults = {"target": None, "target_ratio": None, "slack": _SLACK, "radius": None}
+    allowed = {"radius"} if method == "dro" else set()
+    unused = [name for name in wanted if name not in allowed and wanted[name] != defaults[name]]
+    if unused:
+        raise ValueError(f'{", ".join(unused)} means nothing to method="{method}"; leave it out.')
+    if method == "dro":
+        radius = _RADIUS if wanted["radius"] is None else wanted["radius"]
+        return DROClassifier(ambiguity=shift, radius=radius, **shared)
+    return ERMClassifier(**shared)
+
+
+def _preparation(columns: ColumnKinds, impute: bool) -> Pipeline:
+    """Columns by name to inputs: numbers standardised, levels one-hot."""
+    numbers: list[tuple[str, Any]] = [("scale", StandardScaler())]
+    levels: list[tuple[str, Any]] = [("encode", OneHotEncoder(handle_unknown="ignore"))]
+    if impute:
+        numbers.insert(0, ("impute", SimpleImputer(strategy="median")))
+        levels.insert(0, ("impute", SimpleImputer(strategy="most_frequent")))
+    numeric, categorical = list(columns.numeric), list(columns.categorical)
+    parts = [
+        (name, Pipeline(steps), used)
+        for name, steps, used in (
+            ("numeric", numbers, numeric),
+            ("categorical", levels, categorical),
+        )
+        if used
+    ]
+    # Inputs are a sparse matrix where most of them are zero.
+    return Pipeline(
+        [
+            ("read", ColumnReader(numeric, categorical, keep_missing=impute)),
+            ("columns", ColumnTransformer(parts, verbose_feature_names_out=False)),
+        ]
+    )
+
+
+def _counts(labels: NDArray[Any]) -> tuple[tuple[Any, int], ...]:
+    classes, counts = np.unique(labels, return_counts=True)
+    return tuple(zip(classes.tolist(), counts.tolist(), strict=True))
