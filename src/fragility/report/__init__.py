@@ -1,0 +1,5 @@
+"""What a team looks at together: one table of several models, findings in plain words, a page."""
+
+from .report import Report
+
+__all__ = ["Report"]

@@ -1,0 +1,184 @@
+"""What a report consists of: plain values, whatever they were computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+from ..index.inference import Interval, PairedDifference
+from ..measured import Measured
+from ..moments import Floats
+
+__all__ = [
+    "Comparison",
+    "ConfidentCases",
+    "Finding",
+    "GroupFigures",
+    "ModelFigures",
+    "ModelReport",
+    "PairedFigures",
+    "ThresholdFigures",
+    "WorstCase",
+]
+
+#: Calibration may make two models equal up to rounding: a smaller relative difference is none.
+_ROUNDING = 1e-7
+
+
+@dataclass(frozen=True)
+class ThresholdFigures:
+    """What a model costs if it decides alone above a confidence and a human reviews the rest.
+
+    Attributes
+    ----------
+    threshold : float
+    cost : Measured
+        Per case, on cases that the threshold was not chosen on.
+    automation_rate, error_rate : float
+        Share of cases that the model decides alone, and of those the share it gets wrong.
+    chow_threshold, chow_cost : float
+        The textbook rule, right for calibrated models; NaN where errors differ in cost.
+    gap : float
+        What that rule costs more per case.
+    gap_interval : Interval, optional
+    automate_all, review_all : float
+        Cost per case without humans, and without the model. NaN if capacity does not allow it.
+    """
+
+    threshold: float
+    cost: Measured
+    automation_rate: float
+    error_rate: float
+    chow_threshold: float
+    chow_cost: float
+    gap: float
+    gap_interval: Interval | None
+    automate_all: float
+    review_all: float
+
+
+@dataclass(frozen=True)
+class ConfidentCases:
+    """The cases above 90 % confidence: how many, how confident, how often right.
+
+    `effective` is their number where all weigh the same, less where few outweigh the others.
+    """
+
+    n: int
+    effective: float
+    confidence: float
+    right: float
+
+
+@dataclass(frozen=True)
+class ModelFigures:
+    """The figures of one model, as it is or after calibration."""
+
+    figures: Mapping[str, Measured]
+    pairs: Floats
+    n_infinite_pairs: int
+    threshold: ThresholdFigures | None
+    confident: ConfidentCases
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """A case that carries the risk.
+
+    Attributes
+    ----------
+    row : int
+        Its place in the data, from 0.
+    case : str
+        What the user calls it.
+    true, predicted : object
+        Labels.
+    score : float
+        Two classes: of the positive class; several: of its own class.
+    confidence : float
+        In the prediction.
+    lift : float
+        Its weight in the worst case over its share of the data.
+    group : str, optional
+    """
+
+    row: int
+    case: str
+    true: Any
+    predicted: Any
+    score: float
+    confidence: float
+    lift: float
+    group: str | None
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """The index of one model in one group; undefined, with the reason, where it has one class.
+
+    `cautious` is the interval at a confidence that allows for the number of groups, `in_all` the
+    index of all cases between the classes that the group has, and `lacks_classes` whether it lacks
+    any.
+    """
+
+    model: str
+    group: str
+    n: int
+    index: Measured | None
+    ratio: float
+    cautious: Interval | None
+    reason: str
+    in_all: float = nan
+    lacks_classes: bool = False
+
+    @property
+    def of_these_classes(self) -> str:
+        """What to add where `in_all` is not of all classes."""
+        return " between its classes" if self.lacks_classes else ""
+
+
+@dataclass(frozen=True)
+class ModelReport:
+    """One model: as it is, after calibration (or why not), and its worst cases."""
+
+    name: str
+    raw: ModelFigures
+    calibrated: ModelFigures | None
+    why_not_calibrated: str
+    worst: tuple[WorstCase, ...]
+
+
+@dataclass(frozen=True)
+class PairedFigures:
+    """Difference of two models on the same cases; `p_value` allows for the number of pairs."""
+
+    index: PairedDifference
+    ratio: PairedDifference
+    p_value: float
+
+    @property
+    def is_rounding(self) -> bool:
+        """Whether the models are equal but for rounding; infinite indices tell nothing."""
+        both = self.index.a + self.index.b
+        return isfinite(both) and abs(self.index.difference) <= _ROUNDING * both
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models on the same cases, as they are and after calibration."""
+
+    a: str
+    b: str
+    raw: PairedFigures
+    calibrated: PairedFigures | None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence, and which rule it comes from."""
+
+    kind: str
+    text: str
+    models: tuple[str, ...]

@@ -1,0 +1,237 @@
+"""A report as text: for a terminal, and in Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING
+
+from ..measured import FIGURES
+from . import words
+from .parts import Comparison, PairedFigures
+
+if TYPE_CHECKING:
+    from .report import Report
+
+__all__ = [
+    "about",
+    "about_thresholds",
+    "comparison_rows",
+    "group_rows",
+    "level",
+    "pair_rows",
+    "table",
+    "threshold_rows",
+    "to_markdown",
+    "to_text",
+    "worst_rows",
+]
+
+
+def table(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Heading and rows of the table for people: a column for each model."""
+    rows = [
+        [title, *(words.measured(m.raw.figures[name]) for m in report.models)]
+        for name, title in report.titles.items()
+    ]
+    if any(model.calibrated is not None for model in report.models):
+        rows += [
+            [
+                f"{title}, calibrated",
+                *(
+                    "–" if m.calibrated is None else words.measured(m.calibrated.figures[name])
+                    for m in report.models
+                ),
+            ]
+            for name, title in report.titles.items()
+        ]
+    return ["", *(words.shortened(m.name) for m in report.models)], rows
+
+
+def comparison_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+    """Every two models, as they are and calibrated."""
+    head = ["", "Fragility Index", "difference", level(report), "ratio", "p (Holm)"]
+    rows = []
+    for pair in report.comparisons:
+        for after, test in ((False, pair.raw), (True, pair.calibrated)):
+            if test is not None:
+                rows.append([_pair_name(pair, after), *_test_cells(test)])
+    return head, rows
+
+
+def level(report: Report) -> str:
+    """What intervals are called."""
+    return f"{100 * report.confidence:g} % interval"
+
+
+def _pair_name(pair: Comparison, after: bool) -> str:
+    name = f"{words.shortened(pair.a)} − {words.shortened(pair.b)}"
+    return f"{name}, calibrated" if after else name
+
+
+def _test_cells(test: PairedFigures) -> list[str]:
+    values = f"{words.number(test.index.a)}, {words.number(test.index.b)}"
+    if test.is_rounding:
+        return [values, "0", "equal but for rounding", "0", "–"]
+    defined = not isnan(test.p_value)
+    return [
+        values,
+        words.signed(test.index.difference, words.decimals_for(test.index.interval)),
+        words.interval(test.index.interval) if defined else "no test: an index is 0 or ∞",
+        words.signed(test.ratio.difference),
+        f"{test.p_value:.2g}" if defined else "–",
+    ]
+
+
+def threshold_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+    """What each model costs at its threshold, by Chow's rule, with and without humans."""
+    head = ["", *(words.shortened(model.name) for model in report.models)]
+    found = [model.raw.threshold for model in report.models if model.raw.threshold is not None]
+    rows = [
+        ["decide alone above", *(words.percent(t.threshold) for t in found)],
+        ["cost per case", *(words.amount(t.cost) for t in found)],
+        ["cases decided alone", *(words.percent(t.automation_rate) for t in found)],
+        ["errors among them", *(words.percent(t.error_rate) for t in found)],
+        ["Chow's threshold", *(words.percent(t.chow_threshold) for t in found)],
+        ["cost per case there", *(words.money(t.chow_cost) for t in found)],
+        ["cost if humans review all", *(words.money(t.review_all) for t in found)],
+        ["cost if they review none", *(words.money(t.automate_all) for t in found)],
+    ]
+    # Costs by case have no threshold of Chow's, few humans cannot review all.
+    return head, [row for row in rows if set(row[1:]) != {words.UNDEFINED}]
+
+
+def about_thresholds(report: Report) -> str:
+    """What the rows of `threshold_rows` are, in a line or two."""
+    text = "The model decides above its threshold, a human reviews the rest."
+    if any(row[0].startswith("Chow") for row in threshold_rows(report)[1]):
+        text += (
+            " Chow's threshold follows from costs and capacity alone: it is the best if the "
+            "model's confidence can be taken at its word."
+        )
+    return text
+
+
+def group_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+    """The index by group."""
+    head = ["group", "model", "cases", f"Fragility Index ({level(report)})", "ratio"]
+    rows = []
+    for part in report.groups:
+        index = f"undefined: {part.reason}" if part.index is None else words.measured(part.index)
+        ratio = "–" if part.index is None else words.number(part.ratio)
+        name, model = words.shortened(part.group), words.shortened(part.model)
+        rows.append([name, model, words.count(part.n), index, ratio])
+    return head, rows
+
+
+def pair_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
+    """Matrix of the index: rows are what a case was scored as, columns what it was."""
+    names = [words.shortened(label) for label in report.labels]
+    rows = [
+        [f"scored as {name}", *("–" if i == j else words.number(x) for j, x in enumerate(values))]
+        for i, (name, values) in enumerate(
+            zip(names, report.models[model].raw.pairs.tolist(), strict=True)
+        )
+    ]
+    return ["", *(f"true {name}" for name in names)], rows
+
+
+def worst_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
+    """The cases that the index of a model sits on."""
+    head = ["case", "truth", "predicted", "score", "confidence", "times its share of the risk"]
+    cases = report.models[model].worst
+    grouped = any(case.group is not None for case in cases)
+    rows = [
+        [
+            words.shortened(case.case),
+            words.shortened(case.true),
+            words.shortened(case.predicted),
+            words.number(case.score),
+            words.percent(case.confidence),
+            words.number(case.lift),
+            *([words.shortened(case.group)] if grouped else []),
+        ]
+        for case in cases
+    ]
+    return head + ["group"] * grouped, rows
+
+
+def about(report: Report) -> str:
+    """What was measured, in a line."""
+    classes = ", ".join(
+        f"{words.shortened(label)}: {words.count(n)}"
+        for label, n in list(zip(report.labels, report.support, strict=True))[:10]
+    )
+    more = f", … ({len(report.labels) - 10} more)" if len(report.labels) > 10 else ""
+    positive = "" if report.positive is None else f"; positive: {words.shortened(report.positive)}"
+    return f"{words.count(report.n_samples)} cases ({classes}{more}{positive})"
+
+
+def to_text(report: Report) -> str:
+    """Table and findings for a terminal."""
+    parts = [about(report), _aligned(*table(report))]
+    if report.comparisons:
+        parts.append(_aligned(*comparison_rows(report)))
+    if report.costs is not None:
+        parts.append(_aligned(*threshold_rows(report)))
+    if report.groups:
+        parts.append(_aligned(*group_rows(report)))
+    parts += ["\n".join(f"* {finding.text}" for finding in report.findings)] * bool(report.findings)
+    parts += ["\n".join(f"note: {note}" for note in report.notes)] * bool(report.notes)
+    return "\n\n".join(parts)
+
+
+def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def to_markdown(report: Report) -> str:
+    """The whole report in Markdown."""
+    parts = ["# Fragility report", about(report)]
+    if report.findings:
+        parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
+    parts += ["## Figures", _markdown(*table(report)), _meanings(report)]
+    if report.comparisons:
+        parts += ["## Model against model", _markdown(*comparison_rows(report))]
+    if report.costs is not None:
+        parts += ["## Acting alone", _plain(about_thresholds(report))]
+        parts += [_markdown(*threshold_rows(report))]
+    if report.groups:
+        parts += ["## By group", _markdown(*group_rows(report))]
+    if len(report.labels) > 2:
+        for place, model in enumerate(report.models):
+            parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
+            parts += [_markdown(*pair_rows(report, place))]
+    for place, model in enumerate(report.models):
+        if model.worst:
+            name = _plain(words.shortened(model.name))
+            parts += [f"## Cases that carry the risk of {name}"]
+            parts += [_markdown(*worst_rows(report, place))]
+    if report.notes:
+        parts += ["## Notes", "\n".join(f"- {_plain(note)}" for note in report.notes)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _meanings(report: Report) -> str:
+    lines = [
+        f"- {kind.title} ({kind.better} is better): {kind.meaning}"
+        for name, kind in FIGURES.items()
+        if name in report.titles
+    ]
+    return "\n".join(lines)
+
+
+def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown does not take for anything else."""
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

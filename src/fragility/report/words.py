@@ -1,0 +1,120 @@
+"""Numbers as people write them."""
+
+from __future__ import annotations
+
+import re
+from math import ceil, isinf, isnan, log10
+from typing import Any
+
+from .. import _names
+from ..index.inference import Interval
+from ..measured import Measured
+
+__all__ = [
+    "UNDEFINED",
+    "amount",
+    "count",
+    "decimals_for",
+    "interval",
+    "margin",
+    "measured",
+    "money",
+    "number",
+    "percent",
+    "shortened",
+    "signed",
+]
+
+UNDEFINED = "undefined"
+#: What would command a terminal, turn the writing round, or cannot be written at all.
+_UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+_LONGEST_NAME = 60
+
+
+def number(value: float, decimals: int = 3) -> str:
+    """Three decimals, or so many; infinity and undefined as such."""
+    if isnan(value):
+        return UNDEFINED
+    if isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value != 0.0 and (abs(value) < 0.1 ** (decimals + 1) or abs(value) >= 1e6):
+        return f"{value:.2e}".replace("-", "−")
+    text = f"{value:.{decimals}f}" if abs(value) < 10.0 else f"{value:,.4g}"
+    return text.replace("-", "−")
+
+
+def signed(value: float, decimals: int = 3) -> str:
+    """The same with its sign."""
+    text = number(value, decimals)
+    return text if value < 0.0 or isnan(value) else f"+{text}"
+
+
+def decimals_for(limits: Interval) -> int:
+    """Enough decimals to tell the limits of an interval apart."""
+    width = limits.high - limits.low
+    return 3 if not 0.0 < width < 0.005 else min(ceil(-log10(width)) + 1, 7)
+
+
+def money(value: float) -> str:
+    """An amount per case: enough digits to tell thresholds apart."""
+    if isnan(value) or isinf(value):
+        return number(value)
+    text = f"{value:,.4f}" if abs(value) < 10.0 else f"{value:,.2f}"
+    return text.replace("-", "−")
+
+
+def amount(cost: Measured) -> str:
+    """An amount with its interval, if that is known."""
+    if cost.bounds is not None:
+        return f"{money(cost.value)} ± {margin(cost.bounds)}"
+    if cost.interval is None or isnan(cost.interval.low):
+        return money(cost.value)
+    low, high = map(money, cost.interval)
+    return f"{money(cost.value)} ({low} to {high})"
+
+
+def percent(share: float) -> str:
+    """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
+    if isnan(share):
+        return UNDEFINED
+    if 0.0 < share < 0.0005:
+        return f"{100 * share:.1g} %"
+    if 0.9995 < share < 1.0:
+        return f"{100 * min(share, 0.99999):.3f} %"
+    return f"{100 * share:.1f} %"
+
+
+def count(n: float) -> str:
+    """A whole number in groups of three."""
+    return f"{n:,.0f}"
+
+
+def interval(limits: Interval) -> str:
+    """Both limits."""
+    decimals = decimals_for(limits)
+    return f"{number(limits.low, decimals)} to {number(limits.high, decimals)}"
+
+
+def measured(figure: Measured) -> str:
+    """A figure with its interval; one that is known between bounds has a ± of half their width."""
+    decimals = 3 if figure.interval is None else decimals_for(figure.interval)
+    text = number(figure.value, decimals)
+    if figure.bounds is not None:
+        text = f"{text} ± {margin(figure.bounds)}"
+    return text if figure.interval is None else f"{text} ({interval(figure.interval)})"
+
+
+def margin(bounds: Interval) -> str:
+    """Half the width of bounds."""
+    half = (bounds.high - bounds.low) / 2.0
+    return number(half) if isinf(half) or isnan(half) else f"{half:.0e}".replace("-", "−")
+
+
+def shortened(name: Any) -> str:
+    """A name that fits a sentence: on one line, its middle left out if it is long."""
+    text = _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
+    return _names.shortened(text, _LONGEST_NAME)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")

@@ -1,0 +1,401 @@
+"""Every finding sentence: data where it must appear, and data where it must not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fragility import Report
+from fragility.index.inference import Interval
+from fragility.measured import Measured
+from tests.confident_models import classes_drawn, logistic
+
+
+def patients(n=600, seed=0, spread=2.0):
+    """Truth and a calibrated log-odds."""
+    rng = np.random.default_rng(seed)
+    logit = spread * rng.normal(size=n)
+    return rng.random(n) < logistic(logit), logit, rng
+
+
+def kinds(report):
+    return [finding.kind for finding in report.findings]
+
+
+def text(report, kind):
+    (found,) = [finding.text for finding in report.findings if finding.kind == kind]
+    return found
+
+
+SICK, LOGIT, RNG = patients()
+NOISY = LOGIT + 2 * RNG.normal(size=LOGIT.size)  # knows less, and says so after calibration
+FAIR, BOLD, TIMID = logistic(LOGIT), logistic(3 * LOGIT), logistic(0.3 * LOGIT)
+
+
+def fair_and(name, other, **options):
+    return Report.from_predictions(SICK, {"fair": FAIR, name: other}, **options)
+
+
+def test_fewer_confident_mistakes():
+    found = text(fair_and("noisy", logistic(NOISY)), "fewer_confident_mistakes")
+    assert found.startswith("fair makes fewer confident mistakes than noisy, at equal calibration")
+    assert "95 % interval −" in found
+    swapped = Report.from_predictions(SICK, {"noisy": logistic(NOISY), "fair": FAIR})
+    assert text(swapped, "fewer_confident_mistakes") == found
+
+
+@pytest.mark.parametrize("other", [BOLD, TIMID], ids=["bold", "timid"])
+def test_no_fewer_confident_mistakes_by_scale_alone(other):
+    assert "fewer_confident_mistakes" not in kinds(fair_and("other", other))
+
+
+def test_explained_by_scale():
+    found = text(fair_and("timid", TIMID), "explained_by_scale")
+    assert found.startswith("timid's lower Fragility Index before calibration")
+    assert "nothing is left of the difference" in found
+    # The same, where calibration leaves a difference that could be chance.
+    jitter = TIMID + 0.01 * np.random.default_rng(1).random(TIMID.size)
+    assert "which could be chance" in text(fair_and("timid", jitter), "explained_by_scale")
+
+
+def test_explained_by_scale_and_turned_round():
+    timid_and_worse = logistic(0.15 * NOISY)
+    found = text(fair_and("weak", timid_and_worse), "explained_by_scale")
+    assert found.startswith("weak's lower Fragility Index")
+    assert found.endswith("after the same calibration fair has the lower one.")
+
+
+def comparison(raw, calibrated):
+    """Two models whose index differs so much before and after calibration, with p-values."""
+    report = fair_and("noisy", logistic(NOISY))
+    (pair,) = report.comparisons
+    parts = [
+        replace(part, index=replace(part.index, difference=difference), p_value=p_value)
+        for part, (difference, p_value) in (
+            (pair.raw, raw),
+            (pair.calibrated, calibrated),
+        )
+    ]
+    return replace(report, comparisons=(replace(pair, raw=parts[0], calibrated=parts[1]),))
+
+
+def test_not_explained_by_scale_where_only_the_certainty_goes():
+    explained = text(comparison((-0.1, 0.01), (-0.02, 0.6)), "explained_by_scale")
+    assert "is explained by its smaller scores" in explained
+    stays = text(comparison((-0.1, 0.04), (-0.09, 0.06)), "explained_by_scale")
+    assert "is not certain to be more than one of scale" in stays
+
+
+def test_not_explained_by_scale_where_the_difference_stays():
+    assert "explained_by_scale" not in kinds(fair_and("noisy", logistic(NOISY)))
+
+
+def test_same_auc():
+    found = text(fair_and("bold", BOLD), "same_auc")
+    assert found.startswith("AUC cannot tell fair from bold")
+    assert "the mistakes of bold are more confident" in found
+    bold, fair = found.split("Fragility Index ")[1].split(", difference ")[0].split(" against ")
+    assert float(bold) > float(fair)
+    assert ", difference +" in found
+
+
+def test_not_same_auc():
+    assert "same_auc" not in kinds(fair_and("noisy", logistic(NOISY)))
+
+
+def with_auc(report, *aucs):
+    """The same report with other AUCs."""
+    models = tuple(
+        replace(m, raw=replace(m.raw, figures={**m.raw.figures, "auc": auc}))
+        for m, auc in zip(report.models, aucs, strict=True)
+    )
+    return replace(report, models=models)
+
+
+def test_not_same_auc_where_one_ranks_many_times_fewer_pairs_wrongly():
+    report = fair_and("bold", BOLD)
+    assert "same_auc" in kinds(with_auc(report, Measured(0.9), Measured(0.903)))
+    assert "same_auc" not in kinds(with_auc(report, Measured(0.9999), Measured(0.9955)))
+
+
+def test_not_same_auc_where_only_bounds_are_known():
+    report = fair_and("bold", BOLD)
+    narrow, wide = (
+        Measured(0.5, bounds=Interval(0.5 - width, 0.5 + width)) for width in (1e-3, 0.5)
+    )
+    assert "same_auc" in kinds(with_auc(report, narrow, narrow))
+    assert "same_auc" not in kinds(with_auc(report, wide, wide))
+
+
+def test_no_difference():
+    rng = np.random.default_rng(2)
+    twins = {name: logistic(LOGIT + rng.normal(size=LOGIT.size)) for name in ("a", "b")}
+    report = Report.from_predictions(SICK, twins)
+    assert text(report, "no_difference").startswith(
+        "In the Fragility Index 600 cases do not tell a from b (difference "
+    )
+
+
+def test_no_sentence_of_no_difference_where_there_is_one():
+    assert "no_difference" not in kinds(fair_and("noisy", logistic(NOISY)))
+    assert "no_difference" not in kinds(fair_and("bold", BOLD))
+
+
+def test_overconfident():
+    found = text(Report.from_predictions(SICK, {"bold": BOLD}), "overconfident")
+    above = np.maximum(BOLD, 1 - BOLD) > 0.9
+    right = ((BOLD > 0.5) == SICK)[above].mean()
+    assert f"is right in {100 * right:.1f} %" in found
+    assert f"the {above.sum()} cases above 90 %" in found
+
+
+@pytest.mark.parametrize("scores", [FAIR, TIMID], ids=["fair", "timid"])
+def test_not_overconfident(scores):
+    assert "overconfident" not in kinds(Report.from_predictions(SICK, {"model": scores}))
+
+
+def test_not_overconfident_by_one_mistake_among_few():
+    """At 97 % confidence one mistake in five cases happens to one fair model in seven."""
+    scores = [0.97, 0.03, 0.97, 0.03, 0.97]
+    few = Report.from_predictions([1, 0, 1, 0, 0], {"m": scores})
+    assert "overconfident" not in kinds(few)
+    many = Report.from_predictions([1, 0, 1, 0, 0] * 4, {"m": scores * 4})
+    assert "overconfident" in kinds(many)
+
+
+COSTS = {"error_cost": 10.0}
+
+
+def test_chow_gap():
+    report = Report.from_predictions(SICK, {"bold": BOLD}, costs=COSTS)
+    found, figures = text(report, "chow_gap"), report.models[0].raw.threshold
+    assert found.startswith("bold is overconfident where it matters")
+    assert f"{figures.gap:.4f} per case" in found
+    assert f"{1000 * figures.gap:,.0f} per thousand" in found
+    assert figures.gap == pytest.approx(figures.chow_cost - figures.cost.value)
+
+
+def test_chow_gap_of_an_underconfident_model():
+    sick, logit, _ = patients(4_000, seed=3)
+    report = Report.from_predictions(sick, {"timid": logistic(0.3 * logit)}, costs=COSTS)
+    assert text(report, "chow_gap").startswith("timid is underconfident where it matters")
+
+
+def test_no_chow_gap_by_mistakes_that_few_cases_do_not_show():
+    """Six predictions of 90 % are all right half the time: no sign of too little confidence."""
+    scores = [0.9, 0.1, 0.9, 0.1, 0.9, 0.1]
+    few = Report.from_predictions([1, 0] * 3, {"m": scores}, costs={"error_cost": 50.0})
+    assert few.models[0].raw.threshold.gap_interval.low > 0
+    assert "chow_gap" not in kinds(few)
+    many = Report.from_predictions([1, 0] * 300, {"m": scores * 100}, costs={"error_cost": 50.0})
+    assert "chow_gap" in kinds(many)
+
+
+@pytest.mark.parametrize("costs", [None, COSTS], ids=["no costs", "costs"])
+def test_no_chow_gap_of_a_calibrated_model(costs):
+    assert "chow_gap" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}, costs=costs))
+
+
+def test_trust_chow():
+    found = set()
+    for seed in range(6):  # few cases, dear errors: what the others chose is often too low
+        sick, logit, _ = patients(200, seed=seed)
+        report = Report.from_predictions(sick, {"m": logistic(logit)}, costs={"error_cost": 50.0})
+        figures = report.models[0].raw.threshold
+        assert ("trust_chow" in kinds(report)) == (figures.gap_interval.high < 0)
+        if figures.gap_interval.high < 0:  # of what was measured, no promise for other cases
+            words = f"costs {-figures.gap:.4f} more per case on the others than Chow's rule"
+            assert words in text(report, "trust_chow")
+        found.add("trust_chow" in kinds(report))
+    assert found == {False, True}
+
+
+def test_no_trust_in_chow_of_an_overconfident_model():
+    report = Report.from_predictions(SICK, {"bold": BOLD}, costs=COSTS)
+    assert "trust_chow" not in kinds(report)
+
+
+def test_act_alone():
+    report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS)
+    figures = report.models[0].raw.threshold
+    found = text(report, "act_alone")
+    assert found.startswith("fair may decide alone above ")
+    assert f"{100 * figures.automation_rate:.1f} % of the cases" in found
+    assert "against 1.0000 if humans review every case" in found
+    free = Report.from_predictions(SICK, {"fair": FAIR}, costs={"error_cost": 0.5})
+    assert text(free, "act_alone").startswith("fair may decide every case alone")
+    dear = Report.from_predictions(SICK, {"fair": 0.3 + 0.1 * FAIR}, costs={"error_cost": 1e6})
+    assert text(dear, "act_alone").startswith("No confidence of fair is worth trusting")
+    few = Report.from_predictions(SICK, {"fair": FAIR}, costs={**COSTS, "capacity": 0.2})
+    assert "if humans review every case" not in text(few, "act_alone")
+    assert text(few, "act_alone").endswith(" if humans review none.")
+    matrix = {"error_cost": [[0.0, 1.0], [10.0, 0.0]]}  # has no threshold of Chow's
+    table = Report.from_predictions(SICK, {"fair": FAIR}, costs=matrix).to_markdown()
+    table = table.split("## Acting alone")[1].split("##")[0]
+    assert "undefined" not in table
+    assert "Chow" not in table
+    assert "Chow's threshold follows from costs" in report.to_markdown()
+
+
+def test_act_alone_where_both_simple_ways_are_cheaper_than_the_threshold():
+    rng = np.random.default_rng(31)
+    scores = rng.random(30)
+    truth = rng.random(30) < scores
+    report = Report.from_predictions(truth, {"m": scores}, costs={"error_cost": 4.0})
+    figures = report.models[0].raw.threshold
+    assert figures.automate_all < figures.review_all < figures.cost.value
+    assert text(report, "act_alone").startswith("m may decide every case alone")
+
+
+def test_no_advice_to_act_alone_without_costs():
+    assert not {"act_alone", "cheapest"} & set(kinds(fair_and("noisy", logistic(NOISY))))
+
+
+def test_cheapest():
+    found = text(fair_and("noisy", logistic(NOISY), costs=COSTS), "cheapest")
+    assert found.startswith("fair is the cheapest")
+    noise = 0.3 * np.random.default_rng(5).normal(size=600)
+    close = text(fair_and("close", logistic(LOGIT + noise), costs=COSTS), "cheapest")
+    assert close.endswith("; the intervals overlap.")
+
+
+def test_no_cheapest_of_equal_models_or_of_one():
+    assert "cheapest" not in kinds(fair_and("same", FAIR, costs=COSTS))
+    assert "cheapest" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS))
+
+
+def test_no_separation():
+    constant = text(Report.from_predictions(SICK, {"same": np.full(600, 0.4)}), "no_separation")
+    assert "gives every case the same score" in constant
+    reversed_ = text(Report.from_predictions(SICK, {"reversed": 1 - FAIR}), "no_separation")
+    assert "scores the positives no higher than the negatives" in reversed_
+    # With equal means neither scores higher.
+    equal = text(Report.from_predictions([1, 1, 0, 0], [0.3, 0.7, 0.4, 0.6]), "no_separation")
+    assert "no higher" in equal
+
+
+def test_separation_is_not_denied():
+    assert "no_separation" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}))
+
+
+def animals(n=900, seed=4):
+    rng = np.random.default_rng(seed)
+    return *classes_drawn(rng, n), rng
+
+
+def test_infinite_pairs():
+    codes, p, _ = animals()
+    swapped = p[:, [1, 0, 2]]
+    report = Report.from_predictions(codes, {"swapped": swapped})
+    infinite = int(np.isinf(report.models[0].raw.pairs).sum())
+    assert infinite
+    assert f"{infinite} of 6 pairs have an infinite index (true " in text(report, "infinite_pairs")
+
+
+def test_no_infinite_pairs():
+    codes, p, _ = animals()
+    assert "infinite_pairs" not in kinds(Report.from_predictions(codes, {"fair": p}))
+
+
+def test_fragile_pair():
+    codes, p, rng = animals(3_000)
+    bold = p**4 / (p**4).sum(axis=1, keepdims=True)
+    sure = np.eye(3)[codes] * 0.9 + 0.1 / 3
+    confused = (codes == 1) & (rng.random(codes.size) < 0.3)  # dogs that look like cats
+    sure[confused] = bold[confused][:, [0, 1, 2]] * 0.1 + np.array([0.85, 0.05, 0.0])
+    sure /= sure.sum(axis=1, keepdims=True)
+    report = Report.from_predictions(np.array(["cat", "dog", "owl"])[codes], {"m": sure})
+    assert "m's most confident mistakes are true dog scored as cat" in text(report, "fragile_pair")
+
+
+def test_no_fragile_pair():
+    codes, p, _ = animals(3_000)
+    assert "fragile_pair" not in kinds(Report.from_predictions(codes, {"fair": p}))
+    assert "fragile_pair" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}))
+
+
+def test_fragile_group():
+    groups = np.where(np.arange(SICK.size) < 300, "old", "young")
+    scores = np.where(groups == "old", logistic(0.2 * LOGIT + 4 * (NOISY - LOGIT)), FAIR)
+    report = Report.from_predictions(SICK, {"m": scores}, groups=groups)
+    found = text(report, "fragile_group")
+    assert found.startswith("m is more fragile in the group old (300 cases)")
+
+
+def test_no_fragile_group_by_lack_of_an_easy_class():
+    """A group of the classes that are hard to tell apart is as fragile as these are in all."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 3_000)
+    logits = 0.3 * rng.normal(size=(3_000, 3))
+    logits[np.arange(3_000), codes] += np.where(codes == 2, 6.0, 1.0)
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    groups = np.where((codes < 2) & (rng.random(3_000) < 0.5), "no owls", "all")
+    report = Report.from_predictions(codes, {"m": p}, groups=groups, calibrate=False)
+    all_classes, no_owls = report.groups
+    assert no_owls.cautious.low > report.models[0].raw.figures["fragility_index"].value
+    pairs = report.models[0].raw.pairs
+    assert no_owls.in_all == pytest.approx((pairs[0, 1] + pairs[1, 0]) / 2)
+    index = report.models[0].raw.figures["fragility_index"].value
+    assert all_classes.in_all == pytest.approx(index)
+    assert "fragile_group" not in kinds(report)
+
+
+def test_no_fragile_group_by_chance():
+    for seed in range(5):
+        groups = np.random.default_rng(seed).integers(0, 8, SICK.size)
+        report = Report.from_predictions(SICK, {"fair": FAIR}, groups=groups)
+        assert "fragile_group" not in kinds(report)
+
+
+def test_perfect_ranking():
+    report = Report.from_predictions([0] * 40 + [1] * 40, {"m": np.linspace(0, 1, 80)})
+    found = text(report, "perfect_ranking")
+    assert found.startswith("m ranks all 80 cases correctly")
+    assert "they allow up to 0." in found
+
+
+def test_perfect_ranking_but_for_ties():
+    found = text(
+        Report.from_predictions([1, 1, 0, 0], {"m": [0.5, 0.9, 0.1, 0.5]}), "perfect_ranking"
+    )
+    assert found.startswith("m ranks none of 4 cases wrongly, but for ties, so its")
+
+
+def test_no_perfect_ranking():
+    assert "perfect_ranking" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}))
+    constant = Report.from_predictions(SICK, {"same": np.full(600, 0.4)})
+    assert "perfect_ranking" not in kinds(constant)
+
+
+def test_too_few_cases():
+    report = Report.from_predictions([1, 1, 0, 0, 0], {"m": [0.6, 0.9, 0.1, 0.8, 0.2]})
+    found = text(report, "too_few_cases")
+    assert "is 0.0" in found
+    assert "to ∞. Class 1 has 2 cases." in found
+
+
+def test_enough_cases():
+    assert "too_few_cases" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}))
+
+
+def test_every_rule_has_a_test_where_it_appears():
+    from fragility.report.findings import RULES
+
+    source = Path(__file__).read_text()
+    for rule in RULES:
+        assert f"def test_{rule.__name__}" in source
+
+
+def test_infinite_indices_are_not_equal_but_for_rounding():
+    y = [0, 0, 0, 1, 1, 1]
+    upside_down = [0.9, 0.8, 0.7, 0.3, 0.2, 0.1]
+    right = [0.1, 0.2, 0.6, 0.5, 0.8, 0.9]
+    report = Report.from_predictions(y, {"bad": upside_down, "good": right}, calibrate=False)
+    shown = str(report)
+    assert "rounding" not in shown
+    assert "no test: an index is 0 or ∞" in shown
+    (wrong_way,) = [f.text for f in report.findings if f.kind == "no_separation"]
+    assert "the positive class is 1; are the scores those of 0?" in wrong_way
