@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo heart test lint format types imports bench coverage support pictures build clean
+.PHONY: help setup demo auc heart test lint format types imports bench coverage support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -18,7 +18,10 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)  ## Make the virtual environment with the package and its tools
 
-demo: $(READY)  ## Two models with equal AUC and different fragility, on embedded data
+demo: $(READY)  ## Ordinary and robust models on embedded data: table, findings, a report to open
+	@$(BIN)/fragility demo
+
+auc: $(READY)  ## Two models with equal AUC and different fragility
 	@$(BIN)/python examples/equal_auc.py
 
 heart: $(READY)  ## Robust training on the heart-failure data, with clean and with noisy labels
@@ -43,10 +46,11 @@ format: $(READY)  ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (a quarter of an hour)
+bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty minutes)
 	$(BIN)/python benchmarks/index.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/cross_validation.py
+	$(BIN)/python benchmarks/large_file.py
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py
@@ -61,4 +65,4 @@ build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## Remove everything that can be made again
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) fragility-demo.html dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

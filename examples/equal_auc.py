@@ -1,6 +1,6 @@
 """Two models with equal AUC and different fragility, on data that comes with scikit-learn.
 
-Run with ``make demo``. Ten measurements of 569 tumours, probabilities of malignancy by ten-fold
+Run with ``make auc``. Ten measurements of 569 tumours, probabilities of malignancy by ten-fold
 cross-validation: AUC and accuracy cannot tell a forest from a boosted model, the Fragility Index
 can.
 """

@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from fragility import (
     ConfidenceDisplay,
+    DeferralDisplay,
     RankingErrorDisplay,
     Wasserstein,
     fragility_path,
@@ -83,6 +84,7 @@ def main() -> None:
     name, p = list(scores.items())[-1]
     figures = {
         "confidence": confidences(y, scores),
+        "deferral": DeferralDisplay.from_predictions(y, scores, error_cost=10).figure_,
         "label_cost": what_labels_cost(),
         "path": what_a_target_costs(),
         "ranking_errors": RankingErrorDisplay.from_predictions(y, p, name=name).figure_,

@@ -4,6 +4,16 @@ from importlib.metadata import version
 
 from .ambiguity import KL, Wasserstein
 from .certificates import Certificate, certify
+from .deferral import (
+    BestThreshold,
+    Costs,
+    Decisions,
+    DeferralClassifier,
+    DeferralCurve,
+    DeferralDisplay,
+    best_threshold,
+    deferral_curve,
+)
 from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
@@ -37,6 +47,7 @@ from .metrics import (
     ranking_error_cvar,
     wasserstein_fragility_index,
 )
+from .report import Report
 
 __version__ = version("fragility")
 
@@ -44,9 +55,15 @@ __all__ = [
     "KL",
     "AbsentClassWarning",
     "AttributedSample",
+    "BestThreshold",
     "Certificate",
     "ConfidenceDisplay",
+    "Costs",
     "DROClassifier",
+    "Decisions",
+    "DeferralClassifier",
+    "DeferralCurve",
+    "DeferralDisplay",
     "ERMClassifier",
     "Fragility",
     "FragilityComparison",
@@ -57,15 +74,18 @@ __all__ = [
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "RankingErrorDisplay",
+    "Report",
     "SatisficingClassifier",
     "SatisficingClassifierCV",
     "SketchFragility",
     "Wasserstein",
     "area_under_risk_coverage",
+    "best_threshold",
     "buffered_auc_score",
     "certify",
     "compare_fragility",
     "confident_error_rate",
+    "deferral_curve",
     "equal_mass_calibration_error",
     "fragility_index",
     "fragility_path",

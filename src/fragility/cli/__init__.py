@@ -1,0 +1,26 @@
+"""The command `fragility`."""
+
+from __future__ import annotations
+
+__all__ = ["BAD_INPUT", "FAILED", "FAULT", "INTERRUPTED", "PASSED", "main"]
+
+#: Exit codes: all went well, a gate failed, bad input or usage, a fault of this program, Ctrl-C.
+PASSED, FAILED, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+def main() -> None:
+    """Run the command with the arguments of the process."""
+    import sys
+
+    try:
+        from .app import run
+    except ImportError as error:
+        if error.name is None or error.name.startswith("fragility"):
+            raise
+        print(
+            f"Error: the command needs {error.name}, which is not installed: "
+            'pip install "fragility[cli]"',
+            file=sys.stderr,
+        )
+        sys.exit(BAD_INPUT)
+    sys.exit(run(sys.argv[1:]))

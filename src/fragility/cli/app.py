@@ -1,0 +1,86 @@
+"""The commands, and what happens when one of them fails."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+import click
+
+from .. import __version__
+from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
+from .console import say, warn
+from .demo import demo
+from .gate import gate
+from .predictions import compare, cost, evaluate, report
+from .training import predict, train
+
+__all__ = ["command", "run"]
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Start with: fragility demo",
+)
+@click.version_option(__version__, prog_name="fragility")
+def command() -> None:
+    """Measure how bad the confident mistakes of a classifier are, and what they cost.
+
+    Every command reads a file of predictions (CSV, also gzip; Parquet; Arrow) with a column of
+    true labels and one column of probabilities for each model.
+    """
+
+
+for part in (evaluate, compare, report, cost, gate, train, predict, demo):
+    command.add_command(part)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run the command and say how it ended; what a user can mend is said in one line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # of ≤ and ∞ some terminals have never heard
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with warnings.catch_warnings():
+        # What the library warns of is for the user; what other libraries do is not.
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_args, **_options: warn(str(message))
+        return _ended(arguments)
+
+
+def _ended(arguments: Sequence[str]) -> int:
+    try:
+        result = command.main(list(arguments), "fragility", standalone_mode=False)
+        return int(result) if isinstance(result, int) else PASSED
+    except click.exceptions.NoArgsIsHelpError as error:
+        say(error.format_message())
+        return BAD_INPUT
+    except click.ClickException as error:
+        error.show()
+        return BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        say("Interrupted.")
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever reads us has stopped reading
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PASSED
+    except MemoryError:
+        return _failed("the data do not fit in memory; read them in batches with --stream.")
+    except (ValueError, OSError, ImportError, NotImplementedError) as error:
+        if "FRAGILITY_DEBUG" in os.environ:
+            raise
+        return _failed(str(error))
+    except Exception as error:
+        if "FRAGILITY_DEBUG" in os.environ:
+            raise
+        say(
+            f"Error: this is a fault of fragility, not yours: {type(error).__name__}: {error}. "
+            "Please report it, with what FRAGILITY_DEBUG=1 prints."
+        )
+        return FAULT
+
+
+def _failed(message: str) -> int:
+    say(f"Error: {' '.join(message.split())}")
+    return BAD_INPUT

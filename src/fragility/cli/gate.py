@@ -1,0 +1,107 @@
+"""The command for continuous integration: fail when a model is not good enough."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..report import words
+from ..report.data import json_text
+from ..report.gates import Limits, check_gates, read_baseline
+from . import FAILED, PASSED
+from .console import say, show_table, warn, write_json
+from .options import cost_options, json_option, prediction_options
+from .predictions import make_report
+
+__all__ = ["gate"]
+
+
+@click.command()
+@prediction_options
+@cost_options
+@click.option("--max-fi", type=float, metavar="X", help="Largest Fragility Index.")
+@click.option("--max-ratio", type=float, metavar="X", help="Largest ratio.")
+@click.option("--max-log-loss", type=float, metavar="X", help="Largest log-loss.")
+@click.option("--min-auc", type=float, metavar="X", help="Least AUC.")
+@click.option("--max-cost", type=float, metavar="X", help="Largest cost per case.")
+@click.option(
+    "--baseline",
+    type=click.Path(),
+    metavar="JSON",
+    help="What `evaluate --json` printed for the model to beat: index, ratio, log-loss and AUC "
+    "(and cost) must not be worse.",
+)
+@click.option(
+    "--tolerance",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="How much worse than the baseline is allowed, relative.",
+)
+@click.option(
+    "--upper-limit",
+    is_flag=True,
+    help="Hold the upper limits of the intervals, not the estimates, against --max-fi and "
+    "--max-cost.",
+)
+@json_option
+def gate(
+    as_json: bool,
+    max_fi: float | None,
+    max_ratio: float | None,
+    max_log_loss: float | None,
+    min_auc: float | None,
+    max_cost: float | None,
+    baseline: str | None,
+    tolerance: float,
+    upper_limit: bool,
+    **options: Any,
+) -> int:
+    """Pass (exit 0) or fail (exit 1) by limits or a baseline; bad input is exit 2.
+
+    \b
+    fragility gate predictions.csv --label sick --score p --max-fi 0.2 --min-auc 0.8
+    fragility evaluate old.csv --label sick --score p --json > old.json
+    fragility gate new.csv --label sick --score p --baseline old.json
+    """  # noqa: D301
+    limits = Limits(
+        fragility_index=max_fi,
+        ratio=max_ratio,
+        log_loss=max_log_loss,
+        auc=min_auc,
+        cost=max_cost,
+        upper_limit=upper_limit,
+    )
+    if limits.empty and baseline is None:
+        raise click.UsageError("Nothing to hold the model to: give --max-fi, --baseline, ...")
+    no_cost = options["error_cost"] is None and options["error_cost_column"] is None
+    if max_cost is not None and no_cost:
+        raise click.UsageError("--max-cost needs --error-cost or --error-cost-column.")
+    old = None if baseline is None else read_baseline(baseline)
+    made = make_report(**{**options, "no_calibration": True})
+    checks = check_gates(made, limits, old, tolerance)
+    failed = [check for check in checks if not check.passed]
+    if as_json:
+        write_json(
+            json_text(
+                {
+                    "passed": not failed,
+                    "checks": [vars(check) for check in checks],
+                    "report": made.to_dict(),
+                }
+            )
+        )
+    head = ["model", "figure", "value", "", "limit", ""]
+    show_table(head, [check.cells() for check in checks], stderr=as_json)
+    for model in made.models:  # the index is never shown alone
+        figures = ("fragility_index", "ratio", "auc", "log_loss")
+        told = [f"{made.titles[n]} {words.number(model.raw.figures[n].value)}" for n in figures]
+        say(f"{words.shortened(model.name)}: {', '.join(told)}.")
+    if limits.passed_by_shrinking and old is None:
+        warn("scores that are shrunk pass --max-fi; add --max-ratio, --max-log-loss or --baseline.")
+    for check in failed:
+        say(f"Gate failed: {check.reason}")
+    if not failed:
+        say("Gate passed.")
+    return FAILED if failed else PASSED

@@ -1,0 +1,148 @@
+"""Options that commands share, and what they say about a file of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, TypeVar
+
+import click
+
+from ..deferral import Costs
+from ..tables import PredictionFile, open_table, parse_models
+
+__all__ = ["as_costs", "cost_options", "json_option", "prediction_file", "prediction_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_PREDICTIONS = (
+    click.argument("file", type=click.Path()),
+    click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes."),
+    click.option(
+        "--score",
+        "scores",
+        required=True,
+        multiple=True,
+        metavar="[NAME=]COLUMNS",
+        help="A model: the column of its probability of the positive class, or NAME=a,b,c with one "
+        "column for each class. Repeat it for more models.",
+    ),
+    click.option(
+        "--classes", metavar="A,B,C", help="The classes, in the order of the columns of a score."
+    ),
+    click.option("--positive", metavar="CLASS", help="The positive class of two [the last]."),
+    click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
+    click.option("--group", metavar="COLUMN", help="Column of groups, for the index by group."),
+    click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values."),
+    click.option(
+        "--stream/--in-memory",
+        default=None,
+        help="Two passes in constant memory, or all at once [by the size of the file].",
+    ),
+    click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
+    click.option(
+        "--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."
+    ),
+)
+_COSTS = (
+    click.option(
+        "--error-cost",
+        metavar="COST",
+        help="Cost of an error: a number, or a matrix row by row, true × predicted class: "
+        "'0,1;10,0'.",
+    ),
+    click.option(
+        "--error-cost-column", metavar="COLUMN", help="Column of the cost of an error, by case."
+    ),
+    click.option(
+        "--review-cost", type=float, default=1.0, show_default=True, help="Cost of a review."
+    ),
+    click.option("--capacity", type=float, help="Largest share of cases humans can review."),
+    click.option(
+        "--reviewer-error",
+        type=float,
+        default=0.0,
+        show_default=True,
+        help="Share of the reviews that are wrong.",
+    ),
+)
+
+
+def _decorated(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Command]:
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+
+
+def prediction_options(command: Command) -> Command:
+    """FILE and the options that say what is in it."""
+    return _decorated(_PREDICTIONS)(command)
+
+
+def cost_options(command: Command) -> Command:
+    """What errors and reviews cost."""
+    return _decorated(_COSTS)(command)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Strict JSON on stdout.")
+
+
+def prediction_file(
+    file: str,
+    *,
+    label: str,
+    scores: tuple[str, ...],
+    classes: str | None,
+    positive: str | None,
+    weight: str | None,
+    group: str | None,
+    drop_missing: bool,
+    error_cost_column: str | None = None,
+) -> PredictionFile:
+    """The predictions that the options describe."""
+    table = open_table(file)
+    return PredictionFile(
+        table,
+        label=label,
+        models=parse_models(scores, table.column_names),
+        classes=None if classes is None else [name.strip() for name in classes.split(",")],
+        positive=positive,
+        weight=weight,
+        group=group,
+        error_cost=error_cost_column,
+        drop_missing=drop_missing,
+    )
+
+
+def as_costs(
+    error_cost: str | None,
+    error_cost_column: str | None,
+    review_cost: float,
+    capacity: float | None,
+    reviewer_error: float,
+) -> Costs | None:
+    """Costs as the options give them; a column of costs is read with the predictions."""
+    if error_cost is not None and error_cost_column is not None:
+        raise click.UsageError("Give --error-cost or --error-cost-column, not both.")
+    if error_cost is None and error_cost_column is None:
+        if capacity is not None or reviewer_error or review_cost != 1.0:
+            raise click.UsageError(
+                "Costs of reviews say nothing without the cost of an error: give --error-cost, too."
+            )
+        return None
+    given: Any = None if error_cost is None else _matrix_or_number(error_cost)
+    return Costs(given, review_cost, capacity, reviewer_error)
+
+
+def _matrix_or_number(text: str) -> Any:
+    try:
+        rows = [[float(cell) for cell in row.split(",")] for row in text.split(";")]
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a number nor a matrix such as '0,1;10,0' (true × predicted).",
+            param_hint="--error-cost",
+        ) from None
+    if len({len(row) for row in rows}) > 1:
+        raise click.BadParameter(
+            f"{text!r} has rows of different lengths; give one row for each true class.",
+            param_hint="--error-cost",
+        )
+    return rows[0][0] if rows == [[rows[0][0]]] else rows

@@ -1,0 +1,183 @@
+"""Commands on a file of predictions: evaluate, compare, report, cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from ..report import Report
+from ..report.data import json_text
+from ..report.files import report_on_file
+from ..report.text import (
+    about,
+    about_thresholds,
+    comparison_rows,
+    group_rows,
+    table,
+    threshold_rows,
+)
+from ..tables import check_writable, write_file
+from .console import (
+    progress_bar,
+    say,
+    show_lines,
+    show_models,
+    show_table,
+    show_text,
+    write_json,
+)
+from .options import as_costs, cost_options, json_option, prediction_file, prediction_options
+
+__all__ = ["compare", "cost", "evaluate", "make_report", "report"]
+
+
+@click.command()
+@prediction_options
+@cost_options
+@json_option
+def evaluate(as_json: bool, **options: Any) -> None:
+    """Measure one or several models: Fragility Index, its companions, findings.
+
+    \b
+    fragility evaluate predictions.csv --label sick --score p_a --score p_b
+    """  # noqa: D301
+    made = make_report(**options)
+    if as_json:
+        write_json(made.to_json())
+    _show(made, stderr=as_json)
+
+
+@click.command()
+@prediction_options
+@json_option
+def compare(as_json: bool, **options: Any) -> None:
+    """Test every two models against each other on the same cases.
+
+    \b
+    fragility compare predictions.csv --label sick --score p_a --score p_b
+    """  # noqa: D301
+    if len(options["scores"]) < 2:
+        raise click.UsageError("Two models at least are needed to compare: repeat --score.")
+    made = make_report(**options)
+    if as_json:
+        content = made.to_dict()
+        kept = ("format", "fragility_version", "n_samples", "confidence", "comparisons", "notes")
+        found = [f for f in content["findings"] if len(f["models"]) > 1]
+        write_json(json_text({**{name: content[name] for name in kept}, "findings": found}))
+    show_text(about(made) + "\n", stderr=as_json)
+    show_table(*comparison_rows(made), stderr=as_json)
+    _show_sentences(made, [f.text for f in made.findings if len(f.models) > 1], as_json)
+
+
+@click.command()
+@prediction_options
+@cost_options
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="File to write: .html, .md or .json.",
+)
+@click.option(
+    "--worst",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="Worst cases to show; 0 for none.",
+)
+@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the cases.")
+def report(output: str, worst: int, id_column: str | None, **options: Any) -> None:
+    """Write a report: a page to open, or Markdown, or JSON.
+
+    \b
+    fragility report predictions.csv --label sick --score p_a --score p_b --output page.html
+    """  # noqa: D301
+    endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
+    method = next((name for end, name in endings.items() if output.lower().endswith(end)), None)
+    if method is None:
+        raise click.BadParameter(
+            f"{output!r} must end in .html, .md or .json.", param_hint="--output"
+        )
+    check_writable(output)
+    made = make_report(**options, n_worst=worst, id_column=id_column)
+    write_file(output, getattr(made, method)())
+    _show_sentences(made, [f.text for f in made.findings], True)
+    held = any(model.worst for model in made.models)
+    say(f"Wrote {output}, which holds figures {'and worst cases' if held else 'only'}.")
+
+
+@click.command()
+@prediction_options
+@cost_options
+@json_option
+def cost(as_json: bool, **options: Any) -> None:
+    """At which confidence a model may act alone, and what that costs.
+
+    \b
+    fragility cost predictions.csv --label sick --score p --error-cost 10 --review-cost 1
+    """  # noqa: D301
+    if options["error_cost"] is None and options["error_cost_column"] is None:
+        raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
+    made = make_report(**options)
+    if as_json:
+        content = made.to_dict()
+        models = [
+            {"name": model["name"], "threshold": model["raw"]["threshold"]}
+            for model in content["models"]
+        ]
+        kept = {name: content[name] for name in ("n_samples", "costs")}
+        write_json(json_text({**kept, "models": models}))
+    show_models(*threshold_rows(made), stderr=as_json)
+    kinds = ("act_alone", "trust_chow", "chow_gap", "cheapest")
+    texts = [finding.text for finding in made.findings if finding.kind in kinds]
+    _show_sentences(made, [about_thresholds(made), *texts], as_json)
+
+
+def make_report(
+    file: str,
+    *,
+    stream: bool | None,
+    no_calibration: bool,
+    confidence: float,
+    error_cost: str | None = None,
+    error_cost_column: str | None = None,
+    review_cost: float = 1.0,
+    capacity: float | None = None,
+    reviewer_error: float = 0.0,
+    n_worst: int = 0,
+    id_column: str | None = None,
+    **columns: Any,
+) -> Report:
+    """Report on the file that the options describe."""
+    costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
+    predictions = prediction_file(file, **columns, error_cost_column=error_cost_column)
+    readings = 2 if no_calibration else 4
+    rows = predictions.table.n_rows
+    with progress_bar("Measuring", None if rows is None else readings * rows) as progress:
+        return report_on_file(
+            predictions,
+            costs=costs,
+            confidence=confidence,
+            n_worst=n_worst,
+            id_column=id_column,
+            calibrate=not no_calibration,
+            stream=stream,
+            progress=progress,
+        )
+
+
+def _show(made: Report, *, stderr: bool) -> None:
+    show_text(about(made) + "\n", stderr=stderr)
+    show_models(*table(made), stderr=stderr)
+    if made.groups:
+        show_text("", stderr=stderr)
+        show_table(*group_rows(made), stderr=stderr)
+    _show_sentences(made, [finding.text for finding in made.findings], stderr)
+
+
+def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:
+    lines = [*texts, *(f"Note: {note}" for note in made.notes)]
+    if lines and not stderr:
+        show_text("")
+    show_lines(lines, stderr=stderr)

@@ -1,0 +1,135 @@
+"""Commands that train a model from a table, and that use it."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import click
+
+from ..tables import check_writable, open_table, with_columns, write_table
+from .console import say, show_text, write_json
+from .options import json_option
+
+__all__ = ["predict", "train"]
+
+
+@click.command()
+@click.argument("file", type=click.Path())
+@click.option("--label", required=True, metavar="COLUMN", help="Column of the classes to learn.")
+@click.option("--output", required=True, type=click.Path(), help="Model file to write (.skops).")
+@click.option(
+    "--method",
+    type=click.Choice(["satisficing", "dro", "erm"]),
+    default="satisficing",
+    show_default=True,
+    help="Least fragile model of acceptable loss; least worst-case loss in a ball; least loss.",
+)
+@click.option(
+    "--ambiguity",
+    type=click.Choice(["wasserstein", "kl"]),
+    default="wasserstein",
+    show_default=True,
+    help="What may shift: the features, or the mix of cases.",
+)
+@click.option(
+    "--norm",
+    type=click.Choice(["1", "2", "inf"]),
+    default="2",
+    show_default=True,
+    help="How shifts of the features are measured.",
+)
+@click.option("--label-cost", type=float, default=inf, help="Cost of a wrong label [infinite].")
+@click.option(
+    "--loss",
+    type=click.Choice(["cross_entropy", "hinge", "max_logistic", "smoothed_hinge"]),
+    default="cross_entropy",
+    show_default=True,
+)
+@click.option("--target", type=float, help="Acceptable mean loss.")
+@click.option("--target-ratio", type=float, help="The same as a multiple of the lowest loss.")
+@click.option(
+    "--slack",
+    type=float,
+    default=0.1,
+    show_default=True,
+    help="The same as the share of what can be learned that may be given up.",
+)
+@click.option("--radius", type=float, help="How far data may shift, for dro [0.1].")
+@click.option("--penalty", type=click.Choice(["l1", "l2"]), help="Penalty on the coefficients.")
+@click.option("--alpha", type=float, default=1e-3, show_default=True, help="Its strength.")
+@click.option("--balanced", is_flag=True, help="Weigh the classes alike.")
+@click.option("--feature", "features", multiple=True, metavar="COLUMN", help="Use these columns.")
+@click.option("--exclude", multiple=True, metavar="COLUMN", help="Leave out these columns.")
+@click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases.")
+@click.option(
+    "--max-categories",
+    type=click.IntRange(min=2),
+    metavar="N",
+    help="Most values of a text column that is taken for categories.",
+)
+@click.option("--impute", is_flag=True, help="Fill missing values: median, most frequent.")
+@click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
+@json_option
+def train(
+    file: str,
+    label: str,
+    output: str,
+    norm: str,
+    balanced: bool,
+    features: tuple[str, ...],
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Train a robust linear model from a table and save it as one pipeline.
+
+    Text columns become one column for each value, numbers are standardised.
+
+    \b
+    fragility train data.csv --label sick --ambiguity wasserstein --output model.skops
+    """  # noqa: D301
+    from ..pipelines import save_model, train_pipeline
+    from ..report.data import json_text
+
+    check_writable(output)
+    made = train_pipeline(
+        open_table(file).read().to_pandas(),
+        label,
+        norm=inf if norm == "inf" else int(norm),
+        features=list(features) or None,
+        class_weight="balanced" if balanced else None,
+        **options,
+    )
+    save_model(made.pipeline, output)
+    if as_json:
+        write_json(json_text(made.summary.to_dict()))
+    show_text(repr(made.summary), stderr=as_json)
+    say(f"Wrote {output}.")
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.argument("file", type=click.Path())
+@click.option(
+    "--output",
+    required=True,
+    type=click.Path(),
+    help="File to write: .csv, .csv.gz, .parquet or .arrow.",
+)
+@click.option(
+    "--threshold", type=float, help="Add a column: whether the model may decide alone above this."
+)
+def predict(model: str, file: str, output: str, threshold: float | None) -> None:
+    """Add the predictions of a saved model to a table.
+
+    \b
+    fragility predict model.skops new.csv --output predictions.csv
+    """  # noqa: D301
+    from ..pipelines import load_model, predict_frame
+
+    check_writable(output)
+    pipeline = load_model(model)
+    table = open_table(file).read()
+    made = predict_frame(pipeline, table.to_pandas(), threshold=threshold)
+    write_table(with_columns(table, {name: made[name].array for name in made}), output)
+    say(f"Wrote {len(made):,} predictions to {output}.")
