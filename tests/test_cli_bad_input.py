@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.command import executable, fragility, patients, refused, write_csv
+from tests.command import ENVIRONMENT, Ended, executable, fragility, patients, refused, write_csv
 
 DATA = patients(60)
 
@@ -192,12 +195,27 @@ def test_unwritable_outputs(tmp_path, csv):
             refused(fragility("train", csv, "--label", "sick", "--output", model), words)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs the full device")
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
 def test_a_full_disk_leaves_no_half_file(tmp_path, csv):
-    ended = fragility(
-        "report", csv, "--label", "sick", "--score", "fair", "--output", "/dev/full/page.html"
+    """A file may grow to 4 KiB and no further: the page does not fit."""
+    output = tmp_path / "page.html"
+    output.write_text("old")
+    script = Path(sys.executable).with_name("fragility")
+    asked = ["report", csv, "--label", "sick", "--score", "fair", "--output", output]
+    ended = subprocess.run(
+        ["bash", "-c", 'ulimit -f 4; exec "$@"', "bash", *map(str, [script, *asked])],
+        capture_output=True,
+        check=False,
+        env=ENVIRONMENT,
+        timeout=300,
     )
-    refused(ended, "/dev/full")
+    refused(
+        Ended(ended.returncode, ended.stdout.decode(), ended.stderr.decode()),
+        str(output),
+        "could not be written",
+    )
+    assert output.read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["p.csv", "page.html"]
 
 
 def test_an_error_later_leaves_the_old_file(tmp_path, csv):

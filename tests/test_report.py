@@ -342,6 +342,17 @@ def test_order_of_cases_and_names_of_classes_do_not_matter():
             assert b.raw.figures[name].value == pytest.approx(figure.value, rel=1e-11, abs=1e-14)
 
 
+def test_a_comparison_without_a_test_says_why():
+    few = fr.Report.from_predictions(
+        [0, 0, 0, 1], {"a": [0.1, 0.2, 0.8, 0.7], "b": [0.1, 0.2, 0.9, 0.6]}
+    )
+    assert "no test: a class has one case" in str(few)
+    perfect = fr.Report.from_predictions(
+        [0, 0, 1, 1], {"a": [0.1, 0.2, 0.8, 0.9], "b": [0.1, 0.6, 0.5, 0.9]}
+    )
+    assert "no test: an index is 0 or ∞" in str(perfect)
+
+
 def test_what_cannot_be_calibrated_is_said():
     report = fr.Report.from_predictions([0, 0, 0, 1], {"m": [0.1, 0.2, 0.3, 0.7]})
     assert report.models[0].calibrated is None

@@ -91,7 +91,7 @@ def show_models(
         blocks[-1].append(place)
     for number, block in enumerate(blocks):
         if number:
-            say("") if stderr else write("")
+            show_text("", stderr=stderr)
         parts = [[line[place] for place in (0, *block)] for line in lines]
         show_table(parts[0], parts[1:], stderr=stderr)
 

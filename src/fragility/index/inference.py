@@ -170,7 +170,7 @@ class SampleEvidence:
 
 
 def confidence_interval(
-    errors: Evidence,
+    evidence: Evidence,
     solved: Sequence[SolvedPair],
     target: float,
     *,
@@ -179,30 +179,32 @@ def confidence_interval(
     score_range: ScoreRange | None,
 ) -> Interval:
     """Interval of the average index; `fragility.Fragility.interval` is the public face."""
-    if any(errors.effective_size(c) < LEAST_EFFECTIVE for c in counted_classes(solved)):
+    if any(evidence.effective_size(c) < LEAST_EFFECTIVE for c in counted_classes(solved)):
         return Interval(0.0, inf)
     z = _normal_quantile(confidence)
     if method == "log_wald":
-        return _log_wald(errors, solved, target, z)
+        return _log_wald(evidence, solved, target, z)
     if score_range is None:
-        low = _low_limit(errors, solved, target, z)
-        return Interval(low, _log_wald(errors, solved, target, z).high)
-    if errors.is_binary:
+        low = _low_limit(evidence, solved, target, z)
+        return Interval(low, _log_wald(evidence, solved, target, z).high)
+    if evidence.is_binary:
         ((pair, _, _),) = solved
-        low = _lowest_accepted(errors.groups(pair), target * errors.factor(pair), z)
+        low = _lowest_accepted(evidence.groups(pair), target * evidence.factor(pair), z)
         factor = order_one_factor(max(map(abs, score_range)))
-        groups = _with_mistakes(errors, pair, score_range, factor)
+        groups = _with_mistakes(evidence, pair, score_range, factor)
         high = _highest_accepted(groups, target * factor, z)
-        return Interval(low / errors.factor(pair), high / factor)
-    low = _low_limit(errors, solved, target, z)
-    return Interval(low, _high_limit(errors, solved, target, z, score_range))
+        return Interval(low / evidence.factor(pair), high / factor)
+    low = _low_limit(evidence, solved, target, z)
+    return Interval(low, _high_limit(evidence, solved, target, z, score_range))
 
 
-def _log_wald(errors: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> Interval:
+def _log_wald(
+    evidence: Evidence, solved: Sequence[SolvedPair], target: float, z: float
+) -> Interval:
     value = fsum(share * fragility for _, fragility, share in solved)
     if value == 0.0 or value == inf:
         return Interval(0.0, inf)
-    relative = z * errors.index_error(solved, target) / value
+    relative = z * evidence.index_error(solved, target) / value
     return Interval(value * exp(-relative), _times_exp(value, relative))
 
 
@@ -210,22 +212,22 @@ def _times_exp(value: float, exponent: float) -> float:
     return inf if exponent > 700.0 else value * exp(exponent)
 
 
-def _low_limit(errors: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> float:
+def _low_limit(evidence: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> float:
     """Log-Wald limit of the finite pairs, plus the limits of the infinite ones."""
     infinite = [part for part in solved if part.fragility == inf]
     finite = [part for part in solved if part.fragility < inf]
     # Several limits must hold at once: Bonferroni.
     parts = len(infinite) + bool(finite)
     z_each = z if parts == 1 else float(-ndtri(ndtr(-z) / parts))
-    low = _log_wald(errors, finite, target, z_each).low if finite else 0.0
+    low = _log_wald(evidence, finite, target, z_each).low if finite else 0.0
     for pair, _, share in infinite:
-        factor = errors.factor(pair)
-        low += share * _lowest_accepted(errors.groups(pair), target * factor, z_each) / factor
+        factor = evidence.factor(pair)
+        low += share * _lowest_accepted(evidence.groups(pair), target * factor, z_each) / factor
     return low
 
 
 def _high_limit(
-    errors: Evidence,
+    evidence: Evidence,
     solved: Sequence[SolvedPair],
     target: float,
     z: float,
@@ -238,17 +240,17 @@ def _high_limit(
     samples (the method of variance estimates recovery): all pairs are not at their limits at once.
     """
     factor = order_one_factor(max(map(abs, score_range)))
-    excesses = errors.no_moves()
+    excesses = evidence.no_moves()
     pseudo: list[PseudoMove] = []
     for part in solved:
-        groups = _with_mistakes(errors, part.pair, score_range, factor)
+        groups = _with_mistakes(evidence, part.pair, score_range, factor)
         s = solve(groups, target * factor)
         if s == 0.0:
             return inf
         if s == inf:
             continue
-        moves, own_pseudo = errors.moves_with_mistakes(part, groups, target * factor, s)
-        error = errors.error_of_moves([part], moves, *own_pseudo)
+        moves, own_pseudo = evidence.moves_with_mistakes(part, groups, target * factor, s)
+        error = evidence.error_of_moves([part], moves, *own_pseudo)
         limit = _times_exp(1.0 / (s * factor), z * error * s)
         if limit == inf:
             return inf
@@ -256,16 +258,16 @@ def _high_limit(
         excesses += stretch * moves
         pseudo += [(end, stretch * move) for end, move in own_pseudo]
     value = fsum(share * fragility for _, fragility, share in solved)
-    return value + (errors.error_of_moves(solved, excesses, *pseudo) if pseudo else 0.0)
+    return value + (evidence.error_of_moves(solved, excesses, *pseudo) if pseudo else 0.0)
 
 
 def _with_mistakes(
-    errors: Evidence, pair: Pair, score_range: ScoreRange, factor: float
+    evidence: Evidence, pair: Pair, score_range: ScoreRange, factor: float
 ) -> list[Sample]:
     """The groups of a pair with the worst possible mistake added to each."""
     low, high = score_range
     ends = high * factor, -low * factor
-    groups = errors.groups(pair, factor)
+    groups = evidence.groups(pair, factor)
     return [group.with_value(end) for group, end in zip(groups, ends, strict=True)]
 
 

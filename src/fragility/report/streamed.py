@@ -286,7 +286,9 @@ def _groups(file: PredictionFile, measures: StreamedMeasures) -> Iterator[GroupF
             n = int(support.sum())
             if figures is None:
                 only = [file.classes[code] for code in np.flatnonzero(support)]
-                reason = f"all of its cases are {only[0]!r}" if only else "no case has weight"
+                reason = (
+                    f"all of its cases are {only[0]!r}" if only else "none of its cases has weight"
+                )
                 yield GroupFigures(name, group, n, None, nan, None, reason)
                 continue
             index: Measured = figures["fragility_index"]

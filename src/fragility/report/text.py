@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from ..measured import FIGURES
@@ -75,10 +75,12 @@ def _test_cells(test: PairedFigures) -> list[str]:
     if test.is_rounding:
         return [values, "0", "equal but for rounding", "0", "–"]
     defined = not isnan(test.p_value)
+    odd = any(value in (0.0, inf) for value in (test.index.a, test.index.b))
+    why_not = "an index is 0 or ∞" if odd else "a class has one case, or one outweighs all others"
     return [
         values,
         words.signed(test.index.difference, words.decimals_for(test.index.interval)),
-        words.interval(test.index.interval) if defined else "no test: an index is 0 or ∞",
+        words.interval(test.index.interval) if defined else f"no test: {why_not}",
         words.signed(test.ratio.difference),
         f"{test.p_value:.2g}" if defined else "–",
     ]
