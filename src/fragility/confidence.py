@@ -12,14 +12,20 @@ from .moments import Floats, order_one_factor
 from .ordered import running_totals, sums_by_value
 
 __all__ = [
+    "HISTOGRAM_BINS",
+    "ConfidenceShares",
     "Predictions",
     "calibration_error",
+    "confidence_shares",
     "confident_errors",
     "most_probable",
     "predictions",
     "risk_coverage_area",
     "shares_by_confidence",
 ]
+
+#: Bins of a histogram of confidence, unless told otherwise.
+HISTOGRAM_BINS = 20
 
 
 class Predictions(NamedTuple):
@@ -106,7 +112,51 @@ def calibration_error(data: LabelledScores, n_bins: int) -> float:
     return float(np.abs(within).sum() / mass[-1])
 
 
-def shares_by_confidence(confidence: Floats, weights: Floats, edges: Floats) -> Floats:
+class ConfidenceShares(NamedTuple):
+    """Histograms of the confidence of wrong and of right predictions, as in `ConfidenceDisplay`.
+
+    `edges` go from one over the number of classes to one, a bin holds its upper edge. `wrong` and
+    `right` are shares of the weight, `n_wrong` and `n_right` numbers of cases.
+    """
+
+    edges: Floats
+    wrong: Floats
+    right: Floats
+    n_wrong: int
+    n_right: int
+
+
+def confidence_shares(
+    made: Predictions, n_classes: int, n_bins: int = HISTOGRAM_BINS
+) -> ConfidenceShares:
+    """Histograms of predictions."""
+    weights, wrong = made.weights_or_ones, made.wrong
+    n_wrong = int(np.count_nonzero(wrong))
+    sides = made.confidence, weights * wrong, weights * ~wrong
+    return shares_by_confidence(*sides, n_classes, n_bins, n_wrong, wrong.size - n_wrong)
+
+
+def shares_by_confidence(
+    confidence: Floats,
+    wrong: Floats,
+    right: Floats,
+    n_classes: int,
+    n_bins: int,
+    n_wrong: int,
+    n_right: int,
+) -> ConfidenceShares:
+    """Histograms of the weights of wrong and right predictions at each of some confidences."""
+    edges = np.linspace(1.0 / n_classes, 1.0, n_bins + 1)
+    return ConfidenceShares(
+        edges,
+        _shares_by_bin(confidence, wrong, edges),
+        _shares_by_bin(confidence, right, edges),
+        n_wrong,
+        n_right,
+    )
+
+
+def _shares_by_bin(confidence: Floats, weights: Floats, edges: Floats) -> Floats:
     """Share of the weight in each bin of a histogram; zeros if there is none."""
     # The upper edge belongs to a bin (but for rounding), as a confidence at the threshold is not
     # above it. Rows that sum to a little less than one may lie below the least edge.

@@ -80,6 +80,10 @@ class ErrorTail:
         """Nearly the same from at most so many values in each group, means of neighbours."""
         return ErrorTail(*(_thinned(group, most) for group in self._groups))
 
+    def gathered(self, most: int) -> ErrorTail:
+        """Nearly the same with the values of each group at the means of so many equal cells."""
+        return ErrorTail(*(_gathered(group, most) for group in self._groups))
+
     @property
     def n_distinct_pairs(self) -> int:
         """Pairs of distinct scores: a bound on the number of distinct errors."""
@@ -255,6 +259,17 @@ def _thinned(group: SumsByValue, most: int) -> SumsByValue:
     if values.size <= most:
         return group
     starts = np.arange(most) * values.size // most
+    sums = np.add.reduceat(weights, starts)
+    means = np.add.reduceat(weights * values, starts) / sums
+    return sums_by_value(means, sums)
+
+
+def _gathered(group: SumsByValue, most: int) -> SumsByValue:
+    values, weights = group.values, group.sums[0]
+    if values.size <= most:
+        return group
+    cells = np.floor((values - values[0]) * (most / (values[-1] - values[0])))
+    starts = np.flatnonzero(np.diff(cells, prepend=-1.0))
     sums = np.add.reduceat(weights, starts)
     means = np.add.reduceat(weights * values, starts) / sums
     return sums_by_value(means, sums)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..confidence import shares_by_confidence
+from ..confidence import HISTOGRAM_BINS, shares_by_confidence
 from ..deferral import Costs
 from ..deferral.cases import ROUNDING, first_of_least
 from ..deferral.costs import chow_threshold
@@ -19,6 +18,7 @@ from ..measured import Measured
 from ..moments import Floats
 from ..ordered import running_totals
 from .first_pass import ConfidentSums, ModelBins
+from .prediction_atoms import prediction_atoms
 from .rank_figures import Clusters, measured_between
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "histogram_of",
 ]
 
-_HISTOGRAM_BINS = 20
 #: Thresholds that a curve keeps, at most.
 _MOST_THRESHOLDS = 1_000
 
@@ -119,59 +118,33 @@ class Confidences(NamedTuple):
 
 def confidences_of(bins: ModelBins) -> Confidences:
     """All predictions of a model by confidence."""
-    parts = list(_atoms_of_column(bins) if bins.confidence is None else _atoms_of_confidence(bins))
-    low, high, weight, mean, wrong = (
-        np.concatenate(part) for part in zip(*(atoms for atoms, _ in parts), strict=True)
+    parts = list(prediction_atoms(bins))
+    low, high, weight, wrong, mean = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("low", "high", "weight", "wrong", "mean")
     )
     clusters = Clusters.of(low, high, weight, wrong, mean)
     if bins.costs is None:
         return Confidences(clusters, None)
-    amounts = np.concatenate([costs for _, costs in parts], axis=1)
+    amounts = np.concatenate([part.costs for part in parts], axis=1)
     n = clusters.weight.size
     sums = [np.bincount(clusters.origin, amount, n) for amount in amounts]
     return Confidences(clusters, np.array(sums, dtype=np.float64))
 
 
-def _atoms_of_confidence(bins: ModelBins) -> Iterator[tuple[tuple[NDArray[Any], ...], Floats]]:
-    assert bins.confidence is not None
-    for is_right in (0, 1):
-        found = bins.confidence.atoms(is_right)
-        wrong = np.full(found.low.size, not is_right)
-        costs = np.zeros((3, 0)) if bins.case_costs is None else bins.case_costs[is_right]
-        atoms = found.low, found.high, found.weight, found.mean, wrong
-        yield atoms, costs[:, found.bins] if costs.size else costs
-
-
-def _atoms_of_column(bins: ModelBins) -> Iterator[tuple[tuple[NDArray[Any], ...], Floats]]:
-    (column,) = bins.columns
-    positive = bins.classes.positive
-    for code in (0, 1):
-        found = column.atoms(code)
-        is_high = found.bins >= column.n_half
-        # The confidence in the other class falls where the score rises.
-        low = np.where(is_high, found.low, 1.0 - found.high)
-        high = np.where(is_high, found.high, 1.0 - found.low)
-        mean = np.where(is_high, found.mean, 1.0 - found.mean)
-        predicted = np.where(is_high, positive, 1 - positive)
-        costs = np.zeros((3, 0))
-        if bins.costs is not None:
-            each = bins.costs.of_cases(np.full(predicted.size, code), predicted)
-            saved = np.minimum(each.reviewed - each.alone, 0.0)
-            costs = np.stack([each.alone, np.broadcast_to(each.reviewed, saved.shape), saved])
-            costs = costs * found.weight
-        yield (low, high, found.weight, mean, predicted != code), costs
-
-
 def histogram_of(bins: ModelBins, clusters: Clusters, support: int) -> ConfidenceHistogram:
     """Histograms with a bin of fine bins counted where its mean is."""
-    edges = np.linspace(1.0 / bins.classes.count, 1.0, _HISTOGRAM_BINS + 1)
-    right = clusters.weight - clusters.wrong
+    shares = shares_by_confidence(
+        clusters.mean,
+        clusters.wrong,
+        clusters.weight - clusters.wrong,
+        bins.classes.count,
+        HISTOGRAM_BINS,
+        bins.n_wrong,
+        support - bins.n_wrong,
+    )
     return ConfidenceHistogram(
-        edges=edges,
-        wrong=shares_by_confidence(clusters.mean, clusters.wrong, edges),
-        right=shares_by_confidence(clusters.mean, right, edges),
-        n_wrong=bins.n_wrong,
-        n_right=support - bins.n_wrong,
+        **shares._asdict(),
         n_confident_errors=bins.n_confident_errors,
         confident=bins.confident,
     )

@@ -7,16 +7,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..deferral.decision_counts import DecisionCounts
 from ..index.errors import PairIndex
 from ..index.inference import Interval, confidence_interval
 from ..measured import CALIBRATION_BINS, CVAR_LEVEL, Measured
+from ..metrics.displays.error_curves import DrawnPair, drawn_pair, most_fragile_pair
+from ..moments import Floats
 from .confidences import ConfidenceHistogram, CostCurve, confidences_of, cost_curve, histogram_of
 from .first_pass import Population
+from .prediction_atoms import prediction_atoms
 from .rank_figures import auc, calibration_error, measured_between, risk_coverage_area
 from .second_pass import ModelTilts
-from .tail_figures import tail_bounds
+from .tail_figures import gathered_tail, tail_bounds
 
-__all__ = ["StreamedFigures", "figures_of", "index_interval"]
+__all__ = [
+    "StreamedFigures",
+    "decision_counts_of",
+    "drawn_errors_of",
+    "figures_of",
+    "index_interval",
+]
 
 
 class StreamedFigures(NamedTuple):
@@ -58,6 +68,26 @@ def figures_of(
         figures["cost"] = curve.best_cost
     histogram = histogram_of(bins, found.clusters, int(population.support.sum()))
     return StreamedFigures(figures, error, histogram, curve)
+
+
+def decision_counts_of(population: Population, model: str) -> DecisionCounts | None:
+    """Decisions at the thresholds that were given, exact; None without any."""
+    bins = population.models[model]
+    if bins.cut is None:
+        return None
+    return bins.cut.counts(prediction_atoms(bins), population.classes.is_binary)
+
+
+def drawn_errors_of(population: Population, model: str, pairs: Floats) -> DrawnPair | None:
+    """Curves of the ranking errors, with every score at the mean of its bin."""
+    classes = population.classes
+    pair = most_fragile_pair(pairs, classes.positive)
+    if pair is None:
+        return None
+    column = population.models[model].columns[0 if classes.is_binary else pair.positive]
+    (negative,) = pair.negatives
+    tail = gathered_tail(column.atoms(negative), column.atoms(pair.positive))
+    return drawn_pair(tail, 1.0, pair, pairs)
 
 
 def _fragility(tilts: ModelTilts, confidence: float) -> tuple[Measured, Measured, float]:

@@ -14,6 +14,7 @@ from ..deferral import Costs
 from ..measured import CONFIDENT
 from ..moments import Floats, weighted_sum
 from .batches import ClassRows
+from .cut_bins import CutBins
 from .fine_bins import FineBins
 from .totals import RunningTotals
 
@@ -94,10 +95,17 @@ class ModelBins:
         Of the bins of the scores and of the confidence, see `FineBins`.
     costs : Costs, optional
         Checked; with one number or a matrix.
+    thresholds : ndarray, optional
+        Of confidence, to count decisions at.
     """
 
     def __init__(
-        self, classes: Classes, steps: int, confidence_steps: int, costs: Costs | None
+        self,
+        classes: Classes,
+        steps: int,
+        confidence_steps: int,
+        costs: Costs | None,
+        thresholds: Floats | None,
     ) -> None:
         self.classes, self.costs = classes, costs
         half_is_high = classes.is_binary and classes.positive == 0
@@ -106,6 +114,11 @@ class ModelBins:
         ]
         #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
         self.confidence = None if classes.is_binary else FineBins(2, confidence_steps)
+        #: Decisions on the cases next to a threshold.
+        self.cut: CutBins | None = None
+        if thresholds is not None:
+            of_confidence = self.confidence or self.columns[0]
+            self.cut = CutBins(thresholds, of_confidence, of_score=classes.is_binary)
         #: Sums over these bins: cost if decided alone, if reviewed, and the most that review saves.
         self.case_costs: Floats | None = None
         if costs is not None and self.confidence is not None:
@@ -118,13 +131,17 @@ class ModelBins:
 
     def add(self, code: int, columns: Floats, weights: Floats | None) -> None:
         """Add cases of a class."""
-        for fine, scores in zip(self.columns, columns, strict=True):
+        places = [
             fine.add(code, scores, weights)
+            for fine, scores in zip(self.columns, columns, strict=True)
+        ]
         scores = columns[0] if self.classes.is_binary else columns.T
         predicted, confidence = most_probable(scores, self.classes.positive)
         wrong = predicted != code
         if self.confidence is not None:
             self._add_confidence(code, confidence, predicted, wrong, weights)
+        elif self.cut is not None:
+            self.cut.add(places[0], confidence, wrong, code == self.classes.positive, weights)
         confident = wrong & self.confident.add(confidence, wrong, weights)
         self.n_wrong += int(np.count_nonzero(wrong))
         self.n_confident_errors += int(np.count_nonzero(confident))
@@ -163,6 +180,8 @@ class ModelBins:
                 continue
             own = None if weights is None else weights[rows]
             bins = self.confidence.add(is_right, confidence[rows], own)
+            if self.cut is not None:
+                self.cut.add(bins, confidence[rows], wrong[rows], False, own)
             if self.case_costs is None or self.costs is None:
                 continue
             costs = self.costs.of_cases(np.full(rows.size, code), predicted[rows])
@@ -212,6 +231,7 @@ class Population:
     n_populations : int
         How many like this one share the memory for the bins.
     costs : Costs, optional
+    thresholds : ndarray, optional
     """
 
     def __init__(
@@ -220,12 +240,15 @@ class Population:
         classes: Classes,
         n_populations: int = 1,
         costs: Costs | None = None,
+        thresholds: Floats | None = None,
     ) -> None:
         self.classes = classes
         sharing = n_populations * len(models)
         steps = FineBins.affordable_steps(sharing * classes.n_columns * classes.count)
         confidence_steps = FineBins.affordable_steps(sharing * 2)
-        self.models = {name: ModelBins(classes, steps, confidence_steps, costs) for name in models}
+        self.models = {
+            name: ModelBins(classes, steps, confidence_steps, costs, thresholds) for name in models
+        }
         self.support = np.zeros(classes.count, dtype=np.int64)
         self._weights = RunningTotals(2, classes.count)
 

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from .._parameters import check_confidence, check_count
 from .._validation import check_labels, check_presence, positive_index
 from ..deferral import Costs
+from ..deferral.decision_counts import DecisionCounts
 from ..index.errors import pair_places
 from ..index.inference import Interval, PairedDifference
 from ..measured import Measured
+from ..metrics.displays.error_curves import DrawnPair
 from ..moments import Floats
 from .batches import Batches, Block, CaseReader, ClassRows
 from .confidences import ConfidenceHistogram, CostCurve
-from .figures import figures_of, index_interval
+from .figures import decision_counts_of, drawn_errors_of, figures_of, index_interval
 from .first_pass import Classes, Population
 from .second_pass import ModelTilts, PopulationTilts
 
@@ -49,6 +51,11 @@ class StreamedModel:
     histogram : ConfidenceHistogram
     curve : CostCurve or None
         None if no costs were given.
+    decisions : DecisionCounts or None
+        At the thresholds that were given, exact; None without any.
+    ranking : DrawnPair or None
+        Curves of the ranking errors, with every score at the mean of its bin: exact where the
+        scores are known, else up to the width of a bin.
     group_figures : list of (dict of str to Measured, or None)
         The figures (but cost) of each group; None where the index is undefined, for the cases of
         the group are of fewer than two classes.
@@ -62,6 +69,8 @@ class StreamedModel:
     n_infinite_pairs: int
     histogram: ConfidenceHistogram
     curve: CostCurve | None = None
+    decisions: DecisionCounts | None = None
+    ranking: DrawnPair | None = None
     group_figures: list[dict[str, Measured] | None] = field(default_factory=list)
     group_intervals: list[Interval | None] = field(default_factory=list)
 
@@ -108,6 +117,7 @@ def measure_batches(
     models: Sequence[str],
     pos_label: Any = None,
     costs: Costs | None = None,
+    thresholds: Floats | None = None,
     n_groups: int = 0,
     confidence: float = 0.95,
     progress: Callable[[int], None] | None = None,
@@ -136,6 +146,9 @@ def measure_batches(
         The positive class of two; by default the second of `labels`.
     costs : Costs, optional
         What errors and reviews cost; `error_cost` is a number or a matrix.
+    thresholds : ndarray, optional
+        Thresholds of confidence to count decisions at, see
+        `fragility.deferral.decision_counts.threshold_grid`.
     n_groups : int, default=0
         Groups of cases to measure, too, at most 100.
     confidence : float, default=0.95
@@ -167,7 +180,7 @@ def measure_batches(
     if costs is not None:
         costs = costs.checked(classes.size, None)
     reading = _Reading(CaseReader(batches, names, classes.size, n_groups), progress)
-    everyone = Population(names, kind, costs=costs)
+    everyone = Population(names, kind, costs=costs, thresholds=thresholds)
     groups = [Population(names, kind, n_groups) for _ in range(n_groups)]
     for block in reading:
         for population, rows_of_classes in _populations(everyone, groups, block):
@@ -193,13 +206,16 @@ def measure_batches(
     cautious = 1.0 - (1.0 - confidence) / max(n_groups, 1)
     for name in names:
         found = figures_of(everyone, tilts.models[name], name, confidence)
+        pairs = _pair_matrix(tilts.models[name], classes.size)
         measured[name] = StreamedModel(
             figures=found.figures,
-            pairs=_pair_matrix(tilts.models[name], classes.size),
+            pairs=pairs,
             standard_error=found.standard_error,
             n_infinite_pairs=sum(t.fragility == inf for t in tilts.models[name].tilts),
             histogram=found.histogram,
             curve=found.curve,
+            decisions=decision_counts_of(everyone, name),
+            ranking=drawn_errors_of(everyone, name, pairs),
             group_figures=[
                 None if part is None else figures_of(group, part.models[name], name, confidence)[0]
                 for group, part in zip(groups, group_tilts, strict=True)

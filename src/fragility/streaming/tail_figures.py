@@ -16,7 +16,7 @@ from ..moments import Floats
 from ..ordered import SumsByValue, sums_by_value
 from .fine_bins import Atoms
 
-__all__ = ["TailBounds", "tail_bounds"]
+__all__ = ["TailBounds", "gathered_tail", "tail_bounds"]
 
 #: More bins than these are merged, for one pair and for each of many: the bounds stay narrow.
 _MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
@@ -46,6 +46,12 @@ def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) 
         (max(buffered_auc(apart) - rounding, 0.0), min(buffered_auc(close) + rounding, 1.0)),
         (conditional_value_at_risk(close, level), conditional_value_at_risk(apart, level)),
     )
+
+
+def gathered_tail(negatives: Atoms, positives: Atoms) -> ErrorTail:
+    """Tail of the errors with every score at the mean of its bin."""
+    groups = (SumsByValue(atoms.mean, atoms.weight[np.newaxis]) for atoms in (negatives, positives))
+    return _tail(*groups)
 
 
 def _tail(negatives: SumsByValue, positives: SumsByValue) -> ErrorTail:

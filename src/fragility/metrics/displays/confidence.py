@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..._parameters import check_count, check_threshold
 from ..._summary import percentage
 from ..._validation import check_labelled_probabilities
-from ...confidence import confident_errors, predictions, shares_by_confidence
+from ...confidence import HISTOGRAM_BINS, confidence_shares, confident_errors, predictions
 from ...moments import Floats
 from ..functions import Labels
 from .estimator import FromEstimator
@@ -93,7 +93,7 @@ class ConfidenceDisplay(FromEstimator):
         y_proba: ArrayLike,
         *,
         threshold: float = 0.9,
-        n_bins: int = 20,
+        n_bins: int = HISTOGRAM_BINS,
         labels: Labels = None,
         pos_label: Any = None,
         sample_weight: ArrayLike | None = None,
@@ -122,14 +122,8 @@ class ConfidenceDisplay(FromEstimator):
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
         made = predictions(data)
-        edges = np.linspace(1.0 / data.labels.size, 1.0, n_bins + 1)
-        weights = made.weights_or_ones
         display = cls(
-            edges=edges,
-            wrong=shares_by_confidence(made.confidence[made.wrong], weights[made.wrong], edges),
-            right=shares_by_confidence(made.confidence[~made.wrong], weights[~made.wrong], edges),
-            n_wrong=int(np.count_nonzero(made.wrong)),
-            n_right=int(np.count_nonzero(~made.wrong)),
+            **confidence_shares(made, data.labels.size, n_bins)._asdict(),
             n_confident_errors=int(np.count_nonzero(made.wrong & (made.confidence > threshold))),
             confident_error_rate=confident_errors(made, threshold),
             threshold=threshold,

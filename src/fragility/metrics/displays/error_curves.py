@@ -7,14 +7,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...index.errors import Pair
 from ...index.tails import ErrorTail
 from ...moments import Floats
 
-__all__ = ["ErrorCurves", "error_curves"]
+__all__ = ["DrawnPair", "ErrorCurves", "drawn_pair", "error_curves", "most_fragile_pair"]
 
 #: Up to this many errors the tail has every step it takes.
 _FEW_ERRORS = 10_000
 _TAIL_POINTS = 101
+#: For a page: up to so many points, and bins (of which there may be two more).
+_MOST_POINTS, _PAGE_BINS = 60, 58
+#: From this many pairs of distinct scores on, a page takes them from cells a hundred times narrower
+#: than its bins.
+_MANY_PAIRS, _CELLS = 1 << 26, 1 << 13
 
 
 class ErrorCurves(NamedTuple):
@@ -29,22 +35,70 @@ class ErrorCurves(NamedTuple):
     auc: float
 
 
-def error_curves(tail: ErrorTail, factor: float, target: float, n_bins: int) -> ErrorCurves:
-    """Curves of a tail whose errors are scaled by the factor; the target is not."""
+class DrawnPair(NamedTuple):
+    """The errors that a report draws: of two classes, or of the most fragile pair of several.
+
+    `pair` is (scored as, true), places in the labels; None for two classes.
+    """
+
+    pair: tuple[int, int] | None
+    fragility: float
+    curves: ErrorCurves
+
+
+def most_fragile_pair(pairs: Floats, positive: int) -> Pair | None:
+    """The pair of the largest finite index in a table of all; the only one that two classes have.
+
+    None if no pair of several classes has a finite one.
+    """
+    if len(pairs) == 2:
+        return Pair(positive, (1 - positive,))
+    finite = np.isfinite(pairs)
+    if not finite.any():
+        return None
+    place = np.argmax(np.where(finite, pairs, -np.inf))
+    scored_as, true = np.unravel_index(place, pairs.shape)
+    return Pair(int(scored_as), (int(true),))
+
+
+def drawn_pair(tail: ErrorTail, factor: float, pair: Pair, pairs: Floats) -> DrawnPair:
+    """Curves of few points for the errors of a pair, with its index."""
+    place = pair.positive, pair.negatives[0]
+    shown = tail.gathered(_CELLS) if tail.n_distinct_pairs > _MANY_PAIRS else tail
+    curves = error_curves(shown, factor, 0.0, _PAGE_BINS, _MOST_POINTS - 1, _MOST_POINTS)
+    curves = curves._replace(auc=tail.auc)
+    return DrawnPair(place if len(pairs) > 2 else None, float(pairs[place]), curves)
+
+
+def error_curves(
+    tail: ErrorTail,
+    factor: float,
+    target: float,
+    n_bins: int,
+    few_errors: int = _FEW_ERRORS,
+    n_points: int = _TAIL_POINTS,
+) -> ErrorCurves:
+    """Curves of a tail whose errors are scaled by the factor; the target is not.
+
+    The tail has a step for each error if there are few, else so many points.
+    """
     scaled_target = target * factor
     edges = _bin_edges(tail, scaled_target, n_bins)
     # Differences of round scores may miss an edge by rounding: they belong to the bin below it.
     # At the target itself the comparison is exact.
     reach = np.where(edges == scaled_target, edges, edges + 1e-9 * np.diff(edges)[0])
     above = np.array([tail.share_above(edge) for edge in reach])
-    theta, reached = _tail_curve(tail, scaled_target)
+    steps = tail.n_distinct_pairs <= few_errors
+    theta, reached = (
+        _tail_steps(tail, scaled_target) if steps else _tail_points(tail, scaled_target, n_points)
+    )
     return ErrorCurves(
         edges=edges / factor,
         density=(above[:-1] - above[1:]) / np.diff(edges) * factor,
         share_above=tail.share_above(scaled_target),
         theta=theta / factor,
         tail=reached,
-        steps=tail.n_distinct_pairs <= _FEW_ERRORS,
+        steps=steps,
         auc=tail.auc,
     )
 
@@ -60,12 +114,19 @@ def _bin_edges(tail: ErrorTail, target: float, n_bins: int) -> Floats:
     return target + width * np.arange(first, last + 1, dtype=np.float64)
 
 
-def _tail_curve(tail: ErrorTail, target: float) -> tuple[Floats, Floats]:
-    """Points of the tail, from the target on; if no error is past it, over all errors."""
-    low = target if tail.largest > target else tail.smallest
-    if tail.n_distinct_pairs > _FEW_ERRORS:
-        theta = np.linspace(low, max(tail.largest, target), _TAIL_POINTS, dtype=np.float64)
-        return theta, np.array([tail.share_from(t) for t in theta])
+def _tail_start(tail: ErrorTail, target: float) -> float:
+    """The tail is shown from the target on; if no error is past it, over all errors."""
+    return target if tail.largest > target else tail.smallest
+
+
+def _tail_points(tail: ErrorTail, target: float, n: int) -> tuple[Floats, Floats]:
+    low, high = _tail_start(tail, target), max(tail.largest, target)
+    theta = np.linspace(low, high, n, dtype=np.float64)
+    return theta, np.array([tail.share_from(t) for t in theta])
+
+
+def _tail_steps(tail: ErrorTail, target: float) -> tuple[Floats, Floats]:
+    low = _tail_start(tail, target)
     errors, (shares,) = tail.distinct_errors()
     rounding = 1e-12 * max(abs(tail.smallest), abs(tail.largest))
     from_low, past_low = errors >= low - rounding, errors > low + rounding
