@@ -32,9 +32,10 @@ test: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
-lint: $(READY) types imports  ## Style, types and import directions
+lint: $(READY) types imports  ## Style (Python and JavaScript), types and import directions
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/oxlint src
 
 types: $(READY)
 	$(BIN)/mypy
@@ -51,6 +52,7 @@ bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty min
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/cross_validation.py
 	$(BIN)/python benchmarks/large_file.py
+	$(BIN)/python benchmarks/page.py
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py

@@ -35,3 +35,31 @@ def saved(trained, tmp_path):
     path = tmp_path / "model.skops"
     save_model(trained.pipeline, path)
     return path
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """A browser; tests that need it are skipped, or fail, where there is none."""
+    from .browser import browser
+
+    with browser() as found:
+        yield found
+
+
+@pytest.fixture
+def open_page(chromium, tmp_path):
+    """Open the page of a report; at the end it must not have complained or asked for anything."""
+    from .browser import Tab
+    from .page_example import TWO_REPORT
+
+    tabs = []
+
+    def opened(report=TWO_REPORT, fragment="", **options):
+        path = tmp_path / f"{len(tabs)}.html"
+        report.to_html(path)
+        tabs.append(Tab(chromium, path, fragment, **options))
+        return tabs[-1]
+
+    yield opened
+    for tab in tabs:
+        tab.close()

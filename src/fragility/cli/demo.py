@@ -9,7 +9,7 @@ from ..report.text import about, comparison_rows, table
 from ..tables import check_writable, write_file
 from .console import say, show_lines, show_models, show_table, write
 
-__all__ = ["demo"]
+__all__ = ["demo", "demo_report"]
 
 _STORY = """\
 Malignant or benign? 569 tumours, ten measurements each; data that come with scikit-learn. Four
@@ -34,7 +34,7 @@ def demo(output: str) -> None:
     """Train ordinary and robust models on embedded data, compare them, write the report."""
     check_writable(output)
     say(_STORY)
-    made = _demo_report()
+    made = demo_report()
     write(about(made) + "\n")
     show_models(*table(made))
     write("")
@@ -45,7 +45,8 @@ def demo(output: str) -> None:
     say(f"\nWrote {output}: open it in a browser.")
 
 
-def _demo_report() -> Report:
+def demo_report() -> Report:
+    """What the demo shows."""
     # Learning takes seconds to import: not for those who ask for help only.
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import HistGradientBoostingClassifier

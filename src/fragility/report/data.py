@@ -14,14 +14,18 @@ import numpy as np
 from .._names import told_apart
 from ..index.inference import Interval, PairedDifference
 from ..measured import Measured
-from .parts import GroupFigures, ModelFigures, PairedFigures, ThresholdFigures
+from .parts import Comparison, GroupFigures, ModelFigures, PairedFigures, ThresholdFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
 __all__ = [
     "FORMAT",
+    "comparison_data",
+    "group_data",
     "json_text",
+    "measured_data",
+    "strict",
     "to_arrow",
     "to_dict",
     "to_json",
@@ -60,16 +64,8 @@ def to_dict(report: Report) -> dict[str, Any]:
             }
             for model in report.models
         ],
-        "comparisons": [
-            {
-                "a": pair.a,
-                "b": pair.b,
-                "raw": _test(pair.raw),
-                "calibrated": None if pair.calibrated is None else _test(pair.calibrated),
-            }
-            for pair in report.comparisons
-        ],
-        "groups": [_group(part) for part in report.groups],
+        "comparisons": [comparison_data(pair) for pair in report.comparisons],
+        "groups": [group_data(part) for part in report.groups],
     }
 
 
@@ -84,7 +80,7 @@ def _costs(report: Report) -> dict[str, Any] | None:
 
 def _figures(model: ModelFigures) -> dict[str, Any]:
     return {
-        "figures": {name: _measured(figure) for name, figure in model.figures.items()},
+        "figures": {name: measured_data(figure) for name, figure in model.figures.items()},
         "pairs": model.pairs.tolist(),
         "n_infinite_pairs": model.n_infinite_pairs,
         "threshold": None if model.threshold is None else _threshold(model.threshold),
@@ -92,7 +88,8 @@ def _figures(model: ModelFigures) -> dict[str, Any]:
     }
 
 
-def _measured(figure: Measured) -> dict[str, Any]:
+def measured_data(figure: Measured) -> dict[str, Any]:
+    """A figure with how sure it is."""
     return {
         "value": figure.value,
         "interval": _limits(figure.interval),
@@ -108,8 +105,18 @@ def _limits(limits: Interval | None) -> list[float] | None:
 def _threshold(found: ThresholdFigures) -> dict[str, Any]:
     return {
         **vars(found),
-        "cost": _measured(found.cost),
+        "cost": measured_data(found.cost),
         "gap_interval": _limits(found.gap_interval),
+    }
+
+
+def comparison_data(pair: Comparison) -> dict[str, Any]:
+    """Both tests of two models."""
+    return {
+        "a": pair.a,
+        "b": pair.b,
+        "raw": _test(pair.raw),
+        "calibrated": None if pair.calibrated is None else _test(pair.calibrated),
     }
 
 
@@ -132,12 +139,13 @@ def _paired(part: PairedDifference) -> dict[str, Any]:
     }
 
 
-def _group(part: GroupFigures) -> dict[str, Any]:
+def group_data(part: GroupFigures) -> dict[str, Any]:
+    """The index of a model in a group."""
     return {
         "model": part.model,
         "group": part.group,
         "n": part.n,
-        "fragility_index": None if part.index is None else _measured(part.index),
+        "fragility_index": None if part.index is None else measured_data(part.index),
         "ratio": part.ratio,
         "undefined_because": part.reason or None,
     }
@@ -150,16 +158,17 @@ def to_json(report: Report, indent: int | None) -> str:
 
 def json_text(value: Any, indent: int | None = 2) -> str:
     """Strict JSON of plain values: infinity as text, NaN as null."""
-    return json.dumps(_strict(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    return json.dumps(strict(value), indent=indent, allow_nan=False, ensure_ascii=False)
 
 
-def _strict(value: Any) -> Any:
+def strict(value: Any) -> Any:
+    """Plain values that strict JSON can hold."""
     if isinstance(value, dict):
-        return {str(key): _strict(item) for key, item in value.items()}
+        return {str(key): strict(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_strict(item) for item in value]
+        return [strict(item) for item in value]
     if isinstance(value, np.generic):
-        return _strict(value.item())
+        return strict(value.item())
     if isinstance(value, float):
         if isnan(value):
             return None

@@ -12,13 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import LabelledScores
-from ..confidence import calibration_error, confident_errors, predictions, risk_coverage_area
+from ..confidence import (
+    calibration_error,
+    confidence_shares,
+    confident_errors,
+    predictions,
+    risk_coverage_area,
+)
 from ..deferral import BestThreshold, Costs, best_threshold
+from ..deferral.decision_counts import decision_counts
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, measure
 from ..index.tails import buffered_auc, conditional_value_at_risk, error_tails
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
 from ..metrics.comparison import compare
+from ..metrics.displays.error_curves import drawn_pair, most_fragile_pair
 from ..moments import Floats
 from .parts import (
     Comparison,
@@ -64,10 +72,13 @@ def model_figures(
     """All figures of a model, and the measured index for what comes from its samples."""
     errors = RankingErrors(data)
     found = measure(errors, 0.0, "ovo", None)
-    tails = [
-        (tail.auc, buffered_auc(tail), conditional_value_at_risk(tail, CVAR_LEVEL) / factor)
-        for tail, factor in error_tails(errors, "ovo")
-    ]
+    tails, ranking = [], None
+    drawn = most_fragile_pair(found.pairs, data.positive)
+    for pair, (tail, factor) in zip(errors.pairs("ovo"), error_tails(errors, "ovo"), strict=True):
+        cvar = conditional_value_at_risk(tail, CVAR_LEVEL) / factor
+        tails.append((tail.auc, buffered_auc(tail), cvar))
+        if pair == drawn:
+            ranking = drawn_pair(tail, factor, pair, found.pairs)
     auc, buffered, cvar = (float(mean) for mean in np.mean(tails, axis=0))
     log_loss, brier = proper_scores(data)
     made = predictions(data)
@@ -99,7 +110,14 @@ def model_figures(
         float(np.average(~made.wrong[above], weights=weights)) if above.any() else nan,
     )
     figures_of_model = ModelFigures(
-        figures, found.pairs, found.n_infinite_pairs, threshold, confident
+        figures,
+        found.pairs,
+        found.n_infinite_pairs,
+        threshold,
+        confident,
+        decision_counts(made, data.labels.size, data.positive),
+        confidence_shares(made, data.labels.size),
+        ranking,
     )
     return figures_of_model, found
 

@@ -2,43 +2,138 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+from collections.abc import Iterator
 from functools import lru_cache
+from html import escape
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..measured import FIGURES
 from . import text, words
+from .page_data import MOST_CLASSES, is_weighted_cost, page_data, script_json
+from .parts import GroupFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["page"]
+__all__ = ["framed", "page"]
+
+#: Read in this order, they are one script.
+_SCRIPTS = ("arithmetic.js", "charts.js", "page.js")
+#: More rows of groups than this would make a large page.
+_MOST_GROUP_ROWS = 100
 
 
-def page(report: Report) -> str:
+def page(report: Report, *, cases: bool = True) -> str:
     """The page. Every name in it is shown as text, whatever it holds."""
     from .. import __version__
 
+    found, groups = page_data(report), _shown_groups(report)
+    script, style = _script(), _source("page.css")
     content: str = _template().render(
         version=__version__,
         report=report,
         about=text.about(report),
+        costs=found["costs"],
+        last_place=len(found["grid"]) - 1,
+        fields=_fields(report),
         level=text.level(report),
-        figures=text.table(report),
-        comparisons=text.comparison_rows(report) if report.comparisons else None,
+        names=[words.shortened(model.name) for model in report.models],
+        figures=[text.figure_rows(report, after=after) for after in (False, True)],
         thresholds=text.threshold_rows(report) if report.costs is not None else None,
         about_thresholds=text.about_thresholds(report),
-        groups=text.group_rows(report) if report.groups else None,
-        pairs=[(m.name, text.pair_rows(report, place)) for place, m in enumerate(report.models)]
-        if len(report.labels) > 2
-        else [],
+        comparisons=text.comparison_rows(report) if report.comparisons else None,
+        groups=text.group_rows(report, groups) if groups else None,
         worst=[
-            (m.name, text.worst_rows(report, place))
-            for place, m in enumerate(report.models)
-            if m.worst
+            (model.name, text.worst_rows(report, place))
+            for place, model in enumerate(report.models)
+            if cases and model.worst
         ],
-        meanings=[kind for name, kind in FIGURES.items() if name in report.titles],
+        notes=[*report.notes, *_page_notes(report, len(groups))],
+        meanings=[FIGURES[name] for name in report.titles if name in FIGURES],
+        embedded=script_json(found),
+        script=script,
+        style=style,
+        script_hash=_hash(script),
+        style_hash=_hash(style),
     )
     return content
+
+
+def framed(content: str) -> str:
+    """The page inside another one, such as a notebook: neither can touch the other."""
+    return (
+        f'<iframe title="Fragility report" sandbox="allow-scripts" srcdoc="{escape(content)}" '
+        'style="width: 100%; height: 46rem; border: 0"></iframe>'
+    )
+
+
+def _fields(report: Report) -> list[tuple[str, str]]:
+    """Numbers to enter: key and label."""
+    fields = [
+        ("err", "Cost of an error"),
+        ("man", "Cost of a review"),
+        ("fn", "Weight of a false negative"),
+        ("cap", "Review at most (% of cases)"),
+        ("rev", "Error of reviewers (%)"),
+    ]
+    return [field for field in fields if len(report.labels) == 2 or field[0] != "fn"]
+
+
+def _shown_groups(report: Report) -> list[GroupFigures]:
+    """All rows of groups; of very many the most fragile ones."""
+    if len(report.groups) <= _MOST_GROUP_ROWS:
+        return list(report.groups)
+    indices = [-1.0 if part.index is None else part.index.value for part in report.groups]
+    chosen = np.sort(np.argsort(-np.array(indices), kind="stable")[:_MOST_GROUP_ROWS])
+    return [report.groups[place] for place in chosen.tolist()]
+
+
+def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
+    if report.streamed:
+        yield (
+            "Decisions at each threshold are exact. The curves of ranking errors are drawn from "
+            "narrow bins of the scores."
+        )
+    if report.costs is not None:
+        cost = np.asarray(report.costs.error_cost, dtype=np.float64)
+        if cost.ndim == 1 or (cost.ndim == 2 and not is_weighted_cost(cost, report)):
+            yield (
+                "The report was made with a cost for each "
+                f"{'case' if cost.ndim == 1 else 'pair of classes'}; the cost curves start with "
+                "their mean for all errors."
+            )
+    if len(report.labels) > MOST_CLASSES:
+        yield f"The pairs of {len(report.labels)} classes are not shown; they are in the JSON."
+    if n_groups < len(report.groups):
+        yield (
+            f"Of {len(report.groups):,} rows of groups the {n_groups} most fragile are shown; all "
+            "are in the JSON."
+        )
+
+
+def _hash(content: str) -> str:
+    """What the browser is told to run, and nothing else."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+
+
+def _source(name: str) -> str:
+    return (files("fragility.report") / "templates" / name).read_text("utf-8")
+
+
+@lru_cache(1)
+def _script() -> str:
+    """The modules as one, which needs no imports; comments and indents stay in the sources."""
+    source = "".join(map(_source, _SCRIPTS))
+    comments = (r"^ */\*\*(?s:.*?)\*/\n", r"^ *//.*\n")
+    for left_out in (r"^import [^;]*;\n", r"^export ", *comments, r"^ +", r"^\n"):
+        source = re.sub(left_out, "", source, flags=re.MULTILINE)
+    return source
 
 
 @lru_cache(1)
@@ -57,5 +152,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["shortened"] = words.shortened
+    environment.filters["seen"] = words.seen
+    environment.filters["count"] = words.count
     environment.filters["unbroken"] = lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%")
     return environment.get_template("report.html.jinja")

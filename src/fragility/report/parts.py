@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
+from ..confidence import ConfidenceShares
+from ..deferral.decision_counts import DecisionCounts
 from ..index.inference import Interval, PairedDifference
 from ..measured import Measured
+from ..metrics.displays.error_curves import DrawnPair
 from ..moments import Floats
 
 __all__ = [
@@ -74,13 +77,33 @@ class ConfidentCases:
 
 @dataclass(frozen=True)
 class ModelFigures:
-    """The figures of one model, as it is or after calibration."""
+    """The figures of one model, as it is or after calibration.
+
+    Attributes
+    ----------
+    figures : mapping of str to Measured
+    pairs : ndarray of shape (C, C)
+        Index of each pair of classes.
+    n_infinite_pairs : int
+    threshold : ThresholdFigures, optional
+        If costs were given.
+    confident : ConfidentCases
+    decisions : DecisionCounts
+        Reviews and errors at each threshold of a grid that all models share, exact.
+    histogram : ConfidenceShares
+        Confidence of wrong and of right predictions.
+    ranking : DrawnPair, optional
+        Curves of the ranking errors; None if the index of every pair of classes is infinite.
+    """
 
     figures: Mapping[str, Measured]
     pairs: Floats
     n_infinite_pairs: int
     threshold: ThresholdFigures | None
     confident: ConfidentCases
+    decisions: DecisionCounts
+    histogram: ConfidenceShares
+    ranking: DrawnPair | None
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,10 @@ class Report:
         Of all intervals.
     notes : tuple of str
         What was left out, or is known up to bounds only, and why.
+    streamed : bool
+        Whether it was measured in passes over a file.
+    weighted : bool
+        Whether the cases have weights.
 
     Examples
     --------
@@ -93,6 +97,8 @@ class Report:
     confidence: float
     extra: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    streamed: bool = False
+    weighted: bool = False
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -226,6 +232,7 @@ class Report:
             confidence=confidence,
             extra=tuple(extra),
             notes=tuple(notes),
+            weighted=first.weights is not None,
         )
 
     @classmethod
@@ -303,21 +310,35 @@ class Report:
         """The table, the findings and all else, for a README or a pull request."""
         return text.to_markdown(self)
 
-    def to_html(self, path: Any = None) -> str:
-        """The report as one HTML page; with `path`, it is written there, too.
+    def to_html(self, path: Any = None, *, cases: bool = True) -> str:
+        """The report as one HTML page that needs nothing else; with `path`, it is written there.
 
-        The file holds figures and, unless the report was made with ``n_worst=0``, the worst cases.
+        On the page thresholds and costs can be changed, and all that depends on them follows.
+
+        Parameters
+        ----------
+        path : path, optional
+        cases : bool, default=True
+            Whether the page lists the worst cases. Without them it holds figures and counts only,
+            no single case: for data of patients. A report made with ``n_worst=0`` has none.
+
+        Returns
+        -------
+        str
+            The page.
         """
         from .page import page  # the templating library is an extra
 
-        content = page(self)
+        content = page(self, cases=cases)
         if path is not None:
             write_whole(path, content.encode())
         return content
 
     def _repr_html_(self) -> str | None:
+        from .page import framed
+
         try:
-            return self.to_html()
+            return framed(self.to_html())
         except ImportError:  # notebooks then show the text
             return None
 

@@ -15,7 +15,9 @@ from scipy.special import ndtri
 from .._labels import listed
 from .._validation import check_labelled_probabilities
 from ..calibration import CalibrationMap, fitted_map, why_not_calibrated
+from ..confidence import ConfidenceShares
 from ..deferral import Costs
+from ..deferral.decision_counts import threshold_grid
 from ..exceptions import AbsentClassWarning
 from ..index.inference import Interval
 from ..measured import Measured
@@ -92,6 +94,8 @@ def streamed_report(
         costs=costs,
         confidence=confidence,
         notes=tuple(_notes(file, before, after, reason, sample, costs, calibrate)),
+        streamed=True,
+        weighted=support.weighted,
     )
 
 
@@ -125,6 +129,7 @@ def _measured(
             models=names,
             pos_label=classes.index(file.positive) if file.positive is not None else None,
             costs=costs,
+            thresholds=threshold_grid(len(classes)),
             n_groups=len(file.group_names),
             confidence=confidence,
             progress=progress,
@@ -225,13 +230,17 @@ class _Support(NamedTuple):
 
 
 def _figures(model: StreamedModel, costs: Costs | None, support: _Support) -> ModelFigures:
-    confident = model.histogram.confident
+    shown, confident = model.histogram, model.histogram.confident
+    assert model.decisions is not None
     return ModelFigures(
         model.figures,
         model.pairs,
         model.n_infinite_pairs,
         None if model.curve is None or costs is None else _threshold(model.curve, costs, support),
         ConfidentCases(confident.n, confident.effective, confident.mean, confident.right),
+        model.decisions,
+        ConfidenceShares(shown.edges, shown.wrong, shown.right, shown.n_wrong, shown.n_right),
+        model.ranking,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..measured import FIGURES
 from . import words
-from .parts import Comparison, PairedFigures
+from .parts import Comparison, GroupFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
@@ -18,6 +18,7 @@ __all__ = [
     "about",
     "about_thresholds",
     "comparison_rows",
+    "figure_rows",
     "group_rows",
     "level",
     "pair_rows",
@@ -31,22 +32,20 @@ __all__ = [
 
 def table(report: Report) -> tuple[list[str], list[list[str]]]:
     """Heading and rows of the table for people: a column for each model."""
-    rows = [
-        [title, *(words.measured(m.raw.figures[name]) for m in report.models)]
+    after = [[f"{title}, calibrated", *cells] for title, *cells in figure_rows(report, after=True)]
+    rows = figure_rows(report, after=False) + after
+    return ["", *(words.shortened(model.name) for model in report.models)], rows
+
+
+def figure_rows(report: Report, *, after: bool) -> list[list[str]]:
+    """Every figure, before or after calibration; no rows if no model was calibrated."""
+    found = [model.calibrated if after else model.raw for model in report.models]
+    if not any(found):
+        return []
+    return [
+        [title, *("–" if part is None else words.measured(part.figures[name]) for part in found)]
         for name, title in report.titles.items()
     ]
-    if any(model.calibrated is not None for model in report.models):
-        rows += [
-            [
-                f"{title}, calibrated",
-                *(
-                    "–" if m.calibrated is None else words.measured(m.calibrated.figures[name])
-                    for m in report.models
-                ),
-            ]
-            for name, title in report.titles.items()
-        ]
-    return ["", *(words.shortened(m.name) for m in report.models)], rows
 
 
 def comparison_rows(report: Report) -> tuple[list[str], list[list[str]]]:
@@ -115,11 +114,13 @@ def about_thresholds(report: Report) -> str:
     return text
 
 
-def group_rows(report: Report) -> tuple[list[str], list[list[str]]]:
-    """The index by group."""
+def group_rows(
+    report: Report, groups: Sequence[GroupFigures] | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """The index by group, of all or of some."""
     head = ["group", "model", "cases", f"Fragility Index ({level(report)})", "ratio"]
     rows = []
-    for part in report.groups:
+    for part in report.groups if groups is None else groups:
         index = f"undefined: {part.reason}" if part.index is None else words.measured(part.index)
         ratio = "–" if part.index is None else words.number(part.ratio)
         name, model = words.shortened(part.group), words.shortened(part.model)

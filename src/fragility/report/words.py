@@ -21,6 +21,7 @@ __all__ = [
     "money",
     "number",
     "percent",
+    "seen",
     "shortened",
     "signed",
 ]
@@ -57,8 +58,8 @@ def decimals_for(limits: Interval) -> int:
 
 def money(value: float) -> str:
     """An amount per case: enough digits to tell thresholds apart."""
-    if isnan(value) or isinf(value):
-        return number(value)
+    if isnan(value) or isinf(value) or 0.0 < abs(value) < 0.001 or abs(value) >= 1e15:
+        return number(value, 2)
     text = f"{value:,.4f}" if abs(value) < 10.0 else f"{value:,.2f}"
     return text.replace("-", "−")
 
@@ -112,8 +113,12 @@ def margin(bounds: Interval) -> str:
 
 def shortened(name: Any) -> str:
     """A name that fits a sentence: on one line, its middle left out if it is long."""
-    text = _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
-    return _names.shortened(text, _LONGEST_NAME)
+    return _names.shortened(seen(name), _LONGEST_NAME)
+
+
+def seen(name: Any) -> str:
+    """All of a name, on one line, with nothing in it that cannot be seen."""
+    return _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
 
 
 def _escaped(found: re.Match[str]) -> str:

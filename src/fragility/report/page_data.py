@@ -1,0 +1,209 @@
+"""What the page of a report computes and draws with: one JSON object of aggregates."""
+
+from __future__ import annotations
+
+import json
+from math import floor, log10
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..deferral import Costs
+from ..moments import Floats
+from . import data, words
+from .parts import ModelFigures
+
+if TYPE_CHECKING:
+    from .report import Report
+
+__all__ = ["MOST_CLASSES", "is_weighted_cost", "page_data", "script_json"]
+
+#: Matrices of more classes would make a page of megabytes.
+MOST_CLASSES = 20
+#: Costs that the page starts with if none were given.
+_SUGGESTED = Costs(10.0, 1.0)
+#: Significant digits of indices and of what is drawn; of weights, beside the weight of all cases.
+_DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 4, 8
+
+
+def page_data(report: Report) -> dict[str, Any]:
+    """All that the script of the page needs, in values that strict JSON can hold.
+
+    Infinity is the text "Infinity", what is undefined is None. Numbers of cases are exact, weights
+    to a hundred millionth of the weight of all cases. No single case is in it.
+
+    Examples
+    --------
+    >>> from fragility import Report
+    >>> from fragility.report.page_data import page_data
+    >>> report = Report.from_predictions([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8], calibrate=False)
+    >>> page_data(report)["models"][0]["raw"]["decisions"]["errors"][:3]
+    [1, 1, 1]
+    """
+    first = report.models[0].raw.decisions
+    # Less than none for large weights, whose digits would make a large page.
+    decimals = _WEIGHT_DIGITS - floor(log10(first.total)) if report.weighted else 0
+    labels = [words.shortened(label) for label in report.labels]
+    found: dict[str, Any] = data.strict(
+        {
+            "total": _whole(round(first.total, decimals)),
+            "decimals": decimals,
+            "labels": labels,
+            "grid": first.thresholds.tolist(),
+            "costs": _costs(report),
+            "models": [
+                {
+                    key: None if version is None else _version(version, labels, decimals)
+                    for key, version in (("raw", model.raw), ("calibrated", model.calibrated))
+                }
+                for model in report.models
+            ],
+        }
+    )
+    return found
+
+
+def script_json(found: dict[str, Any]) -> str:
+    r"""The data as JSON to stand in a script element, which nothing in it can end.
+
+    Amounts that rise or fall from threshold to threshold are written as their differences, in units
+    of the last decimal; points at equal distances as the first and the last.
+
+    Examples
+    --------
+    >>> from fragility.report.page_data import script_json
+    >>> print(script_json({"labels": ["</script>"], "models": [], "decimals": 0}))
+    {"labels":["\u003c/script\u003e"],"models":[],"decimals":0}
+    """
+    packed = found | {
+        "models": [
+            {
+                key: None if version is None else _packed(version, found["decimals"])
+                for key, version in model.items()
+            }
+            for model in found["models"]
+        ]
+    }
+    text = json.dumps(packed, separators=(",", ":"), allow_nan=False)
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _version(found: ModelFigures, labels: list[str], decimals: int) -> dict[str, Any]:
+    index = found.figures["fragility_index"]
+    shown, ranking = found.histogram, found.ranking
+    return {
+        "index": {
+            "value": _rounded(index.value, _DIGITS),
+            "interval": None if index.interval is None else _rounded([*index.interval], _DIGITS),
+        },
+        "pairs": _drawn(found.pairs) if 2 < len(labels) <= MOST_CLASSES else None,
+        "decisions": {
+            name: None
+            if amounts is None
+            else [_whole(round(x, decimals)) for x in amounts.tolist()]
+            for name, amounts in vars(found.decisions).items()
+            if name != "thresholds"
+        },
+        "histogram": {
+            "edges": _drawn(shown.edges),
+            "wrong": _drawn(shown.wrong),
+            "right": _drawn(shown.right),
+            "n_wrong": shown.n_wrong,
+            "n_right": shown.n_right,
+        },
+        "ranking": None
+        if ranking is None
+        else {
+            "edges": _drawn(ranking.curves.edges),
+            "density": _drawn(ranking.curves.density),
+            "theta": _drawn(ranking.curves.theta),
+            "tail": _drawn(ranking.curves.tail),
+            "fragility": _rounded(ranking.fragility, _DIGITS),
+            "auc": _rounded(ranking.curves.auc, _DIGITS),
+            "pair": None if ranking.pair is None else [labels[place] for place in ranking.pair],
+        },
+    }
+
+
+def _packed(version: dict[str, Any], decimals: int) -> dict[str, Any]:
+    decisions = {
+        name: None if amounts is None else _differences(amounts, decimals)
+        for name, amounts in version["decisions"].items()
+    }
+    if decisions["false_negatives"] is not None:
+        del decisions["errors"]  # the sum of both kinds
+    packed = version | {"decisions": decisions}
+    for drawn, points in (("histogram", "edges"), ("ranking", "edges"), ("ranking", "theta")):
+        if packed[drawn] is not None:
+            packed[drawn] = packed[drawn] | {points: _ends(packed[drawn][points])}
+    return packed
+
+
+def _differences(amounts: list[float], decimals: int) -> list[int]:
+    unit = 10 ** abs(decimals)  # a whole number, so that no unit is rounded
+    whole = np.array([round(x / unit if decimals < 0 else x * unit) for x in amounts])
+    found: list[int] = np.diff(whole, prepend=0).tolist()
+    return found
+
+
+def _ends(points: list[float]) -> list[float]:
+    """First and last of points at equal distances; all of others."""
+    even = np.linspace(points[0], points[-1], len(points))
+    same = np.abs(even - points).max() <= 10.0 ** (1 - _DRAWN_DIGITS) * np.abs(points).max()
+    return [points[0], points[-1]] if same else points
+
+
+def _drawn(array: Floats) -> Any:
+    return _rounded(array.tolist(), _DRAWN_DIGITS)
+
+
+def _rounded(value: Any, digits: int) -> Any:
+    """The same with so many significant digits in every float."""
+    if isinstance(value, list):
+        return [_rounded(item, digits) for item in value]
+    return _whole(float(f"{value:.{digits}g}"))
+
+
+def _whole(value: float) -> float:
+    """A whole number without its point."""
+    return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
+
+
+def _costs(report: Report) -> dict[str, Any]:
+    """What the page starts with: one cost of errors, and a weight of false negatives.
+
+    A matrix of two classes is both; other costs than one number are represented by their mean.
+    """
+    costs = _SUGGESTED if report.costs is None else report.costs
+    error, weight = _start(np.asarray(costs.error_cost, dtype=np.float64), report)
+    return {
+        "error_cost": error,
+        "review_cost": costs.review_cost,
+        "capacity": costs.capacity,
+        "reviewer_error": costs.reviewer_error,
+        "false_negative_weight": weight,
+        "given": report.costs is not None,
+    }
+
+
+def _start(cost: NDArray[np.float64], report: Report) -> tuple[float, float]:
+    if cost.ndim < 2:
+        return float(cost.mean()), 1.0
+    if is_weighted_cost(cost, report):
+        missed, alarm = _missed_and_alarm(cost, report)
+        return alarm, missed / alarm
+    return float(cost[~np.eye(len(cost), dtype=np.bool_)].mean()), 1.0
+
+
+def is_weighted_cost(cost: NDArray[np.float64], report: Report) -> bool:
+    """Whether a matrix is one cost of errors and a weight of false negatives, perhaps none."""
+    return len(cost) == 2 and not np.any(cost.diagonal()) and _missed_and_alarm(cost, report)[1] > 0
+
+
+def _missed_and_alarm(cost: NDArray[np.float64], report: Report) -> tuple[float, float]:
+    """What a false negative costs, and a false positive."""
+    positive = report.labels.index(report.positive)
+    return float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])
