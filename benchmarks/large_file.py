@@ -29,8 +29,8 @@ CHUNK = 500_000
 BATCH = 131_072
 
 
-def write_file(path: Path, n: int) -> None:
-    """Label `y` (int8), scores `a` and `b` (float64), by chunks."""
+def write_file(path: Path, n: int, scores: str = "ab") -> None:
+    """Label `y` (int8), scores of so many names (float64), by chunks."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -40,8 +40,11 @@ def write_file(path: Path, n: int) -> None:
         m = min(CHUNK, n - start)
         y = (rng.random(m) < 0.4).astype(np.int8)
         z = rng.normal(size=m) + 2.0 * (y - 0.5)
-        other = 1.3 * z + 0.3 * rng.normal(size=m)
-        table = pa.table({"y": y, "a": 1 / (1 + np.exp(-z)), "b": 1 / (1 + np.exp(-other))})
+        columns = {"y": y, scores[0]: 1 / (1 + np.exp(-z))}
+        for place, name in enumerate(scores[1:], start=1):
+            other = (1 + 0.3 * place) * z + 0.3 * place * rng.normal(size=m)
+            columns[name] = 1 / (1 + np.exp(-other))
+        table = pa.table(columns)
         writer = writer or pq.ParquetWriter(path, table.schema)
         writer.write_table(table)
     if writer is not None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
+from io import BytesIO
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import matplotlib
 
@@ -15,6 +18,8 @@ from equal_auc import predictions
 from label_cost import REACH, data, label_costs
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy import isfinite
+from PIL import Image
+from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
@@ -25,9 +30,12 @@ from fragility import (
     Wasserstein,
     fragility_path,
 )
+from fragility.cli.demo import demo_report
 from fragility.metrics.displays.figure import GREY, RIGHT, WRONG, tidy
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
+#: Width and height of what is seen of the page of a report.
+SCREENS = {"wide": (1280, 1590), "phone": (390, 1280)}
 
 
 def confidences(y, scores):
@@ -79,6 +87,26 @@ def what_labels_cost():
     return figure
 
 
+def page_screens():
+    """The page of ``make demo`` in a browser, moved to what the threshold does."""
+    with TemporaryDirectory() as folder, sync_playwright() as driver:
+        path = Path(folder) / "page.html"
+        demo_report().to_html(path)
+        chromium = driver.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
+        for kind, (width, height) in SCREENS.items():
+            for scheme in ("light", "dark"):
+                screen = {"width": width, "height": height}
+                page = chromium.new_page(viewport=screen, color_scheme=scheme)
+                page.goto(f"file://{path}")
+                if kind == "phone":
+                    page.evaluate("document.getElementById('deciding').scrollIntoView()")
+                page.wait_for_timeout(500)
+                yield f"page_{kind}_{scheme}", Image.open(BytesIO(page.screenshot()))
+        chromium.close()
+
+
 def main() -> None:
     y, scores = predictions()
     name, p = list(scores.items())[-1]
@@ -93,6 +121,10 @@ def main() -> None:
     for kind, figure in figures.items():
         path = FOLDER / f"{kind}.png"
         figure.savefig(path, dpi=100)
+        print(path)
+    for kind, image in page_screens():
+        path = FOLDER / f"{kind}.webp"
+        image.save(path, lossless=True)
         print(path)
 
 
