@@ -420,6 +420,15 @@ class TestExactSums:
                 assert abs(Fraction(float(found)) - true) <= abs(true) * Fraction(2) ** -51
         assert len(forms) == 1
 
+    def test_the_tiniest_numbers(self):
+        """Digits below the least positive float, which no unit can be written for."""
+        terms = np.array([5e-324, 2.2250738585e-313, -1e-310, 3e-308, 1.0])
+        sums = ExactSums((1, 1))
+        for some in (terms[:2], terms[2:4], terms[4:], -terms[4:]):
+            sums.add_at(np.zeros(some.size, dtype=np.int64), some, 0)
+        exact = sum(Fraction(float(term)) for term in terms[:4])
+        assert float(sums.floats()[0, 0]) == float(exact)
+
     def test_many_large_totals(self):
         sums, expected = ExactSums((2,)), [0, 0]
         totals = np.array([2.0**53 - 1, -(2.0**53 - 1)])

@@ -24,6 +24,8 @@ _BASE = 1 << _BASE_BITS
 #: What pending additions may amount to before digits must be carried.
 _ROOM = 1 << 61
 _LARGEST_TOTAL = 1 << 53
+#: The least positive float is two to this power.
+_LEAST_BITS = -1074
 
 
 class ExactSums:
@@ -57,9 +59,15 @@ class ExactSums:
         largest = float(np.abs(rest).max(initial=0.0))
         exponent = (frexp(largest)[1] - 1) // _BASE_BITS
         while rest.any():
-            unit = 2.0 ** (_BASE_BITS * exponent)
-            digit = np.trunc(rest / unit)
-            rest -= digit * unit  # exact: what is left are the trailing bits
+            bits = _BASE_BITS * exponent
+            # Exact: what is left are the trailing bits. The unit of the tiniest is no number.
+            if bits >= _LEAST_BITS:
+                unit = 2.0**bits
+                digit = np.trunc(rest / unit)
+                rest -= digit * unit
+            else:
+                digit = np.trunc(np.ldexp(rest, -bits))
+                rest -= np.ldexp(digit, bits)
             self.add(np.bincount(bins, digit, length), place, exponent)
             exponent -= 1
 
@@ -102,7 +110,8 @@ class ExactSums:
         """The sums at a place, correct but for the last bits."""
         total: NDArray[np.float64] = np.zeros(self.digits[0][place].shape)
         for k in reversed(range(len(self.digits))):
-            total += self.digits[k][place] * 2.0 ** (_BASE_BITS * (k + self.lowest))
+            digits = self.digits[k][place].astype(np.float64)
+            total += np.ldexp(digits, _BASE_BITS * (k + self.lowest))
         return total
 
     def _reach(self, lowest: int, highest: int) -> None:
