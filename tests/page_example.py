@@ -63,5 +63,5 @@ HOSTILE = (
 )
 TWO_REPORT = example_report(FOUR)
 MANY_REPORT = example_report(FOUR[:3], labels=("bird", "cat", "dog", "horse"))
-TWO, MANY = page_data(TWO_REPORT), page_data(MANY_REPORT)
+TWO = page_data(TWO_REPORT)
 BOTH = pytest.mark.parametrize("report", [TWO_REPORT, MANY_REPORT], ids=["two classes", "four"])

@@ -253,24 +253,3 @@ def test_small_costs_and_extreme_thresholds(open_page):
         tab.page.fill("#err", err)
         tab.page.fill("#man", man)
         assert cell(tab, 0, "chow") == chow
-
-
-def test_how_long_a_step_takes(open_page, record_property, capsys):
-    tab = open_page()
-    times = tab.page.evaluate(
-        """() => {
-          const slider = document.getElementById("delta");
-          return Array.from({ length: 100 }, (_, i) => {
-            const start = performance.now();
-            slider.value = String(i);
-            slider.dispatchEvent(new Event("input"));
-            document.body.getBoundingClientRect(); // layout belongs to the step
-            return performance.now() - start;
-          });
-        }"""
-    )
-    assert place_of(tab) == 99
-    times.sort()
-    with capsys.disabled():
-        print(f"\na step of the slider: median {times[50]:.1f} ms, slowest {times[-1]:.1f} ms")
-    record_property("slider_ms", times[-1])

@@ -159,8 +159,8 @@ def test_without_scripts_findings_and_tables_are_there(open_page):
 
 def test_in_a_frame_it_works_too(chromium, tmp_path):
     path = tmp_path / "notebook.html"
-    inside = TWO_REPORT._repr_html_()
-    path.write_text(f"<!DOCTYPE html><title>n</title>{inside}", encoding="utf-8")
+    shown_in_cell = TWO_REPORT._repr_html_()
+    path.write_text(f"<!DOCTYPE html><title>n</title>{shown_in_cell}", encoding="utf-8")
     tab = Tab(chromium, path)
     inside = tab.page.frame_locator("iframe")
     inside.locator("#delta").press("Home")
@@ -213,6 +213,19 @@ def luminance(colour):
     parts = [c / 255 for c in colour]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@BOTH
+def test_words_of_a_chart_are_those_of_its_numbers(open_page, report):
+    tab = open_page(report)
+    shown = report.models[0].raw.histogram
+    words_of = tab.page.locator("#confidence-charts svg").first.get_attribute("aria-label")
+    share, edge = re.search(
+        r"; ([\d.]+) % of the wrong ones are above ([\d.]+)\.$", words_of
+    ).groups()
+    above = shown.edges[:-1] >= float(edge) - 1e-3
+    assert 0.9 <= float(edge) < 0.95
+    assert float(share) == pytest.approx(100 * shown.wrong[above].sum(), abs=0.06)
 
 
 def test_tables_behind_charts_name_their_rows(open_page):

@@ -270,6 +270,7 @@ export function costWords(grid, lines) {
 
 /** What a chart of confidences says, in words. */
 export function confidenceWords({ edges, wrong, n_wrong: nWrong, n_right: nRight }) {
-  const sure = wrong.filter((_, i) => edges[i] >= 0.9 - 1e-9).reduce((sum, share) => sum + share, 0);
-  return `Confidence of ${nRight} right and ${nWrong} wrong predictions; ${percent(sure)} of the wrong ones are above 0.9.`;
+  const from = edges.findIndex((edge) => edge >= 0.9 - 1e-9); // bins of many classes have no edge at 0.9
+  const sure = wrong.slice(from).reduce((sum, share) => sum + share, 0);
+  return `Confidence of ${nRight} right and ${nWrong} wrong predictions; ${percent(sure)} of the wrong ones are above ${threshold(edges[from])}.`;
 }
