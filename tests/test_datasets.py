@@ -111,6 +111,12 @@ def test_offline_says_where_to_put_the_file(own_cache):
     assert str(own_cache) in str(e.value)
 
 
+def test_offline_says_where_it_looked(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRAGILITY_DATA", str(tmp_path / "mine"))
+    with pytest.raises(OSError, match="mine, where it is not"):
+        FILE.read()
+
+
 @pytest.mark.skipif(not (REAL / "heart" / "heart.csv").is_file(), reason="no heart.csv at hand")
 class TestHeart:
     def test_content(self):

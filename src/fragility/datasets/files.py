@@ -1,6 +1,6 @@
 """Where data files come from: a folder of the user, the cache, or their official source.
 
-A file is used only if its SHA-256 is the recorded one: copies that circulate are often altered.
+A file is used only if its checksum is the recorded one: copies that circulate are often altered.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from .._files import write_whole
 __all__ = ["DataFile"]
 
 _TIMEOUT = 60.0
+_MD5_DIGITS = 32
 
 
 @dataclass(frozen=True)
@@ -30,17 +31,21 @@ class DataFile:
     ----------
     folder, name : str
         Where the file is below a data folder; directly in it will do, too.
-    sha256 : str
+    checksum : str
+        SHA-256 in hexadecimal digits, or MD5 where the source publishes nothing else.
     url : str
         Official source: the file itself, or a ZIP archive that holds it.
     licence : str
+    note : str
+        What to know when the file cannot be downloaded; one sentence.
     """
 
     folder: str
     name: str
-    sha256: str
+    checksum: str
     url: str
     licence: str
+    note: str = ""
 
     def read(self, data_home: str | os.PathLike[str] | None = None) -> bytes:
         """Content of the file, downloaded once if it is not at hand.
@@ -60,7 +65,7 @@ class DataFile:
         cached = _cache() / self.folder / self.name
         if cached.is_file():
             return self._checked(cached.read_bytes(), str(cached))
-        content = self._checked(self._download(), self.url)
+        content = self._checked(self._taken_out(self._download()), self.url)
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cached, content)
         return content
@@ -73,13 +78,22 @@ class DataFile:
         return " or ".join(str(path) for path in self._places(folder))
 
     def _checked(self, content: bytes, origin: str) -> bytes:
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
+        found = self._digest(content)
+        if found != self.checksum:
+            kind = "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"
             raise ValueError(
-                f"{origin} is not the {self.name} we know: its SHA-256 is {found}, expected "
-                f"{self.sha256}. Remove it, and get the file from {self.url}."
+                f"{origin} is not the {self.name} we know: its {kind} is {found}, expected "
+                f"{self.checksum}. Remove it, and get the file from {self.url}.{self._noted()}"
             )
         return content
+
+    def _digest(self, content: bytes) -> str:
+        if len(self.checksum) == _MD5_DIGITS:
+            return hashlib.md5(content, usedforsecurity=False).hexdigest()
+        return hashlib.sha256(content).hexdigest()
+
+    def _noted(self) -> str:
+        return f" {self.note}" if self.note else ""
 
     def _download(self) -> bytes:
         try:
@@ -88,18 +102,25 @@ class DataFile:
             ) as r:
                 content: bytes = r.read()
         except (URLError, OSError) as error:
+            own = os.environ.get("FRAGILITY_DATA")
+            folder = f"{own}, where it is not" if own else "a folder of yours"
             raise OSError(
                 f"{self.name} could not be downloaded from {self.url} ({error}). Download it "
-                f"yourself and put it at {_cache() / self.folder / self.name}, or into the folder "
-                "that the environment variable FRAGILITY_DATA names."
+                f"yourself and put it at {_cache() / self.folder / self.name}, or into {folder}: "
+                f"the one that the environment variable FRAGILITY_DATA names.{self._noted()}"
             ) from error
-        if zipfile.is_zipfile(io.BytesIO(content)):
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                inside = [n for n in archive.namelist() if Path(n).name == self.name]
-                if not inside:
-                    raise OSError(f"The archive at {self.url} holds no {self.name}.")
-                return archive.read(inside[0])
         return content
+
+    def _taken_out(self, content: bytes) -> bytes:
+        """The file itself, out of the archive that was downloaded if it was one."""
+        is_archive = zipfile.is_zipfile(io.BytesIO(content))
+        if not is_archive or self.name.endswith(".npz"):  # which is an archive itself
+            return content
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            inside = [n for n in archive.namelist() if Path(n).name == self.name]
+            if not inside:
+                raise OSError(f"The archive at {self.url} holds no {self.name}.")
+            return archive.read(inside[0])
 
 
 def _cache() -> Path:

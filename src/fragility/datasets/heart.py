@@ -18,9 +18,10 @@ __all__ = ["load_heart"]
 _FILE = DataFile(
     folder="heart",
     name="heart.csv",
-    sha256="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+    checksum="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
     url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
     licence="ODbL 1.0",
+    note="The source gives an archive that holds the file, and may ask you to sign in.",
 )
 _TARGET = "HeartDisease"
 _CATEGORICAL = ("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")
@@ -56,6 +57,12 @@ def load_heart(
     -------
     Bunch
         With ``data`` (918, 20), ``target`` (918,), ``feature_names``, ``target_names``, ``DESCR``.
+
+    Examples
+    --------
+    >>> from fragility.datasets import load_heart
+    >>> load_heart().data.shape  # doctest: +SKIP
+    (918, 20)
     """
     lines = _FILE.read(data_home).decode("utf-8-sig").splitlines()
     rows = list(csv.DictReader(lines))
