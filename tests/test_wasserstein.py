@@ -26,8 +26,7 @@ def index(negatives, positives, norm=1.0, target=0.0, weights=None):
     )
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("target", [0.0, 0.3, -0.1])
+@pytest.mark.parametrize(("seed", "target"), [(0, 0.0), (1, 0.3), (2, -0.1), (3, 0.0)])
 def test_against_dense_search(seed, target):
     negatives, positives = problem(seed)
     weights = np.random.default_rng(seed).exponential(size=12)
@@ -36,7 +35,7 @@ def test_against_dense_search(seed, target):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_against_a_transport_program(seed):
     """At the index the worst case of a linear program over all shifts meets the target."""
     negatives, positives = problem(seed, 4, 3)
