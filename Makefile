@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart test lint format types imports bench coverage support pictures build clean
+.PHONY: help setup demo auc heart experiments experiments-quick experiments-report test lint format types imports bench coverage support pictures build clean
 
 help:  ## List the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(v < (3, 11) and "Python 3.11 or newer is needed; set PYTHON=... (this is %d.%d)" % v[:2])'
@@ -26,6 +26,15 @@ auc: $(READY)  ## Two models with equal AUC and different fragility
 
 heart: $(READY)  ## Robust training on the heart-failure data, with clean and with noisy labels
 	@$(BIN)/python examples/heart.py
+
+experiments: $(READY)  ## Every experiment of the paper in full (hours; goes on where it was)
+	$(BIN)/python -m experiments run all
+
+experiments-quick: $(READY)  ## A small version of every experiment, with the page (minutes)
+	$(BIN)/python -m experiments run all --quick
+
+experiments-report: $(READY)  ## Tables, figures and page again from the results
+	$(BIN)/python -m experiments report
 
 # One process for each core does more than one process with a thread for each.
 test: export OMP_NUM_THREADS = 1
@@ -67,4 +76,4 @@ build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## Remove everything that can be made again
-	rm -rf $(VENV) fragility-demo.html dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) fragility-demo.html experiments/results-quick dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""The research behind the Fragility Index, reproduced: ``python -m experiments list``."""

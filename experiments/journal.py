@@ -1,0 +1,192 @@
+"""What is already done, in a file that survives being killed.
+
+A line for each finished unit of work, each with its own checksum, only ever appended to. The
+first line says what the units belong to. A line that was being written when the process died
+has no end: it is dropped, and its unit is done again. Any other damage is an error, since
+nobody could say what else is wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from experiments.experiment import Condition, Row
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows, where two runs at once are not noticed
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["FORMAT", "Journal", "JournalError", "Unit"]
+
+#: What differs between two formats cannot be read by the other.
+FORMAT = 1
+_CHECK = "check"
+
+
+class JournalError(ValueError):
+    """A journal that cannot be continued; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of work: a condition and the number of a trial."""
+
+    condition: Condition
+    trial: int
+
+    @property
+    def key(self) -> str:
+        """The unit as text, the same for equal units."""
+        return json.dumps([dict(self.condition), self.trial], sort_keys=True)
+
+    def __str__(self) -> str:
+        named = ", ".join(f"{name} = {value}" for name, value in self.condition.items())
+        return f"trial {self.trial}" + (f" of {named}" if named else "")
+
+
+@dataclass
+class Journal:
+    """The finished units of one run, in a file.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made if it is not there.
+    identity : dict
+        What the units belong to. A journal with another identity is refused.
+    code : dict
+        The code and the versions that make the rows. A journal with others is refused, unless
+        it is `trusted`.
+    trusted : bool
+        Go on with a journal that other code began.
+    """
+
+    path: Path
+    identity: dict[str, Any]
+    code: dict[str, Any]
+    trusted: bool = False
+    done: dict[str, list[Row]] = field(default_factory=dict)
+    #: Every code that had a part in it, in order.
+    codes: list[dict[str, Any]] = field(default_factory=list)
+    _file: int = -1
+
+    def __enter__(self) -> Journal:
+        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            self._lock()
+            self._read()
+            if not self.codes or self.codes[-1] != self.code:
+                self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
+                self.codes.append(self.code)
+        except BaseException:
+            os.close(self._file)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._file)
+
+    def add(self, unit: Unit, rows: Sequence[Row]) -> None:
+        """A unit is finished; when this returns it is on the disk."""
+        if unit.key in self.done:
+            raise JournalError(f"{unit} is already in {self.path}.")
+        kept = [dict(row) for row in rows]
+        self._append({"unit": unit.key, "rows": kept})
+        self.done[unit.key] = kept
+
+    def _append(self, content: dict[str, Any]) -> None:
+        line = (json.dumps({**content, _CHECK: _check(content)}) + "\n").encode()
+        start = os.fstat(self._file).st_size
+        try:
+            while line:
+                line = line[os.write(self._file, line) :]
+            os.fsync(self._file)
+        except OSError:
+            with suppress(OSError):  # a full disk must not leave half a line before a whole one
+                os.ftruncate(self._file, start)
+            raise
+
+    def _lock(self) -> None:
+        if fcntl is None:  # pragma: no cover
+            return
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise JournalError(
+                f"Another run writes to {self.path}. Wait for it or stop it, or give this one "
+                "another folder with --results."
+            ) from None
+
+    def _read(self) -> None:
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            os.ftruncate(self._file, whole)
+        for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
+            self._take(number, self._checked(number, line))
+
+    def _checked(self, number: int, line: bytes) -> dict[str, Any]:
+        with suppress(ValueError, TypeError, AttributeError, KeyError):
+            content: dict[str, Any] = json.loads(line)
+            if content.pop(_CHECK) == _check(content):
+                return content
+        raise JournalError(
+            f"Line {number} of {self.path} was altered: its checksum is wrong. Put the file back "
+            "as it was, or begin again with --restart."
+        )
+
+    def _take(self, number: int, content: dict[str, Any]) -> None:
+        if "unit" in content:
+            if not self.codes:
+                raise JournalError(
+                    f"{self.path} has lost its first line. Put it back, or use --restart."
+                )
+            if content["unit"] in self.done:
+                raise JournalError(
+                    f"Line {number} of {self.path} repeats a unit that is done. Put the file "
+                    "back as it was, or begin again with --restart."
+                )
+            self.done[content["unit"]] = content["rows"]
+            return
+        if content["format"] != FORMAT:
+            raise JournalError(
+                f"{self.path} has format {content['format']}, this version reads {FORMAT}. Finish "
+                "it with the version that began it, or begin again with --restart."
+            )
+        if content["identity"] != self.identity:
+            raise JournalError(
+                f"{self.path} is of another run: {_differing(content['identity'], self.identity)}. "
+                "Give this one another folder with --results, or begin again with --restart."
+            )
+        if content["code"] != self.code and not self.trusted:
+            raise JournalError(
+                f"{self.path} was begun by other code: {_differing(content['code'], self.code)}. "
+                "Go back to that code to finish it, begin again with --restart, or take its "
+                "finished trials as they are with --trust-journal."
+            )
+        if content["code"] not in self.codes:
+            self.codes.append(content["code"])
+
+
+def _check(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _differing(there: dict[str, Any], here: dict[str, Any]) -> str:
+    """Which entries differ, such as ``numpy was 2.0.1 and is 2.4.6``."""
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    return ", ".join(f"{name} was {there.get(name)} and is {here.get(name)}" for name in names)

@@ -1,0 +1,183 @@
+"""Runs the trials of an experiment: in parallel, seeded, and after a kill from where it was."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+from joblib import Parallel, delayed, parallel_config
+
+from experiments import files
+from experiments.environment import running_code
+from experiments.experiment import Experiment
+from experiments.journal import FORMAT, Journal, Unit
+from experiments.worker import Done, plain, work
+
+__all__ = ["Outcome", "TrialError", "run", "seed_of"]
+
+
+class TrialError(RuntimeError):
+    """A trial did not finish; what finished before it is kept."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did: how many units were done before it and by it, and what it warned of."""
+
+    folder: Path
+    kept: int
+    ran: int
+    warned: Counter[str] = field(default_factory=Counter)
+
+
+def seed_of(name: str, trial: int) -> int:
+    """The seed of a trial: the same for all conditions, so that they are compared in pairs."""
+    return int(np.random.SeedSequence([crc32(name.encode()), trial]).generate_state(1)[0])
+
+
+def run(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    trials: int | None = None,
+    jobs: int = 1,
+    quick: bool = False,
+    restart: bool = False,
+    trust_journal: bool = False,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Outcome:
+    """Run what is not yet done and write the results when all is.
+
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    folder : Path
+        Where its results go; the journal of a run that was killed is continued.
+    trials : int, optional
+        Trials of each condition; default: those of the experiment.
+    jobs : int
+        Processes at a time, each with one thread.
+    quick : bool
+        The small version of the experiment.
+    restart : bool
+        Forget the journal.
+    trust_journal : bool
+        Continue a journal that was begun by other code.
+    progress : callable
+        Told the number of units done and their total, first at the start.
+    """
+    count = (experiment.quick_trials if quick else experiment.trials) if trials is None else trials
+    for name, value in (("trials", count), ("jobs", jobs)):
+        if value < 1:
+            raise ValueError(f"The number of {name} is at least 1; got {value}.")
+    units = _units(experiment, count, quick)
+    _refuse_to_lose(folder, count, quick)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "journal.jsonl"
+    if restart:
+        path.unlink(missing_ok=True)
+    identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
+    with Journal(path, identity, running_code(), trust_journal) as journal:
+        open_units = [unit for unit in units if unit.key not in journal.done]
+        kept = len(units) - len(open_units)
+        progress(kept, len(units))
+        warned: Counter[str] = Counter()
+        with closing(_all_done(experiment, open_units, jobs, quick)) as finished:
+            for number, done in enumerate(finished, start=1):
+                journal.add(done.unit, done.rows)
+                warned += done.warned
+                progress(kept + number, len(units))
+        rows = [
+            {**unit.condition, "trial": unit.trial, **row}
+            for unit in units
+            for row in journal.done[unit.key]
+        ]
+        files.save(
+            folder,
+            rows,
+            experiment=experiment.name,
+            quick=quick,
+            trials=count,
+            conditions=len(units) // count,
+            code=journal.codes,
+        )
+    return Outcome(folder, kept, len(open_units), warned)
+
+
+def _units(experiment: Experiment, trials: int, quick: bool) -> list[Unit]:
+    """Everything to do, in the order of the results."""
+    conditions = [plain(condition) for condition in experiment.conditions(quick)]
+    units = [Unit(condition, trial) for condition in conditions for trial in range(trials)]
+    if not units:
+        raise ValueError(f"{experiment.name} has no conditions.")
+    if len({unit.key for unit in units}) < len(units):
+        raise ValueError(f"{experiment.name} has the same condition twice.")
+    return units
+
+
+def _refuse_to_lose(folder: Path, trials: int, quick: bool) -> None:
+    """Results of more work are not written over."""
+    try:
+        there = files.record_of(folder)
+    except ValueError:  # what cannot be read is worth less than a new run
+        return
+    if there is None:
+        return
+    if quick and not there.quick:
+        raise ValueError(
+            f"{folder} has results of a full run, which a quick one does not replace. Give it "
+            "another folder with --results."
+        )
+    if quick == there.quick and trials < there.trials:
+        raise ValueError(
+            f"{folder} has results of {there.trials} trials, which {trials} do not replace. Give "
+            "this run another folder with --results."
+        )
+
+
+def _all_done(
+    experiment: Experiment, units: Sequence[Unit], jobs: int, quick: bool
+) -> Generator[Done, None, None]:
+    """Finished units, as they come."""
+    if not units:
+        return
+    tasks = (
+        delayed(work)(experiment.trial, unit, seed_of(experiment.name, unit.trial), quick)
+        for unit in units
+    )
+    processes = min(jobs, len(units))
+    try:
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            # One unit a task: what is finished is on the disk at once.
+            pool = Parallel(n_jobs=processes, return_as="generator_unordered", batch_size=1)
+            finished = pool(tasks)
+        try:
+            yield from map(partial(_succeeded, experiment.name), finished)
+        finally:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of trials in hand when another one failed
+                finished.close()
+    except BrokenProcessPool as error:
+        raise TrialError(
+            f"A worker of {experiment.name} died, killed by the system, perhaps for lack of memory "
+            "(then use fewer --jobs). The trials that finished are kept: run the same command "
+            f"again to continue. ({' '.join(str(error).split())})"
+        ) from error
+
+
+def _succeeded(name: str, done: Done) -> Done:
+    if done.failure:
+        raise TrialError(
+            f"{name}, {done.unit} failed:\n{done.failure}\nThe trials that finished are kept. Mend "
+            "the cause and run again."
+        )
+    return done

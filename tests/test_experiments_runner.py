@@ -1,0 +1,329 @@
+"""A run that is killed, torn or refused, and one that is not: the same results."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from joblib.externals.loky import get_reusable_executor
+
+from experiments import files, runner
+from experiments.journal import Journal, JournalError, Unit
+from tests.toy_experiment import FAULT, LOG, PAUSE, TOY, trial
+
+ROOT = Path(__file__).parent.parent
+UNITS = 24
+
+
+def toy_command(*arguments, **environment):
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.toy_experiment", *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": path, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def ended(process, seconds=120):
+    output, _ = process.communicate(timeout=seconds)
+    return process.returncode, output
+
+
+def finished_units(folder):
+    journal = folder / "toy" / "journal.jsonl"
+    if not journal.exists():
+        return 0
+    return sum(b'"unit"' in line for line in journal.read_bytes().split(b"\n")[:-1])
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "journal.jsonl"
+    }
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    code, output = ended(toy_command("run", "toy", "--jobs", 1, "--results", folder))
+    assert code == 0, output
+    return folder
+
+
+def test_killed_twice_and_resumed_is_uninterrupted(uninterrupted, tmp_path):
+    """SIGKILL at two random moments, once to the command alone, once to its workers, too."""
+    chance = random.Random()
+    log, folder = tmp_path / "log", tmp_path / "results"
+    slow = {LOG: str(log), PAUSE: "0.08"}
+    begun = 0
+    for kill in (os.kill, os.killpg):
+        process = toy_command("run", "toy", "--jobs", 2, "--results", folder, **slow)
+        goal = begun + chance.randint(1, 7)
+        while finished_units(folder) < goal:
+            assert process.poll() is None, ended(process)
+            time.sleep(0.001)
+        time.sleep(chance.uniform(0.0, 0.02))
+        kill(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        process.stdout.close()
+        # Workers of a killed command end by themselves; what they still do is written nowhere.
+        begun = finished_units(folder)
+        assert goal <= begun < UNITS
+        assert not (folder / "toy" / "results.csv").exists()
+    kept = (folder / "toy" / "journal.jsonl").read_bytes()
+    time.sleep(0.2)
+    assert (folder / "toy" / "journal.jsonl").read_bytes() == kept
+    log.unlink()
+    code, output = ended(toy_command("run", "toy", "--jobs", 2, "--results", folder, **slow))
+    assert code == 0, output
+    assert f"{UNITS - begun} now and {begun} before" in output
+    assert len(log.read_text().splitlines()) == UNITS - begun  # nothing lost, nothing repeated
+    assert (folder / "toy" / "journal.jsonl").read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    assert contents(folder) == contents(uninterrupted)
+
+
+def test_a_journal_cut_anywhere_is_continued(uninterrupted, tmp_path):
+    whole = (uninterrupted / "toy" / "journal.jsonl").read_bytes()
+    chance = random.Random(1)
+    ends = [place for place, byte in enumerate(whole) if byte == 10]
+    # In the middle of lines, of the first one, just before and just after their ends.
+    cuts = [0, 1, ends[0], ends[0] + 1, ends[5], ends[5] + 1, ends[5] + 2, len(whole) - 1]
+    for number, cut in enumerate(cuts + [chance.randrange(len(whole)) for _ in range(20)]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(whole[:cut])
+        outcome = runner.run(TOY, folder)
+        assert outcome.kept == max(whole[:cut].count(b"\n") - 1, 0)
+        assert outcome.kept + outcome.ran == UNITS
+        for name in ("results.csv", "environment.json"):
+            assert (folder / name).read_bytes() == (uninterrupted / "toy" / name).read_bytes()
+
+
+def test_an_altered_journal_is_refused(uninterrupted, tmp_path):
+    """Any byte changed, but for the very last, which is then a line that has no end."""
+    whole = (uninterrupted / "toy" / "journal.jsonl").read_bytes()
+    chance = random.Random(2)
+    places = [chance.randrange(len(whole) - 1) for _ in range(60)]
+    for place in [0, *[p for p, byte in enumerate(whole[:-1]) if byte == 10][:3], *places]:
+        other = chance.choice([b for b in b'019ax"}\n' if b != whole[place]])
+        (tmp_path / "journal.jsonl").write_bytes(
+            whole[:place] + bytes([other]) + whole[place + 1 :]
+        )
+        with pytest.raises(JournalError, match=r"altered.*--restart"):
+            runner.run(TOY, tmp_path)
+    assert not (tmp_path / "results.csv").exists()
+    outcome = runner.run(TOY, tmp_path, restart=True)
+    assert (outcome.kept, outcome.ran) == (0, UNITS)
+
+
+def test_lines_moved_or_repeated_are_refused(uninterrupted, tmp_path):
+    first, *lines = (uninterrupted / "toy" / "journal.jsonl").read_bytes().splitlines(True)
+    for content, said in (
+        ([first, *lines, lines[4]], "Line 26.*repeats a unit"),
+        (lines, "lost its first line"),
+    ):
+        (tmp_path / "journal.jsonl").write_bytes(b"".join(content))
+        with pytest.raises(JournalError, match=said):
+            runner.run(TOY, tmp_path)
+    # Their order is when they finished, and means nothing.
+    (tmp_path / "journal.jsonl").write_bytes(b"".join([first, *reversed(lines)]))
+    assert runner.run(TOY, tmp_path).ran == 0
+    assert (tmp_path / "results.csv").read_bytes() == (
+        uninterrupted / "toy" / "results.csv"
+    ).read_bytes()
+
+
+def test_other_code_other_settings_other_format(tmp_path, monkeypatch):
+    runner.run(TOY, tmp_path, trials=2)
+    (tmp_path / "results.csv").unlink()
+    with pytest.raises(JournalError, match="quick was False and is True"):
+        runner.run(TOY, tmp_path, quick=True)
+    now = runner.running_code()
+    monkeypatch.setattr(runner, "running_code", lambda: {**now, "numpy": "9.9"})
+    with pytest.raises(JournalError, match=rf"numpy was {np.__version__} and is 9\.9.*--restart"):
+        runner.run(TOY, tmp_path)
+    outcome = runner.run(TOY, tmp_path, trust_journal=True)
+    assert (outcome.kept, outcome.ran) == (6, UNITS - 6)
+    code = json.loads((tmp_path / "environment.json").read_text())["code"]
+    assert [one["numpy"] for one in code] == [np.__version__, "9.9"]
+    with pytest.raises(JournalError, match="begun by other code"):  # still, with either
+        runner.run(TOY, tmp_path)
+    monkeypatch.setattr("experiments.journal.FORMAT", 99)
+    with pytest.raises(JournalError, match=r"format 1, this version reads 99"):
+        runner.run(TOY, tmp_path, trust_journal=True)
+
+
+def test_two_runs_at_once_are_refused(tmp_path):
+    journal = Journal(tmp_path / "journal.jsonl", {"experiment": "toy"}, {})
+    with journal, pytest.raises(JournalError, match="Another run"):
+        runner.run(TOY, tmp_path)
+    with journal:
+        journal.done.clear()
+
+
+def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
+    write, calls = os.write, []
+
+    def short(file, data):
+        calls.append(len(data))
+        if len(calls) % 2 == 0:
+            raise OSError(28, "No space left on device")
+        return write(file, data[: len(data) // 2])
+
+    with Journal(tmp_path / "j", {}, {}) as journal:
+        before = (tmp_path / "j").read_bytes()
+        monkeypatch.setattr(os, "write", short)
+        with pytest.raises(OSError, match="No space"):
+            journal.add(Unit({"a": 1}, 0), [{"b": 2}])
+        monkeypatch.undo()
+        assert (tmp_path / "j").read_bytes() == before
+        journal.add(Unit({"a": 1}, 0), [{"b": 2}])
+    with Journal(tmp_path / "j", {}, {}) as journal:
+        assert list(journal.done.values()) == [[{"b": 2}]]
+
+
+@pytest.fixture
+def new_workers():
+    """Workers are kept for the next run in the same process, with the environment they had."""
+    get_reusable_executor().shutdown()
+    yield
+    get_reusable_executor().shutdown()
+
+
+@pytest.mark.usefixtures("new_workers")
+@pytest.mark.parametrize(
+    ("fault", "said", "jobs"),
+    [
+        ("raise", "ZeroDivisionError: the toy is broken", 1),
+        ("raise", "ZeroDivisionError: the toy is broken", 2),
+        ("no rows", "returned no row", 1),
+        ("bad row", "'score' must be text or a number, not list", 1),
+    ],
+)
+def test_a_trial_that_fails_is_named_and_the_rest_kept(
+    uninterrupted, tmp_path, monkeypatch, fault, said, jobs
+):
+    monkeypatch.setenv(FAULT, fault)
+    with pytest.raises(runner.TrialError, match=said) as failed:
+        runner.run(TOY, tmp_path, jobs=jobs)
+    assert "trial 3 of size = 20, name = n20" in str(failed.value)
+    assert "kept" in str(failed.value)
+    assert not (tmp_path / "results.csv").exists()
+    monkeypatch.delenv(FAULT)
+    outcome = runner.run(TOY, tmp_path, jobs=1)
+    assert outcome.kept > 0
+    assert (tmp_path / "results.csv").read_bytes() == (
+        uninterrupted / "toy" / "results.csv"
+    ).read_bytes()
+
+
+def test_data_that_are_not_there_are_asked_for_without_a_traceback(tmp_path):
+    code, output = ended(
+        toy_command("run", "toy", "--jobs", 1, "--results", tmp_path, **{FAULT: "no data"})
+    )
+    assert code == 1
+    assert "failed:\nPut toy.csv into the toy folder.\n" in output
+    assert "Traceback" not in output
+
+
+def test_a_worker_that_dies_is_reported_and_nothing_hangs(uninterrupted, tmp_path):
+    code, output = ended(
+        toy_command("run", "toy", "--jobs", 2, "--results", tmp_path, **{FAULT: "die"})
+    )
+    assert code == 1
+    assert "A worker of toy died" in output
+    assert "run the same command again" in output
+    assert "Traceback" not in output
+    kept = finished_units(tmp_path)
+    code, output = ended(toy_command("run", "toy", "--jobs", 2, "--results", tmp_path))
+    assert code == 0, output
+    assert f"{UNITS - kept} now" in output
+    assert contents(tmp_path) == contents(uninterrupted)
+
+
+def test_more_trials_continue_and_fewer_are_refused(uninterrupted, tmp_path):
+    assert runner.run(TOY, tmp_path, trials=3).ran == 9
+    three = files.load(tmp_path)
+    outcome = runner.run(TOY, tmp_path)
+    assert (outcome.kept, outcome.ran) == (9, UNITS - 9)
+    assert (tmp_path / "results.csv").read_bytes() == (
+        uninterrupted / "toy" / "results.csv"
+    ).read_bytes()
+    eight = files.load(tmp_path)
+    assert eight[eight["trial"] < 3].reset_index(drop=True).equals(three)
+    with pytest.raises(ValueError, match=r"results of 8 trials, which 3 do not replace.*--results"):
+        runner.run(TOY, tmp_path, trials=3)
+    with pytest.raises(ValueError, match="a full run, which a quick one does not replace"):
+        runner.run(TOY, tmp_path, quick=True)
+    assert files.load(tmp_path).equals(eight)
+
+
+def test_results_are_what_the_trials_return(uninterrupted):
+    """In order, to the last bit; numbers of NumPy as plain ones."""
+    results = files.load(uninterrupted / "toy")
+    expected = [
+        (condition["size"], condition["name"], number, *row.values())
+        for condition in TOY.conditions(False)
+        for number in range(8)
+        for row in trial(condition, runner.seed_of("toy", number), False)
+    ]
+    assert list(results) == ["size", "name", "trial", "method", "score", "count", "index"]
+    for found, row in zip(results.itertuples(index=False), expected, strict=True):
+        for cell, value in zip(found, row, strict=True):
+            assert cell == value or (cell != cell and value != value)
+    text = (uninterrupted / "toy" / "results.csv").read_text()
+    assert '"ünïcode, quoted",nan,1,' in text
+    assert ",inf\n" in text
+
+
+def test_seeds_are_those_of_the_name_and_the_trial():
+    from zlib import crc32
+
+    seeds = {runner.seed_of(name, trial) for name in ("heart", "uci") for trial in range(100)}
+    assert len(seeds) == 200
+    expected = np.random.SeedSequence([crc32(b"heart"), 7]).generate_state(1)[0]
+    assert runner.seed_of("heart", 7) == expected
+
+
+def test_workers_have_one_thread_and_warnings_are_counted(tmp_path):
+    import dataclasses
+
+    loud = dataclasses.replace(TOY, trial=_threads)
+    for jobs in (1, 2):
+        outcome = runner.run(loud, tmp_path / str(jobs), jobs=jobs, trials=2)
+        assert set(files.load(tmp_path / str(jobs))["threads"]) == {1}
+        assert outcome.warned == {"UserWarning: how loud": 6}
+
+
+def _threads(condition, seed, quick):
+    import warnings
+
+    import threadpoolctl
+
+    warnings.warn("how  loud", UserWarning, stacklevel=1)
+    return [{"threads": max(p["num_threads"] for p in threadpoolctl.threadpool_info())}]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "said"),
+    [([], "has no conditions"), ([{"a": 1}, {"a": 1}], "same condition twice")],
+)
+def test_impossible_conditions(tmp_path, conditions, said):
+    import dataclasses
+
+    with pytest.raises(ValueError, match=said):
+        runner.run(dataclasses.replace(TOY, conditions=lambda quick: conditions), tmp_path)
