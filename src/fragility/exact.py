@@ -51,6 +51,11 @@ class ExactSums:
         self._reach(exponent, exponent)
         self.digits[exponent - self.lowest][place] += totals.astype(np.int64)
 
+    def add_integers(self, totals: Digits) -> None:
+        """Add whole numbers of any size to all sums."""
+        self.add(totals & (_BASE - 1))
+        self.add(totals >> _BASE_BITS, exponent=1)
+
     def add_at(self, bins: NDArray[np.int64], terms: NDArray[np.float64], place: Any) -> None:
         """Add each term to the sum at its bin, among the sums at a place; at most `MOST_TERMS`."""
         assert terms.size <= MOST_TERMS

@@ -17,14 +17,23 @@ from typing import NamedTuple
 
 from ..moments import LogMoment, Sample, ValueGroup
 
-__all__ = ["Equation", "Point", "SampleEquation", "find_root", "halley_step", "solve"]
+__all__ = [
+    "MODERATE",
+    "STEEP",
+    "Equation",
+    "Point",
+    "SampleEquation",
+    "find_root",
+    "halley_step",
+    "solve",
+]
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
 #: Tilts (s times the spread) up to which the log-moments are taken about the means, where their
 #: terms are no larger than s times the slack. Beyond, about the largest values, which decide then
 #: and whose exponents are exact.
-_MODERATE, _STEEP = 16.0, 500.0
+MODERATE, STEEP = 16.0, 500.0
 
 
 class Point(NamedTuple):
@@ -70,6 +79,11 @@ class Equation:
     def __call__(self, s: float) -> Point:
         return self._point(s, [g.log_moment(s) for g in self.groups], self._gap)
 
+    def is_steep(self, s: float) -> bool:
+        """Whether the largest values decide, so that moments about them are more exact."""
+        tilt = s * max(g.spread for g in self.groups)
+        return tilt > (STEEP if s * self.slack < 1.0 else MODERATE)
+
     @staticmethod
     def _point(s: float, moments: Sequence[LogMoment], gap: float) -> Point:
         return Point(
@@ -86,8 +100,7 @@ class SampleEquation(Equation):
     groups: Sequence[Sample]
 
     def __call__(self, s: float) -> Point:
-        tilt = s * max(g.spread for g in self.groups)
-        if tilt > (_STEEP if s * self.slack < 1.0 else _MODERATE):
+        if self.is_steep(s):
             return super().__call__(s)
         return self._point(s, [g.centred_log_moment(s) for g in self.groups], self._mean_gap)
 

@@ -23,6 +23,8 @@ from .certified import BinMoments
 
 __all__ = ["ScoreBins"]
 
+Integers = NDArray[np.int64]
+
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 _MEAN_UNIT, _SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: Samples per block, at most `fragility.exact.MOST_TERMS`. Their sums of x stay below 2⁵², exact in
@@ -132,6 +134,21 @@ class ScoreBins:
         np.minimum(self._smallest, other._smallest, out=self._smallest)
         np.maximum(self._largest, other._largest, out=self._largest)
         np.minimum(self._lightest, other._lightest, out=self._lightest)
+
+    def add_sums(
+        self, counts: Integers, sums: Integers, squares: Integers, extremes: tuple[Floats, Floats]
+    ) -> None:
+        """Add samples that were summed elsewhere.
+
+        Of each column and group, per bin: how many, and the sums of x and x² in units of 2⁻³⁷ and
+        2⁻²³, each term rounded to a whole number; and the smallest and largest scores.
+        """
+        for own, totals in zip(self._exact_sums, (counts, sums, squares), strict=True):
+            own.add_integers(totals.reshape(own.shape))
+        np.minimum(self._smallest, extremes[0], out=self._smallest)
+        np.maximum(self._largest, extremes[1], out=self._largest)
+        held = np.where(counts.any(axis=-1), 1.0, inf)
+        np.minimum(self._lightest, held, out=self._lightest)
 
     @property
     def _exact_sums(self) -> tuple[ExactSums, ExactSums, ExactSums]:

@@ -244,6 +244,26 @@ class FragilitySketch:
             self._check_size(data.labels.size, weights=carrying)
         return data
 
+    def add_sums(
+        self,
+        counts: NDArray[np.int64],
+        sums: NDArray[np.int64],
+        squares: NDArray[np.int64],
+        extremes: tuple[Floats, Floats],
+    ) -> FragilitySketch:
+        """Add samples that another device has summed as `ScoreBins.add_sums` says; returns itself.
+
+        The arrays have shape (columns, groups, bins + 1), the extremes (columns, groups). For two
+        classes there is one column, of class 1, and for one-versus-rest group 1 is the class.
+        """
+        if self._bins is None or self.labels is None:
+            raise ValueError("Name the labels of a sketch before sums are added to it.")
+        self._bins.add_sums(counts, sums, squares, extremes)
+        held = counts.sum(axis=-1)
+        one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
+        self.support += held[:, 1] if one_versus_rest else held[0]
+        return self
+
     def merge(self, other: FragilitySketch) -> FragilitySketch:
         """Add all samples of another sketch; returns itself. A refused merge changes nothing."""
         if not isinstance(other, FragilitySketch):
