@@ -30,15 +30,15 @@ def test_demo_shows_equal_auc_and_unequal_fragility(capsys):
     assert "The cases that carry the risk" in printed
 
 
-def run_heart(monkeypatch, *arguments):
-    script = ROOT / "examples" / "heart.py"
+def run(monkeypatch, name, *arguments):
+    script = ROOT / "examples" / name
     monkeypatch.setattr(sys, "argv", [str(script), *map(str, arguments)])
     runpy.run_path(str(script), run_name="__main__")
 
 
 @pytest.mark.skipif(not (HEART / "heart" / "heart.csv").is_file(), reason="no heart.csv at hand")
 def test_heart_compares_models_at_equal_calibration(capsys, monkeypatch):
-    run_heart(monkeypatch, "--trials", 2, "--data", HEART, "--flip", 0)
+    run(monkeypatch, "heart.py", "--trials", 2, "--data", HEART, "--flip", 0)
     printed = capsys.readouterr().out
     rows = {
         name.strip(): [float(value) for value in re.findall(r"([-+.\d]+) ±", cells)]
@@ -55,7 +55,7 @@ def test_heart_compares_models_at_equal_calibration(capsys, monkeypatch):
 
 def test_heart_without_data_says_where_to_put_it(capsys, monkeypatch, tmp_path):
     with pytest.raises(SystemExit) as stop:
-        run_heart(monkeypatch, "--data", tmp_path)
+        run(monkeypatch, "heart.py", "--data", tmp_path)
     assert stop.value.code == 2
     assert "heart.csv" in capsys.readouterr().err
 
@@ -77,3 +77,53 @@ def test_label_cost_is_exact_where_the_approximation_has_no_solution(loss):
     # Cheap labels alone decide, and their price is all that matters.
     assert (found.exact * found.costs >= found.product * (1.0 - 1e-6)).all()
     assert found.exact[0] == pytest.approx(found.product / found.costs[0], rel=0.05)
+
+
+@pytest.fixture(scope="module")
+def example():
+    pytest.importorskip("torch")
+    return runpy.run_path(str(ROOT / "examples" / "train_network.py"), run_name="network")
+
+
+class TestNetwork:
+    """The methods in a network; few epochs, so that only what is sure is asserted."""
+
+    def test_every_metric_of_every_method(self, capsys, monkeypatch, example):
+        run(monkeypatch, "train_network.py", "--splits", 2, "--epochs", 8)
+        printed = capsys.readouterr().out
+        rows = {
+            name.strip(): [float(value) for value in re.findall(r"([.\d]+) ±", cells)]
+            for name, cells in re.findall(r"^(.{17})((?: +\S+ ± \S+){6})$", printed, re.MULTILINE)
+        }
+        assert tuple(rows) == example["METRICS"]
+        assert all(0.8 < value < 1.0 for value in rows["accuracy"] + rows["AUC"])
+        # All networks are less sure after so few epochs than is right: the temperature mends that.
+        mended = zip(rows["calibrated loss"], rows["log-loss"], strict=True)
+        assert all(after < before for after, before in mended)
+        assert all(f"  {name}: FI " in printed for name in list(example["METHODS"])[1:])
+
+    def test_added_lines_do_what_they_say(self, example):
+        training, validation, test = example["split"](0, 0.1)
+        assert [len(y) for _, y in (training, validation, test)] == [250, 128, 191]
+        (_, clean), *_ = example["split"](0, 0.0)
+        assert 10 < (training[1] != clean).sum() < 40
+        vectors = {}
+        for name in ("plain", "regulariser"):
+            method = example["METHODS"][name]
+            weight = example["trained"](method, *training, epochs=5, seed=0)[-1].weight
+            vectors[name] = (weight[0] - weight[1]).norm().item()
+        assert vectors["regulariser"] < 0.7 * vectors["plain"]
+
+    def test_verdict(self, example):
+        same, less = np.array([-0.01, 0.01, 0.0]), np.array([-0.031, -0.029, -0.03])
+        change = dict.fromkeys(example["METRICS"], same)
+        verdict = example["verdict"]
+        assert verdict(change) == (
+            "FI as in plain training within chance, and calibrated alike no difference beyond "
+            "chance."
+        )
+        change |= {"FI": less, "calibrated FI": -less, "AUC": less, "calibrated loss": less}
+        assert verdict(change) == (
+            "FI lower by 0.030, calibrated alike higher by 0.030; AUC worse by 0.030; calibrated "
+            "loss better by 0.030."
+        )

@@ -12,6 +12,8 @@ __all__ = [
     "check_choice",
     "check_confidence",
     "check_count",
+    "check_not_negative",
+    "check_positive",
     "check_radius",
     "check_target",
     "check_threshold",
@@ -29,6 +31,22 @@ def check_target(target: float, name: str = "target") -> float:
     if not isfinite(value):
         raise ValueError(f"{name} must be finite; got {target!r}.")
     return value
+
+
+def check_positive(value: float, name: str) -> float:
+    """A finite number above zero."""
+    number = check_target(value, name)
+    if not number > 0.0:
+        raise ValueError(f"{name} must be positive; got {value!r}.")
+    return number
+
+
+def check_not_negative(value: float, name: str) -> float:
+    """A finite number, zero or more."""
+    number = check_target(value, name)
+    if number < 0.0:
+        raise ValueError(f"{name} must not be negative; got {value!r}.")
+    return number
 
 
 def check_radius(radius: float) -> float:

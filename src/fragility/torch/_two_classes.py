@@ -1,0 +1,216 @@
+"""The equation of two classes, with the sums over samples taken on their device.
+
+The method is that of `fragility.index.root`. Both classes are read at once, the scores of class 1
+with their sign turned: so few calls of the device are left that it seldom waits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, log, log1p
+
+import torch
+from torch import Tensor
+
+from ..index.root import Equation, Point, find_root
+from ..moments import LogMoment, surprise_of
+from ._root import CANCELS, exp_remainder
+
+__all__ = ["Summary", "TwoClasses"]
+
+_LEAST = 5e-324
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Values of one class: see `fragility.moments.ValueGroup`."""
+
+    weight: float
+    mean: float
+    smallest: float
+    largest: float
+    surprise: float = 0.0
+    mean_residual: float = 0.0
+    variance: float = 0.0
+
+    @property
+    def pivot(self) -> float:
+        return self.largest
+
+    @property
+    def reached(self) -> float:
+        return self.largest
+
+    @property
+    def spread(self) -> float:
+        return self.largest - self.smallest
+
+    @property
+    def magnitude(self) -> float:
+        return max(abs(self.smallest), abs(self.largest))
+
+    def log_moment(self, s: float) -> LogMoment:
+        raise NotImplementedError("TwoClasses takes the moments of both classes at once.")
+
+
+class Summary:
+    """Labelled scores of two classes, signed, and what one reading says of them.
+
+    Parameters
+    ----------
+    scores : Tensor of shape (n,)
+        Scores of class 1, used in float64.
+    labels : Tensor of shape (n,), int64
+    weights : Tensor of shape (n,), float64, or None
+    also : sequence of Tensor
+        Scalars to bring to the host on the way.
+
+    Attributes
+    ----------
+    values : Tensor of shape (n,)
+        Scores of class 0, and minus those of class 1.
+    shares : Tensor of shape (2, n)
+        Weight of each sample in each class, mostly zero.
+    labelled : int
+        How many labels are 0 or 1.
+    members : list of int
+        Samples of positive weight in each class.
+    also : list of float
+    """
+
+    def __init__(
+        self, scores: Tensor, labels: Tensor, weights: Tensor | None, also: list[Tensor]
+    ) -> None:
+        self.labels = labels
+        of_class = labels == torch.arange(2, device=labels.device)[:, None]
+        scores = scores.to(torch.float64)
+        self.values = torch.where(of_class[1], -scores, scores)
+        self.shares = of_class.to(torch.float64)
+        inside, members = of_class, self.shares.sum(1)
+        weight = counts = members
+        if weights is not None:
+            inside = of_class & (weights > 0.0)
+            self.shares = torch.where(inside, weights, 0.0)
+            # Only ratios within a class matter; those of large numbers may overflow.
+            self.shares = self.shares / self.shares.amax(1, keepdim=True).clamp_min(_LEAST)
+            counts, weight = inside.sum(1), self.shares.sum(1)
+        self.inside = None if weights is None else inside.any(0)
+        low = torch.where(inside, self.values, inf).amin(1)
+        high = torch.where(inside, self.values, -inf).amax(1)
+        sums = self.shares @ self.values
+        parts = [members, counts, weight, low, high, sums, *(a.reshape(1) for a in also)]
+        found = torch.cat(parts).tolist()
+        self.labelled, self.members = int(sum(found[:2])), [int(n) for n in found[2:4]]
+        self.also = found[12:]
+        self._found = [found[place:12:2] for place in (4, 5)]
+
+    @property
+    def groups(self) -> list[_Group]:
+        """Both classes, which must have members."""
+        result = []
+        for weight, low, high, total in self._found:
+            mean = min(max(total / weight, low), high)
+            result.append(_Group(weight, mean, low, high))
+        return result
+
+
+class TwoClasses(Equation):
+    """h(s) of two classes."""
+
+    groups: list[_Group]
+
+    def __init__(self, summary: Summary, target: float) -> None:
+        self.values, self.labels, self.shares = summary.values, summary.labels, summary.shares
+        groups = summary.groups
+        both = [[g.mean for g in groups], [g.largest for g in groups]]
+        means, largest = self._of_samples(both)
+        if summary.inside is not None:  # what does not count must not overflow either
+            self.values = torch.where(summary.inside, self.values, means)
+        self._centred = self.values - means
+        reached = self.values >= largest
+        powers = [
+            torch.ones_like(self._centred),
+            self._centred,
+            self._centred * self._centred,
+            reached.to(torch.float64),
+            (~reached).to(torch.float64),
+        ]
+        weighted = self.shares[:, None] * torch.stack(powers)
+        # Weights times powers of the centred values: all that the moments are sums of.
+        self._basis = weighted[:, :3]
+        groups = [
+            replace(
+                g,
+                surprise=surprise_of(at_largest, less),
+                mean_residual=first / g.weight,
+                variance=second / g.weight,
+            )
+            for g, (_, first, second, at_largest, less) in zip(
+                groups, weighted.sum(-1).tolist(), strict=True
+            )
+        ]
+        super().__init__(groups, target)
+
+    def _of_samples(self, of_classes: list[list[float]]) -> Tensor:
+        """Numbers of both classes, for their samples: from (m, 2) to (m, n)."""
+        table = torch.tensor(of_classes, dtype=torch.float64).to(self.labels.device)
+        return table[:, self.labels]
+
+    def solve(self) -> float:
+        """The root: 0 for FI = ∞, inf for FI = 0."""
+        if self.excess <= 0.0:
+            return inf
+        return 0.0 if self.slack <= self.least_slack else find_root(self).s
+
+    def __call__(self, s: float) -> Point:
+        if self.is_steep(s):
+            return self._point(s, self._about_largest(s), self._gap)
+        return self._point(s, self._about_means(s), self._mean_gap)
+
+    def _about_means(self, s: float) -> list[LogMoment]:
+        u = s * self._centred
+        growth = torch.expm1(u)
+        sums = self._basis @ growth
+        if s * self.slack < CANCELS:
+            sums = torch.cat([sums, self.shares[:, None] @ exp_remainder(u, growth)], 1)
+        moments = []
+        for group, (of_growth, first, second, *careful) in zip(
+            self.groups, sums.tolist(), strict=True
+        ):
+            above_one = of_growth / group.weight
+            if careful:
+                above_one = s * group.mean_residual + careful[0] / group.weight
+            slope = (group.mean_residual + first / group.weight) / (1.0 + above_one)
+            curvature = (group.variance + second / group.weight) / (1.0 + above_one)
+            moments.append(LogMoment(log1p(above_one), slope, curvature - slope * slope))
+        return moments
+
+    def _about_largest(self, s: float) -> list[LogMoment]:
+        below = self._below_largest()
+        u = s * below
+        tilted = torch.exp(u)
+        first = tilted * below
+        terms = torch.stack([torch.expm1(u), tilted, first, first * below])
+        moments = []
+        for group, sums in zip(self.groups, (self.shares @ terms.T).tolist(), strict=True):
+            missing, total, first_sum, second_sum = sums
+            share, slope = total / group.weight, first_sum / total
+            # Where most weight is next to the largest, what is missing to one is more exact.
+            value = log(share) if share < 0.6 else log1p(missing / group.weight)
+            moments.append(LogMoment(value, slope, second_sum / total - slope * slope))
+        return moments
+
+    def _below_largest(self) -> Tensor:
+        return self.values - self._of_samples([[g.largest for g in self.groups]])[0]
+
+    def gradient(self, s: float) -> Tensor:
+        """Of the index with respect to the scores of class 1."""
+        below = self._below_largest()
+        tilted = torch.exp(s * below)
+        # What the slope adds up from must not cancel: see `Equation.is_steep`.
+        from_here, gap = (below, self._gap) if self.is_steep(s) else (self._centred, self._mean_gap)
+        sums = self.shares @ torch.stack([tilted, tilted * from_here]).T
+        (zero, zero_first), (one, one_first) = sums.tolist()
+        slope = gap + zero_first / zero + one_first / one
+        lift = self._of_samples([[1.0 / (zero * s * slope), -1.0 / (one * s * slope)]])[0]
+        return tilted * lift * self.shares.sum(0)

@@ -1,0 +1,292 @@
+"""The Fragility Index in Lightning: logged on validation, scheduled, and used to keep an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf, isfinite, nan
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .._labels import listed
+from .._parameters import check_count, check_target
+from ..calibration import cross_fitted_calibration
+from ..metrics import fragility_index
+from .metrics import MulticlassFragilityIndex
+
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    try:
+        from pytorch_lightning import Callback  # type: ignore[assignment, unused-ignore]
+    except ImportError as error:
+        raise ImportError(
+            "FragilityCallback is for Lightning, which is not installed: "
+            'pip install "fragility[lightning]"'
+        ) from error
+
+from torchmetrics import MeanMetric
+
+__all__ = ["FragilityCallback", "linear_ramp"]
+
+#: What a pair of classes with a larger index counts for where epochs are compared.
+_CAP = 10.0
+
+#: From the number of the epoch, from 0, to the value of a weight.
+Schedule = Callable[[int], float]
+
+
+def linear_ramp(value: float, warmup: int = 0, ramp: int = 0) -> Schedule:
+    """A weight that is 0 for some epochs and then rises to its value in equal steps.
+
+    Parameters
+    ----------
+    value : float
+    warmup : int, default=0
+        Epochs at 0.
+    ramp : int, default=0
+        Epochs of the rise; the last of them has the full value.
+
+    Returns
+    -------
+    callable
+        From the number of an epoch, from 0, to the weight.
+
+    Examples
+    --------
+    >>> from fragility.torch import linear_ramp
+    >>> [linear_ramp(1.0, warmup=1, ramp=4)(epoch) for epoch in range(6)]
+    [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
+    """
+    full = check_target(value, "value")
+    check_count(warmup, "warmup", least=0)
+    check_count(ramp, "ramp", least=0)
+    return lambda epoch: full * min(max(epoch - warmup + 1, 0) / max(ramp, 1), 1.0)
+
+
+class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
+    """Log the index on validation, set weights by epoch, and keep the best epoch.
+
+    ``validation_step`` must return a mapping with the logits and the labels of its batch, such as
+    ``{"logits": logits, "labels": labels}``. After every validation these are logged, each with the
+    `prefix`, over all processes:
+
+    ``fragility``
+        The index.
+    ``fragility_ratio``
+        Its scale-free companion.
+    ``fragility_calibrated``
+        The index after cross-fitted calibration, to compare models on equal terms.
+    ``cross_entropy``
+    ``cross_entropy_fragility``
+        Their sum, pairs of classes with a larger index counted as 10: what epochs are chosen by,
+        here or in ``ModelCheckpoint(monitor=...)``. The index alone would choose the epoch whose
+        scores are smallest.
+
+    Parameters
+    ----------
+    num_classes : int
+    logits, labels : str, default="logits" and "labels"
+        Keys of what ``validation_step`` returns. Logits have shape (n, num_classes), or, of two
+        classes, (n,) or (n, 1). Logarithms of probabilities will do.
+    calibrated : bool, default=True
+        Keep the predictions of a validation, and log the exact index and the calibrated one. If
+        False, the index comes from a sketch of constant size.
+    weights : mapping from str to callable, optional
+        Values to set at the start of each training epoch: names of attributes of the module, such
+        as ``"regularizer.strength"``, and functions of the number of the epoch (`linear_ramp`).
+    keep_best : bool, default=False
+        Keep the weights of the epoch of least ``cross_entropy_fragility``, and put them back when
+        the fit ends. They are in the checkpoints, too.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+    prefix : str, default="val_"
+    prog_bar : bool, default=True
+        Show the index on the progress bar.
+    dataloader_idx : int, default=0
+        The validation set to measure, if there are several.
+
+    Attributes
+    ----------
+    best_epoch : int or None
+    best_score : float
+
+    Examples
+    --------
+    >>> from fragility.torch import FragilityCallback, linear_ramp
+    >>> callback = FragilityCallback(
+    ...     num_classes=10, weights={"regularizer.strength": linear_ramp(0.1, warmup=5)}
+    ... )
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        *,
+        logits: str = "logits",
+        labels: str = "labels",
+        calibrated: bool = True,
+        weights: Mapping[str, Schedule] | None = None,
+        keep_best: bool = False,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        prefix: str = "val_",
+        prog_bar: bool = True,
+        dataloader_idx: int = 0,
+    ) -> None:
+        super().__init__()
+        for name, schedule in (weights or {}).items():
+            if not callable(schedule):
+                raise TypeError(
+                    f"The weight {name!r} must be given as a function of the epoch, such as "
+                    f"linear_ramp({schedule!r}); got {type(schedule).__name__}."
+                )
+        self.logits, self.labels, self.calibrated = logits, labels, calibrated
+        self.weights, self.keep_best = dict(weights or {}), keep_best
+        self.prefix, self.prog_bar, self.dataloader_idx = prefix, prog_bar, dataloader_idx
+        self.best_epoch: int | None = None
+        self.best_score = inf
+        self._best_weights: dict[str, Any] | None = None
+        self._index = MulticlassFragilityIndex(
+            num_classes, multi_class=multi_class, exact=calibrated
+        )
+        self._cross_entropy = MeanMetric().set_dtype(torch.float64)
+
+    @torch.no_grad()
+    def on_train_epoch_start(self, trainer: Any, pl_module: nn.Module) -> None:
+        """Set the weights of this epoch."""
+        for name, schedule in self.weights.items():
+            _set_number(pl_module, name, float(schedule(trainer.current_epoch)))
+
+    def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
+        """Begin afresh."""
+        for metric in (self._index, self._cross_entropy):
+            metric.reset()
+            metric.to(pl_module.device)
+
+    @torch.no_grad()
+    def on_validation_batch_end(
+        self,
+        trainer: Any,
+        pl_module: nn.Module,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Add a batch."""
+        if trainer.sanity_checking or dataloader_idx != self.dataloader_idx:
+            return
+        logits, labels = self._taken(outputs)
+        if labels.numel() == 0:
+            return
+        logs = self._two_columns(logits).detach().double().log_softmax(1)
+        labels = labels.flatten()
+        self._index.update(logs.exp(), labels)
+        own = logs.gather(1, labels.long()[:, None])
+        self._cross_entropy.update(-own.mean(), labels.numel())
+
+    def _taken(self, outputs: Any) -> tuple[Tensor, Tensor]:
+        keys = (self.logits, self.labels)
+        if isinstance(outputs, Mapping) and all(key in outputs for key in keys):
+            return outputs[self.logits], outputs[self.labels]
+        given = type(outputs).__name__
+        if isinstance(outputs, Mapping):
+            given = f"a mapping with {listed(list(outputs))}"
+        raise ValueError(
+            f"FragilityCallback needs validation_step to return a mapping with {keys[0]!r} and "
+            f"{keys[1]!r}; it returned {given}. Name other keys with logits= and labels=."
+        )
+
+    def _two_columns(self, logits: Tensor) -> Tensor:
+        """Logits with a column for each class, also if two classes have one logit."""
+        one = logits.ndim == 1 or (logits.ndim == 2 and logits.shape[1] == 1)
+        if not (one and self._index.num_classes == 2):
+            return logits
+        column = logits.reshape(-1, 1)
+        return torch.cat([torch.zeros_like(column), column], dim=1)
+
+    def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Log, and keep the weights if no epoch was better."""
+        if trainer.sanity_checking:
+            return
+        figures = self._figures()
+        for name, value in figures.items():
+            pl_module.log(
+                self.prefix + name,
+                torch.tensor(value, dtype=torch.float32, device=pl_module.device),
+                prog_bar=self.prog_bar and name == "fragility",
+                sync_dist=trainer.world_size > 1,
+            )
+        score = figures["cross_entropy_fragility"]
+        if self.keep_best and trainer.state.fn == "fit" and score < self.best_score:
+            self.best_score, self.best_epoch = score, int(trainer.current_epoch)
+            self._best_weights = {
+                name: value.detach().to("cpu", copy=True) if isinstance(value, Tensor) else value
+                for name, value in pl_module.state_dict().items()
+            }
+
+    def _figures(self) -> dict[str, float]:
+        """All that is logged, the same in every process."""
+        cross_entropy = float(self._cross_entropy.compute())
+        figures = {"fragility": nan, "fragility_ratio": nan}
+        capped = nan
+        with self._index.synced():
+            found = self._index.measured()
+            if found is not None:
+                figures = {"fragility": found.value, "fragility_ratio": found.ratio}
+                capped = float(np.nanmean(np.minimum(found.pairs, _CAP)))
+            if self.calibrated:
+                figures["fragility_calibrated"] = self._calibrated_index()
+        figures["cross_entropy"] = cross_entropy
+        figures["cross_entropy_fragility"] = cross_entropy + capped
+        return figures
+
+    def _calibrated_index(self) -> float:
+        """The index after calibration; NaN where there are too few samples to cross-fit."""
+        probs, labels = self._index.values()
+        support = np.bincount(labels)
+        if np.count_nonzero(support) < 2 or support[support > 0].min() < 2:
+            return nan
+        classes = list(range(self._index.num_classes))
+        fair = cross_fitted_calibration(labels, probs, labels=classes)
+        multi_class = self._index.multi_class
+        return float(fragility_index(labels, fair, labels=classes, multi_class=multi_class))
+
+    def on_fit_end(self, trainer: Any, pl_module: nn.Module) -> None:
+        """Put the best weights back."""
+        if self.keep_best and self._best_weights is not None:
+            pl_module.load_state_dict(self._best_weights)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint needs to go on."""
+        return {
+            "best_epoch": self.best_epoch,
+            "best_score": self.best_score,
+            "best_weights": self._best_weights,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.best_epoch = state_dict["best_epoch"]
+        self.best_score = state_dict["best_score"]
+        self._best_weights = state_dict["best_weights"]
+
+
+def _set_number(module: nn.Module, name: str, value: float) -> None:
+    """Set an attribute at a dotted path; a tensor keeps its place, for compiled code sees that."""
+    if not isfinite(value):
+        raise ValueError(f"The weight {name!r} must be finite; its schedule gave {value!r}.")
+    *path, last = name.split(".")
+    owner: Any = module
+    for part in path:
+        owner = getattr(owner, part, None)
+    if not hasattr(owner, last):
+        raise AttributeError(
+            f"{type(module).__name__} has no attribute {name!r} whose value could be scheduled."
+        )
+    current = getattr(owner, last)
+    if isinstance(current, Tensor):
+        current.fill_(value)
+    else:
+        setattr(owner, last, value)

@@ -1,0 +1,294 @@
+"""The exact Fragility Index of tensors, on their device, with its gradient."""
+
+from __future__ import annotations
+
+from math import inf, nan
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .._parameters import check_choice, check_target
+from .._validation import PROBABILITY_ROUNDING, check_presence
+from ._groups import Groups
+from ._root import Equation, solve
+from ._two_classes import Summary, TwoClasses
+
+__all__ = ["fragility_index"]
+
+#: Below this numbers lose digits.
+_TINY = 2.3e-308
+
+
+def fragility_index(
+    probs: Tensor,
+    labels: Tensor,
+    *,
+    target: float = 0.0,
+    multi_class: Literal["ovo", "ovr"] = "ovo",
+    average: Literal["macro"] | None = "macro",
+    sample_weight: Tensor | None = None,
+) -> Tensor:
+    r"""Fragility Index of predicted probabilities, exact and differentiable.
+
+    The same number as `fragility.fragility_index`, computed on the device of `probs`, all pairs of
+    classes at once, in memory that grows like `probs` (some twenty numbers for each of its own).
+
+    Parameters
+    ----------
+    probs : Tensor of shape (n,), (n, 2) or (n, C)
+        Probabilities of class 1, or of each class. Any floating dtype; computed in float64.
+    labels : Tensor of shape (n,)
+        Integers from 0 to C - 1 (or booleans). Classes without samples are named in a warning and
+        left out.
+    target : float, default=0.0
+        Level that the expected ranking error must meet.
+    multi_class : {"ovo", "ovr"}, default="ovo"
+        Every ordered pair of classes, or each class against the rest.
+    average : {"macro"} or None, default="macro"
+        Mean over the pairs (infinite if any of them is), or all of them: a (C, C) tensor whose
+        entry [i, j] is the index of samples of class j scored as class i (NaN on the diagonal), a
+        (C,) tensor for "ovr".
+    sample_weight : Tensor of shape (n,), optional
+        Weights, not negative; an integer weight is the same as repeating the sample. No gradient
+        flows into them.
+
+    Returns
+    -------
+    Tensor
+        float64, on the device of `probs`.
+
+    Notes
+    -----
+    By the implicit function theorem the gradient is the worst-case weight of each sample over the
+    KL divergence of the worst case, :math:`\partial FI / \partial p_i = \pm w_i / D^*`. Where the
+    index of a pair is 0 or infinite it has no gradient, and contributes zero: the gradient is
+    always finite, also that of an infinite mean (that of `probs` in half precision may be too large
+    for it). It is itself not differentiable.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from fragility.torch import fragility_index
+    >>> p = torch.tensor([0.6, 0.9, 0.2, 0.7], dtype=torch.float64, requires_grad=True)
+    >>> index = fragility_index(p, torch.tensor([1, 1, 0, 0]))
+    >>> round(index.item(), 6)
+    0.073051
+    >>> index.backward()
+    >>> p.grad.round(decimals=2).tolist()
+    [-0.76, -0.01, 0.0, 0.77]
+    """
+    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
+    check_choice(average, ("macro", None), "average")
+    target = check_target(target)
+    probs = _check_probs(probs)
+    labels, weights = _check_samples(probs, labels, sample_weight)
+    if probs.ndim == 2 and probs.shape[1] > 2:
+        _check_ranges(probs.shape, *_extremes(probs, labels))
+        rest = multi_class == "ovr"
+        rows, bounds = _by_class(labels, weights, probs.shape[1])
+        if weights is not None:
+            weights = _scaled(weights, labels, probs.shape[1], rest)
+        found: Tensor = _PairIndex.apply(  # type: ignore[no-untyped-call]
+            probs, rows, weights, bounds, rest, target, average == "macro"
+        )
+        return found[:, 0] if rest and average is None else found
+    # One problem: the scores of one class are minus those of the other.
+    scores = probs if probs.ndim == 1 else probs[:, 1]
+    summary = Summary(scores.detach(), labels, weights, [*torch.aminmax(probs.detach())])
+    if summary.labelled < len(labels):
+        _check_ranges(probs.shape, *_extremes(probs, labels))
+    _check_ranges(probs.shape, *summary.also)
+    check_presence(np.arange(2), np.array(summary.members))
+    value: Tensor = _TwoClassIndex.apply(  # type: ignore[no-untyped-call]
+        scores, labels, summary, target
+    )
+    if average == "macro":
+        return value
+    if multi_class == "ovr":
+        return value.expand(2)
+    off_diagonal = ~torch.eye(2, dtype=torch.bool, device=value.device)
+    return torch.where(off_diagonal, value, nan)
+
+
+class _TwoClassIndex(torch.autograd.Function):
+    """Index of two classes, from the scores of class 1."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, scores: Tensor, labels: Tensor, summary: Summary, target: float
+    ) -> Tensor:
+        ctx.save_for_backward(labels)  # so that changing them before `backward` is an error
+        ctx.equation = TwoClasses(summary, target)
+        ctx.s, ctx.dtype = ctx.equation.solve(), scores.dtype
+        value = 1.0 / ctx.s if ctx.s > 0.0 else inf
+        return torch.tensor(value, dtype=torch.float64).to(scores.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (ctx.equation.labels,) = ctx.saved_tensors
+        if not 0.0 < ctx.s < inf:
+            return torch.zeros_like(ctx.equation.values, dtype=ctx.dtype), None, None, None
+        return (grad * ctx.equation.gradient(ctx.s)).to(ctx.dtype), None, None, None
+
+
+class _PairIndex(torch.autograd.Function):
+    """Index of every pair of classes, as a table over pairs, or the mean of those."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        probs: Tensor,
+        rows: Tensor,
+        weights: Tensor | None,
+        bounds: NDArray[np.int64],
+        rest: bool,
+        target: float,
+        mean: bool,
+    ) -> Tensor:
+        equation = Equation(Groups(probs.detach(), rows, bounds, weights, rest), target)
+        s = solve(equation)
+        values = np.where(equation.regular, 1.0 / s, np.where(equation.infinite, inf, 0.0))
+        counted = equation.groups.counted
+        ctx.equation, ctx.s, ctx.n_averaged = equation, s, int(counted.sum()) if mean else 0
+        ctx.shape, ctx.dtype = probs.shape, probs.dtype
+        found = values[counted].mean() if mean else np.where(counted, values, nan)
+        return torch.tensor(found, device=probs.device)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        equation, s = ctx.equation, ctx.s
+        groups = equation.groups
+        wanted = grad.cpu().numpy() / (ctx.n_averaged or 1)
+        below, above, slope = equation.tilt(s)
+        if groups.rest:  # a positive has a row for each other class, all of them the same
+            above = above * groups.others.sum(1, keepdims=True)
+        with np.errstate(all="ignore"):
+            shares = np.where(equation.regular, wanted / (s * slope), 0.0)
+            tables = [
+                [np.where(equation.regular, table, 0.0) for table in (s, side.high, shares / sums)]
+                for side, sums in zip(equation.sides, (below, above), strict=True)
+            ]
+        tilt, high, lift = groups.along(*tables)
+        lifted = torch.exp(tilt * (groups.values - high)) * lift * groups.weights[:, None]
+        negative, positive = lifted.chunk(2)
+        gradient = torch.zeros(ctx.shape, dtype=torch.float64, device=negative.device)
+        gradient.index_add_(0, groups.samples.flatten(), negative.transpose(1, 2).flatten(0, 1))
+        column = groups.classes[:, None].expand_as(groups.samples)
+        gradient.index_put_((groups.samples, column), -positive.sum(1), accumulate=True)
+        return gradient.to(ctx.dtype), None, None, None, None, None, None
+
+
+def _check_probs(probs: Tensor) -> Tensor:
+    if not isinstance(probs, Tensor) or not probs.is_floating_point():
+        kind = probs.dtype if isinstance(probs, Tensor) else type(probs).__name__
+        raise TypeError(
+            f"probs must be a tensor of floating point numbers; got {kind}. The order is (probs, "
+            "labels); for arrays there is fragility.fragility_index(labels, probs)."
+        )
+    if probs.ndim == 2 and probs.shape[1] == 1:
+        probs = probs[:, 0]
+    if probs.ndim not in (1, 2):
+        raise ValueError(
+            "probs must have the shape (n,), the probabilities of class 1, or (n, C), one column "
+            f"per class; got {tuple(probs.shape)}."
+        )
+    if probs.numel() == 0:
+        raise ValueError(f"probs is empty, of shape {tuple(probs.shape)}: give some samples.")
+    return probs
+
+
+def _check_samples(
+    probs: Tensor, labels: Tensor, sample_weight: Tensor | None
+) -> tuple[Tensor, Tensor | None]:
+    """Labels and weights on the device of `probs`; the values of labels are not yet checked."""
+    n = probs.shape[0]
+    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
+        kind = labels.dtype if isinstance(labels, Tensor) else type(labels).__name__
+        raise TypeError(f"labels must be a tensor of integers or booleans; got {kind}.")
+    if labels.shape != (n,):
+        raise ValueError(
+            f"labels must have one entry per sample, the shape ({n},); got {tuple(labels.shape)}."
+        )
+    labels = labels.to(device=probs.device, dtype=torch.int64)
+    if sample_weight is None:
+        return labels, None
+    return labels, _check_weights(sample_weight, n).to(probs.device)
+
+
+def _extremes(probs: Tensor, labels: Tensor) -> list[float]:
+    """Least and largest of probs and of labels, in one transfer."""
+    extremes = [*torch.aminmax(probs.detach()), *torch.aminmax(labels)]
+    return [float(e) for e in torch.stack([e.to(torch.float64) for e in extremes]).tolist()]
+
+
+def _check_ranges(
+    shape: tuple[int, ...], low: float, high: float, first: float = 0.0, last: float = 0.0
+) -> None:
+    if not (low >= -PROBABILITY_ROUNDING and high <= 1.0 + PROBABILITY_ROUNDING):  # NaN neither
+        found = "holds NaN" if low != low else f"goes from {low:g} to {high:g}"
+        raise ValueError(
+            f"probs must hold probabilities, from 0 to 1, but {found}. Put logits through softmax, "
+            "or sigmoid if there is one column."
+        )
+    n_classes = 2 if len(shape) == 1 else shape[1]
+    if first < 0 or last >= n_classes:
+        raise ValueError(
+            f"labels must go from 0 to {n_classes - 1}, for probs has the shape {tuple(shape)}; "
+            f"got labels from {first:g} to {last:g}."
+        )
+
+
+def _by_class(
+    labels: Tensor, weights: Tensor | None, n_classes: int
+) -> tuple[Tensor, NDArray[np.int64]]:
+    """The samples of positive weight sorted by class, and the bounds of the classes."""
+    kept = None if weights is None else torch.nonzero(weights > 0.0)[:, 0]
+    used = labels if kept is None else labels[kept]
+    # The narrowest integer that holds the classes: the sort takes one round per byte.
+    narrow = used.to(torch.uint8) if n_classes <= 256 else used
+    in_order, rows = torch.sort(narrow, stable=True)
+    classes = torch.arange(n_classes, dtype=narrow.dtype, device=narrow.device)
+    bounds = np.append(torch.searchsorted(in_order, classes).cpu().numpy(), len(rows))
+    check_presence(np.arange(n_classes), np.diff(bounds))
+    return rows if kept is None else kept[rows], bounds
+
+
+def _check_weights(sample_weight: Tensor, n: int) -> Tensor:
+    if not isinstance(sample_weight, Tensor) or sample_weight.shape != (n,):
+        shape = tuple(np.shape(sample_weight))
+        raise ValueError(
+            f"sample_weight must be a tensor with one entry per sample, the shape ({n},); got "
+            f"{type(sample_weight).__name__} of shape {shape}."
+        )
+    weights = sample_weight.detach().to(torch.float64)
+    low, high = torch.stack(torch.aminmax(weights)).tolist()
+    if not (low >= 0.0 and high < inf):  # NaN neither
+        raise ValueError(
+            "sample_weight must hold finite numbers that are not negative; got numbers from "
+            f"{low:g} to {high:g}."
+        )
+    return weights
+
+
+def _scaled(weights: Tensor, labels: Tensor, n_classes: int, rest: bool) -> Tensor:
+    """Weights of order one: only ratios matter, those within a class if classes are not pooled."""
+    if rest:
+        scaled = weights / weights.max()
+    else:
+        largest = torch.zeros(n_classes, dtype=weights.dtype, device=weights.device)
+        largest.scatter_reduce_(0, labels, weights, "amax")
+        scaled = weights / largest[labels]
+    positive = weights > 0.0
+    if bool((positive & (scaled < _TINY)).any()):
+        counted = weights[positive]
+        raise ValueError(
+            f"sample_weight goes from {counted.min().item():g} to {counted.max().item():g}, more "
+            "than floating point can hold; give samples of negligible weight the weight zero."
+        )
+    return torch.where(positive, scaled, 0.0)

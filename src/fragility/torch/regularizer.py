@@ -1,0 +1,186 @@
+r"""Penalty on the last layer that keeps its class vectors close, with a learned bound.
+
+.. math::
+
+    \frac{1}{\lambda_0} \Bigl(k + \frac{\alpha}{2} \sum_{i>j} (\|\beta_i - \beta_j\| - k)_+^2\Bigr),
+    \qquad \alpha = A / k
+
+The pairs are never held as a C × C × d tensor. Few classes go through `torch.pdist`; many go in
+blocks of rows, each computed once more in the backward pass instead of being kept.
+"""
+
+from __future__ import annotations
+
+from math import expm1, inf, log
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from .._parameters import check_choice, check_not_negative, check_positive
+
+__all__ = ["FragilityRegularizer"]
+
+#: Numbers that one block may hold.
+_BLOCK = 1 << 25
+#: Up to so many products C·C·d, `pdist` is fastest; on a GPU its backward pass holds them all.
+_FEW = 1 << 22
+#: Below this share of `k_init` the bound k does not fall: α = A / k must stay finite.
+_FLOOR = 0.02
+#: The map that keeps k positive bends below `k_init`, and has slope 1 - exp(-5) there.
+_BEND = 5.0
+
+
+class FragilityRegularizer(nn.Module):
+    r"""Penalty on the distances between the class vectors of a linear layer.
+
+    Add it to any loss, and give its one parameter, the bound k, to the optimiser without weight
+    decay. The layer stays with its model: it is not among this module's parameters, nor in its
+    ``state_dict``. It follows the layer when its weight is replaced, not when it moves to another
+    device: move both.
+
+    In data-parallel training every process computes the same penalty from the same weights, so
+    nothing needs to be exchanged.
+
+    Parameters
+    ----------
+    layer_or_weight : Module or Tensor
+        A layer with a ``weight`` of shape (n_classes, ...), or such a tensor. A single row is one
+        logit of two classes; its distance to zero counts.
+    strength : float, default=0.1
+        Factor of the penalty, :math:`1/\lambda_0`. More is more robust. It may be set later:
+        ``regularizer.strength = 0.05``, also between the steps of a compiled or captured graph.
+    sharpness : float, default=50.0
+        A, so that :math:`\alpha = A / k`; from 20 to 100. k is a constant in this factor.
+    k_init : float, default=0.05
+        First value of k; small, so that the bound is felt from the start. k stays above 2 % of it.
+    norm : {2, 1, inf}, default=2
+        Norm of the differences. Many classes with the norms 1 and inf are slow.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from fragility.torch import FragilityRegularizer
+    >>> layer = torch.nn.Linear(2, 3)
+    >>> regularizer = FragilityRegularizer(layer)
+    >>> [round(p.numel()) for p in regularizer.parameters()]
+    [1]
+    >>> optimiser = torch.optim.Adam(
+    ...     [{"params": layer.parameters()}, {"params": regularizer.parameters(), "lr": 1e-2}]
+    ... )
+    >>> penalty = regularizer()
+    >>> penalty.backward()
+    """
+
+    _strength: Tensor
+
+    def __init__(
+        self,
+        layer_or_weight: nn.Module | Tensor,
+        strength: float = 0.1,
+        sharpness: float = 50.0,
+        k_init: float = 0.05,
+        norm: float = 2,
+    ) -> None:
+        super().__init__()
+        check_choice(norm, (1, 2, inf), "norm")
+        self.sharpness = check_positive(sharpness, "sharpness")
+        self.k_init = check_positive(k_init, "k_init")
+        self.norm = float(norm)
+        # In a tuple, so that the layer is not registered as a part of this module.
+        self._source = (layer_or_weight,)
+        weight = self._weight()
+        dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
+        self._beta = _BEND / self.k_init
+        soft = (1.0 - _FLOOR) * self.k_init * self._beta
+        start = torch.tensor(log(expm1(soft)) / self._beta, dtype=dtype, device=weight.device)
+        self.unbounded_k = nn.Parameter(start)
+        # A tensor, so that a new value reaches compiled code; a setting, so not in the state_dict.
+        self.register_buffer("_strength", torch.zeros_like(start), persistent=False)
+        self.strength = strength
+
+    @property
+    def strength(self) -> float:
+        """Factor of the penalty."""
+        return float(self._strength)
+
+    @strength.setter
+    def strength(self, value: float) -> None:
+        with torch.no_grad():
+            self._strength.fill_(check_not_negative(value, "strength"))
+
+    @property
+    def k(self) -> Tensor:
+        """The bound on the distances, positive."""
+        free: Tensor = self.unbounded_k
+        if free.dtype != torch.float64:
+            free = free.float()  # also where the whole model was put into half precision
+        return _FLOOR * self.k_init + functional.softplus(free, self._beta)
+
+    def forward(self) -> Tensor:
+        """The penalty, a scalar."""
+        weight, k = self._weight(), self.k
+        if weight.device != k.device:
+            raise ValueError(
+                f"The layer is on {weight.device} and its regulariser on {k.device}. Move the "
+                "regulariser too, such as regularizer.to(device), before the optimiser is made."
+            )
+        with torch.autocast(weight.device.type, enabled=False):
+            vectors = weight.flatten(1).to(k.dtype)
+            if vectors.shape[0] == 1:
+                vectors = functional.pad(vectors, (0, 0, 0, 1))
+            n, d = vectors.shape
+            if n * n * d <= _FEW:
+                excess = functional.relu(torch.pdist(vectors, self.norm) - k).square().sum()
+            else:
+                excess = _blocked_excess(vectors, k, self.norm)
+            return self._strength * (k + 0.5 * self.sharpness / k.detach() * excess)
+
+    def extra_repr(self) -> str:
+        """Settings, for printing."""
+        return f"sharpness={self.sharpness:g}, k_init={self.k_init:g}, norm={self.norm:g}"
+
+    def _weight(self) -> Tensor:
+        (source,) = self._source
+        weight = source if isinstance(source, Tensor) else getattr(source, "weight", None)
+        if not isinstance(weight, Tensor):
+            raise TypeError(
+                "layer_or_weight must be a layer with a weight, such as torch.nn.Linear, or a "
+                f"tensor; got {type(source).__name__}."
+            )
+        if weight.ndim < 2 or not weight.is_floating_point():
+            raise ValueError(
+                "The weight must be real with one row per class, (n_classes, n_features); got "
+                f"shape {tuple(weight.shape)} of {weight.dtype}."
+            )
+        return weight
+
+
+def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:
+    """Sum of squares of what the distances exceed k by, over all pairs of rows."""
+    n, d = vectors.shape
+    # Distances are those of centred vectors too, which lose less to cancellation.
+    vectors = vectors - vectors.detach().mean(0)
+    block = max(_BLOCK // (n if norm == 2 else n * d), 1)
+    excess = _euclidean_excess if norm == 2 else _other_excess
+    total = torch.zeros_like(k)
+    for start in range(0, n, block):
+        rows, others = vectors[start : start + block], vectors[start:]
+        total = total + checkpoint(excess, rows, others, k, norm, use_reentrant=False)
+    return total
+
+
+def _euclidean_excess(rows: Tensor, others: Tensor, k: Tensor, norm: float) -> Tensor:
+    products = rows @ others.T
+    squares = rows.square().sum(1)[:, None] + others.square().sum(1) - 2.0 * products
+    # The root has no slope at 0; only distances above k are drawn.
+    counted = (squares > k.detach().square()).triu(1)
+    distances = torch.where(counted, squares, 1.0).sqrt()
+    return torch.where(counted, distances - k, 0.0).square().sum()
+
+
+def _other_excess(rows: Tensor, others: Tensor, k: Tensor, norm: float) -> Tensor:
+    gaps = (rows[:, None] - others).abs()
+    distances = gaps.sum(2) if norm == 1 else gaps.amax(2)
+    return functional.relu(distances - k).triu(1).square().sum()

@@ -1,0 +1,191 @@
+"""Two processes that talk through gloo do what one does: both terms, metrics, callback."""
+
+import warnings
+from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("torchmetrics")
+pytest.importorskip("lightning.pytorch")
+
+from fragility.torch import (  # noqa: E402
+    BinaryFragilityIndex,
+    FragilityCallback,
+    FragilityLoss,
+    FragilityRegularizer,
+    MulticlassFragilityIndex,
+)
+
+KINDS = [(n_classes, exact) for n_classes in (2, 3) for exact in (False, True)]
+
+
+def drawn(n_classes, n=400):
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(n_classes, (n,), generator=generator)
+    noise = torch.randn(n, n_classes, generator=generator, dtype=torch.float64)
+    return noise + 2.0 * torch.eye(n_classes, dtype=torch.float64)[labels], labels
+
+
+def part_of(rank, world):
+    """Samples of a process; the parts are of different size."""
+    if world == 1:
+        return slice(None)
+    return slice(0, 130) if rank == 0 else slice(130, None)
+
+
+def trained_layer(rank, world):
+    """A layer and its bound after some steps, the batch shared out in equal parts."""
+    x, y = drawn(3, 16)
+    layer = torch.nn.Linear(3, 3, dtype=torch.float64)
+    with torch.no_grad():
+        layer.weight.copy_(torch.arange(9.0).sin().reshape(3, 3))
+        layer.bias.zero_()
+    model = torch.nn.parallel.DistributedDataParallel(layer) if world > 1 else layer
+    regularizer = FragilityRegularizer(layer)
+    optimiser = torch.optim.SGD([*layer.parameters(), *regularizer.parameters()], lr=0.001)
+    for _ in range(4):
+        optimiser.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x[rank::world]), y[rank::world])
+        (loss + regularizer()).backward()
+        optimiser.step()
+    return [*layer.weight.detach().flatten().tolist(), regularizer.k.item()]
+
+
+class Whole(torch.nn.Module):
+    """A layer with its loss, all inside the wrapped model."""
+
+    def __init__(self, direct):
+        super().__init__()
+        self.layer = torch.nn.Linear(3, 3, bias=False, dtype=torch.float64)
+        self.regularizer = FragilityRegularizer(self.layer)
+        self.direct = FragilityLoss(3, weight=direct, bank_size=32)
+        with torch.no_grad():
+            self.layer.weight.copy_(torch.arange(9.0).sin().reshape(3, 3))
+
+    def forward(self, x, y):
+        logits = self.layer(x)
+        loss = torch.nn.functional.cross_entropy(logits, y) + self.regularizer()
+        return loss + self.direct(logits, y)
+
+
+def trained_whole(world, direct, batches):
+    whole = Whole(direct)
+    model = torch.nn.parallel.DistributedDataParallel(whole) if world > 1 else whole
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.001)
+    for x, y in batches:
+        optimiser.zero_grad()
+        model(x, y).backward()
+        optimiser.step()
+    return [*whole.layer.weight.detach().flatten().tolist(), whole.regularizer.k.item()]
+
+
+def trained_within(rank, world):
+    """The same with the regulariser inside the wrapped model."""
+    x, y = drawn(3, 16)
+    return trained_whole(world, 0.0, [(x[rank::world], y[rank::world])] * 4)
+
+
+def trained_directly(rank, world):
+    """With the index itself: its bank is that of the first process, so both see the same batch."""
+    x, y = drawn(3, 48)
+    return trained_whole(world, 0.3, list(zip(x.split(16), y.split(16), strict=True)))
+
+
+def measured(rank, world):
+    """Values of all kinds of metrics."""
+    found = []
+    for n_classes, exact in KINDS:
+        logits, labels = drawn(n_classes)
+        if n_classes == 2:
+            metric = BinaryFragilityIndex(exact=exact)
+        else:
+            metric = MulticlassFragilityIndex(n_classes, exact=exact)
+        part = part_of(rank, world)
+        if exact and rank == 1:
+            part = slice(0, 0)  # a process that has seen nothing
+        elif exact:
+            part = slice(None)
+        if part != slice(0, 0):
+            metric.update(logits[part].softmax(1), labels[part])
+        own = None if exact else metric.sketch().to_bytes()
+        result = metric.measured()
+        assert exact or metric.sketch().to_bytes() == own  # afterwards its own samples again
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # compute before any update
+            found.append((metric.compute().item(), result.value, result.ratio))
+    return found
+
+
+def logged(rank, world):
+    """What the callback logs, for a trainer reduced to what it looks at."""
+    logits, labels = drawn(3)
+    part, found = part_of(rank, world), {}
+    trainer = SimpleNamespace(
+        sanity_checking=False, world_size=world, state=SimpleNamespace(fn="validate")
+    )
+    module = SimpleNamespace(
+        device=torch.device("cpu"), log=lambda name, value, **_: found.update({name: value.item()})
+    )
+    callback = FragilityCallback(3)
+    callback.on_validation_epoch_start(trainer, module)
+    outputs = {"logits": logits[part], "labels": labels[part]}
+    callback.on_validation_batch_end(trainer, module, outputs, None, 0)
+    callback.on_validation_epoch_end(trainer, module)
+    return found
+
+
+WORK = {f.__name__: f for f in (trained_layer, trained_within, trained_directly, measured, logged)}
+
+
+def work(rank, meeting):
+    torch.distributed.init_process_group(
+        "gloo",
+        init_method=f"file://{meeting}",
+        rank=rank,
+        world_size=2,
+        timeout=timedelta(seconds=120),  # for the other to have imported all it needs
+    )
+    try:
+        return {name: function(rank, 2) for name, function in WORK.items()}
+    finally:
+        torch.distributed.destroy_process_group()
+
+
+def other_process(_, meeting, answer):
+    torch.set_num_threads(1)
+    torch.save(work(1, meeting), answer)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory):
+    """What this process and another one found, for all tests."""
+    folder = tmp_path_factory.mktemp("processes")
+    meeting, answer = str(folder / "meeting"), str(folder / "answer")
+    other = torch.multiprocessing.spawn(other_process, (meeting, answer), nprocs=1, join=False)
+    own = work(0, meeting)
+    other.join()
+    return [own, torch.load(answer)]
+
+
+@pytest.mark.parametrize("name", ["trained_layer", "trained_within", "trained_directly"])
+def test_training(name, answers):
+    alone = WORK[name](0, 1)
+    for answer in answers:
+        assert answer[name] == pytest.approx(alone, rel=1e-12)
+
+
+def test_metrics(answers):
+    alone = measured(0, 1)
+    for answer in answers:
+        for (_, exact), found, whole in zip(KINDS, answer["measured"], alone, strict=True):
+            # Sketches add up exactly; samples come in the order of the processes.
+            assert found == (whole if not exact else pytest.approx(whole, rel=1e-13))
+
+
+def test_callback(answers):
+    alone = logged(0, 1)
+    assert len(alone) == 5
+    for answer in answers:
+        assert answer["logged"] == pytest.approx(alone, rel=1e-6)
