@@ -17,7 +17,10 @@ import fragility
 __all__ = ["Record", "running_code"]
 
 #: Packages whose version can change a result.
-PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost", "xgboost-cpu", "lightgbm")
+PACKAGES = (
+    "numpy", "scipy", "scikit-learn", "xgboost", "xgboost-cpu", "lightgbm", "torch", "torchmetrics",
+    "lightning",
+)  # fmt: skip
 #: Files of this folder that show results and do not make them.
 _SHOWING = frozenset(
     f"{name}.py"

@@ -38,6 +38,8 @@ NAMES = (
     "synthetic_size_4",
     "synthetic_flip_4",
     "synthetic_baselines_4",
+    "synthetic_augmentation",
+    "medmnist",
 )
 
 

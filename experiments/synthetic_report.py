@@ -24,8 +24,13 @@ _OURS = (
 )
 
 
-def report_along(results: DataFrame, along: str, label: str, text: str) -> Report:
-    """Every figure of merit of every model along what varies."""
+def report_along(
+    results: DataFrame, along: str, label: str, text: str, lead: str = "Wasserstein"
+) -> Report:
+    """Every figure of merit of every model along what varies.
+
+    `lead`: the first model whose name begins so is compared with ERM in the text.
+    """
     table = merit_table(results, [along, "model"])
     infinite = np.isinf(results["fragility_index"]).groupby(results["model"], sort=False).sum()
     found = ", ".join(f"{name} {count}" for name, count in infinite.items() if count)
@@ -34,14 +39,14 @@ def report_along(results: DataFrame, along: str, label: str, text: str) -> Repor
         {"along": table},
         {"paper": lambda: _figure(table, along, label, _PAPER),
          "more": lambda: _figure(table, along, label, _OURS)},
-        f"{text} {_at_equal_terms(results, along)}{ending} `trivial` counts models that use no "
-        "feature: their index is 0, and they tell no class apart.",
+        f"{text} {_at_equal_terms(results, along, lead)}{ending} `trivial` counts models that use "
+        "no feature: their index is 0, and they tell no class apart.",
     )  # fmt: skip
 
 
-def _at_equal_terms(results: DataFrame, along: str) -> str:
-    """How much of Wasserstein's lower index is left when both models are calibrated."""
-    names = [m for m in results["model"].unique() if str(m).startswith("Wasserstein")]
+def _at_equal_terms(results: DataFrame, along: str, lead: str) -> str:
+    """How much of a model's lower index is left when it and ERM are calibrated."""
+    names = [m for m in results["model"].unique() if str(m).startswith(lead)]
     telling = results[results["trivial"] == 0]  # a constant model has index 0 on any terms
     differences = {}
     for measure in ("fragility_index", "calibrated_fragility_index"):

@@ -1,0 +1,1 @@
+"""Deep networks of the experiments: what is trained, and how."""
