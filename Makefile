@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart experiments experiments-quick experiments-report test lint format types imports bench coverage support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test lint format types imports bench coverage support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -27,6 +27,9 @@ auc: $(READY)  ## Two models with equal AUC and different fragility
 heart: $(READY)  ## Robust training on the heart-failure data, with clean and with noisy labels
 	@$(BIN)/python examples/heart.py
 
+network: $(READY)  ## A small PyTorch network with and without each method, at equal calibration
+	@$(BIN)/python examples/train_network.py
+
 experiments: $(READY)  ## Every experiment of the paper in full (hours; goes on where it was)
 	$(BIN)/python -m experiments run all
 
@@ -36,10 +39,11 @@ experiments-quick: $(READY)  ## A small version of every experiment, with the pa
 experiments-report: $(READY)  ## Tables, figures and page again from the results
 	$(BIN)/python -m experiments report
 
-# One process for each core does more than one process with a thread for each.
+# One process for each core does more than one process with a thread for each; and one more, for
+# some tests wait for a browser or for a process that they killed.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
 
 lint: $(READY) types imports  ## Style (Python and JavaScript), types and import directions
 	$(BIN)/ruff check .
