@@ -39,11 +39,10 @@ experiments-quick: $(READY)  ## A small version of every experiment, with the pa
 experiments-report: $(READY)  ## Tables, figures and page again from the results
 	$(BIN)/python -m experiments report
 
-# One process for each core does more than one process with a thread for each; and one more, for
-# some tests wait for a browser or for a process that they killed.
+# One process for each core does more than one process with a thread for each.
 test: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors
-	$(BIN)/python -m pytest -n $$($(BIN)/python -c 'import os; print(os.cpu_count() + 1)') --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 lint: $(READY) types imports  ## Style (Python and JavaScript), types and import directions
 	$(BIN)/ruff check .

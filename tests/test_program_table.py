@@ -25,7 +25,10 @@ VARIANTS = [
 NEVER_BETTER_THAN_ZERO = {("hinge", 3), ("max_logistic", 3)}
 
 
-@pytest.mark.parametrize("cell", TABLE + VARIANTS, ids=str)
+# Half of the table, as on a chess board: docs/support.md is tested on all of it.
+@pytest.mark.parametrize(
+    "cell", [c for i, c in enumerate(TABLE) if (i + i // 2) % 2 == 0] + VARIANTS, ids=str
+)
 def test_least_fragility(cell):
     reference, target = satisficing(cell), target_of(cell)
     model = cell.fitted(SatisficingClassifier, target=target)

@@ -22,6 +22,7 @@ VARIANTS = [
         ("w2 labels", None, False),
     )
 ]
+# Seven kinds of shift for each loss: every other one still has all of them.
 HYBRIDS = [
     Cell(loss, ambiguity, penalty, n_classes)
     for loss, n_classes in product(LOSSES, [2, 3])
@@ -34,7 +35,7 @@ HYBRIDS = [
         ("w2 labels", None),
         ("w2 labels", "l1"),
     )
-] + VARIANTS[::5]
+][::2] + VARIANTS[::5]
 
 each_hybrid = pytest.mark.parametrize("cell", HYBRIDS, ids=str)
 
