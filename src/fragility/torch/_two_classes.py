@@ -127,17 +127,11 @@ class TwoClasses(Equation):
         if summary.inside is not None:  # what does not count must not overflow either
             self.values = torch.where(summary.inside, self.values, means)
         self._centred = self.values - means
-        reached = self.values >= largest
-        powers = [
-            torch.ones_like(self._centred),
-            self._centred,
-            self._centred * self._centred,
-            reached.to(torch.float64),
-            (~reached).to(torch.float64),
-        ]
-        weighted = self.shares[:, None] * torch.stack(powers)
         # Weights times powers of the centred values: all that the moments are sums of.
-        self._basis = weighted[:, :3]
+        powers = [torch.ones_like(means), self._centred, self._centred * self._centred]
+        self._basis = self.shares[:, None] * torch.stack(powers)
+        reached = self.values >= largest
+        ends = self.shares @ torch.stack([reached, ~reached]).to(torch.float64).T
         groups = [
             replace(
                 g,
@@ -146,7 +140,7 @@ class TwoClasses(Equation):
                 variance=second / g.weight,
             )
             for g, (_, first, second, at_largest, less) in zip(
-                groups, weighted.sum(-1).tolist(), strict=True
+                groups, torch.cat([self._basis.sum(-1), ends], 1).tolist(), strict=True
             )
         ]
         super().__init__(groups, target)
