@@ -3,7 +3,8 @@
 All nine sets: ``python -m experiments run medmnist``. A part of them: name it in the environment
 variable ``FRAGILITY_MEDMNIST``, such as ``dataset=breast,blood stem=7x7 method=ERM,Mixup``. With a
 folder in ``FRAGILITY_CHECKPOINTS`` a training that was killed goes on from its last epoch, not from
-its first. Trainings run on CUDA where there is any.
+its first. Trainings run on CUDA where there is any; there the same seed gives the same start and
+order, but the device rounds its sums differently each time, and so is what comes out.
 """
 
 from __future__ import annotations
@@ -184,7 +185,8 @@ def report(results: DataFrame) -> Report:
         "cross-entropy (`ce`, the paper's choice) or of the least sum with the index (`ce+fi`). "
         "`calibrated` figures are cross-fitted on the test images; `scaled` ones follow the "
         "temperature that the validation images chose. `capped` counts an infinite pair as "
-        f"{CAP:g}, which is a guess at what the paper does. Its regulariser column stands beside "
+        f"{CAP:g}, which is a guess at what the paper does. On a GPU the same seed does not give "
+        "the same figures twice. The paper's regulariser column stands beside "
         "ours with λ₀ = 10.",
     )
 
