@@ -24,8 +24,11 @@ PACKAGES = (
 #: Files of this folder that show results and do not make them.
 _SHOWING = frozenset(
     f"{name}.py"
-    for name in ("__main__", "command", "claims", "tables", "figures", "page", "reporting")
-)
+    for name in (
+        "__main__", "command", "claims", "tables", "figures", "page", "reporting",
+        "medmnist_claims", "medmnist_figures",
+    )
+)  # fmt: skip
 _FORMAT = 1
 
 
@@ -69,6 +72,8 @@ class Record:
         The code that ran: one entry, or more when a journal of other code was trusted.
     results : str
         The SHA-256 of ``results.csv``.
+    units : int
+        How many trials of conditions there are; 0 if the record does not say.
     """
 
     experiment: str
@@ -78,6 +83,7 @@ class Record:
     rows: int
     code: Sequence[dict[str, str]]
     results: str
+    units: int = 0
     format: int = _FORMAT
 
     def text(self) -> str:

@@ -84,6 +84,9 @@ class Experiment:
         Takes the results and returns a `Report`.
     claims : sequence of Claim
         What the paper says of this experiment.
+    most_trials : callable, optional
+        Takes a condition and returns the most trials it gets unless their number is asked for,
+        where some take long.
     """
 
     name: str
@@ -94,6 +97,7 @@ class Experiment:
     trial: Callable[[Condition, int, bool], Iterable[Row]]
     report: Callable[[DataFrame], Report]
     claims: Sequence[Claim] = ()
+    most_trials: Callable[[Condition], int] | None = None
 
 
 def find(name: str) -> Experiment:

@@ -45,12 +45,13 @@ def save(
     quick: bool,
     trials: int,
     conditions: int,
+    units: int,
     code: Iterable[dict[str, str]],
 ) -> None:
     """Write the results of a run and what made them."""
     text = csv_text(rows)
     record = Record(
-        experiment, quick, trials, conditions, len(rows), list(code), _sha256(text.encode())
+        experiment, quick, trials, conditions, len(rows), list(code), _sha256(text.encode()), units
     )
     # Between the two a kill leaves a record that does not fit: `load` says so, a run mends it.
     write_whole(folder / _RESULTS, text)

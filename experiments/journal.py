@@ -77,6 +77,8 @@ class Journal:
     done: dict[str, list[Row]] = field(default_factory=dict)
     #: Every code that had a part in it, in order.
     codes: list[dict[str, Any]] = field(default_factory=list)
+    #: The last of them in the file.
+    _signed: dict[str, Any] = field(default_factory=dict)
     _file: int = -1
 
     def __enter__(self) -> Journal:
@@ -84,9 +86,8 @@ class Journal:
         try:
             self._lock()
             self._read()
-            if not self.codes or self.codes[-1] != self.code:
-                self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
-                self.codes.append(self.code)
+            if not self.codes:
+                self._sign()
         except BaseException:
             os.close(self._file)
             raise
@@ -104,9 +105,20 @@ class Journal:
         """A unit is finished; when this returns it is on the disk."""
         if unit.key in self.done:
             raise JournalError(f"{unit} is already in {self.path}.")
+        if self._signed != self.code:  # only now has this code a part in it
+            self._sign()
         kept = [dict(row) for row in rows]
         self._append({"unit": unit.key, "rows": kept})
         self.done[unit.key] = kept
+
+    def _sign(self) -> None:
+        self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
+        self._seen(self.code)
+
+    def _seen(self, code: dict[str, Any]) -> None:
+        self._signed = code
+        if code not in self.codes:
+            self.codes.append(code)
 
     def _append(self, content: dict[str, Any]) -> None:
         line = (json.dumps({**content, _CHECK: _check(content)}) + "\n").encode()
@@ -178,8 +190,7 @@ class Journal:
                 "Go back to that code to finish it, begin again with --restart, or take its "
                 "finished trials as they are with --trust-journal."
             )
-        if content["code"] not in self.codes:
-            self.codes.append(content["code"])
+        self._seen(content["code"])
 
 
 def _check(content: dict[str, Any]) -> str:

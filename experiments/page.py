@@ -23,7 +23,7 @@ __all__ = ["html"]
 
 _PLURAL = {"holds": "hold", "holds partly": "hold partly", "does not hold": "do not hold"}
 #: Longer tables are folded.
-_LONG = 12
+_LONG = 16
 
 
 def html(everything: Sequence[Reported]) -> str:
@@ -49,7 +49,10 @@ def about(one: Reported) -> str:
     record = one.record
     code = record.code[-1]
     said = ", ".join(f"{name} {code[name]}" for name in code if name != "source")
-    amount = f"{_counted(record.trials, 'trial')} of {_counted(record.conditions, 'condition')}"
+    most = "Up to " if one.experiment.most_trials and not record.quick else ""
+    amount = (
+        f"{most}{_counted(record.trials, 'trial')} of {_counted(record.conditions, 'condition')}"
+    )
     less = (
         f" (the full experiment: {one.experiment.trials})"
         if record.trials < one.experiment.trials

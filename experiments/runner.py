@@ -17,7 +17,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from experiments import files
 from experiments.environment import running_code
-from experiments.experiment import Experiment
+from experiments.experiment import Condition, Experiment
 from experiments.journal import FORMAT, Journal, Unit
 from experiments.worker import Done, plain, work
 
@@ -63,7 +63,7 @@ def run(
     folder : Path
         Where its results go; the journal of a run that was killed is continued.
     trials : int, optional
-        Trials of each condition; default: those of the experiment.
+        Trials of each condition; default: those of the experiment, fewer where it says so.
     jobs : int
         Processes at a time, each with one thread.
     quick : bool
@@ -79,8 +79,9 @@ def run(
     for name, value in (("trials", count), ("jobs", jobs)):
         if value < 1:
             raise ValueError(f"The number of {name} is at least 1; got {value}.")
-    units = _units(experiment, count, quick)
-    _refuse_to_lose(folder, count, quick)
+    fewer = None if quick or trials is not None else experiment.most_trials
+    units = _units(experiment, count, fewer or (lambda condition: count), quick)
+    _refuse_to_lose(folder, units, quick)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "journal.jsonl"
     if restart:
@@ -88,6 +89,9 @@ def run(
     identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
     with Journal(path, identity, running_code(), trust_journal) as journal:
         open_units = [unit for unit in units if unit.key not in journal.done]
+        # All conditions once, then once more: long and short ones run side by side, and what is
+        # cut off has something of each.
+        open_units.sort(key=lambda unit: unit.trial)
         kept = len(units) - len(open_units)
         progress(kept, len(units))
         warned: Counter[str] = Counter()
@@ -107,16 +111,23 @@ def run(
             experiment=experiment.name,
             quick=quick,
             trials=count,
-            conditions=len(units) // count,
+            conditions=sum(unit.trial == 0 for unit in units),
+            units=len(units),
             code=journal.codes,
         )
     return Outcome(folder, kept, len(open_units), warned)
 
 
-def _units(experiment: Experiment, trials: int, quick: bool) -> list[Unit]:
+def _units(
+    experiment: Experiment, trials: int, most: Callable[[Condition], int], quick: bool
+) -> list[Unit]:
     """Everything to do, in the order of the results."""
     conditions = [plain(condition) for condition in experiment.conditions(quick)]
-    units = [Unit(condition, trial) for condition in conditions for trial in range(trials)]
+    units = [
+        Unit(condition, trial)
+        for condition in conditions
+        for trial in range(min(trials, most(condition)))
+    ]
     if not units:
         raise ValueError(f"{experiment.name} has no conditions.")
     if len({unit.key for unit in units}) < len(units):
@@ -124,7 +135,7 @@ def _units(experiment: Experiment, trials: int, quick: bool) -> list[Unit]:
     return units
 
 
-def _refuse_to_lose(folder: Path, trials: int, quick: bool) -> None:
+def _refuse_to_lose(folder: Path, units: Sequence[Unit], quick: bool) -> None:
     """Results of more work are not written over."""
     try:
         there = files.record_of(folder)
@@ -137,11 +148,17 @@ def _refuse_to_lose(folder: Path, trials: int, quick: bool) -> None:
             f"{folder} has results of a full run, which a quick one does not replace. Give it "
             "another folder with --results."
         )
-    if quick == there.quick and trials < there.trials:
-        raise ValueError(
-            f"{folder} has results of {there.trials} trials, which {trials} do not replace. Give "
-            "this run another folder with --results."
-        )
+    new = {
+        "trials": max(unit.trial for unit in units) + 1,
+        "conditions": sum(unit.trial == 0 for unit in units),
+        "units": len(units),
+    }
+    for name, number in new.items():
+        if quick == there.quick and number < getattr(there, name):
+            raise ValueError(
+                f"{folder} has results of {getattr(there, name)} {name}, which {number} do not "
+                "replace. Give this run another folder with --results."
+            )
 
 
 def _all_done(

@@ -87,13 +87,17 @@ def shown(value: object) -> str:
 
 
 def joined(table: DataFrame) -> DataFrame:
-    """The same with ``NAME``, ``NAME_low`` and ``NAME_high`` in one column of text."""
+    """The same with ``NAME`` and its interval or error in one column of text.
+
+    An interval is ``NAME_low`` and ``NAME_high``, a standard error ``NAME_error``.
+    """
     parts = {
         name: [f"{name}_low", f"{name}_high"]
         for name in table
         if {f"{name}_low", f"{name}_high"} <= set(table)
     }
-    dropped = {end for ends in parts.values() for end in ends}
+    errors = {name: f"{name}_error" for name in table if f"{name}_error" in table}
+    dropped = {*errors.values(), *(end for ends in parts.values() for end in ends)}
     out = {}
     for name in table:
         if name in dropped:
@@ -104,6 +108,11 @@ def joined(table: DataFrame) -> DataFrame:
             cells = [
                 cell if math.isnan(a) else f"{cell} ({shown(a)} to {shown(b)})"
                 for cell, a, b in zip(cells, low, high, strict=True)
+            ]
+        if name in errors:
+            cells = [
+                cell if math.isnan(error) else f"{cell} ± {shown(error)}"
+                for cell, error in zip(cells, table[errors[name]], strict=True)
             ]
         out[str(name).replace("_", " ")] = cells
     return DataFrame(out)

@@ -221,7 +221,14 @@ def test_csv_reads_back_the_same(tmp_path):
         {"name": "", "x": math.nan, "n": 5, "y": 1.7976931348623157e308, "extra": "only here"},
     ]
     files.save(
-        tmp_path, rows, experiment="toy", quick=False, trials=1, conditions=1, code=[{"a": "b"}]
+        tmp_path,
+        rows,
+        experiment="toy",
+        quick=False,
+        trials=1,
+        conditions=1,
+        units=1,
+        code=[{"a": "b"}],
     )
     found = files.load(tmp_path)
     assert found["name"].tolist() == ["NA", 'a "b", c', ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import random
@@ -300,8 +301,6 @@ def test_seeds_are_those_of_the_name_and_the_trial():
 
 
 def test_workers_have_one_thread_and_warnings_are_counted(tmp_path):
-    import dataclasses
-
     loud = dataclasses.replace(TOY, trial=_threads)
     for jobs in (1, 2):
         outcome = runner.run(loud, tmp_path / str(jobs), jobs=jobs, trials=2)
@@ -323,7 +322,42 @@ def _threads(condition, seed, quick):
     [([], "has no conditions"), ([{"a": 1}, {"a": 1}], "same condition twice")],
 )
 def test_impossible_conditions(tmp_path, conditions, said):
-    import dataclasses
-
     with pytest.raises(ValueError, match=said):
         runner.run(dataclasses.replace(TOY, conditions=lambda quick: conditions), tmp_path)
+
+
+def test_fewer_trials_of_some_conditions(tmp_path):
+    """Unless their number is asked for; and each condition has its turn before any has two."""
+    fewer = dataclasses.replace(TOY, most_trials=lambda c: 2 if c["size"] == 20 else 99)
+    runner.run(fewer, tmp_path / "a")
+    found = files.load(tmp_path / "a").groupby("size")["trial"].nunique()
+    assert found[20] == 2
+    assert (found.drop(20) == TOY.trials).all()
+    assert files.record_of(tmp_path / "a").conditions == len(found)
+    units = [json.loads(json.loads(line)["unit"])[1] for line in journal_units(tmp_path / "a")]
+    assert units == sorted(units)
+    with pytest.raises(ValueError, match=r"results of 3 conditions, which 1 do not replace"):
+        runner.run(
+            dataclasses.replace(TOY, conditions=lambda quick: TOY.conditions(quick)[:1]),
+            tmp_path / "a",
+        )
+    runner.run(TOY, tmp_path / "a")  # more work may replace less
+    with pytest.raises(ValueError, match=r"results of 24 units, which 18 do not replace"):
+        runner.run(fewer, tmp_path / "a")
+    runner.run(fewer, tmp_path / "b", trials=3)
+    assert (files.load(tmp_path / "b").groupby("size")["trial"].nunique() == 3).all()
+
+
+def test_code_that_ran_nothing_has_no_part(tmp_path, monkeypatch):
+    runner.run(TOY, tmp_path, trials=2)
+    now = runner.running_code()
+    monkeypatch.setattr(runner, "running_code", lambda: {**now, "numpy": "9.9"})
+    before = (tmp_path / "journal.jsonl").read_bytes()
+    runner.run(TOY, tmp_path, trials=2, trust_journal=True)
+    assert (tmp_path / "journal.jsonl").read_bytes() == before
+    assert files.record_of(tmp_path).code == [now]
+
+
+def journal_units(folder):
+    lines = (folder / "journal.jsonl").read_text().splitlines()
+    return [line for line in lines if "unit" in json.loads(line)]
