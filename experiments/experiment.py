@@ -40,6 +40,7 @@ NAMES = (
     "synthetic_baselines_4",
     "synthetic_augmentation",
     "medmnist",
+    "medmnist_search",
 )
 
 

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
-from pandas import DataFrame, Series
+from pandas import DataFrame, Series, read_csv
 
-__all__ = ["beside_printed", "differences", "mean_error", "models"]
+__all__ = [
+    "CAP",
+    "against",
+    "beside_printed",
+    "differences",
+    "mean_error",
+    "models",
+    "printed",
+    "summary",
+]
+
+#: What an infinite pair counts as in the capped index: a guess that fits the printed RetinaMNIST.
+CAP = 10.0
 
 _BY = ["dataset", "stem", "method", "pick"]
 MEASURES = (
@@ -34,6 +47,11 @@ _PRINTED = {
     "log_loss": "log_loss",
     "fragility_index": "capped_fragility_index",
 }
+
+
+def printed() -> DataFrame:
+    """The paper's table: one row for each set and method."""
+    return read_csv(Path(__file__).parent / "printed" / "medmnist.csv")
 
 
 def mean_error(values: Sequence[float] | Series) -> tuple[float, float, int]:
@@ -92,20 +110,56 @@ def beside_printed(results: DataFrame, printed: DataFrame) -> DataFrame:
     return DataFrame(rows)
 
 
-def differences(results: DataFrame, other: str = "ERM") -> DataFrame:
-    """Every method minus ERM, by trial: mean, standard error, and pairs that are both finite."""
+def _less(these: Series, others: Series) -> Sequence[float]:
+    # Infinite less infinite is no number, and counts as little as infinite.
+    with np.errstate(invalid="ignore"):
+        return np.asarray(these, float) - np.asarray(others, float)
+
+
+def _less_by_pairs(these: Series, others: Series) -> Sequence[float]:
+    """Differences of the mean over the pairs of classes that are finite in both."""
+    found = []
+    for one, other in zip(these, others, strict=True):
+        changes = _less(_numbers(one), _numbers(other))
+        changes = changes[np.isfinite(changes)]
+        found.append(math.fsum(changes) / len(changes) if len(changes) else math.nan)
+    return found
+
+
+def _less_infinite(these: Series, others: Series) -> Sequence[float]:
+    counts = [[int(np.isinf(_numbers(text)).sum()) for text in part] for part in (these, others)]
+    return _less(*counts)
+
+
+def _numbers(text: object) -> Sequence[float]:
+    """Of text such as "0.1 inf"; a single number was read as one already."""
+    return np.array(str(text).split(), float)
+
+
+_PAIRED = {"scaled_common_pairs": _less_by_pairs, "scaled_infinite_pairs": _less_infinite}
+
+
+def differences(results: DataFrame, other: str = "ERM", measures: Sequence[str] = ()) -> DataFrame:
+    """Every method minus ERM, by trial: mean, standard error, and trials that are both finite.
+
+    An index may be infinite, and then no difference says more. So two more measures compare what
+    is left after temperature scaling: ``scaled_common_pairs`` the mean index over those pairs of
+    classes that are finite with both methods, ``scaled_infinite_pairs`` the number of others. All
+    measures, unless some are asked for.
+    """
     rows = []
     for key, part in results.groupby(["dataset", "stem", "pick"], sort=False):
-        for measure in MEASURES:
-            wide = part.pivot(index="trial", columns="method", values=measure)
+        known = (*MEASURES, *(_PAIRED if "scaled_pairs" in part else ()))
+        for measure in measures or known:
+            values = "scaled_pairs" if measure in _PAIRED else measure
+            wide = part.pivot(index="trial", columns="method", values=values)
             if other not in wide:
                 continue
             for method in part["method"].unique():
                 if method == other:
                     continue
-                # Infinite less infinite is no number, and counts as little as infinite.
-                with np.errstate(invalid="ignore"):
-                    change = wide[method].to_numpy(float) - wide[other].to_numpy(float)
+                both = wide[[method, other]].dropna()
+                change = _PAIRED.get(measure, _less)(both[method], both[other])
                 mean, error, n = mean_error(change)
                 rows.append(
                     {
@@ -118,3 +172,42 @@ def differences(results: DataFrame, other: str = "ERM") -> DataFrame:
                     }
                 )
     return DataFrame(rows)
+
+
+def against(results: DataFrame, other: str = "ERM") -> DataFrame:
+    """The same in one row for each set, stem, method and choice of the epoch."""
+    long = differences(results, other)
+    rows = []
+    for key, part in long.groupby(_BY, sort=False) if len(long) else ():
+        row = {**dict(zip(_BY, key, strict=True)), "trials": int(part["pairs"].max())}
+        for line in part.itertuples():
+            row[line.measure], row[f"{line.measure}_error"] = line.difference, line.error
+        rows.append(row)
+    return DataFrame(rows)
+
+
+def summary(results: DataFrame, sets: Sequence[str]) -> DataFrame:
+    """Index less that of ERM, 7×7 stem: as it is, and after each kind of calibration.
+
+    ▼ and ▲: lower or higher by more than two standard errors.
+    """
+    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
+    measures = ("fragility_index", "scaled_fragility_index", "calibrated_fragility_index")
+    long = differences(part[part["dataset"].isin(sets)], "ERM", measures)
+    if long.empty or not set(sets) <= set(long["dataset"]):
+        return DataFrame()
+    rows = []
+    for method, lines in long.groupby("method", sort=False):
+        row = {"method": method}
+        for dataset in sets:
+            found = lines[lines["dataset"] == dataset].set_index("measure").loc[list(measures)]
+            row[dataset.capitalize()] = " / ".join(
+                _marked(line.difference, line.error) for line in found.itertuples()
+            )
+        rows.append(row)
+    return DataFrame(rows)
+
+
+def _marked(difference: float, error: float) -> str:
+    mark = "" if abs(difference) <= 2.0 * error else "▼" if difference < 0.0 else "▲"
+    return f"{difference:+.3f}".replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}") + mark

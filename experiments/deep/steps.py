@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+
+from experiments.deep.recipe import Objective
 
 __all__ = ["EagerSteps", "GraphedSteps", "batch_sizes"]
 
@@ -30,7 +32,7 @@ class EagerSteps:
 
     Parameters
     ----------
-    objective : Module
+    objective : Objective
         From inputs and labels to the loss.
     optimizer : Optimizer
     inputs, labels : Tensor
@@ -40,7 +42,7 @@ class EagerSteps:
 
     def __init__(
         self,
-        objective: nn.Module,
+        objective: Objective,
         optimizer: torch.optim.Optimizer,
         inputs: Tensor,
         labels: Tensor,
@@ -64,6 +66,7 @@ class EagerSteps:
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()
         self.optimizer.step()
+        self.objective.after_step()
         return loss.detach()
 
 
@@ -76,7 +79,7 @@ class GraphedSteps(EagerSteps):
 
     def __init__(
         self,
-        objective: nn.Module,
+        objective: Objective,
         optimizer: torch.optim.Optimizer,
         inputs: Tensor,
         labels: Tensor,
@@ -129,7 +132,7 @@ def _batches(order: Tensor, sizes: list[int]) -> Iterator[Tensor]:
         start += size
 
 
-def _remembered(objective: nn.Module, optimizer: torch.optim.Optimizer) -> Callable[[], None]:
+def _remembered(objective: Objective, optimizer: torch.optim.Optimizer) -> Callable[[], None]:
     """What puts objective and optimiser back as they are now, in place."""
     values = {name: value.clone() for name, value in objective.state_dict().items()}
     moments = {

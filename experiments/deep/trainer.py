@@ -108,7 +108,7 @@ class Trained:
                 f"There are no best weights by {pick!r}, only: {', '.join(self.best) or 'none'}. "
                 "If no epoch had a finite loss, try a smaller learning rate."
             )
-        self.objective.network.load_state_dict(self.best[pick]["weights"])
+        self.objective.judged.load_state_dict(self.best[pick]["weights"])
         return int(self.best[pick]["epoch"])
 
     def logits(self, inputs: Tensor) -> Tensor:
@@ -219,7 +219,7 @@ class _Run:
         for pick in PICKS:
             found, best = scores[pick], self.trained.best.get(pick)
             if math.isfinite(ce) and (best is None or found < tuple(best["score"])):
-                weights = self.trained.objective.network.state_dict()
+                weights = self.trained.objective.judged.state_dict()
                 self.trained.best[pick] = {
                     "epoch": judged.number,
                     "score": list(found),
