@@ -2,18 +2,28 @@
 
 # ruff: noqa: E402
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from experiments import medmnist, synthetic_augmentation
+from experiments import medmnist, medmnist_search, synthetic_augmentation
 from experiments.baselines import AdamClassifier
 from experiments.baselines.augmented import LabelSmoothingClassifier
-from experiments.deep import images
+from experiments.deep import images, training
 from experiments.deep.recipe import Recipe
-from experiments.medmnist_report import MEASURES, beside_printed, differences, models
+from experiments.medmnist_report import (
+    MEASURES,
+    against,
+    beside_printed,
+    differences,
+    models,
+    summary,
+)
 from experiments.synthetic import draw
 from fragility import fragility_index
 from tests.test_torch_trainer import build
@@ -103,7 +113,7 @@ class TestMedMNIST:
     def test_all_nine_sets_both_stems(self, monkeypatch):
         monkeypatch.delenv("FRAGILITY_MEDMNIST", raising=False)
         found = medmnist.conditions(False)
-        assert len(found) == 9 * 2 * len(medmnist.METHODS)
+        assert len(found) == 9 * 2 * len(medmnist.METHODS) + len(medmnist.SETS)
         assert set(medmnist.printed()["dataset"]) == {c["dataset"] for c in found}
         assert set(medmnist.printed()["method"]) <= set(medmnist.METHODS)
 
@@ -112,6 +122,14 @@ class TestMedMNIST:
         assert medmnist.conditions(False) == [
             {"dataset": "breast", "stem": "3x3", "method": method} for method in ("ERM", "Mixup")
         ]
+        monkeypatch.setenv("FRAGILITY_MEDMNIST", "method=Frozen recipe,Regulariser weak stem=7x7")
+        found = medmnist.conditions(False)
+        assert sum(one["method"] == "Frozen recipe" for one in found) == 4  # its four sets
+        assert sum(one["method"] == "Regulariser weak" for one in found) == 9
+        assert all(1 <= medmnist.most_trials(one) <= 10 for one in found)
+        monkeypatch.setenv("FRAGILITY_MEDMNIST", "method=ERM stem=7x7 method=Mixup")
+        with pytest.raises(ValueError, match="names method twice"):
+            medmnist.conditions(False)
         for wrong in ("dataset=brest", "set=breast", "breast", "method="):
             monkeypatch.setenv("FRAGILITY_MEDMNIST", wrong)
             with pytest.raises(ValueError, match=r"is not known\. There are: dataset=blood,breast"):
@@ -130,8 +148,9 @@ class TestMedMNIST:
         assert set(results["pick"]) == {"ce", "ce+fi"}
         report = experiment.report(results)
         assert set(report.tables) == {"models", "against_erm"}  # no stand-in beside printed values
+        assert not report.figures
         for claim in experiment.claims:
-            assert claim.rule(results) is None  # one trial has no standard error
+            assert claim.rule(results) is None  # neither images nor a standard error
 
     def test_tables(self):
         results = fabricated()
@@ -151,12 +170,33 @@ class TestMedMNIST:
             .query("measure == 'log_loss'")["inside"]
             .any()
         )
-        against = differences(results).set_index(["dataset", "pick", "measure"])
-        assert against.loc[("breast", "ce", "log_loss"), "difference"] == pytest.approx(
+        found = differences(results).set_index(["dataset", "pick", "measure"])
+        assert found.loc[("breast", "ce", "log_loss"), "difference"] == pytest.approx(
             0.3661 - 0.5832
         )
-        assert against.loc[("breast", "ce", "log_loss"), "error"] == pytest.approx(0.0, abs=1e-12)
-        assert against["pairs"].eq(4).all()
+        assert found.loc[("breast", "ce", "log_loss"), "error"] == pytest.approx(0.0, abs=1e-12)
+        assert found["pairs"].eq(4).all()
+        wide = against(results).set_index(["dataset", "method", "pick"])
+        assert len(wide) == 4
+        assert wide.loc[("breast", "Regulariser", "ce"), "log_loss"] == pytest.approx(-0.2171)
+        assert wide["trials"].eq(4).all()
+
+    def test_infinite_pairs_of_classes(self):
+        """By hand: the pairs that both have, and the number of those that one lacks."""
+        results = fabricated(2)
+        texts = {
+            ("ERM", 0): "0.1 inf 0.5", ("Regulariser", 0): "0.2 0.3 0.1",
+            ("ERM", 1): "inf inf 0.5", ("Regulariser", 1): "1.0 inf 0.9",
+        }  # fmt: skip
+        results["scaled_pairs"] = [
+            texts[key] for key in zip(results["method"], results["trial"], strict=True)
+        ]
+        found = differences(results).set_index(["dataset", "pick", "measure"])
+        common = found.loc[("breast", "ce", "scaled_common_pairs")]
+        assert common["difference"] == pytest.approx(((0.1 - 0.4) / 2.0 + 0.4) / 2.0)
+        fewer = found.loc[("breast", "ce", "scaled_infinite_pairs")]
+        assert fewer["difference"] == pytest.approx(-1.0)
+        assert fewer["error"] == pytest.approx(0.0)
 
     def test_infinite_indices_are_counted_not_averaged(self):
         results = fabricated()
@@ -166,20 +206,54 @@ class TestMedMNIST:
         row = table.loc[("breast", "ERM", "ce")]
         assert row["infinite_trials"] == 1
         assert row["fragility_index"] == pytest.approx(0.2525 + 0.005)
-        against = differences(results).set_index(["dataset", "pick", "measure"])
-        assert against.loc[("breast", "ce", "fragility_index"), "pairs"] == 3
+        found = differences(results).set_index(["dataset", "pick", "measure"])
+        assert found.loc[("breast", "ce", "fragility_index"), "pairs"] == 3
 
     def test_claims(self):
         results = fabricated()
-        rules = [claim.rule for claim in medmnist.EXPERIMENT.claims]
-        assert rules[0](results).holds == "holds"
-        assert rules[0](results.assign(log_loss=9.0)).holds == "holds partly"
-        assert rules[1](results).holds == "holds"
-        same = results.assign(log_loss=1.0, fragility_index=1.0)
-        assert rules[1](same).holds == "does not hold"
-        longer = results["epochs"] + 0.5 * (results["method"] == "Regulariser")
-        assert rules[2](results.assign(epochs=longer)).holds == "holds"
-        assert rules[2](results).holds == "does not hold"
+        rules = {claim.says: claim.rule for claim in medmnist.EXPERIMENT.claims}
+
+        def holds(says, results):
+            (rule,) = [rule for text, rule in rules.items() if says in text]
+            return rule(results).holds
+
+        for model in ("figures of ERM", "figures of the regularised"):
+            assert holds(model, results) == "holds"
+            assert holds(model, results.assign(log_loss=9.0)) == "holds partly"
+        gains = "lowers cross-entropy and index"
+        assert holds(gains, results) == "holds"
+        assert holds(gains, results.assign(log_loss=1.0)) == "holds partly"  # of two one
+        same = results.assign(log_loss=1.0, capped_fragility_index=1.0)
+        assert holds(gains, same) == "does not hold"
+        assert holds("comparable", same.assign(accuracy=0.9)) == "holds"
+        by_method = 0.1 * (results["method"] == "Regulariser")
+        assert holds("comparable", same.assign(auc_ovr=by_method, accuracy=by_method)) == (
+            "does not hold"
+        )
+        fair = results.assign(scaled_fragility_index=1.0 - by_method, scaled_log_loss=1.0)
+        assert holds("lowers the index at", fair) == "holds partly"  # of two kinds one
+        assert holds("lowers the index at", results) == "does not hold"
+        shaky = results["epochs"] * (1.0 + (results["trial"] + 1.0) * by_method)
+        assert holds("more epochs", results.assign(epochs=shaky**0.5)) == "holds partly"
+        assert holds("more epochs", results.assign(epochs=shaky**2)) == "holds"
+        shaky = results["epochs"] + results["trial"] * by_method - 1.5 * by_method
+        assert holds("more epochs", results.assign(epochs=shaky)) == "does not hold"
+        (rule,) = [rule for text, rule in rules.items() if "more epochs" in text]
+        assert rule(results) is None  # all at one limit
+
+    def test_claims_about_the_bound(self):
+        results = pd.concat([fabricated(), fabricated().replace("ERM", "Regulariser weak")])
+        results = results.drop_duplicates(["dataset", "method", "pick", "trial"])
+        rules = {claim.says: claim.rule for claim in medmnist.EXPERIMENT.claims}
+        strong = results["method"] == "Regulariser"
+        within = results.assign(bound=1.0 - 0.5 * strong, excess=0.04)
+        assert rules["A smaller λ₀ gives a smaller k."](within).holds == "holds"
+        violated = "With a large A (here 50) the bound k is hardly violated."
+        assert rules[violated](within).holds == "holds"
+        over = results.assign(bound=1.0 + 0.5 * strong, excess=0.06)
+        assert rules["A smaller λ₀ gives a smaller k."](over).holds == "does not hold"
+        assert rules[violated](over).holds == "does not hold"
+        assert rules[violated](results) is None
 
     def test_capped_index(self):
         p = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 30)
@@ -192,15 +266,122 @@ class TestMedMNIST:
                     value = fragility_index((truth[rows] == i).astype(int), p[rows, i])
                     expected.append(min(value, 10.0))
         assert 0 < expected.count(10.0) < 6
-        assert medmnist._capped(truth, p, classes) == pytest.approx(np.mean(expected), rel=1e-9)
+        assert training._capped(truth, p, classes) == pytest.approx(np.mean(expected), rel=1e-9)
+        found = training._pairs(truth, p, classes)
+        np.testing.assert_allclose(np.minimum(found, 10.0), expected, rtol=1e-9)
+        alone = training._pairs(truth[truth < 2], p[truth < 2][:, :2], np.arange(2))
+        assert alone.tolist() == [fragility_index(truth[truth < 2], p[truth < 2, 1])]
 
-    def test_checkpoints_have_names_of_their_own(self, monkeypatch, tmp_path):
+    def test_checkpoints_are_by_name_and_seed(self, monkeypatch, tmp_path):
+        """Every training that runs beside others has a file of its own, gone in the end."""
+        used = []
+
+        def train(build, data, settings, *, seed, checkpoint):
+            used.append(checkpoint)
+            if checkpoint:
+                checkpoint.touch(exist_ok=False)
+            return SimpleNamespace(
+                restore=lambda: 1, objective=SimpleNamespace(judged=torch.nn.Identity())
+            )
+
+        monkeypatch.setattr(training, "train", train)
         monkeypatch.setenv("FRAGILITY_CHECKPOINTS", str(tmp_path / "new"))
-        paths = {
-            medmnist._checkpoint(c, s, False) for c in medmnist.conditions(False) for s in (1, 2)
-        }
-        assert len(paths) == 2 * len(medmnist.conditions(False))
-        assert medmnist._checkpoint(medmnist.conditions(True)[0], 1, True) is None
+        data = images.images("breast", True, torch.device("cpu"))
+        for seed in (1, 2):
+            training.trained(data, Recipe(teachers=1), "7x7", seed, "breast-7x7-x")
+        assert len(set(used)) == len(used) == 4  # with one teacher each
+        assert all(path.name.startswith("breast-7x7-x-") for path in used)
+        assert not any(path.exists() for path in used)
+        monkeypatch.delenv("FRAGILITY_CHECKPOINTS")
+        training.trained(data, Recipe(), "7x7", 1, "breast-7x7-x")
+        assert used[-1] is None
+
+
+class TestTraining:
+    def test_teachers_and_averages(self, monkeypatch, tmp_path):
+        """Real trainings: every teacher by its own seed, at its best epoch; killed and gone on."""
+        monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 12), 28, 2))
+        monkeypatch.setenv("FRAGILITY_CHECKPOINTS", str(tmp_path))
+        data = images.images("breast", True, torch.device("cpu"))
+        recipe, done, kill = Recipe(teachers=2, average=1.0), [], 2
+        real = training.train
+
+        def train(*arguments, **settings):
+            if len(done) == kill:
+                raise KeyboardInterrupt
+            done.append(real(*arguments, **settings))
+            return done[-1]
+
+        monkeypatch.setattr(training, "train", train)
+        with pytest.raises(KeyboardInterrupt):
+            training.trained(data, recipe, "7x7", 5, "x")
+        first, kill = list(done), 99
+        done.clear()
+        student = training.trained(data, recipe, "7x7", 5, "x")
+        assert not list(tmp_path.iterdir())
+        assert done[-1] is student
+        weights = []
+        for teacher, before, found in zip(done[:2], first, student.objective.teachers, strict=True):
+            assert teacher.history == before.history  # read again, not trained again
+            best = teacher.best["ce"]["weights"]
+            assert all(torch.equal(value, best[name]) for name, value in found.state_dict().items())
+            weights.append(found.fc.weight)
+        assert not torch.equal(*weights)
+        # What is kept is the average and not the last weights.
+        best = student.best["ce"]
+        assert best["epoch"] == len(student.history)
+        kept, last = best["weights"]["conv1.weight"], student.objective.network.conv1.weight
+        assert torch.equal(kept, student.objective.averaged.conv1.weight)
+        assert not torch.equal(kept, last)
+        assert student.objective.train().network.training
+        assert not student.objective.judged.training
+
+    def test_temperature_is_of_the_validation_images(self):
+        """A network that says its inputs; the images to be judged would ask for another one."""
+        rng = torch.Generator().manual_seed(0)
+        labels = torch.arange(60) % 3
+        logits = torch.randn(60, 3, generator=rng) + torch.nn.functional.one_hot(labels, 3)
+        network = SimpleNamespace(logits=lambda inputs: inputs)
+        row = training.judged(network, (logits, labels), (7.0 * logits, labels), seed=0)
+        own = training.judged(network, (logits, labels), (logits, labels), seed=0)
+        assert row["temperature"] == pytest.approx(7.0 * own["temperature"], rel=1e-6)
+        assert row["log_loss"] == own["log_loss"]
+        scaled = (logits.double() / row["temperature"]).softmax(1).numpy()
+        assert row["scaled_fragility_index"] == pytest.approx(
+            fragility_index(labels.numpy(), scaled), rel=1e-6
+        )
+        pairs = np.array(row["scaled_pairs"].split(), float)
+        assert pairs.mean() == pytest.approx(row["scaled_fragility_index"], rel=1e-4)
+
+    def test_the_search_sees_no_test_images(self, monkeypatch):
+        class Unseen:
+            def __getitem__(self, place):
+                raise AssertionError("a test image was looked at")
+
+        real = images.images
+
+        def found(*arguments):
+            return real(*arguments)._replace(test=Unseen())
+
+        monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 12), 28, 2))
+        monkeypatch.setattr(images, "images", found)
+        condition = {"dataset": "breast", "recipe": "ERM"}
+        (row,) = medmnist_search.trial(condition, 0, True)
+        assert 0.0 <= row["accuracy"] <= 1.0
+        with pytest.raises(AssertionError, match="a test image"):
+            list(medmnist.trial({"dataset": "breast", "stem": "7x7", "method": "ERM"}, 0, True))
+
+
+def test_summary_and_documentation():
+    """The table in the documentation is that of the committed results."""
+    folder = Path(medmnist.__file__).parent
+    text = (folder / "results" / "medmnist" / "table_summary.md").read_text("utf-8")
+    assert text in (folder.parent / "docs" / "torch.md").read_text("utf-8")
+    results = fabricated()
+    table = summary(results, ["breast", "blood"])
+    assert table["method"].tolist() == ["Regulariser"]
+    change = 0.1844 - 0.2525
+    assert table["Breast"].tolist() == [f"−{-change:.3f}▼ / +.000 / +.000".replace("0.", ".", 1)]
 
 
 def test_images_keep_pixels_and_channels():

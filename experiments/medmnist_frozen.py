@@ -1,0 +1,179 @@
+"""One recipe, frozen before any test image judged it: what it came to.
+
+The recipe is that of ``experiments/recipe.json``, chosen by `medmnist_search`. Its test figures are
+not computed unless the last commit has this very file: whoever changes the recipe after seeing them
+leaves a trace.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from pandas import DataFrame
+
+from experiments.claims import Verdict, share
+from experiments.medmnist_report import differences, mean_error, printed
+from experiments.medmnist_search import SETS
+
+__all__ = [
+    "FROZEN",
+    "OTHERS",
+    "better_than_printed",
+    "calibrated",
+    "cells",
+    "frozen_recipe",
+    "lower_at_equal_calibration",
+]
+
+RECIPE = Path(__file__).parent / "recipe.json"
+FROZEN = "Frozen recipe"
+#: What it is compared with at equal calibration, on the same seeds.
+OTHERS = ("ERM", "Smoothing", "Mixup")
+#: Printed figure -> ours, and whether less is better.
+_CELLS = {
+    "accuracy": ("accuracy", False),
+    "auc": ("auc_ovr", False),
+    "log_loss": ("log_loss", True),
+    "fragility_index": ("capped_fragility_index", True),
+}
+#: What is compared at equal calibration; the first decides.
+_CALIBRATED = (
+    "scaled_common_pairs",
+    "scaled_infinite_pairs",
+    "calibrated_fragility_index",
+    "scaled_log_loss",
+    "ratio",
+)
+
+
+@lru_cache(1)
+def frozen_recipe() -> dict[str, Any]:
+    """What of `Recipe` is set by the file, once git has it as it is.
+
+    Raises
+    ------
+    RuntimeError
+        If it has not.
+    """
+    # Not what the index of git says, which can be told to look away, nor another repository.
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(RECIPE.parent), "show", f"HEAD:./{RECIPE.name}"]
+    try:
+        committed = subprocess.run(command, capture_output=True, check=False, env=ours)
+    except OSError as error:
+        raise RuntimeError(f"git is needed to see that the recipe is frozen: {error}.") from None
+    if committed.returncode or committed.stdout != RECIPE.read_bytes():
+        raise RuntimeError(
+            f"{RECIPE.name} is not committed as it is: test images are seen only after the "
+            "recipe is frozen. Choose it by `medmnist_search`, commit it, and run again."
+        )
+    return dict(json.loads(committed.stdout)["recipe"])
+
+
+def cells(results: DataFrame) -> DataFrame:
+    """Every set and printed figure: the recipe beside both printed columns."""
+    table = printed().set_index(["dataset", "method"])
+    rows = []
+    for dataset in SETS:
+        part = _frozen(results[results["dataset"] == dataset])
+        if part.empty:
+            continue
+        for figure, (ours, less_is_better) in _CELLS.items():
+            mean, error, trials = mean_error(part[ours])
+            erm, regularised = (table.loc[(dataset, m), figure] for m in ("ERM", "Regulariser"))
+            best = min(erm, regularised) if less_is_better else max(erm, regularised)
+            gain = best - mean if less_is_better else mean - best
+            rows.append(
+                {
+                    "dataset": dataset,
+                    "figure": figure,
+                    "ours": mean,
+                    "error": error,
+                    "trials": trials,
+                    "printed ERM": erm,
+                    "printed FI": regularised,
+                    "better than both": bool(gain > 0.0),
+                    "by two standard errors": bool(gain > 2.0 * error),
+                }
+            )
+    return DataFrame(rows)
+
+
+def _frozen(results: DataFrame) -> DataFrame:
+    return results[
+        (results["method"] == FROZEN) & (results["stem"] == "7x7") & (results["pick"] == "ce")
+    ]
+
+
+def calibrated(results: DataFrame) -> DataFrame:
+    """The recipe less each other method at equal calibration, paired by seed.
+
+    ``lower``: the index after a temperature from the validation images is lower by mean over the
+    pairs of classes that are finite with both, and no more of them are infinite; ``clearly``: by
+    more than two standard errors. ``lower cross-fitted``: so is the index after calibration on the
+    test images.
+    """
+    if _frozen(results).empty:
+        return DataFrame()
+    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
+    rows = []
+    for other in OTHERS:
+        against = differences(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
+        if against.empty:
+            continue
+        for dataset, lines in against.groupby("dataset", sort=False):
+            found = lines.set_index("measure")
+            change, error = found.loc[_CALIBRATED[0], ["difference", "error"]]
+            lower = change < 0.0 and found.loc["scaled_infinite_pairs", "difference"] <= 0.0
+            row = {"dataset": dataset, "against": other}
+            row |= {"trials": found.loc[_CALIBRATED[0], "pairs"], "lower": bool(lower)}
+            row["clearly"] = bool(lower and change < -2.0 * error)
+            fitted = found.loc["calibrated_fragility_index", "difference"]
+            row["lower cross-fitted"] = bool(fitted < 0.0)
+            for measure in _CALIBRATED:
+                row[measure] = found.loc[measure, "difference"]
+                row[f"{measure}_error"] = found.loc[measure, "error"]
+            rows.append(row)
+    return DataFrame(rows)
+
+
+def better_than_printed(results: DataFrame) -> Verdict | None:
+    """Which of the cells are met."""
+    table = cells(results)
+    if table.empty:
+        return None
+    met = int(table["better than both"].sum())
+    clearly = int(table["by two standard errors"].sum())
+    missed = table[~table["better than both"]]
+    names = [f"{row.dataset} {row.figure}" for row in missed.itertuples()]
+    return share(
+        met,
+        len(table),
+        f"Better than both printed columns in {met} of {len(table)} cells, by more than two "
+        f"standard errors in {clearly}. Not: {', '.join(names) or 'none'}.",
+    )
+
+
+def lower_at_equal_calibration(results: DataFrame) -> Verdict | None:
+    """On how many sets, against each other method."""
+    table = calibrated(results)
+    if table.empty:
+        return None
+    table = table[table["trials"] > 1]
+    if table.empty:
+        return None
+    counts, met = [], 0
+    for other, part in table.groupby("against", sort=False):
+        lower, fitted = int(part["lower"].sum()), int(part["lower cross-fitted"].sum())
+        counts.append(
+            f"{other} on {lower} of {len(part)} sets after a temperature from the validation "
+            f"images (clearly on {int(part['clearly'].sum())}), on {fitted} after cross-fitted "
+            "calibration"
+        )
+        met += 2 * min(lower, fitted) > len(part)
+    return share(met, len(OTHERS), "Lower than " + "; ".join(counts) + ".")
