@@ -22,8 +22,9 @@ from experiments.experiment import Condition, Experiment, Report, Row
 from experiments.medmnist_claims import CLAIMS
 from experiments.medmnist_figures import beside_best_printed, changes_of_index
 from experiments.medmnist_frozen import FROZEN, OTHERS, calibrated, cells, frozen_recipe
-from experiments.medmnist_report import CAP, against, beside_printed, models, printed, summary
+from experiments.medmnist_report import against, beside_printed, models, printed, summary
 from experiments.medmnist_search import SETS
+from experiments.merit import CAP
 
 DATASETS = (
     "blood", "breast", "organa", "organc", "organs", "path", "pneumonia", "retina", "tissue",

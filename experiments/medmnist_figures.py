@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from experiments import figures
-from experiments.medmnist_report import CAP
 from experiments.medmnist_search import SETS
+from experiments.merit import CAP
 
 __all__ = ["beside_best_printed", "changes_of_index"]
 
@@ -25,16 +25,12 @@ def beside_best_printed(cells: DataFrame) -> Figure:
     figure, axes = figures.panels(len(SETS), width=9.6, height=2.6)
     for place, (dataset, ax) in enumerate(zip(SETS, axes[0], strict=True)):
         part = cells[cells["dataset"] == dataset]
-        less = part["figure"].isin(("log_loss", "fragility_index"))
-        columns = part[["printed ERM", "printed FI"]]
-        best = np.where(less, columns.min(axis=1), columns.max(axis=1))
-        gain = np.where(less, 1.0, -1.0) * (best - part["ours"]) / best
         y = np.arange(len(part))[::-1]
         ax.axvline(0.0, color=figures.GREY, linewidth=0.8)
         ax.errorbar(
-            100.0 * gain,
+            100.0 * part["gain"],
             y,
-            xerr=200.0 * part["error"] / best,
+            xerr=200.0 * part["gain_error"],
             fmt="o",
             color=figures.colour(place),
             capsize=2.0,

@@ -17,8 +17,9 @@ from typing import Any
 from pandas import DataFrame
 
 from experiments.claims import Verdict, share
-from experiments.medmnist_report import differences, mean_error, printed
+from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, differences, printed
 from experiments.medmnist_search import SETS
+from experiments.tables import mean_error
 
 __all__ = [
     "FROZEN",
@@ -34,13 +35,8 @@ RECIPE = Path(__file__).parent / "recipe.json"
 FROZEN = "Frozen recipe"
 #: What it is compared with at equal calibration, on the same seeds.
 OTHERS = ("ERM", "Smoothing", "Mixup")
-#: Printed figure -> ours, and whether less is better.
-_CELLS = {
-    "accuracy": ("accuracy", False),
-    "auc": ("auc_ovr", False),
-    "log_loss": ("log_loss", True),
-    "fragility_index": ("capped_fragility_index", True),
-}
+#: Of the printed table.
+_COLUMNS = ("ERM", "Regulariser")
 #: What is compared at equal calibration; the first decides.
 _CALIBRATED = (
     "scaled_common_pairs",
@@ -76,18 +72,22 @@ def frozen_recipe() -> dict[str, Any]:
 
 
 def cells(results: DataFrame) -> DataFrame:
-    """Every set and printed figure: the recipe beside both printed columns."""
+    """Every set and printed figure: the recipe beside both printed columns.
+
+    ``gain``: how much better than the better of them, as a part of it.
+    """
     table = printed().set_index(["dataset", "method"])
     rows = []
     for dataset in SETS:
         part = _frozen(results[results["dataset"] == dataset])
         if part.empty:
             continue
-        for figure, (ours, less_is_better) in _CELLS.items():
+        for figure, ours in PRINTED.items():
             mean, error, trials = mean_error(part[ours])
-            erm, regularised = (table.loc[(dataset, m), figure] for m in ("ERM", "Regulariser"))
-            best = min(erm, regularised) if less_is_better else max(erm, regularised)
-            gain = best - mean if less_is_better else mean - best
+            both = erm, regularised = [table.loc[(dataset, m), figure] for m in _COLUMNS]
+            less = figure in LESS_IS_BETTER
+            best = min(both) if less else max(both)
+            gain = best - mean if less else mean - best
             rows.append(
                 {
                     "dataset": dataset,
@@ -97,6 +97,8 @@ def cells(results: DataFrame) -> DataFrame:
                     "trials": trials,
                     "printed ERM": erm,
                     "printed FI": regularised,
+                    "gain": gain / best,
+                    "gain_error": error / best,
                     "better than both": bool(gain > 0.0),
                     "by two standard errors": bool(gain > 2.0 * error),
                 }

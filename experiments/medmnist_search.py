@@ -14,7 +14,7 @@ from pandas import DataFrame
 
 from experiments.comparison import short
 from experiments.experiment import Condition, Experiment, Report, Row
-from experiments.medmnist_report import CAP
+from experiments.merit import CAP
 
 SETS = ("breast", "pneumonia", "retina", "blood")
 _BASE = {"moved": 1.0, "average": 3.0}

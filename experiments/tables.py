@@ -10,10 +10,29 @@ import numpy as np
 from pandas import DataFrame, Series
 from scipy.stats import t as student
 
-__all__ = ["csv_table", "markdown", "mean_interval", "shown", "summarise"]
+__all__ = ["csv_table", "markdown", "mean_error", "mean_interval", "shown", "summarise"]
 
 LEVEL = 0.95
 _DIGITS = 3
+
+
+def mean_error(values: Sequence[float] | Series) -> tuple[float, float, int]:
+    """Mean of the finite values, its standard error (NaN for one value), and their number.
+
+    Examples
+    --------
+    >>> mean_error([1.0, 3.0, float("inf")])
+    (2.0, 1.0, 2)
+    """
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    n = len(finite)
+    if n == 0:
+        return math.nan, math.nan, 0
+    mean = math.fsum(finite) / n
+    if n == 1:
+        return mean, math.nan, 1
+    return mean, math.sqrt(math.fsum((finite - mean) ** 2) / (n - 1) / n), n
 
 
 def mean_interval(values: Sequence[float] | Series) -> tuple[float, float, float]:
@@ -24,15 +43,8 @@ def mean_interval(values: Sequence[float] | Series) -> tuple[float, float, float
     >>> [round(x, 3) for x in mean_interval([1.0, 2.0, 3.0])]
     [2.0, -0.484, 4.484]
     """
-    finite = np.asarray(values, float)
-    finite = finite[np.isfinite(finite)]
-    if not len(finite):
-        return math.nan, math.nan, math.nan
-    mean = math.fsum(finite) / len(finite)
-    if len(finite) == 1:
-        return mean, math.nan, math.nan
-    spread = math.sqrt(math.fsum((finite - mean) ** 2) / (len(finite) - 1) / len(finite))
-    half = float(student.ppf((1.0 + LEVEL) / 2.0, len(finite) - 1)) * spread
+    mean, error, n = mean_error(values)
+    half = float(student.ppf((1.0 + LEVEL) / 2.0, n - 1)) * error if n > 1 else math.nan
     return mean, mean - half, mean + half
 
 

@@ -453,7 +453,7 @@ def test_searches_that_end_early_are_told(data):
         ({"slacks": ()}, r"slacks must be a sequence of one number or more.*got \(\)"),
         ({"slacks": 0.1}, "slacks must be a sequence.*got 0.1"),
         ({"alphas": "1e-3"}, "alphas must be a sequence.*got '1e-3'"),
-        ({"alphas": [1e-3, -1.0]}, "alpha must not be negative; got -1.0"),
+        ({"alphas": [1e-3, -1.0]}, "alpha must be zero or more; got -1.0"),
         ({"alphas": [None]}, "alphas must be a number; got None"),
         ({"slacks": [0.1, 1.5]}, "slack must lie between 0 and 1.*got 1.5"),
         ({"target_ratios": [1.1, 0.9]}, "target_ratio must be greater than 1.*got 0.9"),

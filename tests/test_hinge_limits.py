@@ -429,7 +429,7 @@ class TestRefusals:
         ("given", "message"),
         [
             ({"penalty": "l3"}, "penalty must be one of None, 'l1', 'l2'; got 'l3'"),
-            ({"alpha": -1.0, "penalty": "l1"}, "alpha must not be negative"),
+            ({"alpha": -1.0, "penalty": "l1"}, "alpha must be zero or more"),
             ({"solver": "newton"}, "solver must be one of 'auto', 'interior_point', 'conic'"),
             ({"loss": "squared"}, "loss must be one of 'cross_entropy', 'hinge', 'max_logistic'"),
             (

@@ -257,7 +257,7 @@ def test_half_precision_logits_are_used_in_single():
     ("parameters", "message"),
     [
         ({"n_classes": 1}, "n_classes must be a whole number of 2 or more; got 1"),
-        ({"n_classes": 3, "weight": -1.0}, "weight must not be negative; got -1.0"),
+        ({"n_classes": 3, "weight": -1.0}, "weight must be zero or more; got -1.0"),
         ({"n_classes": 3, "weight": math.nan}, "weight must be finite"),
         ({"n_classes": 3, "bank_size": 0}, "bank_size must be a whole number of 1 or more"),
         ({"n_classes": 3, "ramp": -1}, "ramp must be a whole number of 0 or more"),

@@ -203,7 +203,7 @@ def test_compiled_takes_a_new_strength(blocks, monkeypatch):
         ({"layer_or_weight": torch.nn.ReLU()}, TypeError, "got ReLU"),
         ({"layer_or_weight": torch.ones(3)}, ValueError, r"shape \(3,\)"),
         ({"norm": 3}, ValueError, "norm must be one of"),
-        ({"strength": -1.0}, ValueError, "strength must not be negative; got -1.0"),
+        ({"strength": -1.0}, ValueError, "strength must be zero or more; got -1.0"),
         ({"sharpness": 0.0}, ValueError, "sharpness must be positive; got 0.0"),
         ({"k_init": inf}, ValueError, "k_init must be finite"),
     ],

@@ -308,7 +308,7 @@ class TestRefusals:
             ({"loss": "hinge2"}, ValueError, "loss must be one of 'cross_entropy'"),
             ({"ambiguity": "tv"}, ValueError, "ambiguity must be one of 'kl', 'wasserstein'"),
             ({"penalty": "l3"}, ValueError, "penalty must be one of None, 'l1', 'l2'; got 'l3'"),
-            ({"alpha": -1.0}, ValueError, "alpha must not be negative"),
+            ({"alpha": -1.0}, ValueError, "alpha must be zero or more"),
             ({"solver": "magic"}, ValueError, "'auto', 'newton', 'interior_point', 'conic'"),
             ({"tol": 0.0}, ValueError, "tol must be a positive number"),
             ({"max_iter": 0}, ValueError, "max_iter must be a whole number of 1 or more"),

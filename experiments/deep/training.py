@@ -18,8 +18,7 @@ from experiments.deep.resnet import ResNet18
 from experiments.deep.steps import batch_sizes
 from experiments.deep.trainer import Data, Settings, Trained, train
 from experiments.experiment import Row
-from experiments.medmnist_report import CAP
-from experiments.merit import merits
+from experiments.merit import CAP, merits
 from fragility import measure_fragility
 from fragility.torch import fit_temperature
 

@@ -45,7 +45,7 @@ def check_not_negative(value: float, name: str) -> float:
     """A finite number, zero or more."""
     number = check_target(value, name)
     if number < 0.0:
-        raise ValueError(f"{name} must not be negative; got {value!r}.")
+        raise ValueError(f"{name} must be zero or more; got {value!r}.")
     return number
 
 

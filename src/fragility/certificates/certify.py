@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._labels import listed
 from .._models import check_labelled_samples, check_linear_model, class_factors
-from .._parameters import check_radius, check_target
+from .._parameters import check_not_negative, check_radius, check_target
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
 from ..moments import Floats
@@ -100,9 +100,7 @@ def certify(
         # Cross-validation chooses the strength of the penalty: then it is not a parameter.
         alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
         penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
-    penalty = check_target(penalty, "penalty")
-    if penalty < 0.0:
-        raise ValueError(f"penalty must be zero or more; got {penalty!r}.")
+    penalty = check_not_negative(penalty, "penalty")
     weights = samples.weights
     if own and getattr(model, "class_weight", None) is not None:
         factors = class_factors(model.class_weight, linear.classes, samples.codes, weights)

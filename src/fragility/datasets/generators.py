@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from .._labels import listed
-from .._parameters import check_count, check_target
+from .._parameters import check_count, check_not_negative, check_positive, check_target
 from .._random import random_generator
 from ..moments import Floats
 
@@ -61,8 +61,8 @@ def make_gaussian_clusters(
     """
     n = check_count(n_samples, "n_samples")
     classes = check_count(n_classes, "n_classes", least=2)
-    _check_positive(radius, "radius", zero=True)
-    _check_positive(stretch, "stretch")
+    check_not_negative(radius, "radius")
+    check_positive(stretch, "stretch")
     rng = random_generator(random_state)
     y = rng.permutation(np.arange(n) % classes)
     noise = rng.standard_normal((n, 2)) * [stretch, 1.0 / stretch]
@@ -118,7 +118,7 @@ def make_calibrated_logistic(
     n = check_count(n_samples, "n_samples")
     d = check_count(n_features, "n_features")
     theta = check_target(theta, "theta")
-    _check_positive(width, "width")
+    check_positive(width, "width")
     rng = random_generator(random_state)
     if coef is None:
         weights = rng.standard_normal(d)
@@ -184,9 +184,3 @@ def flip_labels(
     codes = np.searchsorted(known, labels)
     flipped: NDArray[Any] = known[np.where(changed, (codes + shift) % known.size, codes)]
     return flipped
-
-
-def _check_positive(value: float, name: str, zero: bool = False) -> None:
-    number = check_target(value, name)
-    if number < 0.0 or (number == 0.0 and not zero):
-        raise ValueError(f"{name} must be {'zero or more' if zero else 'positive'}; got {value!r}.")

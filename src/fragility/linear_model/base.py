@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from .._labels import listed
 from .._models import class_factors
-from .._parameters import check_choice, check_count, check_target
+from .._parameters import check_choice, check_count, check_not_negative, check_target
 from ..losses import Loss
 from ..moments import Floats
 from ..programs.objective import Objective, Penalty
@@ -107,9 +107,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked_penalty(self) -> Penalty:
         check_choice(self.penalty, (None, "l1", "l2"), "penalty")
-        alpha = check_target(self.alpha, "alpha")
-        if alpha < 0.0:
-            raise ValueError(f"alpha must not be negative; got {self.alpha!r}.")
+        alpha = check_not_negative(self.alpha, "alpha")
         return Penalty(
             ridge=alpha if self.penalty == "l2" else 0.0,
             lasso=alpha if self.penalty == "l1" else 0.0,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._labels import listed
-from .._parameters import check_target
+from .._parameters import check_not_negative, check_target
 from ..measured import FIGURES, Measured
 from . import words
 from .data import FORMAT
@@ -98,8 +98,7 @@ def check_gates(
     report: Report, limits: Limits, baseline: Baseline | None = None, tolerance: float = 0.0
 ) -> list[Check]:
     """Hold every model of a report to the limits and to its baseline."""
-    if not check_target(tolerance, "tolerance") >= 0.0:
-        raise ValueError(f"tolerance must be zero or more; got {tolerance!r}.")
+    check_not_negative(tolerance, "tolerance")
     checks = []
     for model in report.models:
         old = None if baseline is None else _own_baseline(model.name, report, baseline)
