@@ -44,6 +44,10 @@ NAMES = (
 )
 
 
+class RefusedError(RuntimeError):
+    """Something a trial lacks; the message says what to do, and a traceback would hide it."""
+
+
 @dataclass(frozen=True)
 class Report:
     """What is shown of an experiment: everything comes from its results, nothing is recomputed.

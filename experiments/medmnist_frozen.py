@@ -17,6 +17,7 @@ from typing import Any
 from pandas import DataFrame
 
 from experiments.claims import Verdict, share
+from experiments.experiment import RefusedError
 from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, differences, printed
 from experiments.medmnist_search import SETS
 from experiments.tables import mean_error
@@ -53,7 +54,7 @@ def frozen_recipe() -> dict[str, Any]:
 
     Raises
     ------
-    RuntimeError
+    RefusedError
         If it has not.
     """
     # Not what the index of git says, which can be told to look away, nor another repository.
@@ -62,9 +63,9 @@ def frozen_recipe() -> dict[str, Any]:
     try:
         committed = subprocess.run(command, capture_output=True, check=False, env=ours)
     except OSError as error:
-        raise RuntimeError(f"git is needed to see that the recipe is frozen: {error}.") from None
+        raise RefusedError(f"git is needed to see that the recipe is frozen: {error}.") from None
     if committed.returncode or committed.stdout != RECIPE.read_bytes():
-        raise RuntimeError(
+        raise RefusedError(
             f"{RECIPE.name} is not committed as it is: test images are seen only after the "
             "recipe is frozen. Choose it by `medmnist_search`, commit it, and run again."
         )

@@ -13,7 +13,7 @@ from numbers import Integral, Real
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.experiment import Condition, Row
+from experiments.experiment import Condition, RefusedError, Row
 from experiments.journal import Unit
 
 __all__ = ["Done", "plain", "work"]
@@ -42,8 +42,10 @@ def work(
             rows = [plain(row) for row in trial(unit.condition, seed, quick)]
             _check_rows(rows)
         except Exception as error:
-            # Data that are not there: the loader says what to do, and a traceback would hide it.
-            told = isinstance(error, OSError) and error.errno is None
+            # Data that are not there: the loader says what to do.
+            told = isinstance(error, RefusedError) or (
+                isinstance(error, OSError) and error.errno is None
+            )
             return Done(unit, [], Counter(), str(error) if told else traceback.format_exc())
     return Done(unit, rows, Counter(_said(w.category.__name__, str(w.message)) for w in caught))
 

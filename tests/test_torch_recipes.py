@@ -14,7 +14,10 @@ from experiments import files, medmnist, medmnist_frozen, medmnist_search  # noq
 from experiments.deep.images import Images, moved  # noqa: E402
 from experiments.deep.recipe import Recipe  # noqa: E402
 from experiments.deep.steps import EagerSteps  # noqa: E402
+from experiments.experiment import RefusedError  # noqa: E402
+from experiments.journal import Unit  # noqa: E402
 from experiments.medmnist_report import MEASURES  # noqa: E402
+from experiments.worker import work  # noqa: E402
 
 
 def layers():
@@ -172,23 +175,23 @@ class TestFrozen:
         condition = {"dataset": "breast", "stem": "7x7", "method": medmnist_frozen.FROZEN}
         nothing = Images((), (), (), 2, "breast")
         monkeypatch.setattr("experiments.deep.images.images", lambda *arguments: nothing)
-        with pytest.raises(RuntimeError, match="not committed"):
-            list(medmnist.trial(condition, 0, False))
+        told = work(medmnist.trial, Unit(condition, 0), 0, False).failure
+        assert told.startswith("recipe.json is not committed")  # and no traceback before it
         self.git(tmp_path, "init")
         self.git(tmp_path, "add", "recipe.json")
-        with pytest.raises(RuntimeError, match="not committed"):
+        with pytest.raises(RefusedError, match="not committed"):
             medmnist_frozen.frozen_recipe()
         self.git(tmp_path, "commit", "-m", "frozen")
         assert medmnist_frozen.frozen_recipe() == {"mixup": 1.0}
         medmnist_frozen.frozen_recipe.cache_clear()
         recipe.write_text(json.dumps({"recipe": {"mixup": 0.5}}))
-        with pytest.raises(RuntimeError, match="not committed"):
+        with pytest.raises(RefusedError, match="not committed"):
             medmnist_frozen.frozen_recipe()
         self.git(tmp_path, "update-index", "--assume-unchanged", "recipe.json")
-        with pytest.raises(RuntimeError, match="not committed"):  # git does not say so, we see it
+        with pytest.raises(RefusedError, match="not committed"):  # git does not say so, we see it
             medmnist_frozen.frozen_recipe()
         monkeypatch.setenv("PATH", "")
-        with pytest.raises(RuntimeError, match="git is needed"):
+        with pytest.raises(RefusedError, match="git is needed"):
             medmnist_frozen.frozen_recipe()
 
     def test_cells_and_calibration(self):
