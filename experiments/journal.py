@@ -77,8 +77,8 @@ class Journal:
     done: dict[str, list[Row]] = field(default_factory=dict)
     #: Every code that had a part in it, in order.
     codes: list[dict[str, Any]] = field(default_factory=list)
-    #: The last of them in the file.
-    _signed: dict[str, Any] = field(default_factory=dict)
+    #: The last of them in the file; none in a new one.
+    _signed: dict[str, Any] | None = None
     _file: int = -1
 
     def __enter__(self) -> Journal:
@@ -86,8 +86,6 @@ class Journal:
         try:
             self._lock()
             self._read()
-            if not self.codes:
-                self._sign()
         except BaseException:
             os.close(self._file)
             raise
@@ -106,14 +104,11 @@ class Journal:
         if unit.key in self.done:
             raise JournalError(f"{unit} is already in {self.path}.")
         if self._signed != self.code:  # only now has this code a part in it
-            self._sign()
+            self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
+            self._seen(self.code)
         kept = [dict(row) for row in rows]
         self._append({"unit": unit.key, "rows": kept})
         self.done[unit.key] = kept
-
-    def _sign(self) -> None:
-        self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
-        self._seen(self.code)
 
     def _seen(self, code: dict[str, Any]) -> None:
         self._signed = code

@@ -358,6 +358,22 @@ def test_code_that_ran_nothing_has_no_part(tmp_path, monkeypatch):
     assert files.record_of(tmp_path).code == [now]
 
 
+def test_code_that_finished_nothing_stands_in_nobodys_way(tmp_path, monkeypatch):
+    only = dataclasses.replace(
+        TOY, conditions=lambda quick: [{"size": 20}], trial=_never_done, trials=1
+    )
+    with pytest.raises(runner.TrialError):
+        runner.run(only, tmp_path)
+    now = runner.running_code()
+    monkeypatch.setattr(runner, "running_code", lambda: {**now, "numpy": "9.9"})
+    runner.run(dataclasses.replace(only, trial=trial), tmp_path)
+    assert [one["numpy"] for one in files.record_of(tmp_path).code] == ["9.9"]
+
+
+def _never_done(condition, seed, quick):
+    raise ZeroDivisionError("mended later")
+
+
 def journal_units(folder):
     lines = (folder / "journal.jsonl").read_text().splitlines()
     return [line for line in lines if "unit" in json.loads(line)]
