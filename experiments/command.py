@@ -83,6 +83,7 @@ def _there(folder: Path) -> str:
     is_flag=True,
     help="Go on with a run that was cut off, although the code is another now.",
 )
+@click.option("--extend", is_flag=True, help="Keep the results there are; run what they lack.")
 def run_command(
     names: tuple[str, ...],
     trials: int | None,
@@ -91,6 +92,7 @@ def run_command(
     results: Path | None,
     restart: bool,
     trust_journal: bool,
+    extend: bool,
 ) -> None:
     """Run experiments by name (or "all"), then write their tables, figures and the page.
 
@@ -108,6 +110,7 @@ def run_command(
                 quick=quick,
                 restart=restart,
                 trust_journal=trust_journal,
+                extend=extend,
                 progress=progress,
             )
         _tell(one.name, outcome)

@@ -16,7 +16,7 @@ from fragility._files import write_whole
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["csv_text", "load", "record_of", "save"]
+__all__ = ["cell", "csv_text", "load", "read", "record_of", "save"]
 
 _RESULTS, _RECORD = "results.csv", "environment.json"
 
@@ -29,11 +29,12 @@ def csv_text(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_cell(row.get(name, "")) for name in columns] for row in rows)
+    writer.writerows([cell(row.get(name, "")) for name in columns] for row in rows)
     return text.getvalue()
 
 
-def _cell(value: str | int | float) -> str:
+def cell(value: str | int | float) -> str:
+    """A value as it is written."""
     return repr(value) if isinstance(value, float) else str(value)
 
 
@@ -71,6 +72,12 @@ def load(folder: Path) -> DataFrame:
     """The results in a folder, checked against their record."""
     from pandas import DataFrame
 
+    _, head, lines = read(folder)
+    return DataFrame(dict(zip(head, map(_column, zip(*lines, strict=True)), strict=True)))
+
+
+def read(folder: Path) -> tuple[Record, list[str], list[list[str]]]:
+    """The same as they are written: record, names of columns, and lines of text."""
     record = record_of(folder)
     if record is None:
         raise ValueError(
@@ -83,7 +90,7 @@ def load(folder: Path) -> DataFrame:
             "run was cut off while writing it. Run the experiment again, or put both files back."
         )
     head, *lines = csv.reader(io.StringIO(content.decode(), newline=""))
-    return DataFrame(dict(zip(head, map(_column, zip(*lines, strict=True)), strict=True)))
+    return record, head, lines
 
 
 def _column(cells: Sequence[str]) -> Sequence[str | int | float]:

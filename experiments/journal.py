@@ -103,9 +103,26 @@ class Journal:
         """A unit is finished; when this returns it is on the disk."""
         if unit.key in self.done:
             raise JournalError(f"{unit} is already in {self.path}.")
-        if self._signed != self.code:  # only now has this code a part in it
-            self._append({"format": FORMAT, "identity": self.identity, "code": self.code})
-            self._seen(self.code)
+        self._sign(self.code)  # only now has this code a part in it
+        self._add(unit, rows)
+
+    def adopt(
+        self, units: Sequence[tuple[Unit, Sequence[Row]]], codes: Sequence[dict[str, Any]]
+    ) -> None:
+        """Units whose own journal is gone, and the codes that ran them."""
+        new = [(unit, rows) for unit, rows in units if unit.key not in self.done]
+        if new:
+            for code in codes:
+                self._sign(code)
+        for unit, rows in new:
+            self._add(unit, rows)
+
+    def _sign(self, code: dict[str, Any]) -> None:
+        if self._signed != code:
+            self._append({"format": FORMAT, "identity": self.identity, "code": code})
+            self._seen(code)
+
+    def _add(self, unit: Unit, rows: Sequence[Row]) -> None:
         kept = [dict(row) for row in rows]
         self._append({"unit": unit.key, "rows": kept})
         self.done[unit.key] = kept

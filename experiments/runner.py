@@ -17,7 +17,7 @@ from joblib import Parallel, delayed, parallel_config
 
 from experiments import files
 from experiments.environment import running_code
-from experiments.experiment import Condition, Experiment
+from experiments.experiment import Condition, Experiment, Row
 from experiments.journal import FORMAT, Journal, Unit
 from experiments.worker import Done, plain, work
 
@@ -52,6 +52,7 @@ def run(
     quick: bool = False,
     restart: bool = False,
     trust_journal: bool = False,
+    extend: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Outcome:
     """Run what is not yet done and write the results when all is.
@@ -72,6 +73,9 @@ def run(
         Forget the journal.
     trust_journal : bool
         Continue a journal that was begun by other code.
+    extend : bool
+        Keep the trials of the results that are there, whatever code ran them, and run only what
+        they lack.
     progress : callable
         Told the number of units done and their total, first at the start.
     """
@@ -82,12 +86,14 @@ def run(
     fewer = None if quick or trials is not None else experiment.most_trials
     units = _units(experiment, count, fewer or (lambda condition: count), quick)
     _refuse_to_lose(folder, units, quick)
+    kept_units, codes = _units_there(folder, units, quick) if extend else ([], [])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "journal.jsonl"
     if restart:
         path.unlink(missing_ok=True)
     identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
-    with Journal(path, identity, running_code(), trust_journal) as journal:
+    with Journal(path, identity, running_code(), trust_journal or extend) as journal:
+        journal.adopt(kept_units, codes)
         open_units = [unit for unit in units if unit.key not in journal.done]
         # All conditions once, then once more: long and short ones run side by side, and what is
         # cut off has something of each.
@@ -159,6 +165,36 @@ def _refuse_to_lose(folder: Path, units: Sequence[Unit], quick: bool) -> None:
                 f"{folder} has results of {getattr(there, name)} {name}, which {number} do not "
                 "replace. Give this run another folder with --results."
             )
+
+
+def _units_there(
+    folder: Path, units: Sequence[Unit], quick: bool
+) -> tuple[list[tuple[Unit, list[Row]]], list[dict[str, str]]]:
+    """Units with rows in the results of a folder, and the codes that ran them."""
+    record, head, lines = files.read(folder)
+    if record.quick != quick:
+        kinds = "quick run", "full run"
+        raise ValueError(
+            f"{folder} has results of a {kinds[not record.quick]}, which a {kinds[not quick]} "
+            "cannot extend. Give it another folder with --results."
+        )
+    # Cells stay as they are written: what is kept is written again letter by letter.
+    names = [*dict.fromkeys(name for unit in units for name in unit.condition), "trial"]
+    done: dict[tuple[str, ...], tuple[Unit, list[Row]]] = {}
+    for unit in units:
+        values = {**unit.condition, "trial": unit.trial}
+        done[tuple(files.cell(values.get(name, "")) for name in names)] = unit, []
+    for line in lines:
+        row = dict(zip(head, line, strict=True))
+        key = tuple(row.pop(name, "") for name in names)
+        if key not in done:
+            told = ", ".join(f"{name} = {value}" for name, value in zip(names, key, strict=True))
+            raise ValueError(
+                f"{folder} has results that are not asked for now ({told}), and would lose them. "
+                "Ask for these, too, or give this run another folder with --results."
+            )
+        done[key][1].append({name: value for name, value in row.items() if value})
+    return [(unit, rows) for unit, rows in done.values() if rows], list(record.code)
 
 
 def _all_done(

@@ -273,6 +273,46 @@ def test_more_trials_continue_and_fewer_are_refused(uninterrupted, tmp_path):
     assert files.load(tmp_path).equals(eight)
 
 
+def test_results_without_a_journal_are_extended(uninterrupted, tmp_path, monkeypatch):
+    """What they have is kept letter by letter, whatever code ran it; what they lack is run."""
+    now = runner.running_code()
+    old = {**now, "numpy": "1.0"}
+    with monkeypatch.context() as earlier:
+        earlier.setattr(runner, "running_code", lambda: old)
+        runner.run(TOY, tmp_path, trials=3)
+    (tmp_path / "journal.jsonl").unlink()
+    log = tmp_path / "log"
+    monkeypatch.setenv(LOG, str(log))
+    outcome = runner.run(TOY, tmp_path, trials=5, extend=True)
+    assert (outcome.kept, outcome.ran) == (9, 6)
+    assert len(log.read_text().splitlines()) == 6
+    assert files.record_of(tmp_path).code == [old, now]
+    assert runner.run(TOY, tmp_path, extend=True).kept == 15  # its journal goes on, too
+    expected = (uninterrupted / "toy" / "results.csv").read_bytes()
+    assert (tmp_path / "results.csv").read_bytes() == expected
+    assert files.record_of(tmp_path).code == [old, now]
+
+
+def test_results_that_cannot_be_extended(tmp_path):
+    with pytest.raises(ValueError, match="There are no results in"):
+        runner.run(TOY, tmp_path / "new", extend=True)
+    assert not (tmp_path / "new").exists()
+    runner.run(TOY, tmp_path, quick=True)
+    before = contents(tmp_path)
+    (tmp_path / "journal.jsonl").unlink()
+    with pytest.raises(ValueError, match=r"of a quick run, which a full run cannot extend.*--res"):
+        runner.run(TOY, tmp_path, extend=True)
+    others = [{"size": size, "name": f"n{size}"} for size in (10, 20, 40)]
+    with pytest.raises(ValueError, match=r"not asked for now \(size = 30, name = n30, trial = 0\)"):
+        runner.run(
+            dataclasses.replace(TOY, conditions=lambda quick: others),
+            tmp_path,
+            quick=True,
+            extend=True,
+        )
+    assert contents(tmp_path) == before
+
+
 def test_results_are_what_the_trials_return(uninterrupted):
     """In order, to the last bit; numbers of NumPy as plain ones."""
     results = files.load(uninterrupted / "toy")
