@@ -82,10 +82,11 @@ def mixup(
 def _beta(concentration: float, like: Tensor) -> Tensor:
     """One draw from the symmetric beta distribution, on the device."""
     dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
-    if concentration == 1.0:  # uniform, and needs no rejection: it can be part of a CUDA graph
+    if concentration == 1.0:  # uniform
         share = torch.rand((), dtype=dtype, device=like.device)
     else:
-        shape = torch.tensor(concentration, dtype=dtype, device=like.device)
+        # Filled on the device: a number copied there cannot be part of a CUDA graph.
+        shape = torch.full((), concentration, dtype=dtype, device=like.device)
         share = torch.distributions.Beta(shape, shape, validate_args=False).sample()
     return share.to(like.dtype)
 
