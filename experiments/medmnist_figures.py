@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import ScalarFormatter
 from pandas import DataFrame
 
 from experiments import figures
@@ -44,14 +45,14 @@ def beside_best_printed(cells: DataFrame) -> Figure:
     return figure
 
 
-def changes_of_index(against: DataFrame) -> Figure:
-    """The index less that of ERM, as it is and after temperature scaling, 7×7 stem."""
+def changes_of_index(against: DataFrame, stem: str) -> Figure:
+    """The index less that of ERM, as it is and after temperature scaling, with one stem."""
     shown = (
         ("capped_fragility_index", "as it is"),
         ("scaled_common_pairs", "after temperature scaling"),
     )
     figure, axes = figures.panels(2, 2, width=9.6, height=6.8)
-    part = against[(against["stem"] == "7x7") & (against["pick"] == "ce")]
+    part = against[(against["stem"] == stem) & (against["pick"] == "ce")]
     for dataset, ax in zip(SETS, axes.flat, strict=True):
         rows = part[part["dataset"] == dataset]
         y = np.arange(len(rows))[::-1]
@@ -69,9 +70,13 @@ def changes_of_index(against: DataFrame) -> Figure:
                 label=name,
             )
         ax.set_yticks(y, list(rows["method"]))
-        infinite = f" (infinite pairs as {CAP:g}, then left out)" if dataset == "retina" else ""
-        ax.set_title(dataset.capitalize() + infinite)
-        ax.locator_params(axis="x", nbins=6)
+        ax.set_title(dataset.capitalize())
+        if dataset == "retina":
+            ax.set_title(f"Retina (infinite pairs as {CAP:g}, then left out)")
+            ax.set_xscale("symlog", linthresh=1.0)  # one pair of classes can outweigh all others
+            ax.xaxis.set_major_formatter(ScalarFormatter())  # 10, and not 10¹
+        else:
+            ax.locator_params(axis="x", nbins=5)
         ax.set_xlabel("index less that of ERM")
     figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure

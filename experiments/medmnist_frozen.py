@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Mapping
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +20,29 @@ from pandas import DataFrame
 
 from experiments.claims import Verdict, share
 from experiments.experiment import RefusedError
-from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, differences, printed
+from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, against, differences, printed
 from experiments.medmnist_search import SETS
 from experiments.tables import mean_error
 
 __all__ = [
     "FROZEN",
     "OTHERS",
+    "PARTS",
     "better_than_printed",
     "calibrated",
     "cells",
     "frozen_recipe",
     "lower_at_equal_calibration",
+    "part_by_part",
 ]
 
 RECIPE = Path(__file__).parent / "recipe.json"
 FROZEN = "Frozen recipe"
+#: What it is made of, before its teachers: name -> what of `Recipe` is set.
+PARTS: Mapping[str, Mapping[str, Any]] = {
+    "Moved+averaged": {"moved": 1.0, "average": 3.0},
+    "Moved+averaged+regulariser": {"moved": 1.0, "average": 3.0, "regularizer": 0.1},
+}
 #: What it is compared with at equal calibration, on the same seeds.
 OTHERS = ("ERM", "Smoothing", "Mixup")
 #: Of the printed table.
@@ -45,6 +54,16 @@ _CALIBRATED = (
     "calibrated_fragility_index",
     "scaled_log_loss",
     "ratio",
+)
+#: What is shown of each part of the recipe.
+_ADDED = (
+    "accuracy",
+    "auc_ovr",
+    "log_loss",
+    "scaled_log_loss",
+    "capped_fragility_index",
+    "scaled_common_pairs",
+    "calibrated_fragility_index",
 )
 
 
@@ -72,15 +91,15 @@ def frozen_recipe() -> dict[str, Any]:
     return dict(json.loads(committed.stdout)["recipe"])
 
 
-def cells(results: DataFrame) -> DataFrame:
-    """Every set and printed figure: the recipe beside both printed columns.
+def cells(results: DataFrame, method: str = FROZEN) -> DataFrame:
+    """Every set and printed figure: the recipe, or a part of it, beside both printed columns.
 
     ``gain``: how much better than the better of them, as a part of it.
     """
     table = printed().set_index(["dataset", "method"])
     rows = []
     for dataset in SETS:
-        part = _frozen(results[results["dataset"] == dataset])
+        part = _ours(results[results["dataset"] == dataset], method)
         if part.empty:
             continue
         for figure, ours in PRINTED.items():
@@ -107,9 +126,9 @@ def cells(results: DataFrame) -> DataFrame:
     return DataFrame(rows)
 
 
-def _frozen(results: DataFrame) -> DataFrame:
+def _ours(results: DataFrame, method: str) -> DataFrame:
     return results[
-        (results["method"] == FROZEN) & (results["stem"] == "7x7") & (results["pick"] == "ce")
+        (results["method"] == method) & (results["stem"] == "7x7") & (results["pick"] == "ce")
     ]
 
 
@@ -121,15 +140,15 @@ def calibrated(results: DataFrame) -> DataFrame:
     more than two standard errors. ``lower cross-fitted``: so is the index after calibration on the
     test images.
     """
-    if _frozen(results).empty:
+    if _ours(results, FROZEN).empty:
         return DataFrame()
     part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
     rows = []
     for other in OTHERS:
-        against = differences(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
-        if against.empty:
+        changes = differences(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
+        if changes.empty:
             continue
-        for dataset, lines in against.groupby("dataset", sort=False):
+        for dataset, lines in changes.groupby("dataset", sort=False):
             found = lines.set_index("measure")
             change, error = found.loc[_CALIBRATED[0], ["difference", "error"]]
             lower = change < 0.0 and found.loc["scaled_infinite_pairs", "difference"] <= 0.0
@@ -145,6 +164,18 @@ def calibrated(results: DataFrame) -> DataFrame:
     return DataFrame(rows)
 
 
+def part_by_part(results: DataFrame) -> DataFrame:
+    """What each part of the recipe adds to those before it, paired by seed; first to ERM."""
+    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
+    rows = []
+    for before, method in pairwise(("ERM", *PARTS, FROZEN)):
+        found = against(part[part["method"].isin((before, method))], before, _ADDED)
+        for row in found.to_dict("records"):
+            figures = {name: row[name] for name in found if name not in ("stem", "pick")}
+            rows.append({**figures, "method": f"{method} less {before}"})
+    return DataFrame(sorted(rows, key=lambda row: SETS.index(row["dataset"])))
+
+
 def better_than_printed(results: DataFrame) -> Verdict | None:
     """Which of the cells are met."""
     table = cells(results)
@@ -154,12 +185,15 @@ def better_than_printed(results: DataFrame) -> Verdict | None:
     clearly = int(table["by two standard errors"].sum())
     missed = table[~table["better than both"]]
     names = [f"{row.dataset} {row.figure}" for row in missed.itertuples()]
-    return share(
-        met,
-        len(table),
+    because = (
         f"Better than both printed columns in {met} of {len(table)} cells, by more than two "
-        f"standard errors in {clearly}. Not: {', '.join(names) or 'none'}.",
+        f"standard errors in {clearly}. Not: {', '.join(names) or 'none'}."
     )
+    others = {method: cells(results, method) for method in ("ERM", *PARTS)}
+    counts = [f"{m} {int(t['better than both'].sum())}" for m, t in others.items() if len(t)]
+    if counts:
+        because += f" Without teachers and more: {', '.join(counts)}."
+    return share(met, len(table), because)
 
 
 def lower_at_equal_calibration(results: DataFrame) -> Verdict | None:

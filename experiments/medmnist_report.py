@@ -17,6 +17,7 @@ __all__ = [
     "against",
     "beside_printed",
     "differences",
+    "equal_calibration",
     "models",
     "printed",
     "summary",
@@ -46,6 +47,8 @@ PRINTED = {
     "log_loss": "log_loss",
     "fragility_index": "capped_fragility_index",
 }
+#: The index after a temperature from the validation images, and cross-fitted on the test images.
+_AT_EQUAL_CALIBRATION = ("scaled_fragility_index", "calibrated_fragility_index")
 LESS_IS_BETTER = ("log_loss", "fragility_index")
 
 
@@ -155,9 +158,9 @@ def differences(results: DataFrame, other: str = "ERM", measures: Sequence[str] 
     return DataFrame(rows)
 
 
-def against(results: DataFrame, other: str = "ERM") -> DataFrame:
+def against(results: DataFrame, other: str = "ERM", measures: Sequence[str] = ()) -> DataFrame:
     """The same in one row for each set, stem, method and choice of the epoch."""
-    long = differences(results, other)
+    long = differences(results, other, measures)
     rows = []
     for key, part in long.groupby(_BY, sort=False) if len(long) else ():
         row = {**dict(zip(_BY, key, strict=True)), "trials": int(part["pairs"].max())}
@@ -167,13 +170,13 @@ def against(results: DataFrame, other: str = "ERM") -> DataFrame:
     return DataFrame(rows)
 
 
-def summary(results: DataFrame, sets: Sequence[str]) -> DataFrame:
-    """Index less that of ERM, 7×7 stem: as it is, and after each kind of calibration.
+def summary(results: DataFrame, sets: Sequence[str], stem: str) -> DataFrame:
+    """Index less that of ERM with one stem: as it is, and after each kind of calibration.
 
     ▼ and ▲: lower or higher by more than two standard errors.
     """
-    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
-    measures = ("fragility_index", "scaled_fragility_index", "calibrated_fragility_index")
+    part = results[(results["stem"] == stem) & (results["pick"] == "ce")]
+    measures = ("fragility_index", *_AT_EQUAL_CALIBRATION)
     long = differences(part[part["dataset"].isin(sets)], "ERM", measures)
     if long.empty or not set(sets) <= set(long["dataset"]):
         return DataFrame()
@@ -186,6 +189,29 @@ def summary(results: DataFrame, sets: Sequence[str]) -> DataFrame:
                 _marked(line.difference, line.error) for line in found.itertuples()
             )
         rows.append(row)
+    return DataFrame(rows)
+
+
+def equal_calibration(results: DataFrame, sets: Sequence[str]) -> DataFrame:
+    """Where a method is clearly lower than ERM by both kinds of calibration, or higher by any.
+
+    Clearly: by more than two standard errors of the paired differences.
+    """
+    part = results[(results["pick"] == "ce") & results["dataset"].isin(sets)]
+    long = differences(part, "ERM", _AT_EQUAL_CALIBRATION)
+    rows = []
+    for method, lines in long.groupby("method", sort=False) if len(long) else ():
+        row: dict[str, object] = {"method": method}
+        lower, higher = [], []
+        cells = lines.groupby(["stem", "dataset"], sort=False)
+        for (stem, dataset), both in cells:
+            name = f"{dataset.capitalize()} {stem}"
+            if (both["difference"] < -2.0 * both["error"]).all():
+                lower.append(name)
+            if (both["difference"] > 2.0 * both["error"]).any():
+                higher.append(name)
+        row |= {"cells": cells.ngroups, "lower by both": len(lower), "higher by any": len(higher)}
+        rows.append({**row, "lower": ", ".join(lower) or "–", "higher": ", ".join(higher) or "–"})
     return DataFrame(rows)
 
 

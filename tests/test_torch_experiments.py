@@ -21,6 +21,7 @@ from experiments.medmnist_report import (
     against,
     beside_printed,
     differences,
+    equal_calibration,
     models,
     summary,
 )
@@ -113,7 +114,8 @@ class TestMedMNIST:
     def test_all_nine_sets_both_stems(self, monkeypatch):
         monkeypatch.delenv("FRAGILITY_MEDMNIST", raising=False)
         found = medmnist.conditions(False)
-        assert len(found) == 9 * 2 * len(medmnist.METHODS) + len(medmnist.SETS)
+        of_recipe = len(medmnist.PARTS) + 2  # itself with both stems, its parts with one
+        assert len(found) == 9 * 2 * len(medmnist.METHODS) + of_recipe * len(medmnist.SETS)
         assert set(medmnist.printed()["dataset"]) == {c["dataset"] for c in found}
         assert set(medmnist.printed()["method"]) <= set(medmnist.METHODS)
 
@@ -254,6 +256,16 @@ class TestMedMNIST:
         assert rules["A smaller λ₀ gives a smaller k."](over).holds == "does not hold"
         assert rules[violated](over).holds == "does not hold"
         assert rules[violated](results) is None
+        fits = rules["A larger λ₀ gives no larger training loss."]
+        assert fits(results) is None
+        assert fits(results.assign(train_log_loss=0.1 + 0.5 * strong)).holds == "holds"
+        assert fits(results.assign(train_log_loss=0.1)).holds == "holds"
+        assert fits(results.assign(train_log_loss=1.0 - 0.5 * strong)).holds == "does not hold"
+        # Trainings without their partner decide nothing.
+        lonely = results.assign(train_log_loss=0.1 + 0.5 * strong)
+        lonely.loc[~strong & (lonely["trial"] > 0), "train_log_loss"] = np.nan
+        pairs = sum(lonely["dataset"].nunique() for stem in lonely["stem"].unique())
+        assert f"in {pairs} of {pairs} pairs" in fits(lonely).because
 
     def test_capped_index(self):
         p = np.random.default_rng(0).dirichlet([1.0, 1.0, 1.0], 30)
@@ -353,6 +365,22 @@ class TestTraining:
         pairs = np.array(row["scaled_pairs"].split(), float)
         assert pairs.mean() == pytest.approx(row["scaled_fragility_index"], rel=1e-4)
 
+    def test_training_loss_is_of_the_last_epoch(self, monkeypatch):
+        """Not of the best one, whose weights are put back before the test images are judged."""
+        labels = torch.tensor([0, 1, 1])
+        logits = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 0.0]])
+        network = SimpleNamespace(logits=lambda inputs: inputs)
+        said = np.log1p(np.exp([-1.0, -2.0, 3.0])).mean()
+        assert training.log_loss(network, (logits, labels)) == pytest.approx(said, rel=1e-12)
+
+        restored = []
+        monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 12), 28, 2))
+        monkeypatch.setattr(training.Trained, "restore", lambda *pick: restored.append(pick) or 1)
+        monkeypatch.setattr(training, "log_loss", lambda network, part: float(len(restored)))
+        rows = list(medmnist.trial({"dataset": "breast", "stem": "7x7", "method": "ERM"}, 0, True))
+        assert len(restored) == 2
+        assert [row["train_log_loss"] for row in rows] == [0.0, 0.0]
+
     def test_the_search_sees_no_test_images(self, monkeypatch):
         class Unseen:
             def __getitem__(self, place):
@@ -373,15 +401,37 @@ class TestTraining:
 
 
 def test_summary_and_documentation():
-    """The table in the documentation is that of the committed results."""
+    """The tables in the documentation are those of the committed results."""
     folder = Path(medmnist.__file__).parent
-    text = (folder / "results" / "medmnist" / "table_summary.md").read_text("utf-8")
-    assert text in (folder.parent / "docs" / "torch.md").read_text("utf-8")
+    documentation = (folder.parent / "docs" / "torch.md").read_text("utf-8")
+    for stem in medmnist.STEMS:
+        text = (folder / "results" / "medmnist" / f"table_summary_{stem}.md").read_text("utf-8")
+        assert text in documentation
     results = fabricated()
-    table = summary(results, ["breast", "blood"])
+    assert summary(results, ["breast", "blood"], "3x3").empty
+    table = summary(results, ["breast", "blood"], "7x7")
     assert table["method"].tolist() == ["Regulariser"]
     change = 0.1844 - 0.2525
     assert table["Breast"].tolist() == [f"−{-change:.3f}▼ / +.000 / +.000".replace("0.", ".", 1)]
+
+
+def test_where_a_method_is_lower_at_equal_calibration():
+    """Clearly, by both kinds; higher by any."""
+    results = fabricated()
+    method, blood = results["method"] == "Regulariser", results["dataset"] == "blood"
+    results["scaled_fragility_index"] -= 0.1 * method
+    results["calibrated_fragility_index"] -= 0.1 * (method & ~blood) - 0.01 * (method & blood)
+    (row,) = equal_calibration(results, ["breast", "blood"]).to_dict("records")
+    assert row == {
+        "method": "Regulariser", "cells": 2, "lower by both": 1, "higher by any": 1,
+        "lower": "Breast 7x7", "higher": "Blood 7x7",
+    }  # fmt: skip
+    # Lower by mean is not clearly lower.
+    results.loc[method, "scaled_fragility_index"] = np.where(
+        results[method]["trial"] > 2, -9.0, 1.0
+    )
+    (row,) = equal_calibration(results, ["breast"]).to_dict("records")
+    assert (row["cells"], row["lower by both"], row["higher by any"]) == (1, 0, 0)
 
 
 def test_images_keep_pixels_and_channels():

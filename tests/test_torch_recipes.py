@@ -204,6 +204,8 @@ class TestFrozen:
         assert goal.holds == "holds partly"  # all sixteen were the goal
         assert "15 of 16" in goal.because
         assert "Not: blood auc" in goal.because
+        goal = medmnist_frozen.better_than_printed(results.assign(accuracy=0.0))
+        assert goal.because.endswith("more: ERM 11.")  # as the recipe: four less, and that AUC
         assert medmnist_frozen.better_than_printed(results.assign(auc_ovr=1.0)).holds == "holds"
         assert medmnist_frozen.better_than_printed(results.assign(method="ERM")) is None
 
@@ -227,6 +229,29 @@ class TestFrozen:
         more["scaled_pairs"] = more["scaled_pairs"].where(frozen, more["scaled_pairs"] + " 0.3")
         assert not medmnist_frozen.calibrated(more)["lower"].any()  # one pair more is infinite
         assert medmnist_frozen.lower_at_equal_calibration(more).holds == "does not hold"
+
+    def test_part_by_part(self):
+        """Each less the one before: together, all of the recipe less ERM."""
+        assert medmnist_frozen.part_by_part(self.fabricated()).empty
+        first, second = medmnist_frozen.PARTS
+        results = self.fabricated().replace({"Smoothing": first, "Mixup": second})
+        table = medmnist_frozen.part_by_part(results)
+        assert table["dataset"].tolist() == [name for name in medmnist_search.SETS for _ in "123"]
+        assert table["method"].tolist()[:3] == [
+            f"{first} less ERM", f"{second} less {first}", f"Frozen recipe less {second}",
+        ]  # fmt: skip
+        assert (table["trials"] == 4).all()
+        calibrated = medmnist_frozen.calibrated(results).set_index("dataset")
+        for name in ("scaled_common_pairs", "calibrated_fragility_index"):
+            found = table.groupby("dataset")[name].sum()
+            np.testing.assert_allclose(found, calibrated[name][found.index], rtol=1e-9)
+
+    def test_parts_are_those_of_the_recipe(self):
+        recipe = json.loads(medmnist_frozen.RECIPE.read_text("utf-8"))["recipe"]
+        assert recipe.pop("teachers") == 3
+        first, second = medmnist_frozen.PARTS.values()
+        assert second == recipe
+        assert {**first, "regularizer": recipe["regularizer"]} == second
 
     def fabricated(self):
         rng = np.random.default_rng(0)

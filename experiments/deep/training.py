@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from sklearn.metrics import roc_auc_score
 from torch import Tensor
+from torch.nn import functional
 
 from experiments.deep.images import Images
 from experiments.deep.recipe import Objective, Recipe
@@ -22,7 +23,7 @@ from experiments.merit import CAP, merits
 from fragility import measure_fragility
 from fragility.torch import fit_temperature
 
-__all__ = ["DEVICE", "judged", "trained"]
+__all__ = ["DEVICE", "judged", "log_loss", "trained"]
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 #: Most epochs where 100 would take long.
@@ -76,6 +77,11 @@ def _checkpoint(name: str) -> Path | None:
         return None
     Path(folder).mkdir(parents=True, exist_ok=True)
     return Path(folder) / f"{name}.pt"
+
+
+def log_loss(network: Trained, part: tuple[Tensor, Tensor]) -> float:
+    """Mean cross-entropy on some images, as they are, with the present weights."""
+    return float(functional.cross_entropy(network.logits(part[0]).double(), part[1]))
 
 
 def judged(
