@@ -52,6 +52,7 @@ def changes_of_index(against: DataFrame, stem: str) -> Figure:
         ("scaled_common_pairs", "after temperature scaling"),
     )
     figure, axes = figures.panels(2, 2, width=9.6, height=6.8)
+    figure.suptitle(f"{stem.replace('x', '×')} stem")
     part = against[(against["stem"] == stem) & (against["pick"] == "ce")]
     for dataset, ax in zip(SETS, axes.flat, strict=True):
         rows = part[part["dataset"] == dataset]
