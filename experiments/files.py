@@ -16,7 +16,7 @@ from fragility._files import write_whole
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["cell", "csv_text", "load", "read", "record_of", "save"]
+__all__ = ["csv_text", "load", "read", "record_of", "save"]
 
 _RESULTS, _RECORD = "results.csv", "environment.json"
 
@@ -29,13 +29,8 @@ def csv_text(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([cell(row.get(name, "")) for name in columns] for row in rows)
+    writer.writerows([str(row.get(name, "")) for name in columns] for row in rows)
     return text.getvalue()
-
-
-def cell(value: str | int | float) -> str:
-    """A value as it is written."""
-    return repr(value) if isinstance(value, float) else str(value)
 
 
 def save(
@@ -77,7 +72,7 @@ def load(folder: Path) -> DataFrame:
 
 
 def read(folder: Path) -> tuple[Record, list[str], list[list[str]]]:
-    """The same as they are written: record, names of columns, and lines of text."""
+    """The results in a folder as text: their record, the names of the columns, the lines."""
     record = record_of(folder)
     if record is None:
         raise ValueError(

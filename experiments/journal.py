@@ -68,12 +68,15 @@ class Journal:
         it is `trusted`.
     trusted : bool
         Go on with a journal that other code began.
+    known : sequence of dict
+        Other codes that may have a part in it all the same.
     """
 
     path: Path
     identity: dict[str, Any]
     code: dict[str, Any]
     trusted: bool = False
+    known: Sequence[dict[str, Any]] = ()
     done: dict[str, list[Row]] = field(default_factory=dict)
     #: Every code that had a part in it, in order.
     codes: list[dict[str, Any]] = field(default_factory=list)
@@ -109,8 +112,16 @@ class Journal:
     def adopt(
         self, units: Sequence[tuple[Unit, Sequence[Row]]], codes: Sequence[dict[str, Any]]
     ) -> None:
-        """Units whose own journal is gone, and the codes that ran them."""
-        new = [(unit, rows) for unit, rows in units if unit.key not in self.done]
+        """Units of results whose own journal may be gone, and the codes that ran them."""
+        new = []
+        for unit, rows in units:
+            if unit.key not in self.done:
+                new.append((unit, rows))
+            elif _text(self.done[unit.key], rows) != _text(rows, rows):
+                raise JournalError(
+                    f"{self.path} has other figures of {unit} than the results beside it, which "
+                    "would be lost. Finish that run without --extend, or forget it with --restart."
+                )
         if new:
             for code in codes:
                 self._sign(code)
@@ -196,13 +207,19 @@ class Journal:
                 f"{self.path} is of another run: {_differing(content['identity'], self.identity)}. "
                 "Give this one another folder with --results, or begin again with --restart."
             )
-        if content["code"] != self.code and not self.trusted:
+        if content["code"] not in (self.code, *self.known) and not self.trusted:
             raise JournalError(
                 f"{self.path} was begun by other code: {_differing(content['code'], self.code)}. "
                 "Go back to that code to finish it, begin again with --restart, or take its "
                 "finished trials as they are with --trust-journal."
             )
         self._seen(content["code"])
+
+
+def _text(rows: Sequence[Row], like: Sequence[Row]) -> list[list[str]]:
+    """Rows as they are written in the columns of others."""
+    names = dict.fromkeys(name for row in like for name in row)
+    return [[str(row.get(name, "")) for name in names] for row in rows]
 
 
 def _check(content: dict[str, Any]) -> str:

@@ -74,8 +74,8 @@ def run(
     trust_journal : bool
         Continue a journal that was begun by other code.
     extend : bool
-        Keep the trials of the results that are there, whatever code ran them, and run only what
-        they lack.
+        Keep the trials of the results that are there, if any, whatever code ran them, and run
+        only what they lack.
     progress : callable
         Told the number of units done and their total, first at the start.
     """
@@ -86,13 +86,13 @@ def run(
     fewer = None if quick or trials is not None else experiment.most_trials
     units = _units(experiment, count, fewer or (lambda condition: count), quick)
     _refuse_to_lose(folder, units, quick)
-    kept_units, codes = _units_there(folder, units, quick) if extend else ([], [])
+    kept_units, codes = _units_there(experiment, folder, units, quick) if extend else ([], [])
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "journal.jsonl"
     if restart:
         path.unlink(missing_ok=True)
     identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
-    with Journal(path, identity, running_code(), trust_journal or extend) as journal:
+    with Journal(path, identity, running_code(), trust_journal, codes) as journal:
         journal.adopt(kept_units, codes)
         open_units = [unit for unit in units if unit.key not in journal.done]
         # All conditions once, then once more: long and short ones run side by side, and what is
@@ -168,33 +168,45 @@ def _refuse_to_lose(folder: Path, units: Sequence[Unit], quick: bool) -> None:
 
 
 def _units_there(
-    folder: Path, units: Sequence[Unit], quick: bool
+    experiment: Experiment, folder: Path, units: Sequence[Unit], quick: bool
 ) -> tuple[list[tuple[Unit, list[Row]]], list[dict[str, str]]]:
     """Units with rows in the results of a folder, and the codes that ran them."""
+    if files.record_of(folder) is None:
+        return [], []
     record, head, lines = files.read(folder)
-    if record.quick != quick:
-        kinds = "quick run", "full run"
+    if (record.experiment, record.quick) != (experiment.name, quick):
         raise ValueError(
-            f"{folder} has results of a {kinds[not record.quick]}, which a {kinds[not quick]} "
-            "cannot extend. Give it another folder with --results."
+            f"{folder} has results of {'a quick run of ' * record.quick}{record.experiment}, which "
+            "this run cannot extend. Give it another folder with --results."
         )
     # Cells stay as they are written: what is kept is written again letter by letter.
     names = [*dict.fromkeys(name for unit in units for name in unit.condition), "trial"]
-    done: dict[tuple[str, ...], tuple[Unit, list[Row]]] = {}
+    rows_of: dict[tuple[str, ...], tuple[Unit, list[Row]]] = {}
     for unit in units:
         values = {**unit.condition, "trial": unit.trial}
-        done[tuple(files.cell(values.get(name, "")) for name in names)] = unit, []
+        rows_of[tuple(str(values.get(name, "")) for name in names)] = unit, []
+    if len(rows_of) < len(units):
+        raise ValueError(
+            f"{experiment.name} has conditions that are the same as text: their results cannot be "
+            "told apart, and not be extended."
+        )
     for line in lines:
-        row = dict(zip(head, line, strict=True))
-        key = tuple(row.pop(name, "") for name in names)
-        if key not in done:
+        row: Row = dict(zip(head, line, strict=True))
+        key = tuple(str(row.pop(name, "")) for name in names)
+        if key not in rows_of:
             told = ", ".join(f"{name} = {value}" for name, value in zip(names, key, strict=True))
             raise ValueError(
                 f"{folder} has results that are not asked for now ({told}), and would lose them. "
                 "Ask for these, too, or give this run another folder with --results."
             )
-        done[key][1].append({name: value for name, value in row.items() if value})
-    return [(unit, rows) for unit, rows in done.values() if rows], list(record.code)
+        rows_of[key][1].append(row)
+    there = [(unit, rows) for unit, rows in rows_of.values() if rows]
+    if len(there) != (record.units or record.trials * record.conditions):
+        raise ValueError(
+            f"{folder} has results of other conditions, which fall together as {', '.join(names)}. "
+            "Give this run another folder with --results."
+        )
+    return there, list(record.code)
 
 
 def _all_done(

@@ -276,41 +276,96 @@ def test_more_trials_continue_and_fewer_are_refused(uninterrupted, tmp_path):
 def test_results_without_a_journal_are_extended(uninterrupted, tmp_path, monkeypatch):
     """What they have is kept letter by letter, whatever code ran it; what they lack is run."""
     now = runner.running_code()
-    old = {**now, "numpy": "1.0"}
-    with monkeypatch.context() as earlier:
-        earlier.setattr(runner, "running_code", lambda: old)
-        runner.run(TOY, tmp_path, trials=3)
+    old = [{**now, "numpy": "1.0"}, {**now, "numpy": "1.1"}]
+    for trials, code in zip((2, 3), old, strict=True):
+        with monkeypatch.context() as earlier:
+            earlier.setattr(runner, "running_code", lambda code=code: code)
+            runner.run(TOY, tmp_path, trials=trials, trust_journal=True)
     (tmp_path / "journal.jsonl").unlink()
     log = tmp_path / "log"
     monkeypatch.setenv(LOG, str(log))
     outcome = runner.run(TOY, tmp_path, trials=5, extend=True)
     assert (outcome.kept, outcome.ran) == (9, 6)
     assert len(log.read_text().splitlines()) == 6
-    assert files.record_of(tmp_path).code == [old, now]
+    assert files.record_of(tmp_path).code == [*old, now]
     assert runner.run(TOY, tmp_path, extend=True).kept == 15  # its journal goes on, too
     expected = (uninterrupted / "toy" / "results.csv").read_bytes()
     assert (tmp_path / "results.csv").read_bytes() == expected
-    assert files.record_of(tmp_path).code == [old, now]
+    assert files.record_of(tmp_path).code == [*old, now]
+    assert len(journal_units(tmp_path)) == UNITS
+
+
+def test_the_command_extends(uninterrupted, tmp_path):
+    """Where there is nothing yet, it runs all."""
+    arguments = ("run", "toy", "--jobs", 1, "--results", tmp_path, "--extend")
+    code, output = ended(toy_command(*arguments, "--trials", 2))
+    assert code == 0, output
+    (tmp_path / "toy" / "journal.jsonl").unlink()
+    code, output = ended(toy_command(*arguments))
+    assert code == 0, output
+    assert "18 now and 6 before" in output
+    assert contents(tmp_path) == contents(uninterrupted)
+
+
+def test_conditions_of_different_names_and_empty_cells_are_extended(tmp_path):
+    mixed = dataclasses.replace(
+        TOY, trial=_mixed, conditions=lambda quick: [{"b": 0.1}, {"a": "x, y"}, {"a": "z", "b": 2}]
+    )
+    runner.run(mixed, tmp_path / "whole", trials=3)
+    runner.run(mixed, tmp_path / "part", trials=2)
+    (tmp_path / "part" / "journal.jsonl").unlink()
+    assert runner.run(mixed, tmp_path / "part", trials=3, extend=True).kept == 6
+    assert contents(tmp_path / "part") == contents(tmp_path / "whole")
+
+
+def _mixed(condition, seed, quick):
+    return [{"none": "", "score": seed / 3.0}, {"none": "", "lines": "1\n2", "score": np.inf}]
 
 
 def test_results_that_cannot_be_extended(tmp_path):
-    with pytest.raises(ValueError, match="There are no results in"):
-        runner.run(TOY, tmp_path / "new", extend=True)
-    assert not (tmp_path / "new").exists()
     runner.run(TOY, tmp_path, quick=True)
     before = contents(tmp_path)
     (tmp_path / "journal.jsonl").unlink()
-    with pytest.raises(ValueError, match=r"of a quick run, which a full run cannot extend.*--res"):
-        runner.run(TOY, tmp_path, extend=True)
-    others = [{"size": size, "name": f"n{size}"} for size in (10, 20, 40)]
-    with pytest.raises(ValueError, match=r"not asked for now \(size = 30, name = n30, trial = 0\)"):
-        runner.run(
-            dataclasses.replace(TOY, conditions=lambda quick: others),
-            tmp_path,
-            quick=True,
-            extend=True,
-        )
+
+    def refused(said, quick=True, **changes):
+        with pytest.raises(ValueError, match=said):
+            runner.run(dataclasses.replace(TOY, **changes), tmp_path, quick=quick, extend=True)
+        assert contents(tmp_path) == before
+        assert not (tmp_path / "journal.jsonl").exists()
+
+    def of(*sizes, **more):
+        return lambda quick: [{"size": size, "name": f"n{size}", **more} for size in sizes]
+
+    refused(r"of a quick run of toy, which this run cannot extend.*--results", quick=False)
+    refused("results of a quick run of toy, which", name="other")
+    refused(r"not asked for now \(size = 30, name = n30, trial = 0\)", conditions=of(10, 20, 40))
+    same = [{"size": 10}, {"size": "10"}, {"size": 20}]
+    refused("the same as text", conditions=lambda quick: same)
+    # A name less, and what were different conditions would be one.
+    deep = [*of(10, 20, depth=1)(True), *of(10, 20, depth=2)(True)]
+    runner.run(dataclasses.replace(TOY, conditions=lambda quick: deep), tmp_path, quick=True)
+    (tmp_path / "journal.jsonl").unlink()
+    before = contents(tmp_path)
+    refused(r"fall together as size, name, trial", conditions=of(10, 20, 30, 40))
+
+
+def test_a_journal_does_not_replace_results_that_are_extended(tmp_path, monkeypatch):
+    """One that was begun anew beside them has other figures of the same trials."""
+    runner.run(dataclasses.replace(TOY, trial=_mixed), tmp_path / "other", trials=1)
+    runner.run(TOY, tmp_path, trials=2)
+    (tmp_path / "other" / "journal.jsonl").replace(tmp_path / "journal.jsonl")
+    before = contents(tmp_path)
+    with pytest.raises(JournalError, match=r"other figures of trial 0 of size = 10.*--restart"):
+        runner.run(TOY, tmp_path, trials=3, extend=True)
     assert contents(tmp_path) == before
+    assert runner.run(TOY, tmp_path, trials=3, extend=True, restart=True).kept == 6
+    # Nor are trials taken that a third code ran, unless the journal is trusted.
+    now = runner.running_code()
+    monkeypatch.setattr(runner, "running_code", lambda: {**now, "numpy": "9.9"})
+    (tmp_path / "results.csv").unlink()
+    with pytest.raises(JournalError, match="begun by other code"):
+        runner.run(TOY, tmp_path, trials=4, extend=True)
+    assert runner.run(TOY, tmp_path, trials=4, extend=True, trust_journal=True).kept == 9
 
 
 def test_results_are_what_the_trials_return(uninterrupted):
