@@ -173,7 +173,7 @@ def main() -> None:
     about = (
         f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}, torchmetrics "
         f"{torchmetrics.__version__}, Python {platform.python_version()}; medians of "
-        f"{options.rounds} rounds."
+        f"{options.rounds} rounds, also of the ratios, which are taken round by round."
     )
     text = (
         "# PyTorch on a GPU\n\n`PYTHONPATH=. python benchmarks/torch_gpu.py`. " + about + "\n\n"

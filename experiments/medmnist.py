@@ -140,7 +140,7 @@ def trial(condition: Condition, seed: int, quick: bool) -> Iterator[Row]:
 
 def report(results: DataFrame) -> Report:
     """Ours beside the printed values, and every method against ERM, paired by seed."""
-    finite = [name for name in SETS if name != "retina"]  # whose index is
+    finite = [name for name in SETS if name != "retina"]  # sets whose index is finite
     shown = {
         "frozen": cells(results),
         "frozen_calibrated": calibrated(results),
@@ -165,6 +165,7 @@ def report(results: DataFrame) -> Report:
         "cross-entropy (`ce`, the paper's choice) or of the least sum with the index (`ce+fi`). "
         "With the 3×3 stem, of Blood, and of Pneumonia where the recipe is not compared, there are "
         "five seeds, otherwise ten. On a GPU the same seed need not give the same figures twice. "
+        "Networks with the 3×3 stem are trained in bfloat16, the others in float32. "
         "The paper's regulariser column stands beside ours with λ₀ = 10.\n\n"
         "`calibrated` figures are cross-fitted on the test images; `scaled` ones follow the "
         "temperature that the validation images chose. `capped` counts an infinite pair as "
@@ -177,8 +178,9 @@ def report(results: DataFrame) -> Report:
         "\n\n"
         "`summary` has the index less that of ERM as it is, after that temperature, and "
         "cross-fitted; ▼ and ▲ are clearly lower and higher, by two standard errors, which are "
-        "also the whiskers. `equal_calibration` counts the sets and stems where a method is "
-        "clearly lower by both kinds of calibration, or higher by any.",
+        "also the whiskers (the axis of Retina is logarithmic beyond 1). `equal_calibration` "
+        "counts the sets and stems where a method is clearly lower by both kinds of calibration, "
+        "or higher by any.",
     )
 
 

@@ -97,9 +97,10 @@ def cells(results: DataFrame, method: str = FROZEN) -> DataFrame:
     ``gain``: how much better than the better of them, as a part of it.
     """
     table = printed().set_index(["dataset", "method"])
+    compared = _compared(results)
     rows = []
     for dataset in SETS:
-        part = _ours(results[results["dataset"] == dataset], method)
+        part = compared[(compared["dataset"] == dataset) & (compared["method"] == method)]
         if part.empty:
             continue
         for figure, ours in PRINTED.items():
@@ -126,10 +127,9 @@ def cells(results: DataFrame, method: str = FROZEN) -> DataFrame:
     return DataFrame(rows)
 
 
-def _ours(results: DataFrame, method: str) -> DataFrame:
-    return results[
-        (results["method"] == method) & (results["stem"] == "7x7") & (results["pick"] == "ce")
-    ]
+def _compared(results: DataFrame) -> DataFrame:
+    """With the stem and the choice of the epoch that the paper has."""
+    return results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
 
 
 def calibrated(results: DataFrame) -> DataFrame:
@@ -140,9 +140,9 @@ def calibrated(results: DataFrame) -> DataFrame:
     more than two standard errors. ``lower cross-fitted``: so is the index after calibration on the
     test images.
     """
-    if _ours(results, FROZEN).empty:
+    part = _compared(results)
+    if FROZEN not in set(part["method"]):
         return DataFrame()
-    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
     rows = []
     for other in OTHERS:
         changes = differences(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
@@ -166,7 +166,7 @@ def calibrated(results: DataFrame) -> DataFrame:
 
 def part_by_part(results: DataFrame) -> DataFrame:
     """What each part of the recipe adds to those before it, paired by seed; first to ERM."""
-    part = results[(results["stem"] == "7x7") & (results["pick"] == "ce")]
+    part = _compared(results)
     rows = []
     for before, method in pairwise(("ERM", *PARTS, FROZEN)):
         found = against(part[part["method"].isin((before, method))], before, _ADDED)
@@ -192,7 +192,7 @@ def better_than_printed(results: DataFrame) -> Verdict | None:
     others = {method: cells(results, method) for method in ("ERM", *PARTS)}
     counts = [f"{m} {int(t['better than both'].sum())}" for m, t in others.items() if len(t)]
     if counts:
-        because += f" Without teachers and more: {', '.join(counts)}."
+        because += f" Of the same cells are met with less: {', '.join(counts)}."
     return share(met, len(table), because)
 
 

@@ -12,9 +12,11 @@ from pandas import DataFrame, Series, read_csv
 from experiments.tables import mean_error
 
 __all__ = [
+    "AT_EQUAL_CALIBRATION",
     "LESS_IS_BETTER",
     "PRINTED",
     "against",
+    "benchmark",
     "beside_printed",
     "differences",
     "equal_calibration",
@@ -48,13 +50,18 @@ PRINTED = {
     "fragility_index": "capped_fragility_index",
 }
 #: The index after a temperature from the validation images, and cross-fitted on the test images.
-_AT_EQUAL_CALIBRATION = ("scaled_fragility_index", "calibrated_fragility_index")
+AT_EQUAL_CALIBRATION = ("scaled_fragility_index", "calibrated_fragility_index")
 LESS_IS_BETTER = ("log_loss", "fragility_index")
 
 
 def printed() -> DataFrame:
     """The paper's table: one row for each set and method."""
     return read_csv(Path(__file__).parent / "printed" / "medmnist.csv")
+
+
+def benchmark() -> DataFrame:
+    """ResNet-18 in table 3 of MedMNIST v2 (doi:10.1038/s41597-022-01721-8), four of our sets."""
+    return read_csv(Path(__file__).parent / "printed" / "medmnist_benchmark.csv")
 
 
 def models(results: DataFrame) -> DataFrame:
@@ -176,7 +183,7 @@ def summary(results: DataFrame, sets: Sequence[str], stem: str) -> DataFrame:
     ▼ and ▲: lower or higher by more than two standard errors.
     """
     part = results[(results["stem"] == stem) & (results["pick"] == "ce")]
-    measures = ("fragility_index", *_AT_EQUAL_CALIBRATION)
+    measures = ("fragility_index", *AT_EQUAL_CALIBRATION)
     long = differences(part[part["dataset"].isin(sets)], "ERM", measures)
     if long.empty or not set(sets) <= set(long["dataset"]):
         return DataFrame()
@@ -198,7 +205,7 @@ def equal_calibration(results: DataFrame, sets: Sequence[str]) -> DataFrame:
     Clearly: by more than two standard errors of the paired differences.
     """
     part = results[(results["pick"] == "ce") & results["dataset"].isin(sets)]
-    long = differences(part, "ERM", _AT_EQUAL_CALIBRATION)
+    long = differences(part, "ERM", AT_EQUAL_CALIBRATION)
     rows = []
     for method, lines in long.groupby("method", sort=False) if len(long) else ():
         row: dict[str, object] = {"method": method}

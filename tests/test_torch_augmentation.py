@@ -37,6 +37,18 @@ class TestMixup:
         assert torch.allclose(mixed[:, 0], targets)
 
     @pytest.mark.parametrize("concentration", [1.0, 0.3])
+    def test_nothing_is_copied_to_the_device(self, concentration, monkeypatch):
+        """Or it could not be part of a CUDA graph."""
+
+        def copied(*arguments, **options):
+            raise AssertionError("a number of the host")
+
+        monkeypatch.setattr(torch, "tensor", copied)
+        monkeypatch.setattr(torch, "as_tensor", copied)
+        mixed, _ = mixup(torch.zeros(4, 2), torch.zeros(4, 3), concentration=concentration)
+        assert mixed.shape == (4, 2)
+
+    @pytest.mark.parametrize("concentration", [1.0, 0.3])
     def test_shares_have_the_moments_of_the_beta_distribution(self, concentration):
         x = torch.tensor([[0.0], [1.0]], dtype=torch.float64)
         shares = []

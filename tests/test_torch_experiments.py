@@ -137,6 +137,36 @@ class TestMedMNIST:
             with pytest.raises(ValueError, match=r"is not known\. There are: dataset=blood,breast"):
                 medmnist.conditions(False)
 
+    @pytest.mark.parametrize(
+        ("dataset", "stem", "method", "seeds"),
+        [
+            ("breast", "7x7", "Direct", 10),
+            ("breast", "3x3", "Direct", 5),
+            ("retina", "7x7", "Moved+averaged", 10),
+            ("pneumonia", "7x7", "Direct", 5),
+            ("pneumonia", "7x7", "Mixup", 10),
+            ("pneumonia", "7x7", "Moved+averaged", 10),
+            ("pneumonia", "7x7", "Frozen recipe", 10),
+            ("pneumonia", "3x3", "Frozen recipe", 5),
+            ("blood", "7x7", "Frozen recipe", 5),
+            ("organa", "7x7", "ERM", 5),
+        ],
+    )
+    def test_seeds(self, dataset, stem, method, seeds):
+        condition = {"dataset": dataset, "stem": stem, "method": method}
+        assert medmnist.most_trials(condition) == seeds
+
+    def test_claim_about_the_benchmark(self):
+        (rule,) = [c.rule for c in medmnist.EXPERIMENT.claims if "benchmark" in c.says]
+        results = fabricated()
+        # Of the printed figures those of Pneumonia and the AUCs of Path and Retina.
+        assert rule(results).holds == "holds partly"
+        assert "4 of 8 printed" in rule(results).because
+        assert "with the 7×7 stem 0 of 2" in rule(results).because  # Breast, as it is printed
+        near = results.assign(accuracy=0.863 + 0.015, auc_ovr=0.901 - 0.025)
+        assert "with the 7×7 stem 1 of 2" in rule(near).because
+        assert rule(results[results["method"] != "ERM"]) is None
+
     def test_quick_run_repeats_and_reports(self, monkeypatch):
         monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 12), 28, 2))  # quicker yet
         experiment = medmnist.EXPERIMENT
@@ -227,11 +257,11 @@ class TestMedMNIST:
         assert holds(gains, results.assign(log_loss=1.0)) == "holds partly"  # of two one
         same = results.assign(log_loss=1.0, capped_fragility_index=1.0)
         assert holds(gains, same) == "does not hold"
-        assert holds("comparable", same.assign(accuracy=0.9)) == "holds"
+        assert holds("comparable to those of ERM", same.assign(accuracy=0.9)) == "holds"
         by_method = 0.1 * (results["method"] == "Regulariser")
-        assert holds("comparable", same.assign(auc_ovr=by_method, accuracy=by_method)) == (
-            "does not hold"
-        )
+        assert holds(
+            "comparable to those of ERM", same.assign(auc_ovr=by_method, accuracy=by_method)
+        ) == ("does not hold")
         fair = results.assign(scaled_fragility_index=1.0 - by_method, scaled_log_loss=1.0)
         assert holds("lowers the index at", fair) == "holds partly"  # of two kinds one
         assert holds("lowers the index at", results) == "does not hold"
@@ -264,7 +294,7 @@ class TestMedMNIST:
         # Trainings without their partner decide nothing.
         lonely = results.assign(train_log_loss=0.1 + 0.5 * strong)
         lonely.loc[~strong & (lonely["trial"] > 0), "train_log_loss"] = np.nan
-        pairs = sum(lonely["dataset"].nunique() for stem in lonely["stem"].unique())
+        pairs = lonely["dataset"].nunique()
         assert f"in {pairs} of {pairs} pairs" in fits(lonely).because
 
     def test_capped_index(self):
@@ -374,12 +404,30 @@ class TestTraining:
         assert training.log_loss(network, (logits, labels)) == pytest.approx(said, rel=1e-12)
 
         restored = []
-        monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 12), 28, 2))
+
+        def loss(network, part):
+            assert len(part[1]) == 16  # the training images
+            return float(len(restored))
+
+        monkeypatch.setattr(images, "_STAND_IN", ((16, 12, 14), 28, 2))
         monkeypatch.setattr(training.Trained, "restore", lambda *pick: restored.append(pick) or 1)
-        monkeypatch.setattr(training, "log_loss", lambda network, part: float(len(restored)))
+        monkeypatch.setattr(training, "log_loss", loss)
         rows = list(medmnist.trial({"dataset": "breast", "stem": "7x7", "method": "ERM"}, 0, True))
         assert len(restored) == 2
         assert [row["train_log_loss"] for row in rows] == [0.0, 0.0]
+
+    def test_every_method_is_trained_by_its_recipe(self, monkeypatch):
+        """Those of the table and the parts of the recipe."""
+
+        def trained(data, recipe, stem, seed, name):
+            raise LookupError(recipe)
+
+        monkeypatch.setattr(training, "trained", trained)
+        for method, changes in {**medmnist.METHODS, **medmnist.PARTS}.items():
+            condition = {"dataset": "breast", "stem": "7x7", "method": method}
+            with pytest.raises(LookupError) as found:
+                next(medmnist.trial(condition, 0, True))
+            assert found.value.args == (Recipe(**changes),)
 
     def test_the_search_sees_no_test_images(self, monkeypatch):
         class Unseen:

@@ -205,7 +205,7 @@ class TestFrozen:
         assert "15 of 16" in goal.because
         assert "Not: blood auc" in goal.because
         goal = medmnist_frozen.better_than_printed(results.assign(accuracy=0.0))
-        assert goal.because.endswith("more: ERM 11.")  # as the recipe: four less, and that AUC
+        assert goal.because.endswith("with less: ERM 11.")  # as the recipe: four less, and that AUC
         assert medmnist_frozen.better_than_printed(results.assign(auc_ovr=1.0)).holds == "holds"
         assert medmnist_frozen.better_than_printed(results.assign(method="ERM")) is None
 
