@@ -309,7 +309,7 @@ def test_the_command_extends(uninterrupted, tmp_path):
 
 def test_conditions_of_different_names_and_empty_cells_are_extended(tmp_path):
     mixed = dataclasses.replace(
-        TOY, trial=_mixed, conditions=lambda quick: [{"b": 0.1}, {"a": "x, y"}, {"a": "z", "b": 2}]
+        TOY, trial=_mixed, conditions=lambda quick: [{"b": 0.1}, {"a": "x, y"}, {"a": "z"}]
     )
     runner.run(mixed, tmp_path / "whole", trials=3)
     runner.run(mixed, tmp_path / "part", trials=2)
