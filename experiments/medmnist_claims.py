@@ -83,13 +83,14 @@ def _near_benchmark(results: DataFrame) -> Verdict | None:
     met, total = near(theirs[theirs["method"] == "ERM"].set_index("dataset"))
     told = []
     for stem, part in ours.groupby("stem", sort=False):
-        counts = near(part.groupby("dataset")[list(known)].mean())
-        told.append(f"with the {stem.replace('x', '×')} stem {counts[0]} of {counts[1]}")
+        alike, compared = near(part.groupby("dataset")[list(known)].mean())
+        if compared:
+            told.append(f"with the {stem.replace('x', '×')} stem {alike} of {compared}")
     return mostly(
         met,
         total,
         f"Within {_ALIKE} of the benchmark are {met} of {total} printed figures "
-        f"({', '.join(known.index)}; accuracy and AUC); of ours {', '.join(told)}.",
+        f"({', '.join(known.index)}; accuracy and AUC); of ours {', '.join(told) or 'none'}.",
     )
 
 

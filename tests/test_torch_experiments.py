@@ -165,6 +165,7 @@ class TestMedMNIST:
         assert "with the 7×7 stem 0 of 2" in rule(results).because  # Breast, as it is printed
         near = results.assign(accuracy=0.863 + 0.015, auc_ovr=0.901 - 0.025)
         assert "with the 7×7 stem 1 of 2" in rule(near).because
+        assert "of ours none" in rule(results[results["dataset"] == "blood"]).because
         assert rule(results[results["method"] != "ERM"]) is None
 
     def test_quick_run_repeats_and_reports(self, monkeypatch):
