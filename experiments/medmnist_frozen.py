@@ -20,7 +20,7 @@ from pandas import DataFrame
 
 from experiments.claims import Verdict, share
 from experiments.experiment import RefusedError
-from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, against, differences, printed
+from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, against, printed
 from experiments.medmnist_search import SETS
 from experiments.tables import mean_error
 
@@ -141,27 +141,26 @@ def calibrated(results: DataFrame) -> DataFrame:
     test images.
     """
     part = _compared(results)
-    if FROZEN not in set(part["method"]):
-        return DataFrame()
+    first = _CALIBRATED[0]
     rows = []
     for other in OTHERS:
-        changes = differences(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
-        if changes.empty:
-            continue
-        for dataset, lines in changes.groupby("dataset", sort=False):
-            found = lines.set_index("measure")
-            change, error = found.loc[_CALIBRATED[0], ["difference", "error"]]
-            lower = change < 0.0 and found.loc["scaled_infinite_pairs", "difference"] <= 0.0
-            row = {"dataset": dataset, "against": other}
-            row |= {"trials": found.loc[_CALIBRATED[0], "pairs"], "lower": bool(lower)}
-            row["clearly"] = bool(lower and change < -2.0 * error)
-            fitted = found.loc["calibrated_fragility_index", "difference"]
-            row["lower cross-fitted"] = bool(fitted < 0.0)
-            for measure in _CALIBRATED:
-                row[measure] = found.loc[measure, "difference"]
-                row[f"{measure}_error"] = found.loc[measure, "error"]
-            rows.append(row)
+        changes = against(part[part["method"].isin((FROZEN, other))], other, _CALIBRATED)
+        for row in changes.to_dict("records"):
+            lower = row[first] < 0.0 and row["scaled_infinite_pairs"] <= 0.0
+            judged = {
+                "dataset": row["dataset"],
+                "against": other,
+                "trials": row["trials"],
+                "lower": lower,
+                "clearly": lower and row[first] < -2.0 * row[f"{first}_error"],
+                "lower cross-fitted": row["calibrated_fragility_index"] < 0.0,
+            }
+            rows.append({**judged, **_without(row, "stem", "method", "pick")})
     return DataFrame(rows)
+
+
+def _without(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def part_by_part(results: DataFrame) -> DataFrame:
@@ -169,10 +168,9 @@ def part_by_part(results: DataFrame) -> DataFrame:
     part = _compared(results)
     rows = []
     for before, method in pairwise(("ERM", *PARTS, FROZEN)):
-        found = against(part[part["method"].isin((before, method))], before, _ADDED)
-        for row in found.to_dict("records"):
-            figures = {name: row[name] for name in found if name not in ("stem", "pick")}
-            rows.append({**figures, "method": f"{method} less {before}"})
+        changes = against(part[part["method"].isin((before, method))], before, _ADDED)
+        for row in changes.to_dict("records"):
+            rows.append({**_without(row, "stem", "pick"), "method": f"{method} less {before}"})
     return DataFrame(sorted(rows, key=lambda row: SETS.index(row["dataset"])))
 
 

@@ -208,7 +208,6 @@ def equal_calibration(results: DataFrame, sets: Sequence[str]) -> DataFrame:
     long = differences(part, "ERM", AT_EQUAL_CALIBRATION)
     rows = []
     for method, lines in long.groupby("method", sort=False) if len(long) else ():
-        row: dict[str, object] = {"method": method}
         lower, higher = [], []
         cells = lines.groupby(["stem", "dataset"], sort=False)
         for (stem, dataset), both in cells:
@@ -217,8 +216,16 @@ def equal_calibration(results: DataFrame, sets: Sequence[str]) -> DataFrame:
                 lower.append(name)
             if (both["difference"] > 2.0 * both["error"]).any():
                 higher.append(name)
-        row |= {"cells": cells.ngroups, "lower by both": len(lower), "higher by any": len(higher)}
-        rows.append({**row, "lower": ", ".join(lower) or "–", "higher": ", ".join(higher) or "–"})
+        rows.append(
+            {
+                "method": method,
+                "cells": cells.ngroups,
+                "lower by both": len(lower),
+                "higher by any": len(higher),
+                "lower": ", ".join(lower) or "–",
+                "higher": ", ".join(higher) or "–",
+            }
+        )
     return DataFrame(rows)
 
 
