@@ -232,6 +232,11 @@ def test_gate_shows_the_index_with_its_companions_and_warns_of_shrinking(csv):
     assert "Warning" not in fragility(*asked, "--max-log-loss", "1").err
 
 
+def nearly_as(scores):
+    """Scores that are a little more confident."""
+    return [p**1.2 / (p**1.2 + (1 - p) ** 1.2) for p in scores]
+
+
 def test_gate_against_a_baseline(csv, tmp_path):
     asked = ("--label", "sick", "--score")
     old = tmp_path / "old.json"
@@ -244,7 +249,12 @@ def test_gate_against_a_baseline(csv, tmp_path):
     assert content["passed"] is False
     failed = {check["figure"] for check in content["checks"] if not check["passed"]}
     assert {"fragility_index", "ratio", "log_loss"} <= failed
-    enough = fragility("gate", csv, *asked, "bold", "--baseline", old, "--tolerance", "2")
+    nearly = write_csv(
+        tmp_path / "nearly.csv", {"sick": DATA["sick"], "p": nearly_as(DATA["fair"])}
+    )
+    worse = fragility("gate", nearly, *asked, "p", "--baseline", old)
+    assert worse.code == 1
+    enough = fragility("gate", nearly, *asked, "p", "--baseline", old, "--tolerance", "0.5")
     assert enough.code == 0
 
 

@@ -12,6 +12,10 @@ def main() -> None:
     """Run the command with the arguments of the process."""
     import sys
 
+    from . import process
+
+    process.set_interrupt("exit")
+    process.open_streams()
     try:
         from .app import run
     except ImportError as error:
@@ -23,4 +27,7 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(BAD_INPUT)
-    sys.exit(run(sys.argv[1:]))
+    process.set_interrupt("raise")
+    code = run(sys.argv[1:])
+    process.set_interrupt("ignore")
+    sys.exit(code)

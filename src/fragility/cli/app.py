@@ -16,6 +16,7 @@ from .console import say, warn
 from .demo import demo
 from .gate import gate
 from .predictions import compare, cost, evaluate, report
+from .process import lost_output, was_interrupted
 from .training import predict, train
 
 __all__ = ["command", "run"]
@@ -52,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
 def _ended(arguments: Sequence[str]) -> int:
     try:
         result = command.main(list(arguments), "fragility", standalone_mode=False)
-        return int(result) if isinstance(result, int) else PASSED
+        return _complete(result)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())
         return BAD_INPUT
@@ -62,23 +63,34 @@ def _ended(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
         return INTERRUPTED
-    except BrokenPipeError:  # whoever reads us has stopped reading
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PASSED
     except MemoryError:
         return _failed("the data do not fit in memory; read them in batches with --stream.")
-    except (ValueError, OSError, ImportError, NotImplementedError) as error:
-        if "FRAGILITY_DEBUG" in os.environ:
-            raise
-        return _failed(str(error))
     except Exception as error:
+        if was_interrupted():
+            say("Interrupted.")
+            return INTERRUPTED
         if "FRAGILITY_DEBUG" in os.environ:
             raise
+        if isinstance(error, (ValueError, OSError, ImportError, NotImplementedError)):
+            return _failed(str(error))
         say(
             f"Error: this is a fault of fragility, not yours: {type(error).__name__}: {error}. "
             "Please report it, with what FRAGILITY_DEBUG=1 prints."
         )
         return FAULT
+
+
+def _complete(verdict: object) -> int:
+    """Exit code of a command that came to its end: its verdict, however little could be printed.
+
+    A command without a verdict was run for what it prints: to lose that is a failure.
+    """
+    lost = lost_output()
+    code = int(verdict) if isinstance(verdict, int) else PASSED
+    if lost is None:
+        return code
+    say(f"Error: standard output could not be written ({lost.strerror}); it is incomplete.")
+    return code if isinstance(verdict, int) else BAD_INPUT
 
 
 def _failed(message: str) -> int:

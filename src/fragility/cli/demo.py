@@ -6,8 +6,9 @@ import click
 
 from ..report import Report
 from ..report.text import about, comparison_rows, table
-from ..tables import check_writable, write_file
+from ..tables import check_output, write_file
 from .console import say, show_lines, show_models, show_table, write
+from .options import check_ending, force_option
 
 __all__ = ["demo", "demo_report"]
 
@@ -28,11 +29,13 @@ An error that nobody looks at costs 20, a look by a doctor 1.
     type=click.Path(),
     default="fragility-demo.html",
     show_default=True,
-    help="Report to write.",
+    help="Report to write, .html.",
 )
-def demo(output: str) -> None:
+@force_option
+def demo(output: str, force: bool) -> None:
     """Train ordinary and robust models on embedded data, compare them, write the report."""
-    check_writable(output)
+    check_ending(output, ".html")
+    check_output(output, force=force)
     say(_STORY)
     made = demo_report()
     write(about(made) + "\n")

@@ -7,8 +7,9 @@ from typing import Any
 import click
 
 from ..report import words
+from ..report.baselines import read_baseline
 from ..report.data import json_text
-from ..report.gates import Limits, check_gates, read_baseline
+from ..report.gates import Limits, check_gates
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
@@ -75,6 +76,10 @@ def gate(
     )
     if limits.empty and baseline is None:
         raise click.UsageError("Nothing to hold the model to: give --max-fi, --baseline, ...")
+    if tolerance and baseline is None:
+        raise click.UsageError("--tolerance is for --baseline, which is not given.")
+    if upper_limit and max_fi is None and max_cost is None:
+        raise click.UsageError("--upper-limit is for --max-fi and --max-cost; give one of them.")
     no_cost = options["error_cost"] is None and options["error_cost_column"] is None
     if max_cost is not None and no_cost:
         raise click.UsageError("--max-cost needs --error-cost or --error-cost-column.")
@@ -82,12 +87,14 @@ def gate(
     made = make_report(**{**options, "no_calibration": True})
     checks = check_gates(made, limits, old, tolerance)
     failed = [check for check in checks if not check.passed]
+    not_held = [] if old is None else old.not_held(made)
     if as_json:
         write_json(
             json_text(
                 {
                     "passed": not failed,
                     "checks": [vars(check) for check in checks],
+                    "not_held": not_held,
                     "report": made.to_dict(),
                 }
             )
@@ -100,6 +107,10 @@ def gate(
         say(f"{words.shortened(model.name)}: {', '.join(told)}.")
     if limits.passed_by_shrinking and old is None:
         warn("scores that are shrunk pass --max-fi; add --max-ratio, --max-log-loss or --baseline.")
+    if old is not None and (different := old.warning(made)):
+        warn(different)
+    for sentence in not_held:
+        say(f"Not held: {sentence}")
     for check in failed:
         say(f"Gate failed: {check.reason}")
     if not failed:

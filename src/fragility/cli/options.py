@@ -11,7 +11,16 @@ import click
 from ..deferral import Costs
 from ..tables import PredictionFile, open_table, parse_models
 
-__all__ = ["as_costs", "cost_options", "json_option", "prediction_file", "prediction_options"]
+__all__ = [
+    "as_costs",
+    "check_ending",
+    "cost_options",
+    "force_option",
+    "group_option",
+    "json_option",
+    "prediction_file",
+    "prediction_options",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -32,7 +41,6 @@ _PREDICTIONS = (
     ),
     click.option("--positive", metavar="CLASS", help="The positive class of two [the last]."),
     click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
-    click.option("--group", metavar="COLUMN", help="Column of groups, for the index by group."),
     click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values."),
     click.option(
         "--stream/--in-memory",
@@ -82,7 +90,23 @@ def cost_options(command: Command) -> Command:
     return _decorated(_COSTS)(command)
 
 
+group_option = click.option(
+    "--group", metavar="COLUMN", help="Column of groups, for the index by group."
+)
+force_option = click.option(
+    "--force", is_flag=True, help="Replace an existing file of another kind; never an input."
+)
 json_option = click.option("--json", "as_json", is_flag=True, help="Strict JSON on stdout.")
+
+
+def check_ending(output: str, *endings: str) -> str:
+    """Ending of the name of a file to write, which must be one of these."""
+    found = next((ending for ending in endings if output.lower().endswith(ending)), None)
+    if found is None:
+        *others, last = endings
+        allowed = f"{', '.join(others)} or {last}" if others else last
+        raise click.BadParameter(f"{output!r} must end in {allowed}.", param_hint="--output")
+    return found
 
 
 def prediction_file(
@@ -93,8 +117,8 @@ def prediction_file(
     classes: str | None,
     positive: str | None,
     weight: str | None,
-    group: str | None,
     drop_missing: bool,
+    group: str | None = None,
     error_cost_column: str | None = None,
 ) -> PredictionFile:
     """The predictions that the options describe."""

@@ -17,7 +17,7 @@ from ..report.text import (
     table,
     threshold_rows,
 )
-from ..tables import check_writable, write_file
+from ..tables import check_output, write_file
 from .console import (
     progress_bar,
     say,
@@ -27,13 +27,23 @@ from .console import (
     show_text,
     write_json,
 )
-from .options import as_costs, cost_options, json_option, prediction_file, prediction_options
+from .options import (
+    as_costs,
+    check_ending,
+    cost_options,
+    force_option,
+    group_option,
+    json_option,
+    prediction_file,
+    prediction_options,
+)
 
 __all__ = ["compare", "cost", "evaluate", "make_report", "report"]
 
 
 @click.command()
 @prediction_options
+@group_option
 @cost_options
 @json_option
 def evaluate(as_json: bool, **options: Any) -> None:
@@ -72,6 +82,7 @@ def compare(as_json: bool, **options: Any) -> None:
 
 @click.command()
 @prediction_options
+@group_option
 @cost_options
 @click.option(
     "--output",
@@ -87,19 +98,16 @@ def compare(as_json: bool, **options: Any) -> None:
     help="Worst cases to show; 0 for none.",
 )
 @click.option("--id", "id_column", metavar="COLUMN", help="Column that names the cases.")
-def report(output: str, worst: int, id_column: str | None, **options: Any) -> None:
+@force_option
+def report(output: str, worst: int, id_column: str | None, force: bool, **options: Any) -> None:
     """Write a report: a page to open, or Markdown, or JSON.
 
     \b
     fragility report predictions.csv --label sick --score p_a --score p_b --output page.html
     """  # noqa: D301
     endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
-    method = next((name for end, name in endings.items() if output.lower().endswith(end)), None)
-    if method is None:
-        raise click.BadParameter(
-            f"{output!r} must end in .html, .md or .json.", param_hint="--output"
-        )
-    check_writable(output)
+    method = endings[check_ending(output, *endings)]
+    check_output(output, [options["file"]], force=force)
     made = make_report(**options, n_worst=worst, id_column=id_column)
     write_file(output, getattr(made, method)())
     _show_sentences(made, [f.text for f in made.findings], True)

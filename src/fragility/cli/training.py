@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..tables import check_writable, open_table, with_columns, write_table
+from ..tables import check_output, open_table, with_columns, write_table
 from .console import say, show_text, write_json
-from .options import json_option
+from .options import check_ending, force_option, json_option
 
 __all__ = ["predict", "train"]
 
@@ -70,6 +70,7 @@ __all__ = ["predict", "train"]
 )
 @click.option("--impute", is_flag=True, help="Fill missing values: median, most frequent.")
 @click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
+@force_option
 @json_option
 def train(
     file: str,
@@ -78,6 +79,7 @@ def train(
     norm: str,
     balanced: bool,
     features: tuple[str, ...],
+    force: bool,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -91,7 +93,8 @@ def train(
     from ..pipelines import save_model, train_pipeline
     from ..report.data import json_text
 
-    check_writable(output)
+    check_ending(output, ".skops")
+    check_output(output, [file], force=force)
     made = train_pipeline(
         open_table(file).read().to_pandas(),
         label,
@@ -119,7 +122,8 @@ def train(
 @click.option(
     "--threshold", type=float, help="Add a column: whether the model may decide alone above this."
 )
-def predict(model: str, file: str, output: str, threshold: float | None) -> None:
+@force_option
+def predict(model: str, file: str, output: str, threshold: float | None, force: bool) -> None:
     """Add the predictions of a saved model to a table.
 
     \b
@@ -127,7 +131,7 @@ def predict(model: str, file: str, output: str, threshold: float | None) -> None
     """  # noqa: D301
     from ..pipelines import load_model, predict_frame
 
-    check_writable(output)
+    check_output(output, [model, file], force=force)
     pipeline = load_model(model)
     table = open_table(file).read()
     made = predict_frame(pipeline, table.to_pandas(), threshold=threshold)

@@ -3,6 +3,7 @@
 from ..exceptions import TableError
 from .columns import parse_models
 from .opening import open_table
+from .outputs import check_output
 from .predictions import PredictionBatch, PredictionFile
 from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
@@ -12,6 +13,7 @@ __all__ = [
     "PredictionFile",
     "Table",
     "TableError",
+    "check_output",
     "check_writable",
     "open_table",
     "parse_models",

@@ -1,0 +1,159 @@
+"""The process around the command: no exit code depends on who reads or who presses Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from .command import ENVIRONMENT, patients, write_csv
+
+COMMAND = Path(sys.executable).with_name("fragility")
+ASKED = "--label sick --score fair"
+
+
+@pytest.fixture(scope="module")
+def csv(tmp_path_factory):
+    return write_csv(tmp_path_factory.mktemp("streams") / "p.csv", patients(60))
+
+
+def shell(line):
+    return subprocess.run(
+        ["bash", "-c", line], capture_output=True, check=False, timeout=300, env=ENVIRONMENT
+    )
+
+
+@pytest.mark.parametrize(
+    ("streams", "limit", "code"),
+    [
+        ("2>&-", "0.9", 0),
+        (">&-", "0.01", 1),
+        ("2>/dev/full", "0.9", 0),
+        ("2>/dev/full", "0.01", 1),
+        (">/dev/full", "0.9", 0),
+        (">&- 2>&- <&-", "0.01", 1),
+    ],
+)
+def test_a_gate_ends_with_its_verdict_whatever_can_be_printed(csv, streams, limit, code):
+    ended = shell(f"{COMMAND} gate {csv} {ASKED} --max-fi {limit} --max-ratio 9 {streams}")
+    assert ended.returncode == code, ended
+    assert b"Traceback" not in ended.stderr
+
+
+def test_a_gate_that_fails_into_a_closed_pipe_fails(csv):
+    gate = f"{COMMAND} gate {csv} {ASKED} --max-fi 0.01"
+    ended = shell(f"set -o pipefail; {gate} | true")
+    assert ended.returncode == 1, ended
+    assert b"Gate failed" in ended.stderr
+
+
+@pytest.mark.parametrize("streams", ["2>&-", "2>/dev/full"])
+def test_bad_input_is_2_whatever_can_be_printed(csv, streams):
+    assert shell(f"{COMMAND} evaluate {csv} --label no --score fair {streams}").returncode == 2
+    assert shell(f"{COMMAND} evaluate {streams}").returncode == 2
+
+
+def test_output_that_is_lost_is_told(csv):
+    ended = shell(f"{COMMAND} evaluate {csv} {ASKED} --json >/dev/full")
+    assert ended.returncode == 2
+    assert b"standard output could not be written (No space left on device)" in ended.stderr
+    assert shell(f"{COMMAND} evaluate {csv} {ASKED} >&-").returncode == 0
+
+
+def test_nothing_is_printed_into_the_file_that_is_written(csv, tmp_path):
+    page = tmp_path / "page.html"
+    ended = shell(f"{COMMAND} report {csv} {ASKED} --output {page} <&- >&- 2>&-")
+    assert ended.returncode == 0
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert text.rstrip().endswith("</html>")
+
+
+def interrupted(arguments, begun, **environment):
+    """Start the command, press Ctrl-C as soon as a file is there, and wait for the end."""
+    process = subprocess.Popen(
+        [COMMAND, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**ENVIRONMENT, **environment},
+    )
+    for _ in range(3000):
+        if begun.exists():
+            break
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=120)
+    return process.returncode, err.decode()
+
+
+#: A library that says when its import has begun, waits, and turns Ctrl-C into an error of its own.
+SLOW = """
+import pathlib, time
+pathlib.Path({begun!r}).touch()
+try:
+    time.sleep(100)
+except BaseException:
+    raise ImportError("no {name}", name="{name}") from None
+"""
+
+
+@pytest.mark.parametrize("name", ["click", "numpy"])
+def test_ctrl_c_during_imports_leaves_no_traceback(tmp_path, name):
+    begun = tmp_path / "begun"
+    (tmp_path / f"{name}.py").write_text(SLOW.format(begun=str(begun), name=name))
+    code, err = interrupted(["--version"], begun, PYTHONPATH=str(tmp_path))
+    assert code == 130
+    assert err == "Interrupted.\n"
+
+
+def test_ctrl_c_during_a_late_import_is_not_called_bad_input(tmp_path, csv):
+    begun = tmp_path / "begun"
+    (tmp_path / "skops").mkdir()
+    (tmp_path / "skops" / "__init__.py").write_text(SLOW.format(begun=str(begun), name="skops"))
+    asked = ["train", csv, "--label", "sick", "--exclude", "id", "--output", tmp_path / "m.skops"]
+    code, err = interrupted(list(map(str, asked)), begun, PYTHONPATH=str(tmp_path))
+    assert code == 130, err
+    assert err.endswith("Interrupted.\n")
+    assert "Traceback" not in err
+    assert not (tmp_path / "m.skops").exists()
+
+
+def test_ctrl_c_that_the_parent_ignores_stays_ignored(csv):
+    line = (
+        f"trap '' INT; {COMMAND} evaluate {csv} {ASKED} --json & sleep 0.5; kill -INT $!; wait $!"
+    )
+    ended = shell(line)
+    assert ended.returncode == 0, ended
+    assert ended.stdout.rstrip().endswith(b"}")
+
+
+def test_every_public_name_is_found_late_and_is_what_type_checkers_see():
+    import ast
+
+    import fragility
+
+    tree = ast.parse(Path(fragility.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        name.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    assert seen == fragility._MODULES
+    assert sorted(seen) == sorted(fragility.__all__)
+    for name in (*fragility.__all__, *fragility._PARTS, "__version__"):
+        assert getattr(fragility, name) is not None
+        assert name in dir(fragility)
+    with pytest.raises(AttributeError, match="no attribute 'fragilty_index'"):
+        _ = fragility.fragilty_index
+
+
+def test_importing_the_package_imports_nothing_slow():
+    code = "import sys, fragility; print('numpy' in sys.modules, 'sklearn' in sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"False", b"False"]
