@@ -50,6 +50,7 @@ def to_dict(report: Report) -> dict[str, Any]:
             {"label": label, "n": n} for label, n in zip(report.labels, report.support, strict=True)
         ],
         "positive": report.positive,
+        "weighted": report.weighted,
         "confidence": report.confidence,
         "costs": _costs(report),
         "findings": [asdict(finding) for finding in report.findings],

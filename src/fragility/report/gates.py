@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite, isnan, nan
-from pathlib import Path
-from typing import Any
+from math import inf, isfinite, isinf, isnan, log, nan
 
-from .._labels import listed
+import numpy as np
+
 from .._parameters import check_not_negative, check_target
 from ..measured import FIGURES, Measured
 from . import words
-from .data import FORMAT
+from .baselines import HELD, Baseline
 from .parts import ModelFigures
 from .report import Report
 
-__all__ = ["Check", "Limits", "check_gates", "read_baseline"]
+__all__ = ["Check", "Limits", "check_gates"]
 
-#: The figures of a baseline: the index falls when scores shrink, the others then do not.
-_HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
 _WITH_INTERVAL = ("fragility_index", "cost")
 #: The same predictions pass their own baseline, however they are rounded in a file.
 _ROUNDING = 1e-9
-
-Baseline = dict[str, dict[str, float]]
+#: Limits from which on no model could fail. Log-loss counts a probability of 0 as the smallest
+#: step from 1 to its neighbour.
+_CANNOT_FAIL = {"log_loss": -log(np.finfo(np.float64).eps)}
 
 
 @dataclass(frozen=True)
@@ -44,15 +41,29 @@ class Limits:
     upper_limit: bool = False
 
     def __post_init__(self) -> None:
-        for name in _HELD:
+        for name in HELD:
             limit = getattr(self, name)
-            if limit is not None:
-                check_target(limit, f"The limit of {FIGURES[name].title}")
+            if limit is None:
+                continue
+            what = f"The limit of {FIGURES[name].title}"
+            check_target(limit, what)
+            if name == "auc" and not 0.0 < limit <= 1.0:
+                raise ValueError(
+                    f"{what} must be above 0, or no model fails, and at most 1, or none passes; "
+                    f"got {limit!r}."
+                )
+            if limit < 0.0:
+                raise ValueError(f"{what} must be zero or more, or no model passes; got {limit!r}.")
+            if limit >= _CANNOT_FAIL.get(name, inf):
+                raise ValueError(
+                    f"{what} must be below {_CANNOT_FAIL[name]:.4g}, or no model fails; got "
+                    f"{limit!r}."
+                )
 
     @property
     def empty(self) -> bool:
         """Whether there is no limit at all."""
-        return all(getattr(self, name) is None for name in _HELD)
+        return all(getattr(self, name) is None for name in HELD)
 
     @property
     def passed_by_shrinking(self) -> bool:
@@ -97,27 +108,63 @@ class Check:
 def check_gates(
     report: Report, limits: Limits, baseline: Baseline | None = None, tolerance: float = 0.0
 ) -> list[Check]:
-    """Hold every model of a report to the limits and to its baseline."""
-    check_not_negative(tolerance, "tolerance")
+    """Hold every model of a report to the limits and to its baseline.
+
+    Raises
+    ------
+    ValueError
+        If nothing would be checked, if a check could not fail, or if the baseline is of other
+        classes or costs: such a gate would pass every model.
+    """
+    if not check_not_negative(tolerance, "tolerance") < 1.0:
+        raise ValueError(
+            f"tolerance must be below 1, or no AUC fails; got {tolerance!r}. It is relative: 0.05 "
+            "allows figures 5 % worse than the baseline."
+        )
+    _check_cost_limit(report, limits)
+    if baseline is not None:
+        baseline.check_comparable(report)
     checks = []
     for model in report.models:
-        old = None if baseline is None else _own_baseline(model.name, report, baseline)
-        checks += list(_checks(model.name, model.raw, limits, old, tolerance))
+        old = None if baseline is None else baseline.of_model(model.name, report)
+        found = list(_checks(model.name, model.raw, limits, old, tolerance))
+        if not found:
+            raise ValueError(
+                f"Nothing is held against model {model.name!r}: give limits of figures that it has."
+            )
+        checks += found
     return checks
+
+
+def _check_cost_limit(report: Report, limits: Limits) -> None:
+    """Refuse a limit that the dearest way to treat a case does not exceed."""
+    if limits.cost is None:
+        return
+    if report.costs is None:
+        raise ValueError("A limit of the cost per case needs costs: say what an error costs.")
+    if report.costs.error_cost is None:  # by case, read from a file and forgotten
+        return
+    error = float(np.max(report.costs.error_cost))
+    dearest = max(error, report.costs.review_cost + report.costs.reviewer_error * error)
+    if limits.cost >= dearest:
+        raise ValueError(
+            f"The limit of the cost per case must be below {dearest:.4g}, what the dearest case "
+            f"costs, or no model fails; got {limits.cost!r}."
+        )
 
 
 def _checks(
     name: str,
     model: ModelFigures,
     limits: Limits,
-    old: dict[str, float] | None,
+    old: Mapping[str, float] | None,
     tolerance: float,
 ) -> Iterator[Check]:
     constant = ""
     if isnan(model.figures["ratio"].value):
         constant = "" if len(model.pairs) == 2 else " for some class"
         constant = f"gives every case the same score{constant}"
-    for figure in _HELD:
+    for figure in HELD:
         if figure not in model.figures:
             continue
         found = model.figures[figure]
@@ -129,7 +176,7 @@ def _checks(
                 part = "upper limit"
                 value = nan if found.interval is None else found.interval.high
             yield _check(name, figure, value, limit, 0.0, "limit", constant, part)
-        if old is not None and not isnan(old.get(figure, nan)):
+        if old is not None and figure in old and not isinf(old[figure]):
             # The same data must pass, read either way: a baseline has the worse end of its bounds.
             value = _end(figure, found, better=True)
             yield _check(name, figure, value, old[figure], tolerance, "baseline", constant)
@@ -188,47 +235,3 @@ def _told_apart(value: float, limit: float, passed: bool) -> tuple[str, str]:
         if passed or shown[0] != shown[1] or not isfinite(value):
             return shown
     return repr(value), repr(limit)
-
-
-def read_baseline(path: str) -> Baseline:
-    """Figures by model of a report in JSON, as `fragility evaluate --json` prints it."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise ValueError(f"The baseline {path} cannot be read: {reason}.") from None
-    try:
-        content = json.loads(text)
-        if content.get("format") != FORMAT:
-            raise KeyError("format")
-        found = {
-            model["name"]: {
-                name: _held(name, figure) for name, figure in model["raw"]["figures"].items()
-            }
-            for model in content["models"]
-        }
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise ValueError(
-            f"{path} is no baseline: make one with `fragility evaluate ... --json > {path}`."
-        ) from None
-    return found
-
-
-def _held(name: str, figure: dict[str, Any]) -> float:
-    """What is held against: the worse of the bounds, if the figure is known between two."""
-    if figure.get("bounds") is None or name not in FIGURES:
-        return _number(figure["value"])
-    low, high = map(_number, figure["bounds"])
-    return high if FIGURES[name].better == "lower" else low
-
-
-def _number(value: Any) -> float:
-    return nan if value is None else float(value)  # float reads "Infinity", too
-
-
-def _own_baseline(name: str, report: Report, baseline: Baseline) -> dict[str, float]:
-    if name in baseline:
-        return baseline[name]
-    if len(baseline) == len(report.models) == 1:  # one model each: no need to agree on a name
-        return next(iter(baseline.values()))
-    raise ValueError(f"The baseline has no model {name!r}; it has {listed(baseline)}.")

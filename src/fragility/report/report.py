@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import listed
+from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated, why_not_calibrated
 from ..deferral import Costs
@@ -272,6 +272,8 @@ class Report:
                     "models are compared on the same classes."
                 )
             classes = own
+        if classes is not None:
+            options.setdefault("pos_label", later_category(y, classes))
         probabilities = {name: model.predict_proba(X) for name, model in named.items()}
         return cls.from_predictions(y, probabilities, labels=classes, **options)
 

@@ -1,0 +1,249 @@
+"""A report in JSON that a later model is held to: what it must hold, and what it may be held to."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf, isinf
+from typing import Any
+
+from .._labels import listed
+from .._names import shortened
+from ..deferral import Costs
+from ..measured import FIGURES
+from ..tables.categories import same_names
+from . import words
+from .data import FORMAT, strict
+from .report import Report
+
+__all__ = ["HELD", "Baseline", "read_baseline"]
+
+#: The figures of a baseline: the index falls when scores shrink, the others then do not.
+HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
+#: Figures that every baseline has; costs may not have been given.
+_NEEDED = HELD[:-1]
+#: Figures that are infinite for a model which does not separate the classes.
+_MAY_BE_INFINITE = ("fragility_index", "ratio")
+#: Settings of costs that a report has, and types of labels.
+_SETTINGS = set(Costs.__dataclass_fields__)
+_LABELS = (str, int, float)
+#: A report of many models, groups and worst cases is far below this many bytes.
+_LARGEST = 64 * 2**20
+#: A number of cases is very different from another if it is so many times as large.
+_VERY_DIFFERENT = 3.0
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What a baseline file says.
+
+    Attributes
+    ----------
+    path : str
+    figures : mapping of str to mapping of str to float
+        Figures by model: the worse end of the bounds where a figure is known between two.
+    classes : list
+    positive : object
+    weighted : bool
+        Whether the cases had weights.
+    costs : mapping, optional
+        Costs of errors and reviews, as a report in JSON has them.
+    n_samples : int
+    """
+
+    path: str
+    figures: Mapping[str, Mapping[str, float]]
+    classes: list[Any]
+    positive: Any
+    weighted: bool
+    costs: Mapping[str, Any] | None
+    n_samples: int
+
+    def check_comparable(self, report: Report) -> None:
+        """Refuse to hold a report to figures of other classes, another positive class or costs."""
+        classes = strict(list(report.labels))
+        if not same_names(self.classes, classes):
+            self._refuse("the classes", listed(self.classes), listed(classes))
+        positive = strict(report.positive)
+        if positive is not None and not same_names([self.positive], [positive]):
+            self._refuse("the positive class", repr(self.positive), repr(positive))
+        if self.weighted != report.weighted:
+            told = {False: "none", True: "given"}
+            self._refuse("weights of the cases", told[self.weighted], told[report.weighted])
+        costs = strict(report.to_dict()["costs"])
+        if costs is not None and self.costs is not None and costs != self.costs:
+            settings = [*costs, *(name for name in self.costs if name not in costs)]
+            for name in settings:
+                old, new = self.costs.get(name), costs.get(name)
+                if old != new:
+                    self._refuse(name, _short(old), _short(new))
+
+    def of_model(self, name: str, report: Report) -> Mapping[str, float]:
+        """Figures that a model is held to: those of its name, or of the only one."""
+        if name in self.figures:
+            return self.figures[name]
+        if len(self.figures) == len(report.models) == 1:  # no need to agree on a name
+            return next(iter(self.figures.values()))
+        raise ValueError(
+            f"The baseline {self.path} has no model {name!r}; it has {listed(self.figures)}."
+        )
+
+    def not_held(self, report: Report) -> list[str]:
+        """What of the baseline, or of the report, is held to nothing, in sentences."""
+        held = []
+        if report.costs is None and self.costs is not None:
+            held.append("cost per case is not held: give the costs of the baseline, --error-cost.")
+        if report.costs is not None and self.costs is None:
+            held.append("cost per case is not held: the baseline was made without --error-cost.")
+        named = {model.name for model in report.models}
+        if len(self.figures) > 1 or len(named) > 1:
+            more = [name for name in self.figures if name not in named]
+            held += [
+                f"model {words.shortened(name)!r} of the baseline is not in the data."
+                for name in more
+            ]
+        for name, figures in self.figures.items():
+            endless = [FIGURES[f].title for f in HELD if isinf(figures.get(f, 0.0))]
+            if endless:
+                titles, model = " and ".join(endless), words.shortened(name)
+                held.append(f"{titles} of {model} cannot be exceeded: infinite in the baseline.")
+        return held
+
+    def warning(self, report: Report) -> str:
+        """A warning if one has far more cases than the other; empty if not."""
+        counts = sorted((self.n_samples, report.n_samples))
+        if counts[1] <= _VERY_DIFFERENT * counts[0]:
+            return ""
+        return (
+            f"the baseline was measured on {words.count(self.n_samples)} cases, these are "
+            f"{words.count(report.n_samples)}: chance differs much between them."
+        )
+
+    def _refuse(self, what: str, old: str, new: str) -> None:
+        raise ValueError(
+            f"The baseline {self.path} cannot be compared: {what} there: {old}, here: {new}. Make "
+            "it anew with the same options."
+        )
+
+
+def read_baseline(path: str) -> Baseline:
+    """A report in JSON, as `fragility evaluate --json` prints it."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
+            raise ValueError(f"it has more than {_LARGEST // 2**20} MiB")
+        content = json.loads(
+            data.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_not_strict
+        )
+        return _baseline(path, content)
+    except OSError as error:
+        raise ValueError(f"The baseline {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"The baseline {path} cannot be read: it is not UTF-8 text.") from None
+    except json.JSONDecodeError:
+        reason = "it is not JSON"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        reason = str(error)
+    raise ValueError(
+        f"{path} is not a baseline: {shortened(reason, 200)}. Make one with `fragility evaluate "
+        f"... --json > {path}`."
+    )
+
+
+def _baseline(path: str, content: Any) -> Baseline:
+    if not isinstance(content, dict) or type(content.get("format")) is not int:
+        raise ValueError("it has no format, as a report in JSON does")
+    if content["format"] != FORMAT:
+        raise ValueError(f"it has format {content['format']}, this version reads {FORMAT}")
+    costs, n = content.get("costs"), content.get("n_samples")
+    if type(n) is not int or n < 1:
+        raise ValueError("n_samples must be a number of cases")
+    if costs is not None and not (isinstance(costs, dict) and set(costs) == _SETTINGS):
+        raise ValueError(f"costs must be null, or have just {listed(sorted(_SETTINGS))}")
+    models = _listed_parts(content, "models")
+    names = [model.get("name") for model in models]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError("a model has no name")
+    if len(set(names)) < len(names) or not names:
+        raise ValueError("it must hold models, each with a name of its own")
+    needed = _NEEDED if costs is None else HELD
+    figures: dict[str, dict[str, float]] = {}
+    for name, model in zip(names, models, strict=True):
+        raw = model.get("raw")
+        held = raw.get("figures") if isinstance(raw, dict) else None
+        if not isinstance(held, dict):
+            raise ValueError(f"model {name!r} has no figures")
+        try:
+            figures[str(name)] = {figure: _held(figure, held.get(figure)) for figure in needed}
+        except ValueError as error:
+            raise ValueError(f"of model {name!r} {error}") from None
+    classes = [part.get("label") for part in _listed_parts(content, "classes")]
+    if len(classes) < 2 or not all(isinstance(c, _LABELS) for c in classes):
+        raise ValueError("classes must hold two labels or more")
+    positive, weighted = content.get("positive"), content.get("weighted")
+    if isinstance(positive, _LABELS) != (len(classes) == 2):
+        raise ValueError("positive must be one of two classes, or null for several")
+    if not isinstance(weighted, bool):
+        raise ValueError("weighted must be true or false")
+    return Baseline(path, figures, classes, positive, weighted, costs, n)
+
+
+def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    parts = content.get(name)
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise ValueError(f"{name} must be a list of objects")
+    return parts
+
+
+def _held(name: str, figure: Any) -> float:
+    """What is held against: the worse of the bounds, if the figure is known between two."""
+    title = FIGURES[name].title
+    if not isinstance(figure, dict):
+        raise ValueError(f"{title} is missing ({name})")
+    bounds = figure.get("bounds")
+    if bounds is None:
+        return _number(name, figure.get("value"))
+    if not isinstance(bounds, list) or len(bounds) != 2:
+        raise ValueError(f"the bounds of {title} must be two numbers")
+    low, high = (_number(name, bound) for bound in bounds)
+    if low > high:
+        raise ValueError(f"the bounds of {title} are in the wrong order")
+    return high if FIGURES[name].better == "lower" else low
+
+
+def _number(name: str, value: Any) -> float:
+    """A value that the figure can have."""
+    title = FIGURES[name].title
+    number = inf if value == "Infinity" else value
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise ValueError(f"{title} must be a number, not {shortened(json.dumps(value), 40)}")
+    try:
+        number = float(number)
+    except OverflowError:
+        raise ValueError(f"{title} is a whole number beyond any float") from None
+    largest = inf if name in _MAY_BE_INFINITE else 1.0 if name == "auc" else sys.float_info.max
+    if not 0.0 <= number <= largest:
+        raise ValueError(f"{title} cannot be {value!r}")
+    return number
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"the key {words.shortened(name)!r} is there twice")
+        found[name] = value
+    return found
+
+
+def _not_strict(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in strict JSON")
+
+
+def _short(value: Any) -> str:
+    return "none" if value is None else str(shortened(json.dumps(value), 60))
