@@ -7,14 +7,14 @@ look found.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-__all__ = ["encode_labels", "listed"]
+__all__ = ["encode_labels", "later_category", "later_places", "listed"]
 
 Encoded = tuple[NDArray[Any], NDArray[Any]]
 
@@ -43,6 +43,54 @@ def encode_labels(y_true: ArrayLike) -> Encoded:
     if int(high) - int(low) < _WIDEST_TABLE:
         return _encode_range(y, int(low), int(high))
     return _encode_sorted(y)
+
+
+def later_category(y_true: Any, classes: NDArray[Any]) -> Any:
+    """The later of two classes of an ordered categorical; None of all else.
+
+    Ordered are a categorical of pandas that says so, an Enum of polars and a dictionary of Arrow
+    that says so. Categories that do not occur do not count.
+    """
+    orders = _category_orders(y_true) if classes.size == 2 else []
+    if not orders:
+        return None
+    places = later_places(classes.tolist(), orders)
+    if len(places) != 1:
+        raise ValueError(
+            f"The parts of y_true have the ordered categories {listed(classes)} "
+            f"{'in both orders' if places else 'never together'}, so that neither is the later "
+            "one; name the positive class with pos_label=."
+        )
+    return classes[places.pop()]
+
+
+def later_places(classes: Sequence[Any], orders: Iterable[Sequence[Any]]) -> set[int]:
+    """Which of two classes, 0 or 1, comes later in each of the orders that has both."""
+    first, second = classes
+    return {
+        int(order.index(second) > order.index(first))
+        for order in orders
+        if first in order and second in order
+    }
+
+
+def _category_orders(values: Any) -> list[list[Any]]:
+    """Categories in their order, once for each part of the data; none where there is no order."""
+    if len(getattr(values, "shape", ())) == 2:  # a data frame of one column
+        if hasattr(values, "iloc"):  # of pandas
+            values = values.iloc[:, 0]
+        elif hasattr(values, "to_series"):  # of polars
+            values = values.to_series()
+        elif hasattr(values, "column_names"):  # of Arrow
+            values = values.column(0)
+    dtype: Any = getattr(values, "dtype", None)
+    if hasattr(dtype, "pyarrow_dtype"):  # a column of Arrow in a frame of pandas
+        values = getattr(values, "array", values).__arrow_array__()
+    elif getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum":
+        return [list(dtype.categories)]
+    if not getattr(getattr(values, "type", None), "ordered", False):
+        return []
+    return [part.dictionary.to_pylist() for part in getattr(values, "chunks", [values])]
 
 
 def listed(items: Iterable[Any], most: int = 10) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "AbsentClassWarning",
+    "AnswersWarning",
     "InfeasibleTargetError",
     "ModelFileError",
     "ModelVersionWarning",
@@ -61,10 +64,18 @@ class ZeroFragilityWarning(UserWarning):
 
 
 class TableError(ValueError):
-    """A table that cannot be read, written or used; the message is a single line."""
+    r"""A table that cannot be read, written or used; the message is a single line.
+
+    Bytes of file names that are no text and control characters are shown as ``\xff``.
+    """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        line = "".join(map(_printable, " ".join(message.split())))
+        super().__init__(re.sub(_QUOTED_BYTE, r"\\x\1", line))
+
+
+class AnswersWarning(UserWarning):
+    """A table looks like answers with a confidence, which are not predictions of classes."""
 
 
 class UnseenValuesWarning(UserWarning):
@@ -77,3 +88,15 @@ class ModelFileError(ValueError):
 
 class ModelVersionWarning(UserWarning):
     """A model was written by other versions of the libraries than those that read it."""
+
+
+#: A byte that is not UTF-8, as Python holds it, in the repr of a name.
+_QUOTED_BYTE = r"\\udc([89a-f][0-9a-f])"
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    if "\udc80" <= character <= "\udcff":  # a byte that is not UTF-8, as Python holds it
+        return f"\\x{ord(character) - 0xDC00:02x}"
+    return character.encode("unicode_escape").decode()

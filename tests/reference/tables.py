@@ -31,3 +31,15 @@ def predictions(text, label, scores, delimiter=",", drop=False):
         {column: [float(row[column]) for _, row in rows] for column in scores},
         [n for n, _ in rows],
     )
+
+
+def unclosed_quote(text):
+    """Line in which a quote is opened that is never closed; None if there is none."""
+    lines = [*io.StringIO(text, newline=""), "\n", "after the last line"]
+    reader = csv.reader(lines)
+    last, begins, ends = [], 1, 0
+    for row in reader:
+        last, begins, ends = row, ends + 1, reader.line_num
+    if last == ["after the last line"]:
+        return None
+    return begins + sum(len(re.findall("\r\n|\r|\n", value)) for value in last[:-1])

@@ -210,7 +210,8 @@ def deferral_curve(
     labels : sequence, optional
         All classes, in the order of the columns; by default the sorted classes of `y_true`.
     pos_label : label, optional
-        The class that a single column is about; by default the second of two.
+        The class that a single column is about; by default the second of two, without `labels`
+        the later one of ordered categories.
 
     Returns
     -------

@@ -143,7 +143,9 @@ def confident_error_rate(
     labels : sequence, optional
         All classes, in the order of the columns of `y_proba`. By default those in `y_true`, sorted.
     pos_label : label, optional
-        The positive class of two; by default the second of `labels`.
+        The positive class of two; by default the second of `labels`. Without `labels`, of ordered
+        categories (of pandas, an Enum of polars) the later one; the columns stay sorted, as those
+        of scikit-learn's ``predict_proba`` are, so give both columns of it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights; an integer weight is the same as repeating the sample.
 

@@ -101,7 +101,9 @@ def fragility_index(
         All classes, in the order of the columns of `y_score`. By default those in `y_true`, sorted.
         A class without samples is named in a warning and left out.
     pos_label : label, optional
-        The positive class of two; by default the second of `labels`.
+        The positive class of two; by default the second of `labels`. Without `labels`, of ordered
+        categories (of pandas, an Enum of polars) the later one; the columns stay sorted, as those
+        of scikit-learn's ``predict_proba`` are, so give both columns of it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights; an integer weight is the same as repeating the sample.
     pair_weight : array-like of shape (n_classes, n_classes), optional
@@ -309,7 +311,8 @@ def wasserstein_fragility_index(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
-        Labels of two classes; the second in sorted order is positive.
+        Labels of two classes; the second in sorted order is positive (also of ordered categories,
+        as in `decision_function` of a linear model).
     logits : array-like of shape (n_samples,)
         :math:`w^\top x + b`.
     weight_norm : float
@@ -344,7 +347,7 @@ def wasserstein_fragility_index(
             f"weight_norm must be a positive number; got {weight_norm!r}. Give the dual norm of "
             "the coefficients, such as np.linalg.norm(model.coef_)."
         )
-    positives = data.codes == data.positive
+    positives = data.codes == 1  # as those of linear models: ordered categories are sorted, too
     carrying = np.True_ if data.weights is None else data.weights > 0.0
     groups = [
         Sample(data.scores, selection=~positives & carrying, weights=data.weights),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import listed
+from .._labels import later_places, listed
 from .table import Table
 
 __all__ = [
@@ -21,7 +21,9 @@ __all__ = [
     "class_of_columns",
     "found_classes",
     "found_groups",
+    "later_class",
     "named",
+    "same_names",
 ]
 
 MOST_CLASSES = 1_000
@@ -107,6 +109,21 @@ def found_groups(table: Table, column: str, values: Collection[Any]) -> Categori
     return categories
 
 
+def later_class(
+    table: Table, column: str, classes: Categories, orders: Iterable[Iterable[Any]]
+) -> int:
+    """Place of the later of two classes, as the parts of a file have the categories in order."""
+    coded = [[classes.code(value) for value in order] for order in orders]
+    places = later_places((0, 1), coded) if table.keeps_order(column) else set()
+    if len(places) != 1:
+        why = "has them in both orders" if places else "does not hold the order"
+        raise table.error(
+            f"column {column!r} has the ordered categories {listed(classes.names)}, but the file "
+            f"{why}; name the positive class (--positive)."
+        )
+    return places.pop()
+
+
 def class_of_columns(columns: Sequence[str], categories: Categories) -> list[int] | None:
     """Which class each column is named for, be it after a common prefix; None if they are not.
 
@@ -121,6 +138,18 @@ def class_of_columns(columns: Sequence[str], categories: Categories) -> list[int
         if None not in codes and len(set(codes)) == n == len(columns):
             return [code for code in codes if code is not None]
     return None
+
+
+def same_names(first: Sequence[Any], second: Sequence[Any]) -> bool:
+    """Whether two lists name the same classes in the same order, numbers however written.
+
+    >>> same_names([False, True], ["0", "1.0"])
+    True
+    >>> same_names(["no", "yes"], ["yes", "no"])
+    False
+    """
+    names = [_categories(values, tuple(map(_as_text, values))) for values in (first, second)]
+    return len(first) == len(second) and list(names[0].keys) == list(names[1].keys)
 
 
 def check_number_of_classes(table: Table, n: int, where: str) -> None:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .arrow import pyarrow
+from .arrow import name_of_file, pyarrow
 from .table import Batches, Table, checked_names, rows_at_once
 
 __all__ = ["ArrowTable", "ParquetTable"]
+
+#: What writers of Parquet are called that write all categories in their order.
+_KEEP_ORDER = ("parquet-cpp", "Polars")
 
 
 class ParquetTable(Table):
@@ -30,7 +34,9 @@ class ParquetTable(Table):
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> Any:
         with self._explained(), self._file(types, pre_buffer=True) as file:
-            return self._as_types(file.read(columns=self._asked(columns)), types)
+            table = _valid(file.read(columns=self._asked(columns)))
+            self._check_rows(table.num_rows)
+            return self._as_types(table, types)
 
     def batches(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
@@ -43,11 +49,32 @@ class ParquetTable(Table):
             with self._explained(), self._file(types) as file:
                 for batch in file.iter_batches(rows_at_once(len(asked)), columns=asked):
                     done += batch.num_rows
-                    yield self._as_types(batch, types)
+                    yield self._as_types(_valid(batch), types)
+                self._check_rows(done)
 
         return Batches(parts(), lambda: done / self.n_rows if self.n_rows else 1.0)
 
-    def _file(self, types: Mapping[str, Any] | None = None, **options: Any) -> Any:
+    def _check_rows(self, n: int) -> None:
+        """Refuse a file that holds other rows than it says."""
+        if n != self.n_rows:
+            raise ValueError(f"it says that it has {self.n_rows} rows, but has {n}")
+
+    def keeps_order(self, column: str) -> bool:
+        """Whether all parts were written with their categories, by a program that keeps these.
+
+        The format knows no order. Some programs write the values as they first come, and that is
+        how they are read where none were written.
+        """
+        with self._explained(), self._file() as file:
+            about = file.metadata
+            paths = [about.schema.column(place).path for place in range(about.num_columns)]
+            place = paths.index(column)
+            groups = (about.row_group(k).column(place) for k in range(about.num_row_groups))
+            known = str(about.created_by).startswith(_KEEP_ORDER)
+            return known and all(group.has_dictionary_page for group in groups)
+
+    @contextmanager
+    def _file(self, types: Mapping[str, Any] | None = None, **options: Any) -> Iterator[Any]:
         pa = pyarrow()
         # Repeated text is stored once: as a dictionary it is never written out.
         as_stored = [
@@ -57,7 +84,12 @@ class ParquetTable(Table):
             and name in self.column_names
             and pa.types.is_string(self.schema.field(name).type)
         ]
-        return pa.parquet.ParquetFile(self.path, read_dictionary=as_stored, **options)
+        options |= {"read_dictionary": as_stored, "page_checksum_verification": True}
+        with (
+            pa.OSFile(name_of_file(self.path)) as source,
+            pa.parquet.ParquetFile(source, **options) as file,
+        ):
+            yield file
 
 
 class ArrowTable(Table):
@@ -78,7 +110,7 @@ class ArrowTable(Table):
     ) -> Any:
         asked = self._asked(columns)
         with self._explained(), self._source() as source:
-            table = self._reader(source, asked).read_all().select(asked)
+            table = _valid(self._reader(source, asked).read_all().select(asked))
         return self._as_types(table, types)
 
     def batches(
@@ -92,7 +124,7 @@ class ArrowTable(Table):
             step = rows_at_once(len(asked))
             with self._explained(), self._source() as source:
                 for batch, end in self._stored_batches(source, asked):
-                    ordered = batch.select(asked)
+                    ordered = _valid(batch.select(asked))
                     for start in range(0, batch.num_rows, step):  # stored ones may be large
                         fraction = end
                         yield self._as_types(ordered.slice(start, step), types)
@@ -111,7 +143,7 @@ class ArrowTable(Table):
                 yield reader.get_batch(place), (place + 1) / n
 
     def _source(self) -> Any:
-        return pyarrow().memory_map(str(self.path))
+        return pyarrow().memory_map(name_of_file(self.path))
 
     def _reader(self, source: Any, columns: list[str] | None = None) -> Any:
         pa = pyarrow()
@@ -120,3 +152,9 @@ class ArrowTable(Table):
             options.included_fields = [self.schema.get_field_index(name) for name in columns]
         open_reader = pa.ipc.open_stream if self._is_stream else pa.ipc.open_file
         return open_reader(source, options=options)
+
+
+def _valid(data: Any) -> Any:
+    """The same table or batch; a damaged one, whose values lie elsewhere in memory, is refused."""
+    data.validate(full=True)
+    return data

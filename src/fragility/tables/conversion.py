@@ -32,6 +32,8 @@ class Conversion:
     ----------
     n_rows, n_dropped : int
         Rows that were used and left out up to now.
+    lowest : dict of str to float
+        Lowest score of each column up to now.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Conversion:
         self._has_weight = columns.weight is None
         self.n_rows = 0
         self.n_dropped = 0
+        self.lowest: dict[str, float] = {}
 
     def batch(self, data: Any, fraction: float) -> PredictionBatch | None:
         """The next rows as arrays; None if all are left out."""
@@ -149,6 +152,7 @@ class Conversion:
         low, high = float(values.min()), float(values.max())
         if low < -PROBABILITY_ROUNDING or high > 1.0 + PROBABILITY_ROUNDING:
             raise not_probabilities(self._table, name)
+        self.lowest[name] = min(low, self.lowest.get(name, low))
         return np.clip(values, 0.0, 1.0) if low < 0.0 or high > 1.0 else values
 
     def _weights(self, floats: dict[str, NDArray[Any]]) -> NDArray[np.float64] | None:

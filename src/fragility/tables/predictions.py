@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
 from .._labels import listed
+from ..exceptions import AnswersWarning
+from .answers import is_confidence, says_whether_right, warning_of_answers, warning_of_confidence
 from .categories import (
     Categories,
     check_number_of_classes,
     found_classes,
     found_groups,
+    later_class,
     named,
 )
 from .columns import Columns
@@ -19,6 +23,7 @@ from .conversion import Conversion, encoded_or_refused
 from .prediction_batch import PredictionBatch, joined
 from .problems import unreadable_numbers
 from .table import Table, UnreadableValueError
+from .values import category_order
 
 __all__ = ["PredictionBatch", "PredictionFile"]
 
@@ -43,7 +48,8 @@ class PredictionFile:
         (whole numbers by size, text by alphabet), if the score columns are named for them
         or each model has only one.
     positive : str, optional
-        The class of two that a single column of scores is for; by default the second.
+        The class of two that a single column of scores is for; by default the second, without
+        `classes` the later one of ordered categories (in Parquet and Arrow files).
     weight, group, error_cost : str, optional
         Columns with the weight of each row, its group, and what an error on it costs.
     drop_missing : bool, default=False
@@ -86,6 +92,7 @@ class PredictionFile:
         self._positive = positive
         self._given = None if classes is None else named(table, classes)
         self._known: _Known | None = None
+        self._has_warned = False
         self._counts: tuple[int, int] | None = None
         if self._given is not None and group is None:
             self._know(self._given, None)
@@ -161,6 +168,9 @@ class PredictionFile:
 
     def _finish(self, conversion: Conversion) -> None:
         conversion.finish()
+        for column in self._single_columns():
+            if is_confidence(column) and conversion.lowest[column] >= 0.5:
+                self._warn(warning_of_confidence(str(self.positive), column))
         self._counts = conversion.n_rows, conversion.n_dropped
 
     def _counted(self) -> tuple[int, int]:
@@ -180,37 +190,66 @@ class PredictionFile:
         if data is None:
             data = self.table.batches(asked, self._types)
         values: dict[str, set[Any]] = {name: set() for name in asked}
+        orders: list[list[Any]] = []
         for batch in data:
             for name in values:
                 values[name].update(encoded_or_refused(self.table, batch, name)[1])
             if self._given is None:
                 self._check_labels(values[columns.label])
+                order = category_order(batch.column(columns.label))
+                if order is not None and order not in orders[-1:]:
+                    orders.append(order)
         classes = self._given
         if classes is None:
             classes = found_classes(self.table, columns.label, values[columns.label])
         groups = None
         if columns.group is not None:
             groups = found_groups(self.table, columns.group, values[columns.group])
-        return self._know(classes, groups)
+        return self._know(classes, groups, orders)
 
     def _peek(self) -> None:
         """Refuse an identifier as label before all of the file is read."""
         if self._given is None:
-            first = next(self.table.batches([self.columns.label], self._types))
-            self._check_labels(encoded_or_refused(self.table, first, self.columns.label)[1])
+            for first in self.table.batches([self.columns.label], self._types):
+                self._check_labels(encoded_or_refused(self.table, first, self.columns.label)[1])
+                return
 
     def _check_labels(self, values: Sized) -> None:
         check_number_of_classes(self.table, len(values), f"column {self.columns.label!r}")
 
-    def _know(self, classes: Categories, groups: Categories | None) -> _Known:
+    def _know(
+        self,
+        classes: Categories,
+        groups: Categories | None,
+        orders: Sequence[Sequence[Any]] = (),
+    ) -> _Known:
         are_given = self._given is not None
         layout = self.columns.in_class_order(self.table, classes, are_given=are_given)
-        self._known = _Known(classes, groups, self._positive_place(classes), layout)
+        self._known = _Known(classes, groups, self._positive_place(classes, orders), layout)
+        for column in self._single_columns():
+            if says_whether_right(self.columns.label, classes.names, column):
+                place = (self.columns.label, classes.names, str(self.positive), column)
+                self._warn(warning_of_answers(*place))
+                break
         return self._known
 
-    def _positive_place(self, classes: Categories) -> int | None:
+    def _single_columns(self) -> list[str]:
+        """Columns of scores that only the order of the classes says the class of."""
+        if self._positive is not None or len(self._surveyed().classes.names) > 2:
+            return []
+        return [columns[0] for columns in self.columns.models.values() if len(columns) == 1]
+
+    def _warn(self, message: str) -> None:
+        """Say what is doubtful, once for each file."""
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(str(self.table.error(message)), AnswersWarning, stacklevel=2)
+
+    def _positive_place(self, classes: Categories, orders: Sequence[Sequence[Any]]) -> int | None:
         n = len(classes.names)
         if self._positive is None:
+            if n == 2 and orders:
+                return later_class(self.table, self.columns.label, classes, orders)
             return 1 if n == 2 else None
         place = classes.code(self._positive)
         if n > 2 or place is None:

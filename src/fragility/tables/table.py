@@ -101,6 +101,10 @@ class Table(ABC):
         known to fit before the last row is read.
         """
 
+    def keeps_order(self, column: str) -> bool:
+        """Whether ordered categories of a column are stored in their order."""
+        return True
+
     def error(self, message: str) -> TableError:
         """An error that names this file."""
         return TableError(f"{self.path}: {message}")
@@ -110,10 +114,18 @@ class Table(ABC):
         """What pyarrow says about a broken file becomes an error that names it."""
         try:
             yield
-        except (pyarrow().ArrowInvalid, pyarrow().ArrowNotImplementedError, OSError) as error:
+        except (TableError, ImportError):
+            raise
+        except MemoryError as error:
+            raise self.error(
+                f"the file ({self.kind}) asks for more memory than there is ({error}). It is "
+                "damaged, or too large: copy it again, or read it in batches (--stream)."
+            ) from error
+        except Exception as error:  # of damaged files, readers raise anything
+            what = str(error) or type(error).__name__
             raise self.error(
                 f"the file ({self.kind}) cannot be read; it is cut off, damaged or of a kind that "
-                f"pyarrow does not know ({error}). Copy or export it again."
+                f"pyarrow does not know ({what}). Copy or export it again."
             ) from error
 
     def _asked(self, columns: Sequence[str] | None) -> list[str]:

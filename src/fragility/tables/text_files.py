@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import TableError
 from .arrow import pyarrow
 from .table import Batches, Table, UnreadableValueError, checked_names
-from .text_header import check_is_text, first_not_utf8, not_utf8, read_header
+from .text_header import check_is_text, not_utf8, read_header
+from .text_quotes import check_rows
 from .text_source import TextSource
 from .values import MISSING_WORDS
 from .wrong_rows import WrongRows
@@ -51,7 +50,7 @@ class CsvTable(Table):
         with self._reading() as source:
             table = pyarrow().csv.read_csv(source.file, **self._options(asked, types or {}))
         if pyarrow().binary() in table.schema.types:  # what a guess makes of other encodings
-            raise self._not_utf8()
+            raise self._not_utf8() or self.error("the text is not UTF-8.")
         return table.rename_columns(asked)
 
     def batches(
@@ -115,22 +114,24 @@ class CsvTable(Table):
             except pyarrow().ArrowInvalid as error:
                 raise self._in_words(error) from error
             if source.quotes % 2:
-                self._check_last_quote()
+                self._check_rows()
 
     def _in_words(self, error: Exception) -> TableError:
         said = str(error)
-        if "UTF8" in said:
-            return self._not_utf8()
-        self._check_last_quote()
-        if "columns, got" in said:
+        is_uneven = "columns, got" in said
+        wrong = self._not_utf8() if is_uneven or "UTF8" in said else None
+        if wrong is not None:
+            return wrong
+        self._check_rows()
+        if is_uneven:
             return self._uneven_rows()
         if "conversion error" in said:
             return UnreadableValueError(f"{self.path}: {said}")
         return self.error(f"the text cannot be read as a table ({said}).")
 
-    def _not_utf8(self) -> TableError:
+    def _not_utf8(self) -> TableError | None:
         with TextSource(self.path, self.is_compressed) as source:
-            return not_utf8(self.path, *first_not_utf8(source.blocks()))
+            return not_utf8(self.path, source.blocks())
 
     def _uneven_rows(self) -> TableError:
         """The error for rows with too few or too many fields."""
@@ -157,21 +158,19 @@ class CsvTable(Table):
             "numbers need a decimal point."
         )
 
-    def _check_last_quote(self) -> None:
-        """Refuse a quote that never ends: it would take in all rows that follow."""
-        after_all = "after the last line"
+    def _check_rows(self) -> None:
+        """Refuse a quote that never ends, which takes in all rows that follow, and long rows."""
         with TextSource(self.path, self.is_compressed) as source:
-            lines = chain(source.lines(), ["\n", after_all])
-            reader = csv.reader(lines, delimiter=self._delimiter)
-            last: list[str] = []
-            begins, ends = 1, 0
-            try:
-                for row in reader:
-                    last, begins, ends = row, ends + 1, reader.line_num
-            except csv.Error:  # a field that is longer than any
-                last, begins = [], ends + 1
-        if last != [after_all]:
+            rows = check_rows(source.blocks(), self._delimiter, self._block)
+        if rows.unclosed is not None:
             raise self.error(
-                f'a quote (") that is opened in line {begins} is never closed, so that all that '
-                "follows is one value. Close it, or double a quote that is meant as a character."
+                f'a quote (") that is opened in line {rows.unclosed} is never closed, so that all '
+                "that follows is one value. Close it, or double a quote that is meant as a "
+                "character."
+            )
+        if rows.long_row is not None:
+            raise self.error(
+                f"the row that begins in line {rows.long_row} is {rows.long_bytes:,} bytes long; "
+                f"rows of text may have {self._block:,}. Leave out the column of long values, or "
+                "save the table as Parquet."
             )

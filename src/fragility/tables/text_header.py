@@ -5,14 +5,15 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from ..exceptions import TableError
+from .text_quotes import check_rows
 
-__all__ = ["Header", "check_is_text", "first_not_utf8", "not_utf8", "read_header"]
+__all__ = ["Header", "check_is_text", "not_utf8", "read_header"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _ROWS_COMPARED = 5
@@ -65,40 +66,45 @@ def read_header(path: Path, sample: bytes, *, is_all: bool) -> Header:
     if max(map(len, names)) > _LONGEST_NAME:
         raise TableError(
             f"{path}: a column has a name of more than {_LONGEST_NAME:,} characters "
-            f"({max(names, key=len)[:30]!r}...); is a quote in the first line not closed?"
+            f"({max(names, key=len)[:30]!r}...); {_why_long(sample, delimiter)}"
         )
     if not has_rows and is_all:
+        one_line = len(text) > _LONGEST_NAME and not ("\n" in text or "\r" in text)
         raise TableError(
             f"{path}: the file has a header but no rows (columns: {', '.join(names[:10])})."
+            + (" It is only one line: are its line breaks missing?" if one_line else "")
         )
     before = "".join(islice(io.StringIO(text, newline=""), lines))
-    if any("\udc80" <= character <= "\udcff" for character in before):
-        raise not_utf8(path, *first_not_utf8(iter([sample])))
-    return Header([name.strip() for name in names], delimiter, lines, len(before))
+    size = len(before.encode("utf-8", errors="surrogateescape"))
+    wrong = not_utf8(path, [sample[: size + sample.startswith(codecs.BOM_UTF8) * 3]])
+    if wrong is not None:
+        raise wrong
+    return Header([name.strip() for name in names], delimiter, lines, size)
 
 
-def first_not_utf8(blocks: Iterator[bytes]) -> tuple[int, int]:
-    """Place of the first byte that is not UTF-8: its number from 0, and its line from 1."""
+def not_utf8(path: Path, blocks: Iterable[bytes]) -> TableError | None:
+    """The error for text in another encoding; None if it is UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     done, line = 0, 1
-    for block in blocks:
+    for block in chain(blocks, [b""]):
         held = decoder.getstate()[0]
         try:
-            decoder.decode(block)
+            decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            good = (held + block)[: error.start]
-            return done - len(held) + error.start, line + good.count(b"\n")
+            line += (held + block)[: error.start].count(b"\n")
+            return TableError(
+                f"{path}: the text is not UTF-8 (perhaps Latin-1 or Windows-1252): the first wrong "
+                f"byte is number {done - len(held) + error.start}, at about line {line}. {_SAVE}"
+            )
         done += len(block)
         line += block.count(b"\n")
-    return done, line
+    return None
 
 
-def not_utf8(path: Path, byte: int, line: int) -> TableError:
-    """The error for text in another encoding."""
-    return TableError(
-        f"{path}: the text is not UTF-8 (perhaps Latin-1 or Windows-1252): the first wrong byte is "
-        f"number {byte}, at about line {line}. {_SAVE}"
-    )
+def _why_long(sample: bytes, delimiter: str) -> str:
+    if check_rows([sample], delimiter, len(sample)).unclosed is not None:
+        return "is a quote in the first line not closed?"
+    return "the first line must name the columns. Are the names or the line breaks missing?"
 
 
 def _fit(text: str, delimiter: str) -> tuple[bool, int]:

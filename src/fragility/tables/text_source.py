@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .arrow import pyarrow
+from .arrow import name_of_file, pyarrow
 
 __all__ = ["TextSource"]
 
@@ -27,7 +27,7 @@ class TextSource(io.RawIOBase):
 
     def __init__(self, path: Path, is_compressed: bool) -> None:
         pa = pyarrow()
-        self._raw = pa.OSFile(str(path))
+        self._raw = pa.OSFile(name_of_file(path))
         self._stream = pa.CompressedInputStream(self._raw, "gzip") if is_compressed else self._raw
         self.position = 0
         self.quotes = 0
@@ -55,10 +55,6 @@ class TextSource(io.RawIOBase):
         """All that is left, a part at a time."""
         while block := self.read(_BLOCK):
             yield block
-
-    def lines(self) -> Iterator[str]:
-        """Lines that are left, with their ends; any byte is a character."""
-        yield from io.TextIOWrapper(io.BufferedReader(self), "latin-1", newline="")
 
     def close(self) -> None:
         if not self.closed:

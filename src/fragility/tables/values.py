@@ -11,7 +11,7 @@ from .._labels import encode_labels
 from .arrow import pyarrow
 from .table import UnreadableValueError
 
-__all__ = ["MISSING_WORDS", "encoded", "is_text", "numbers", "unreadable"]
+__all__ = ["MISSING_WORDS", "category_order", "encoded", "is_text", "numbers", "unreadable"]
 
 #: Text that stands for a missing value.
 MISSING_WORDS = (
@@ -100,6 +100,14 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     return table[codes], stored.filter(pa.array(there)).to_pylist()
 
 
+def category_order(column: Any) -> list[Any] | None:
+    """Categories in their order, of a column of ordered ones; else None."""
+    if not getattr(column.type, "ordered", False):
+        return None
+    order: list[Any] = column.dictionary.to_pylist()
+    return order
+
+
 def _is_category(kind: Any) -> bool:
     types = pyarrow().types
     return (
@@ -121,8 +129,11 @@ def _is_missing(values: Any) -> NDArray[np.bool_]:
 def _plain(column: Any) -> Any:
     """Text in views, for which pyarrow has few functions, as plain text."""
     pa = pyarrow()
-    if pa.types.is_string_view(column.type):
+    kind = column.type
+    if pa.types.is_string_view(kind):
         return pa.array(column.to_pylist(), pa.string())
+    if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
+        return pa.DictionaryArray.from_arrays(column.indices, _plain(column.dictionary))
     return column
 
 

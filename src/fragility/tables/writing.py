@@ -121,12 +121,14 @@ def _explained(file: Path, *more: type[Exception]) -> Iterator[None]:
 
 
 def _write_csv(table: Any, path: Path) -> None:
-    pyarrow().csv.write_csv(table, path)
+    with open(path, "wb") as stream:  # pyarrow would not take every name
+        pyarrow().csv.write_csv(table, stream)
 
 
 def _write_tsv(table: Any, path: Path) -> None:
     form = pyarrow().csv
-    form.write_csv(table, path, form.WriteOptions(delimiter="\t"))
+    with open(path, "wb") as stream:
+        form.write_csv(table, stream, form.WriteOptions(delimiter="\t"))
 
 
 def _write_gzipped(table: Any, path: Path) -> None:
@@ -136,11 +138,12 @@ def _write_gzipped(table: Any, path: Path) -> None:
 
 
 def _write_parquet(table: Any, path: Path) -> None:
-    pyarrow().parquet.write_table(table, path)
+    with open(path, "wb") as stream:
+        pyarrow().parquet.write_table(table, stream)
 
 
 def _write_arrow(table: Any, path: Path) -> None:
-    with pyarrow().ipc.new_file(str(path), table.schema) as writer:
+    with open(path, "wb") as stream, pyarrow().ipc.new_file(stream, table.schema) as writer:
         writer.write_table(table)
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..._labels import later_category
 from ..._names import told_apart
 from .figure import pyplot
 
@@ -37,10 +38,12 @@ class FromEstimator:
             As in `from_predictions`, but for `labels`, which are the estimator's classes.
         """
         pyplot()
+        classes = np.asarray(estimator.classes_)
+        options.setdefault("pos_label", later_category(y, classes))
         display = cls.from_predictions(
             y,
             probabilities(estimator, X),
-            labels=np.asarray(estimator.classes_),
+            labels=classes,
             name=model_name(estimator) if name is None else name,
             **options,
         )
