@@ -116,7 +116,9 @@ def report(results: DataFrame) -> Report:
     tables = {"first_round": ranking(results[results["trial"] < 2])}
     text = (
         "ResNet-18 with the 7×7 stem; figures of the validation images only, which also chose "
-        "epoch and temperature. Recipes are ranked by accuracy, AUC, log-loss, index (infinite "
+        "epoch and temperature (with one case of each class added to the labels, as "
+        "`fit_temperature` then did). Recipes are ranked by accuracy, AUC, log-loss, index "
+        "(infinite "
         f"pairs as {CAP:g}) and index after scaling on each set (of Retina it is infinite with all "
         "of them, and decides nothing); the mean rank decides. All recipes have two seeds; the "
         "best four went on, with the seeds that all four of them have"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from fragility import fragility_index
 from fragility._random import spread_over_folds
@@ -70,6 +71,77 @@ def test_bold_models_come_back_to_the_true_probabilities():
     assert np.abs(cross_fitted_calibration(codes, p) - true).max() < 0.01
 
 
+@pytest.mark.parametrize(
+    ("n_classes", "n", "worse"), [(2, 500, 0.01), (10, 500, 0.005), (1_000, 2_000, 0.005)]
+)
+def test_calibrated_models_stay_as_they_are(n_classes, n, worse):
+    """Whatever is fitted, the true map changes nothing: the loss can hardly become less."""
+    rng = np.random.default_rng(n_classes)
+    losses = []
+    for _ in range(3):
+        logits = 6.0 * rng.normal(size=(n, n_classes))
+        codes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+        support = np.bincount(codes, minlength=n_classes)
+        kept = support[codes] > 1  # the others cannot be cross-fitted
+        p, codes = softmax(logits[kept], axis=1), codes[kept]
+        found = cross_fitted_calibration(codes, p, labels=range(n_classes))
+        found = np.stack([1 - found, found], axis=1) if found.ndim == 1 else found
+        rows = np.arange(codes.size)
+        losses.append([-np.log(q[rows, codes]).mean() for q in (p, found)])
+    before, after = np.mean(losses, axis=0)
+    assert after < before + worse
+
+
+def test_a_model_without_a_mistake_keeps_a_doubt():
+    """The likelihood has no maximum: the map is bounded, and one mistake is no catastrophe."""
+    codes = np.arange(60) % 3
+    sure = np.eye(3)[codes]
+    found = cross_fitted_calibration(codes, sure)
+    doubt = 1.0 - np.exp(-1 / 49)  # 48 cases are in the other folds
+    np.testing.assert_allclose(found[np.arange(60), codes], 1.0 - doubt, rtol=1e-12)
+    wrong = sure.copy()
+    wrong[7] = np.eye(3)[0]  # a mistake that the map of its fold has not seen
+    found = cross_fitted_calibration(codes, wrong)
+    assert -np.log(found[7, codes[7]]) == pytest.approx(np.log(2 / doubt), rel=1e-9)
+
+
+def test_maps_of_narrow_scores_leave_nothing_impossible():
+    """Scores of one case that are far beyond those that its map was fitted to."""
+    y = np.arange(60) % 2 == 1
+    p = np.where(y, 0.501, 0.499)
+    p[[0, 1]] = [1.0, 0.0]
+    found = cross_fitted_calibration(y, p)
+    assert found.min() > 0.0
+    assert found.max() < 1.0
+    codes = np.arange(60) % 3
+    shares = np.full((60, 3), 0.333)
+    shares[np.arange(60), codes] = 0.334
+    shares[0] = [0.0, 0.0, 1.0]
+    found = cross_fitted_calibration(codes, shares)
+    assert found.min() > 0.0
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_a_true_class_of_probability_zero_is_a_finite_mistake():
+    codes, p, _, _ = several(200, 7, power=1.0)
+    p[0] = 0.0
+    p[0, (codes[0] + 1) % 4] = 1.0
+    nearly = np.clip(p, 1e-12, None)
+    np.testing.assert_allclose(
+        cross_fitted_calibration(codes, p),
+        cross_fitted_calibration(codes, nearly / nearly.sum(axis=1, keepdims=True)),
+        rtol=1e-9,
+    )
+
+
+def test_probabilities_worse_than_none_keep_their_order():
+    """A temperature never turns the classes round: it leaves no confidence, and says the same."""
+    p = several(400, 8)[3]
+    found = cross_fitted_calibration(p.argmin(axis=1), p)
+    assert np.abs(4 * found - 1).max() < 2e-3
+    assert (np.argsort(found, axis=1) == np.argsort(p, axis=1)).all()
+
+
 def test_a_shrunk_model_and_the_model_have_one_index_after_calibration():
     y, p, _ = binary(3_000, 4, scale=1.0)
     shrunk = 1 / (1 + np.exp(-0.2 * np.log(p / (1 - p))))
@@ -103,6 +175,15 @@ def test_scale_of_the_weights_and_weightless_cases_do_not_matter():
     other = cross_fitted_calibration(y, p, sample_weight=weights)
     kept = weights > 0
     np.testing.assert_allclose(found[kept], other[kept], rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_a_case_of_all_the_weight_takes_no_weight_from_folds_without_it(n_classes):
+    y, p = binary(100, 9)[:2] if n_classes == 2 else several(100, 9)[:2]
+    weights = np.full(100, 1e-200)
+    weights[3] = 1e200
+    found = cross_fitted_calibration(y, p, sample_weight=weights)
+    np.testing.assert_allclose(found[3], cross_fitted_calibration(y, p)[3], rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -68,6 +68,9 @@ class TestMixup:
             mixup(x, y[:3], n_classes=2)
         with pytest.raises(ValueError, match="floating-point"):
             mixup(x.to(torch.uint8), y, n_classes=2)
+        for wrong in (-1, 3):
+            with pytest.raises(ValueError, match="numbers from 0 to 2; got some from"):
+                mixup(torch.rand(4, 2), torch.tensor([0, 1, 2, wrong]), n_classes=3)
         with pytest.raises(ValueError, match="concentration must be positive"):
             mixup(x, y, n_classes=2, concentration=0.0)
 
@@ -127,6 +130,7 @@ class TestPGD:
             ({"steps": 0}, "steps must be a whole number"),
             ({"norm": 1}, "norm must be one of"),
             ({"bounds": (1.0, 0.0)}, "least, largest"),
+            ({"bounds": (0, 10**400)}, "bounds must be a number that floating point holds"),
         ):
             with pytest.raises(ValueError, match=message):
                 pgd(layer, x, y, **wrong)
@@ -135,26 +139,30 @@ class TestPGD:
 class TestTemperature:
     @pytest.mark.parametrize("n_classes", [2, 3, 7])
     @pytest.mark.parametrize("scale", [0.05, 1.0, 30.0])
-    def test_the_smoothed_loss_is_least_there(self, n_classes, scale):
+    def test_cross_entropy_is_least_there(self, n_classes, scale):
         rng = np.random.default_rng(n_classes)
         logits = scale * rng.normal(size=(200, n_classes))
         p = np.exp(logits / scale)
         p /= p.sum(1, keepdims=True)
         y = np.array([rng.choice(n_classes, p=row) for row in p])
-        missing = 1.0 / (200 + n_classes)
-        targets = (1.0 - n_classes * missing) * np.eye(n_classes)[y] + missing
+        tensors = torch.from_numpy(logits), torch.from_numpy(y)
 
         def loss(t):
-            z = logits / t
-            return np.mean(np.log(np.exp(z - z.max(1, keepdims=True)).sum(1)) + z.max(1)) - np.mean(
-                (targets * z).sum(1)
-            )
+            return torch.nn.functional.cross_entropy(tensors[0] / t, tensors[1]).item()
 
-        t = fit_temperature(torch.from_numpy(logits), torch.from_numpy(y))
+        t = fit_temperature(*tensors)
         # A central difference of the slope in log T, far below that of any other temperature.
         slope = (loss(t * 1.0001) - loss(t / 1.0001)) / 2e-4
         assert abs(slope) < 1e-8
         assert loss(t) < min(loss(t * 1.01), loss(t / 1.01))
+
+    @pytest.mark.parametrize(("n_classes", "n", "error"), [(10, 500, 0.045), (1000, 2000, 0.02)])
+    def test_a_calibrated_network_has_temperature_one(self, n_classes, n, error):
+        """Within three times its standard error, which is about `error`."""
+        rng = torch.Generator().manual_seed(0)
+        logits = 6.0 * torch.randn(n, n_classes, generator=rng)
+        y = (logits - torch.empty(n, n_classes).exponential_(generator=rng).log()).argmax(1)
+        assert abs(fit_temperature(logits, y) - 1.0) < 3.0 * error
 
     def test_scale_and_shift_of_the_logits(self):
         logits, y = torch.randn(100, 4, dtype=torch.float64), torch.randint(4, (100,))
@@ -172,8 +180,21 @@ class TestTemperature:
     def test_limits(self):
         y = torch.tensor([0, 1, 2])
         assert fit_temperature(torch.ones(3, 3), y) == 1.0
-        assert fit_temperature(-torch.eye(3), y) == inf
-        assert 0.0 < fit_temperature(torch.eye(3), y) < inf
+        # Worse than none: equal probabilities, but for a thousandth that keeps the order.
+        assert fit_temperature(-torch.eye(3), y) == pytest.approx(1e3, rel=1e-12)
+        # Without a mistake: about as if three of four were right.
+        t = fit_temperature(torch.eye(3), y)
+        loss = torch.nn.functional.cross_entropy(torch.eye(3, dtype=torch.float64) / t, y)
+        assert loss.item() == pytest.approx(1 / 4, rel=1e-12)
+
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+    def test_small_types_are_computed_in_large_ones(self, dtype):
+        rng = torch.Generator().manual_seed(0)
+        logits = (3.0 * torch.randn(300, 5, generator=rng)).to(dtype)
+        y = (logits.float() - torch.empty(300, 5).exponential_(generator=rng).log()).argmax(1)
+        t = fit_temperature(logits.requires_grad_(), y)
+        assert t == fit_temperature(logits.detach().double(), y)
+        assert 0.8 < t < 1.2
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="from 0 to 1"):

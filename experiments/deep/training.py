@@ -93,8 +93,7 @@ def judged(
     classes = np.arange(logits.shape[1])
     temperature = fit_temperature(network.logits(val[0]), val[1])
     p = logits.softmax(1).cpu().numpy()
-    # A temperature without limit leaves no confidence at all; so large a one leaves its traces.
-    scaled = (logits / min(temperature, 1e6)).softmax(1).cpu().numpy()
+    scaled = (logits / temperature).softmax(1).cpu().numpy()
     after = merits(truth, scaled, classes, seed)
     return {
         **merits(truth, p, classes, seed),

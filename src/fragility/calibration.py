@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import exp, inf, log
+from sys import float_info
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import expit, logit, softmax
 
 from ._parameters import check_count
 from ._random import random_generator, spread_over_folds
@@ -22,6 +24,7 @@ from .moments import Floats
 
 __all__ = [
     "CalibrationMap",
+    "best_temperature",
     "calibrated",
     "cross_fitted_calibration",
     "fitted_map",
@@ -38,8 +41,15 @@ _MOST_STEPS = 100
 #: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
 _NEAR = 1e-10
 _ACCURACY = 1e-26
-#: Logarithms of the probabilities of a case that are this close are the same but for rounding.
-_SAME = 1e-13
+#: A logarithm of a temperature that moves by less than this has arrived.
+_CLOSE = 1e-13
+#: Logits of a case that differ by this share of their size are the same but for rounding.
+_SAME = 2.0 * float_info.epsilon
+#: The largest temperature, in units of the largest difference between two logits of a case: no
+#: confidence is left (0.1 % between two classes), and even float32 still tells their order.
+_HOTTEST = 1e3
+#: The logarithm of the smallest one: a limit of floating-point numbers, not of the method.
+_COLDEST = -700.0
 
 
 def cross_fitted_calibration(
@@ -55,8 +65,15 @@ def cross_fitted_calibration(
     r"""Probabilities after calibration, each by a map fitted without its own case.
 
     Two classes: Platt scaling, :math:`\sigma(a \operatorname{logit} p + b)`, with Platt's smoothed
-    targets. Several: one temperature, :math:`p_c^\beta` normalised. Use it to compare models on
-    equal terms; the maps of different folds differ a little, so that AUC may move a little, too.
+    targets. Several: one temperature of maximum likelihood, :math:`p_c^{1/T}` normalised. Use it
+    to compare models on equal terms; the maps of different folds differ a little, so that AUC may
+    move a little, too.
+
+    Where the likelihood has no maximum T is bounded, as `fragility.torch.fit_temperature` says: if
+    the largest probability is right in all n cases, the mean log-loss on them becomes 1/(n + 1),
+    and if the probabilities are worse than none, nearly no confidence is left. Probabilities below
+    1e-12 count as 1e-12, so that a true class of probability 0 costs 28 nats and not infinitely
+    many. No calibrated probability is exactly 0 or, of two classes, 1.
 
     Parameters
     ----------
@@ -129,7 +146,7 @@ def fitted_map(data: LabelledScores, rows: NDArray[np.bool_] | None = None) -> C
     """The map fitted to these rows (all by default) of the predictions."""
     weights = np.ones(data.codes.size) if data.weights is None else data.weights
     used = weights > 0.0 if rows is None else rows & (weights > 0.0)
-    codes, weights = data.codes[used], weights[used] / weights.max()
+    codes, weights = data.codes[used], weights[used] / weights[used].max()
     if data.is_binary:
         return _platt(data.scores[used], codes == data.positive, weights)
     return _temperature(data.scores[used], codes, weights)
@@ -155,43 +172,112 @@ def _platt(p: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> Calibr
         curvature = (design * (weights * probability * (1.0 - probability))) @ design.T
         return float(loss), gradient, curvature
 
-    slope, intercept = _least(derivatives, 2)
-    return lambda p: expit(slope * ((_log_odds(p) - centre) / scale) + intercept)
+    slope, intercept = _least(derivatives)
+    least, largest = float_info.min, 1.0 - float_info.epsilon  # nothing is certain, nor impossible
+    return lambda p: np.clip(
+        expit(slope * ((_log_odds(p) - centre) / scale) + intercept), least, largest
+    )
 
 
 def _temperature(p: NDArray[Any], truth: NDArray[Any], weights: Floats) -> CalibrationMap:
-    """Power of the probabilities of least smoothed log-loss."""
-    logs = _logs(p)
-    n, n_classes = logs.shape
-    if np.ptp(logs, axis=1).max() <= _SAME:  # every power fits as well, rounding would choose one
-        return lambda p: softmax(_logs(p), axis=1)
-    # The same smoothing as Platt's, with as many classes: a perfect model gets no limit otherwise.
-    missing = 1.0 / (n + n_classes)
-    own = logs[np.arange(n), truth]
-    target = (1.0 - n_classes * missing) * own + missing * logs.sum(axis=1)
-
-    def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
-        powers = log_softmax(parameters[0] * logs, axis=1)
-        probability = np.exp(powers)
-        mean = (probability * logs).sum(axis=1)
-        variance = (probability * (logs - mean[:, np.newaxis]) ** 2).sum(axis=1)
-        normaliser = parameters[0] * logs[:, 0] - powers[:, 0]
-        loss = weights @ (normaliser - parameters[0] * target)
-        return float(loss), np.array([weights @ (mean - target)]), np.array([[weights @ variance]])
-
-    (power,) = _least(derivatives, 1)
-    return lambda p: softmax(power * _logs(p), axis=1)
+    """Power of the probabilities, of maximum likelihood."""
+    temperature = best_temperature(_logs(p), truth, weights, np)
+    return lambda p: np.maximum(softmax(_logs(p) / temperature, axis=1), float_info.min)
 
 
-def _least(
-    derivatives: Callable[[Floats], tuple[float, Floats, Floats]], n_parameters: int
-) -> Floats:
-    """Minimum of a log-loss of few parameters: Newton's method with halved steps.
+def best_temperature(logits: Any, truth: Any, weights: Any, xp: Any) -> float:
+    """Temperature of maximum likelihood, within the bounds of `fragility.torch.fit_temperature`.
+
+    Parameters
+    ----------
+    logits : array of shape (n, C), float64, finite
+    truth : array of shape (n,)
+        Class numbers from 0.
+    weights : array of shape (n,), float64
+        Positive.
+    xp : module
+        Where the arrays come from and the work is done: NumPy or PyTorch.
+    """
+    half = logits / 2.0  # the difference of the largest numbers would be infinite
+    below = half - xp.amax(half, 1)[:, None]
+    below = xp.where(below < -_SAME * xp.amax(abs(half), 1)[:, None], below, 0.0)
+    spread = -float(below.min())
+    if spread == 0.0:  # every temperature fits as well
+        return 1.0
+    below = below / spread
+    missed = -below[xp.arange(len(truth)), truth]
+    weights = weights / weights.sum()
+
+    def loss(power: float) -> tuple[float, float, float]:
+        """Mean cross-entropy at this power of the probabilities, its slope and curvature."""
+        parts = xp.exp(power * below)
+        total = parts.sum(1)
+        parts = parts * below
+        mean = parts.sum(1) / total
+        variance = (parts * below).sum(1) / total - mean * mean
+        values = power * missed + xp.log(total), missed + mean, variance
+        value, slope, curvature = (float(weights @ value) for value in values)
+        return value, slope, curvature
+
+    if float(missed.max()) > 0.0:
+        power = _increasing_root(lambda power: loss(power)[1:])
+    else:
+        # No case speaks against any confidence. We stop where the log-likelihood is about 1 below
+        # its limit: a larger temperature fits clearly worse, a smaller one hardly better. Of
+        # calibrated models whose few cases happen to be right, half get a T below 1 to 3.
+        least = loss(exp(-_COLDEST))[0]  # more than 0 where the true class is tied with others
+        squares = float((weights * weights).sum())  # 1/n; with weights, n counts equal ones
+        goal = min(squares / (1.0 + squares), 0.5 * (loss(0.0)[0] - least))
+
+        def missing(power: float) -> tuple[float, float]:
+            value, slope, _ = loss(power)
+            return goal - (value - least), -slope
+
+        power = _increasing_root(missing)
+    return min(max(2.0 * (spread / power), float_info.min), float_info.max)
+
+
+def _increasing_root(function: Callable[[float], tuple[float, float]]) -> float:
+    """Positive root of an increasing function, given as value and slope, within the bounds.
+
+    Newton's method in the logarithm of the root, from zero, where a log-loss is most curved. Steps
+    that leave the bracket or do not shrink are not trusted: the bracket is halved instead. Far up
+    the curve is flat and says nothing, so that the way up is taken in steps that double.
+    """
+    low, high = -log(_HOTTEST), -_COLDEST
+    value, slope = function(exp(low))
+    if value >= 0.0:
+        return exp(low)
+    guess = -value / slope if slope > 0.0 else inf
+    place = log(guess) if 0.0 < guess < inf else 0.0
+    last, before, reach = inf, inf, 2.0
+    for _ in range(_MOST_STEPS):
+        place = min(max(place, low), high)
+        value, slope = function(exp(place))
+        if value < 0.0:
+            low = place
+        else:
+            high = place
+        rate = slope * exp(place)
+        step = -value / rate if rate > 0.0 else inf
+        if not (low <= place + step <= high and abs(step) <= 0.5 * before):
+            step = 0.5 * (low + high) - place
+        if step > reach:
+            step, reach = reach, 2.0 * reach
+        before, last = last, abs(step)
+        place += step
+        if last <= _CLOSE:
+            break
+    return exp(place)
+
+
+def _least(derivatives: Callable[[Floats], tuple[float, Floats, Floats]]) -> Floats:
+    """Minimum of a log-loss of two parameters: Newton's method with halved steps.
 
     From zero, where the function is most curved: where probabilities are near 0 or 1 already its
     curvature says nothing.
     """
-    point = np.zeros(n_parameters)
+    point = np.zeros(2)
     value, gradient, curvature = derivatives(point)
     for _ in range(_MOST_STEPS):
         ridge = 1e-14 * np.trace(curvature) + 1e-300

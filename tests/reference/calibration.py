@@ -1,5 +1,8 @@
 """Platt scaling and temperature, literally: a general optimiser on the textbook loss."""
 
+from math import log
+
+import mpmath
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 
@@ -20,18 +23,41 @@ def platt(p, positive, weights):
     return lambda p: 1 / (1 + np.exp(-(a * np.log(p / (1 - p)) + b)))
 
 
+def powered(p, beta):
+    q = p**beta
+    return q / q.sum(axis=1, keepdims=True)
+
+
+def cross_entropy(p, codes, weights):
+    return -np.average(np.log(p[np.arange(codes.size), codes]), weights=weights)
+
+
 def temperature(p, codes, weights):
-    """Map of a row of probabilities, fitted with smoothed targets."""
-    n, n_classes = p.shape
-    target = np.full(p.shape, 1 / (n + n_classes))
-    target[np.arange(n), codes] = (n + 1) / (n + n_classes)
+    """Map of a row of probabilities, of the least cross-entropy."""
+    found = minimize_scalar(
+        lambda log_beta: cross_entropy(powered(p, np.exp(log_beta)), codes, weights),
+        bounds=(-5, 5),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return lambda p: powered(p, np.exp(found.x))
 
-    def powered(p, beta):
-        q = p**beta
-        return q / q.sum(axis=1, keepdims=True)
 
-    def loss(beta):
-        return -np.sum(weights[:, None] * target * np.log(powered(p, beta)))
+def exact_temperature(logits, codes, weights, start):
+    """Temperature at which the derivative of the cross-entropy is zero, in 60 digits."""
+    with mpmath.workdps(60):
+        rows = [[mpmath.mpf(float(z)) for z in row] for row in logits]
+        triples = list(zip(rows, codes.tolist(), weights.tolist(), strict=True))
 
-    beta = minimize_scalar(loss, bounds=(1e-6, 20), method="bounded", options={"xatol": 1e-10}).x
-    return lambda p: powered(p, beta)
+        def loss(log_t):
+            t = mpmath.exp(log_t)
+            return sum(
+                w * mpmath.log(sum(mpmath.exp((z - row[own]) / t) for z in row))
+                for row, own, w in triples
+            )
+
+        def slope(log_t):
+            return mpmath.diff(loss, log_t)
+
+        root = mpmath.findroot(slope, (log(start) - 1e-3, log(start) + 1e-3), tol=1e-60)
+        return float(mpmath.exp(root))

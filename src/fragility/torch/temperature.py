@@ -5,22 +5,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["fit_temperature"]
+from ..calibration import best_temperature
 
-#: Steps of Newton's method; a dozen are usual.
-_MOST_STEPS = 100
-#: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
-_NEAR = 1e-10
-_ACCURACY = 1e-26
-#: Log-probabilities of a case that are this close are the same but for rounding.
-_SAME = 1e-13
+__all__ = ["fit_temperature"]
 
 
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     """The temperature T for which ``logits / T`` has the least cross-entropy.
 
     Fit it on validation data, then divide the logits of the test data by it: classes keep their
-    order, confidence becomes comparable between models (Guo et al., 2017).
+    order, confidence becomes comparable between models (Guo et al., 2017). It is the estimate of
+    maximum likelihood, without smoothing of the labels.
 
     Parameters
     ----------
@@ -32,58 +27,34 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     Returns
     -------
     float
-        Positive; infinite if the logits say less than nothing of the labels (then no confidence
-        is the best), 1 if all logits of each case are equal. The targets are smoothed by one case
-        of each class, as in `fragility.calibration`: a model without errors would have T = 0.
+        Positive and finite. Two kinds of data have no best temperature, and get a bound:
+
+        * No label speaks against any confidence (the largest logit is right in every case, T = 0
+          would be the best): the mean cross-entropy becomes ``1 / (n + 1)``, about that of a model
+          which is right in n of n + 1 cases (or half that of equal probabilities, if less).
+        * The logits say less than nothing of the labels (T without limit would be the best): T is
+          a thousand times the largest difference between two logits of a case. The probabilities
+          of two classes then differ by 0.1 % at most, and keep their order.
+
+        1 if all logits of each case are equal.
 
     Examples
     --------
     >>> import torch
     >>> from fragility.torch import fit_temperature
     >>> logits = torch.tensor([[2.0, 0.0]] * 4)
-    >>> round(fit_temperature(logits, torch.tensor([0, 0, 0, 1])), 4)
-    2.8854
+    >>> temperature = fit_temperature(logits, torch.tensor([0, 0, 0, 1]))
+    >>> round(temperature, 4)
+    1.8205
+    >>> (logits[0] / temperature).softmax(0)  # three of four were right
+    tensor([0.7500, 0.2500])
     """
-    logs, codes = _checked(logits, labels)
-    n, n_classes = logs.shape
-    if bool((logs.amax(1) - logs.amin(1)).max() <= _SAME):
-        return 1.0
-    missing = 1.0 / (n + n_classes)
-    own = logs.gather(1, codes[:, None])[:, 0]
-    target = (1.0 - n_classes * missing) * own + missing * logs.sum(1)
-
-    def derivatives(power: float) -> tuple[float, float, float]:
-        """Of the loss of ``power * logits``: value, slope, curvature."""
-        scores = power * logs
-        probability = scores.softmax(1)
-        mean = (probability * logs).sum(1)
-        variance = (probability * (logs - mean[:, None]).square()).sum(1)
-        loss = scores.logsumexp(1) - power * target
-        value, slope, curvature = torch.stack(
-            [loss.mean(), (mean - target).mean(), variance.mean()]
-        ).tolist()
-        return value, slope, curvature
-
-    # From zero, where the curvature tells the most: it vanishes where confidence is full.
-    power, found = 0.0, derivatives(0.0)
-    for _ in range(_MOST_STEPS):
-        value, slope, curvature = found
-        step = slope / (curvature + 1e-300)
-        decrement, length = slope * step, 1.0
-        while True:
-            found = derivatives(power - length * step)
-            near = decrement <= _NEAR * abs(value)
-            if near or found[0] <= value - 1e-4 * length * decrement or length < 1e-9:
-                break
-            length /= 2.0
-        power -= length * step
-        if decrement <= _ACCURACY * abs(value):
-            break
-    return 1.0 / power if power > 0.0 else torch.inf
+    scores, codes = _checked(logits, labels)
+    return best_temperature(scores, codes, torch.ones_like(scores[:, 0]), torch)
 
 
 def _checked(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probabilities in float64, one column for each class, and class numbers."""
+    """Logits in float64, one column for each class, and class numbers."""
     scores, codes = logits.detach().double(), labels.detach().to(logits.device)
     if scores.ndim == 1:
         scores = torch.stack([torch.zeros_like(scores), scores], dim=1)
@@ -99,4 +70,4 @@ def _checked(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         )
     if not bool(scores.isfinite().all()):
         raise ValueError("logits must be finite; these hold NaN or infinity.")
-    return scores.log_softmax(1), codes.long()
+    return scores, codes.long()
