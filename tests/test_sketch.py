@@ -116,9 +116,7 @@ class TestCertificate:
             a = np.ones(y.size) if weights is None else weights
             exact = exact_index(p[y == 0], p[y == 1], target, a[y == 0], a[y == 1])
             found = FragilitySketch(bins).update(y, p, weights).fragility(target)
-            assert found.lower <= exact
-            # A slack within rounding of none counts as none: the index is then said to be infinite.
-            assert exact <= found.upper or exact > 1e13
+            assert found.lower <= exact <= found.upper
 
     @pytest.mark.parametrize("separation", [0.3, 1.0, 2.0, 4.0])
     @pytest.mark.parametrize("weighted", [False, True])

@@ -386,7 +386,7 @@ class TestPath:
         ("given", "message"),
         [
             ({"slacks": [0.1], "targets": [0.5]}, "Give slacks or targets, not both"),
-            ({"slacks": []}, "slacks must be a list of one number or more"),
+            ({"slacks": []}, "slacks must be a sequence of one number or more"),
             ({"slacks": [0.1, 1.5]}, "slack must lie between 0 and 1"),
         ],
     )

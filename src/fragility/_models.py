@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,9 @@ from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
 from ._labels import encode_labels, listed
-from ._validation import check_weights
+from ._names import shown
+from ._parameters import check_not_negative
+from ._validation import check_weights, long_integers_refused
 
 __all__ = [
     "LabelledSamples",
@@ -88,7 +91,8 @@ def check_labelled_samples(
             f"X has the columns {listed(given)}; the model was fitted with {listed(expected)}. "
             "Give these, in this order."
         )
-    features = check_array(X, accept_sparse="csr", dtype=np.float64)
+    with long_integers_refused("X"):
+        features = check_array(X, accept_sparse="csr", dtype=np.float64)
     if features.shape[1] != linear.coef.shape[1]:
         raise ValueError(
             f"X has {features.shape[1]} features; the model has coefficients for "
@@ -118,11 +122,29 @@ def _names(holder: Any, attribute: str) -> list[str]:
 def class_factors(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], weights: Floats | None
 ) -> Floats:
-    """What `class_weight` multiplies the weights of each class by."""
+    """What `class_weight` multiplies the weights of each class by.
+
+    Raises
+    ------
+    ValueError
+        If it is no dictionary of finite numbers of zero or more, one of them positive.
+    """
     if isinstance(class_weight, str) and class_weight == "balanced":
         # scikit-learn's formula, which counts samples by their weights since version 1.8 only.
         total = np.bincount(codes, weights, classes.size)
         balanced: Floats = total.sum() / (classes.size * np.where(total > 0.0, total, np.inf))
         return balanced
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(
+            'class_weight must be a dictionary of classes and their weights, "balanced" or None; '
+            f"got {shown(class_weight)}."
+        )
+    for label, weight in class_weight.items():
+        check_not_negative(weight, f"class_weight of class {shown(label)}")
     by_class: Floats = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    if not by_class.any():
+        zeros = ", ".join(f"{shown(label)}: {shown(w)}" for label, w in class_weight.items())
+        raise ValueError(
+            f"class_weight is zero for every class ({zeros}); one at least must count."
+        )
     return by_class

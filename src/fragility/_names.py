@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["nearest", "shortened", "told_apart"]
+__all__ = ["nearest", "shortened", "shown", "told_apart"]
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -21,6 +21,16 @@ def shortened(name: Any, longest: int) -> str:
     text = str(name)
     half = longest // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[1 - half :]}"
+
+
+def shown(value: Any, longest: int = 80) -> str:
+    """A value for a message; a long one is cut, and a very long integer cannot be written out."""
+    if isinstance(value, int) and value.bit_length() > 1024:
+        return f"an integer of {value.bit_length()} bits"
+    try:
+        return shortened(repr(value), longest)
+    except ValueError:  # such an integer, inside something else
+        return f"a value of type {type(value).__name__}"
 
 
 def told_apart(name: str, taken: Container[str]) -> str:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ._labels import encode_labels, listed
+from ._labels import encode_labels, later_category, listed
 from .exceptions import AbsentClassWarning
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "check_presence",
     "check_values",
     "check_weights",
+    "long_integers_refused",
     "positive_index",
 ]
 
@@ -112,6 +114,8 @@ def check_labelled_scores(
         )
     if labels is not None:
         classes, codes = _in_label_order(labels, classes, codes)
+    elif pos_label is None:
+        pos_label = later_category(y_true, classes)
     if classes.size == 1 and not presence:
         raise ValueError(
             f"y_true holds one class only, {listed(classes)}, and {name} cannot tell what the "
@@ -190,16 +194,29 @@ def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
     if array.dtype.kind in "UST" or any(isinstance(v, str) for v in _objects(array)):
         raise ValueError(f"{name} must hold numbers, but it holds text; convert it first.")
     if array.dtype.kind == "O":  # numbers among missing values, or decimals
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"{name} must hold numbers, but it has dtype {array.dtype} and {error}. "
-                "Drop or fill missing values first."
-            ) from None
+        with long_integers_refused(name):
+            try:
+                array = array.astype(np.float64)
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"{name} must hold numbers, but it has dtype {array.dtype} and {error}. "
+                    "Drop or fill missing values first."
+                ) from None
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.")
     return array
+
+
+@contextmanager
+def long_integers_refused(name: str) -> Iterator[None]:
+    """Integers that no float holds as a sentence about `name`."""
+    try:
+        yield
+    except OverflowError:
+        raise ValueError(
+            f"{name} must hold numbers that floating point holds, up to 1.8e308, but one of its "
+            "integers is longer. Scale or drop it."
+        ) from None
 
 
 def _objects(array: NDArray[Any]) -> Iterable[Any]:

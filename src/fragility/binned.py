@@ -231,7 +231,6 @@ class BinnedGroup:
         self.pivot = (grid.first + last) * grid.width
         self.reached = self.pivot - 0.5 * grid.width
         self.spread = (last - first + 1) * grid.width
-        self.magnitude = max(abs(self.pivot), abs(self.pivot - self.spread)) + grid.width
 
     @cached_property
     def weight(self) -> float:

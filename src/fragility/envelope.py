@@ -7,12 +7,17 @@ import json
 import struct
 from dataclasses import dataclass
 from hmac import compare_digest
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ._names import shown
+
 __all__ = ["Envelope"]
+
+_MOST_AXES, _LONGEST_AXIS = 4, 1 << 31
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Envelope:
         """
         parts = [np.asarray(a, "<f8" if a.dtype.kind == "f" else "<i8") for a in arrays]
         head = {**head, "arrays": [[part.dtype.str, part.shape] for part in parts]}
-        encoded = json.dumps(head, sort_keys=True).encode()
+        encoded = _encoded(head)
         fixed = self._fixed.pack(self.version, len(encoded))
         content = b"".join([self.magic, fixed, encoded, *(part.tobytes() for part in parts)])
         return content + hashlib.sha256(content).digest()
@@ -64,18 +69,53 @@ class Envelope:
                 f"{self.version}. Use the version of fragility that wrote it."
             )
         try:
-            head = json.loads(content[start : start + length])
-            return head, self._arrays(head.pop("arrays"), content[start + length :])
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise ValueError(f"This {self.name} cannot be read: {error}.") from error
+            if start + length > len(content):
+                raise ValueError("its head is longer than the whole.")
+            head = _plain_values(content[start : start + length])
+            return head, _arrays(head.pop("arrays", None), content[start + length :])
+        except ValueError as error:
+            raise ValueError(f"This {self.name} cannot be read: {error}") from error
 
-    @staticmethod
-    def _arrays(layout: list[tuple[str, list[int]]], body: bytes) -> list[NDArray[Any]]:
-        arrays, start = [], 0
-        for dtype, shape in layout:
-            array = np.frombuffer(body, dtype, int(np.prod(shape)), start).reshape(shape)
-            start += array.nbytes
-            arrays.append(array.astype(array.dtype.newbyteorder("=")))
-        if start != len(body):
-            raise ValueError("its parts do not add up")
-        return arrays
+
+def _plain_values(encoded: bytes) -> dict[str, Any]:
+    """What a head says."""
+    try:
+        head = json.loads(encoded)
+    except RecursionError:
+        raise ValueError("its head is nested too deeply.") from None
+    except ValueError as error:  # of JSON, UTF-8, or an integer of thousands of digits
+        raise ValueError(f"its head is not JSON ({error}).") from None
+    # Another way to write the same may hide something: a key twice, or text between the lines.
+    if not isinstance(head, dict) or _encoded(head) != encoded:
+        raise ValueError("its head is not written as this library writes it.")
+    return head
+
+
+def _encoded(head: dict[str, Any]) -> bytes:
+    return json.dumps(head, sort_keys=True).encode()
+
+
+def _arrays(layout: Any, body: bytes) -> list[NDArray[Any]]:
+    """Arrays of a body; the layout is checked against its length before any is made."""
+    if not isinstance(layout, list):
+        raise ValueError("its head has no list of arrays.")
+    sizes = [_n_bytes(part) for part in layout]
+    if sum(sizes) != len(body):
+        raise ValueError("its parts do not add up.")
+    arrays, start = [], 0
+    for (dtype, shape), size in zip(layout, sizes, strict=True):
+        array = np.frombuffer(body[start : start + size], dtype).reshape(shape)
+        arrays.append(array.astype(array.dtype.newbyteorder("=")))
+        start += size
+    return arrays
+
+
+def _n_bytes(part: Any) -> int:
+    """Length of an array that a layout says: its type and its shape."""
+    match part:
+        # Of a JSON number, its type says whether it is whole; true and false are not.
+        case ["<f8" | "<i8", [*shape]] if len(shape) <= _MOST_AXES and all(
+            type(n) is int and 0 <= n <= _LONGEST_AXIS for n in shape
+        ):
+            return 8 * int(prod(shape))
+    raise ValueError(f"its head describes an array as {shown(part)}.")

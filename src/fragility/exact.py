@@ -111,6 +111,20 @@ class ExactSums:
         self.digits = np.stack(digits)
         self._pending = 0
 
+    @classmethod
+    def of_digits(cls, rows: Digits, lowest: int) -> ExactSums:
+        """Sums with these digits from the lowest on, brought to their unique form."""
+        sums = cls(rows.shape[1:])
+        sums.lowest, sums.digits, sums._pending = lowest, rows, _BASE
+        sums.settle()
+        return sums
+
+    def take(self, lowest: int, rows: Digits, places: NDArray[np.int64]) -> None:
+        """Become sums that are zero but at some places, of digits in their unique form."""
+        self.lowest, self._pending = lowest, 0
+        self.digits = np.zeros((len(rows), *self.shape), dtype=np.int64)
+        self.digits.reshape(len(rows), -1)[:, places] = rows
+
     def floats(self, place: Any = ...) -> NDArray[np.float64]:
         """The sums at a place, correct but for the last bits."""
         total: NDArray[np.float64] = np.zeros(self.digits[0][place].shape)

@@ -84,10 +84,6 @@ class ValueGroup(Protocol):
     @property
     def variance(self) -> float: ...
 
-    @property
-    def magnitude(self) -> float:
-        """Largest absolute value."""
-
     def log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - pivot`` at `s`."""
 
@@ -215,10 +211,13 @@ class Sample:
             centred = values - self.mean
             below.append(weighted_sum(is_below, weights))
             at_largest.append(weighted_sum(~is_below, weights))
-            first.append(weighted_sum(centred, weights))
-            second.append(_dot(centred, centred, weights))
+            weighted = centred if weights is None else centred * weights
+            first.append(float(weighted.sum()))  # pairwise: that of BLAS drifts
+            second.append(float(weighted @ centred))
         surprise = surprise_of(fsum(at_largest), fsum(below))
-        return _Detail(surprise, fsum(first) / self.weight, fsum(second) / self.weight)
+        residual = fsum(first) / self.weight
+        variance = max(fsum(second) / self.weight - residual * residual, 0.0)
+        return _Detail(surprise, residual, variance)
 
     @property
     def weight(self) -> float:
@@ -238,11 +237,6 @@ class Sample:
     @property
     def spread(self) -> float:
         return self._extent.largest - self._extent.smallest
-
-    @property
-    def magnitude(self) -> float:
-        """Largest absolute value."""
-        return max(abs(self._extent.smallest), abs(self._extent.largest))
 
     @property
     def surprise(self) -> float:
@@ -343,7 +337,7 @@ class Sample:
         """Squared standard error of the mean, without Bessel's correction."""
         parts = []
         for values, _, squares in self._weighed_blocks():
-            centred = values - self.mean
+            centred = values - self.mean - self.mean_residual
             parts.append(_dot(centred, centred, squares))
         return fsum(parts) / self.weight**2
 

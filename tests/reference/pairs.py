@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -51,57 +52,67 @@ def bisected_index(values, target, weights=None):
 
 def exact_index(negatives, positives, target=0.0, negative_weights=None, positive_weights=None):
     """The index to fifty digits (as a float), from the literal sum over pairs."""
-    with mpmath.workdps(60):
-        a = [mpmath.mpf(float(v)) for v in negatives]
-        b = [mpmath.mpf(float(v)) for v in positives]
-        wa = [mpmath.mpf(float(w)) for w in _ones(negative_weights, len(a))]
-        wb = [mpmath.mpf(float(w)) for w in _ones(positive_weights, len(b))]
-        total = mpmath.fsum(wa) * mpmath.fsum(wb)
-        errors = [
-            (x - y, u * v / total)
-            for x, u in zip(a, wa, strict=True)
-            for y, v in zip(b, wb, strict=True)
-            if u > 0 and v > 0
-        ]
-        return _exact_root(errors, mpmath.mpf(float(target)))
+    a, b = _fractions(negatives), _fractions(positives)
+    wa = _fractions(_ones(negative_weights, len(a)))
+    wb = _fractions(_ones(positive_weights, len(b)))
+    errors = [
+        (x - y, u * v)
+        for x, u in zip(a, wa, strict=True)
+        for y, v in zip(b, wb, strict=True)
+        if u > 0 and v > 0
+    ]
+    return _exact_root(errors, Fraction(float(target)))
 
 
 def exact_loss_index(losses, target, weights=None):
-    with mpmath.workdps(60):
-        w = [mpmath.mpf(float(x)) for x in _ones(weights, len(losses))]
-        total = mpmath.fsum(w)
-        values = [
-            (mpmath.mpf(float(v)), u / total) for v, u in zip(losses, w, strict=True) if u > 0
-        ]
-        return _exact_root(values, mpmath.mpf(float(target)))
+    w = _fractions(_ones(weights, len(losses)))
+    values = [(v, u) for v, u in zip(_fractions(losses), w, strict=True) if u > 0]
+    return _exact_root(values, Fraction(float(target)))
 
 
 def _ones(weights, n):
     return [1.0] * n if weights is None else weights
 
 
+def _fractions(numbers):
+    """What floats are, without rounding."""
+    return [Fraction(float(v)) for v in numbers]
+
+
 def _exact_root(values, target):
+    """The root from pairs of a value and a weight, all fractions: the cases are exact."""
     largest = max(v for v, _ in values)
     if largest <= target:
         return 0.0
-    if mpmath.fsum(w * v for v, w in values) >= target:
+    total = sum(w for _, w in values)
+    gap = target - sum(w * v for v, w in values) / total
+    if gap <= 0:
         return math.inf
+    # A small gap is what is left when the terms cancel: as many digits more.
+    digits = 60 + max(0, math.ceil(2 * math.log10((largest - target + gap) / gap)))
+    with mpmath.workdps(digits):
+        terms = [(_number(v - largest), _number(w / total)) for v, w in values]
+        excess = _number(largest - target)
 
-    def h(s):
-        moment = mpmath.fsum(w * mpmath.exp(s * (v - largest)) for v, w in values)
-        return mpmath.log(moment) + s * (largest - target)
+        def h(s):
+            moment = mpmath.fsum(w * mpmath.exp(s * v) for v, w in terms)
+            return mpmath.log(moment) + s * excess
 
-    low = mpmath.mpf(1)
-    while h(low) >= 0:
-        low /= 4
-    high = low
-    while h(high) < 0:
-        high *= 4
-    low = high / 4
-    for _ in range(170):  # to the fiftieth digit
-        middle = (low + high) / 2
-        low, high = (low, middle) if h(middle) >= 0 else (middle, high)
-    return float(2 / (low + high))
+        low = mpmath.mpf(1)
+        while h(low) >= 0:
+            low /= 4
+        high = low
+        while h(high) < 0:
+            high *= 4
+        low = high / 4
+        for _ in range(170):  # to the fiftieth digit
+            middle = (low + high) / 2
+            low, high = (low, middle) if h(middle) >= 0 else (middle, high)
+        return float(2 / (low + high))
+
+
+def _number(fraction):
+    return mpmath.mpf(fraction.numerator) / fraction.denominator
 
 
 def index_matrix(codes, scores, target=0.0, weights=None):

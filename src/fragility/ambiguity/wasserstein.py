@@ -9,7 +9,9 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parameters import check_choice
+from .._names import shown
+from .._parameters import check_choice, check_target
+from .._validation import check_values
 from ..moments import Floats
 from .base import Ambiguity
 from .label_moves import LabelMoves
@@ -61,9 +63,11 @@ class Wasserstein(Ambiguity):
         if not (isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)):
             raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
         if not cost > 0.0:
-            raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
+            raise ValueError(f"label_cost must be a positive number or inf; got {shown(cost)}.")
+        if cost != inf:
+            check_target(cost, "label_cost")
         if self.feature_weight is not None:
-            given = np.asarray(self.feature_weight, dtype=np.float64)
+            given = check_values(self.feature_weight, "feature_weight").astype(np.float64)
             if given.ndim != 1 or not np.all(given > 0.0):
                 raise ValueError(
                     "feature_weight must be one positive number for each feature (inf for one "
@@ -108,9 +112,10 @@ class Wasserstein(Ambiguity):
     def dual_norms(self, vectors: Floats) -> Floats:
         """Steepest slope of each linear function (rows) along moves of price one."""
         rows = np.asarray(vectors, dtype=np.float64)
-        norms: Floats = np.linalg.norm(
-            rows * self.mobility(rows.shape[1]), ord=_DUAL[self.norm], axis=1
-        )
+        rows = rows * self.mobility(rows.shape[1])
+        # In units of their largest entry, by a power of two: squares stay in range.
+        unit = np.exp2(np.frexp(np.abs(rows).max(initial=0.0))[1] - 1.0)
+        norms: Floats = unit * np.linalg.norm(rows / unit, ord=_DUAL[self.norm], axis=1)
         return norms
 
     def steepest(self, differences: Floats) -> float:

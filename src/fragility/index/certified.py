@@ -232,7 +232,7 @@ def certify(negatives: BinMoments, positives: BinMoments, target: float) -> Cert
     separation = -fsum([negatives.mean, positives.mean])
     if problem.excess <= 0.0:
         return CertifiedIndex(0.0, 0.0, 0.0, separation)
-    if problem.slack.high <= problem.least_slack:
+    if problem.slack.high <= 0.0:
         return CertifiedIndex(inf, inf, inf, separation)
     root = problem.root()
     distance = problem.first_distance(root) if root > 0.0 else 1.0
@@ -251,9 +251,6 @@ class _Problem:
         slack = -fsum([*(g.mean for g in groups), -target])
         error = sum(g.mean_error for g in groups)
         self.slack = Bounds(slack - error, slack + error)
-        magnitude = max(abs(end) for g in groups for end in (g.smallest, g.largest))
-        # As in `fragility.index.root`: a slack below this counts as none.
-        self.least_slack = 8.0 * _EPS * (magnitude + abs(target))
         self._spread = max(g.spread for g in groups)
 
     def __call__(self, s: float) -> Bounds:
@@ -272,7 +269,7 @@ class _Problem:
     def root(self) -> float:
         """An estimate of the root; 0 if the data look as if there were none."""
         slack = (self.slack.low + self.slack.high) / 2.0
-        if slack <= self.least_slack:
+        if slack <= 4.0 * _EPS * sum(g.spread for g in self._groups):  # as in `index.root`
             return 0.0
         # The root of normal values, then as far as needed to either side.
         deviation = hypot(*(g.deviation for g in self._groups))
@@ -288,7 +285,7 @@ class _Problem:
 
     def smallest_bound_above(self, root: float, distance: float) -> float:
         """A bound FI <= 1/s, as near the root as can be shown, from a relative distance on."""
-        if self.slack.low <= self.least_slack or root == 0.0:
+        if self.slack.low <= 0.0 or root == 0.0:
             return inf
         while distance < 1.0:
             s = root * (1.0 - distance)

@@ -189,7 +189,7 @@ def deviations(group: Sample) -> Floats:
     """Distance of each value from the mean, times its share of the weight."""
     parts = []
     for values, weights in group.blocks():
-        part = values - group.mean
+        part = values - group.mean - group.mean_residual
         parts.append(part if weights is None else part * weights)
     found: Floats = np.concatenate(parts) / group.weight
     return found

@@ -55,8 +55,9 @@ class Equation:
         self._mean_gap = fsum([*(g.mean for g in groups), -target])
         self.slack = -fsum([*(g.mean for g in groups), *(g.mean_residual for g in groups), -target])
         self.excess = fsum([*(g.reached for g in groups), -target])
-        # A slack below this is a mean error that meets the target but for rounding.
-        self.least_slack = 8.0 * _EPS * (max(g.magnitude for g in groups) + abs(target))
+        # A slack below this is a mean error that meets the target but for rounding: means and
+        # target are summed exactly, and residuals are means of distances, whatever the values are.
+        self.least_slack = 4.0 * _EPS * sum(g.spread for g in groups)
 
     @property
     def lower(self) -> float:

@@ -21,12 +21,12 @@ from ..exact import ExactSums
 from ..moments import Floats
 from .certified import BinMoments
 
-__all__ = ["ScoreBins"]
+__all__ = ["MEAN_UNIT", "SQUARE_UNIT", "ScoreBins"]
 
 Integers = NDArray[np.int64]
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
-_MEAN_UNIT, _SQUARE_UNIT = 2.0**-37, 2.0**-23
+MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: Samples per block, at most `fragility.exact.MOST_TERMS`. Their sums of x stay below 2⁵², exact in
 #: float64; those of x² stay below what a sample counts for, so that one sum holds both.
 _BLOCK = 60_000
@@ -44,7 +44,7 @@ class ScoreBins:
     def __init__(self, n_bins: int, n_columns: int, n_groups: int) -> None:
         self._grid = Grid(0.0, 1.0 / n_bins)
         self._centres = n_bins + 1
-        self._mean_units, self._square_units = n_bins / _MEAN_UNIT, n_bins**2 / _SQUARE_UNIT
+        self._mean_units, self._square_units = n_bins / MEAN_UNIT, n_bins**2 / SQUARE_UNIT
         shape = (n_columns, n_groups * self._centres)
         self._weights, self._sums, self._squares = (ExactSums(shape) for _ in range(3))
         self._smallest = np.full((n_columns, n_groups), inf)
@@ -163,8 +163,8 @@ class ScoreBins:
         return BinMoments(
             centres=held.astype(np.float64),
             weights=weights,
-            means=sums[held] / weights * _MEAN_UNIT,
-            squares=squares[held] / weights * _SQUARE_UNIT,
+            means=sums[held] / weights * MEAN_UNIT,
+            squares=squares[held] / weights * SQUARE_UNIT,
             width=self._grid.width,
             smallest=float(self._smallest[column, group]),
             largest=float(self._largest[column, group]),
@@ -181,12 +181,10 @@ class ScoreBins:
         return [held, lowest, *digits, self._smallest, self._largest, self._lightest]
 
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
-        """Become the state that `to_arrays` gave, of the same shape."""
+        """Become the state that `to_arrays` gave, of the same shape; see `check_stored`."""
         held, lowest, *digits, smallest, largest, lightest = arrays
         for part, exponent, rows in zip(self._exact_sums, lowest, digits, strict=True):
-            part.lowest = int(exponent)
-            part.digits = np.zeros((len(rows), *part.shape), dtype=np.int64)
-            part.digits.reshape(len(rows), -1)[:, held] = rows
+            part.take(int(exponent), rows, held)
         extremes = (self._smallest, smallest), (self._largest, largest), (self._lightest, lightest)
         for own, given in extremes:
             own[...] = given

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import lru_cache
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
+from .._names import shown
 from .._parameters import check_choice, check_target
 from .._validation import (
     LabelledScores,
@@ -27,13 +29,15 @@ from .certified import certify
 from .errors import Pair, class_pairs, pair_places
 from .fragility import PairTable
 from .score_bins import ScoreBins
+from .stored_bins import HEAVIEST, LIGHTEST, Shape, check_stored
 
 __all__ = ["FragilitySketch", "SketchFragility"]
 
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
-#: Weights beyond these would need very many digits.
-_LIGHTEST, _HEAVIEST = 1e-30, 1e30
+_MOST_SAMPLES = 2**63 - 1
+#: Labels from a file may take so many bytes.
+_LONGEST_LABELS = 1 << 26
 _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=1)
 
 
@@ -104,7 +108,8 @@ class FragilitySketch:
         All classes, in the order of the columns of the scores. Needed before a batch that lacks a
         class; by default the classes of the first batch.
     pos_label : label, optional
-        The positive class of two; by default the second of `labels`.
+        The positive class of two; by default the second of `labels`. Without `labels`, of an
+        ordered categorical in the first batch, the later category.
     multi_class : {"ovo", "ovr"}, default="ovo"
         Every ordered pair of classes, or each class against the rest, which takes less memory.
 
@@ -136,7 +141,9 @@ class FragilitySketch:
     ) -> None:
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
         if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
-            raise ValueError(f"n_bins must be a power of two from 16 to {1 << 20}; got {n_bins!r}.")
+            raise ValueError(
+                f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
+            )
         self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
         self.labels: NDArray[Any] | None = None
         self.support = np.zeros(0, dtype=np.int64)
@@ -199,6 +206,8 @@ class FragilitySketch:
         data = self._check(y_true, y_score, None if weightless else sample_weight)
         if weightless:
             return self
+        if self._bins is None and data.is_binary and data.positive == 0:
+            self.pos_label = data.labels.tolist()[0]  # later batches may have lost their order
         bins = self._bins or self._begin(data.labels)
         scores, codes, weights = data.scores, data.codes, data.weights
         if weights is not None and not weights.all():
@@ -235,14 +244,24 @@ class FragilitySketch:
             )
         if data.weights is not None:
             carrying = data.weights[data.weights > 0.0]
-            if carrying.min() < _LIGHTEST or carrying.max() > _HEAVIEST:
+            if carrying.min() < LIGHTEST or carrying.max() > HEAVIEST:
                 raise ValueError(
                     f"sample_weight goes from {carrying.min():g} to {carrying.max():g}; a sketch "
-                    f"takes weights from {_LIGHTEST:g} to {_HEAVIEST:g} (and 0). Scale them: only "
+                    f"takes weights from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them: only "
                     "their ratios matter."
                 )
             self._check_size(data.labels.size, weights=carrying)
+        self._check_counts(data.support)
         return data
+
+    def _check_counts(self, more: NDArray[np.int64]) -> None:
+        """Refuse samples beyond what can be counted."""
+        total = sum(self.support.tolist()) + sum(more.tolist())
+        if total > _MOST_SAMPLES:
+            raise ValueError(
+                f"A sketch counts up to 2**63 - 1 samples; these would be {total}. Was one merged "
+                "with itself again and again?"
+            )
 
     def add_sums(
         self,
@@ -258,10 +277,12 @@ class FragilitySketch:
         """
         if self._bins is None or self.labels is None:
             raise ValueError("Name the labels of a sketch before sums are added to it.")
-        self._bins.add_sums(counts, sums, squares, extremes)
         held = counts.sum(axis=-1)
         one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
-        self.support += held[:, 1] if one_versus_rest else held[0]
+        more = held[:, 1] if one_versus_rest else held[0]
+        self._check_counts(more)
+        self._bins.add_sums(counts, sums, squares, extremes)
+        self.support += more
         return self
 
     def merge(self, other: FragilitySketch) -> FragilitySketch:
@@ -281,6 +302,7 @@ class FragilitySketch:
             else:
                 places = (positive_index(labels, p.pos_label) for p in (told[0], part))
                 self._agree("the positive class", *(labels.tolist()[place] for place in places))
+        self._check_counts(other.support)
         if told:
             self.pos_label = told[0].pos_label
         if other._bins is not None and other.labels is not None:
@@ -406,15 +428,49 @@ class FragilitySketch:
         """
         head, arrays = _ENVELOPE.open(data)
         try:
-            labels = head["labels"]
-            pos_label = head["pos_label"] if labels is None or len(labels) == 2 else None
-            sketch = cls(head["n_bins"], labels, pos_label, head["multi_class"])
-            if sketch._bins is not None:
-                sketch.support[...] = arrays[0]
-                sketch._bins.take_arrays(arrays[1:])
-        except (KeyError, TypeError, IndexError, ValueError) as error:
-            raise ValueError(f"This FragilitySketch cannot be read: {error}.") from error
+            return cls._of_content(head, arrays)
+        except ValueError as error:
+            raise ValueError(f"This FragilitySketch cannot be read: {error}") from error
+
+    @classmethod
+    def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
+        """The sketch of which `_content` gave these: nothing in them is taken on trust."""
+        unlike = set(head) ^ set(cls()._content()[0])
+        if unlike:
+            raise ValueError(f"its head lacks, or should not have, {listed(sorted(unlike))}.")
+        labels, pos_label = head["labels"], head["pos_label"]
+        if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
+            raise ValueError(f"its positive class is {shown(pos_label)}.")
+        if labels is not None:
+            _check_stored_labels(labels)
+        elif arrays:
+            raise ValueError("it has samples but no classes.")
+        named = pos_label if labels is None or len(labels) == 2 else None
+        sketch = cls(head["n_bins"], None, named, head["multi_class"])
+        if labels is None:
+            return sketch
+        classes = check_labels(labels)
+        shape = _state_shape(classes.size, sketch.multi_class)
+        needed = check_stored(arrays, Shape(*shape, sketch.n_bins + 1), classes.size)
+        if needed > _MOST_BYTES:
+            raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
+        bins = sketch._begin(classes)
+        if repr(sketch._content()[0]) != repr({name: head[name] for name in sketch._content()[0]}):
+            raise ValueError("its classes are not written as this library writes them.")
+        sketch.support[...] = arrays[0]
+        bins.take_arrays(arrays[1:])
         return sketch
+
+
+def _check_stored_labels(labels: Any) -> None:
+    """Before they become an array, in which every label has the room of the longest."""
+    kinds = {type(label) for label in labels} if isinstance(labels, list) else {dict}
+    if kinds not in ({str}, {int}):
+        raise ValueError(
+            f"its classes are {shown(labels)}; they must be a list of text or integers."
+        )
+    if kinds == {str} and 4 * len(labels) * max(map(len, labels)) > _LONGEST_LABELS:
+        raise ValueError("the names of its classes take more than 64 MiB.")
 
 
 def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:

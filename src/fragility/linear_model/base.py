@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
@@ -17,6 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from .._labels import listed
 from .._models import class_factors
 from .._parameters import check_choice, check_count, check_not_negative, check_target
+from .._validation import long_integers_refused
 from ..losses import Loss
 from ..moments import Floats
 from ..programs.objective import Objective, Penalty
@@ -24,6 +26,8 @@ from ..programs.rows import TrainingRows, training_rows
 
 __all__ = ["LinearClassifier", "TrainingData"]
 
+#: Largest absolute value of a feature, least and most: products of four numbers stay in range.
+_SMALLEST, _LARGEST = 1e-75, 1e75
 #: A table of their square is 1.2 GB, and a fit holds a few.
 _MOST_PARAMETERS = 12_000
 
@@ -73,9 +77,17 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Scores that are linear in the features; the softmax of them are probabilities."""
 
     def _validated(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=True
-        )
+        with long_integers_refused("X"):
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=np.float64,
+                order="C",
+                accept_large_sparse=True,
+            )
+        _check_sizes(X, getattr(self, "feature_names_in_", None))
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if classes.size < 2:
@@ -85,9 +97,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(
-                sample_weight, X, dtype=np.float64, ensure_non_negative=True
-            )
+            with long_integers_refused("sample_weight"):
+                weights = _check_sample_weight(
+                    sample_weight, X, dtype=np.float64, ensure_non_negative=True
+                )
         return self._class_weighted(TrainingData(X, codes, classes, weights))
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
@@ -95,13 +108,21 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
             factors = class_factors(self.class_weight, classes, codes, weights)
-            weights = factors[codes] * (1.0 if weights is None else weights)
+            with np.errstate(over="ignore", under="ignore"):
+                weights = factors[codes] * (1.0 if weights is None else weights)
+            if not np.isfinite(weights).all():
+                raise ValueError(
+                    "class_weight times sample_weight is beyond 1.8e308 for some samples; scale "
+                    "one of them down: only ratios of weights matter."
+                )
         if weights is not None:
-            empty = np.bincount(codes, weights, classes.size) == 0.0
-            if empty.any():
+            present = np.bincount(codes[weights > 0.0], minlength=classes.size)
+            if not present.all():
+                names = "sample_weight" if self.class_weight is None else "class_weight"
                 raise ValueError(
                     "Every class needs a sample of positive weight; these classes have none: "
-                    f"{listed(classes[empty])}. Leave their samples out, or give them weight."
+                    f"{listed(classes[present == 0])}. Leave their samples out, or give them "
+                    f"weight by {names}."
                 )
         return TrainingData(data.X, codes, classes, weights)
 
@@ -144,7 +165,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             With two classes, that of the second.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        with long_integers_refused("X"):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
         scores: Floats = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
         return scores[:, 0] if len(self.coef_) == 1 else scores
 
@@ -202,3 +224,20 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _check_sizes(X: Any, names: NDArray[Any] | None) -> None:
+    """Refuse a feature so small or so large that squares of its values are lost."""
+    ends = [
+        extreme.toarray().ravel() if issparse(X) else extreme for extreme in (X.max(0), X.min(0))
+    ]
+    sizes = np.maximum(*np.abs(ends))
+    wrong = np.flatnonzero((sizes > 0.0) & ((sizes < _SMALLEST) | (sizes > _LARGEST)))
+    if wrong.size:
+        first = int(wrong[0])
+        raise ValueError(
+            f"{wrong.size} of {sizes.size} features are too small or too large to compute with: "
+            f"the largest absolute value of feature {first if names is None else names[first]!r} "
+            f"is {sizes[first]:g}, and it must lie from {_SMALLEST:g} to {_LARGEST:g} (or be 0). "
+            "Give such features in another unit."
+        )

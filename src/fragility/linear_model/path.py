@@ -16,6 +16,7 @@ from ..losses import Loss
 from ..moments import Floats
 from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
+from .search import checked_list
 
 __all__ = ["FragilityPath", "fragility_path"]
 
@@ -125,9 +126,7 @@ def fragility_path(
         raise ValueError("Give slacks or targets, not both.")
     name = "slacks" if targets is None else "targets"
     given = _DEFAULT_SLACKS if slacks is None else slacks
-    nodes = np.unique(np.asarray(given if targets is None else targets, dtype=np.float64))
-    if nodes.ndim != 1 or nodes.size == 0:
-        raise ValueError(f"{name} must be a list of one number or more; got {nodes!r}.")
+    nodes = np.unique(checked_list(given if targets is None else targets, name))
     model = SatisficingClassifier(
         loss,
         ambiguity,
