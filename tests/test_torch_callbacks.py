@@ -7,11 +7,15 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("torchmetrics")
 lightning = pytest.importorskip("lightning.pytorch")
 
+from lightning.pytorch.loggers import CSVLogger  # noqa: E402
+
 from fragility import fragility_index, measure_fragility  # noqa: E402
 from fragility.calibration import cross_fitted_calibration  # noqa: E402
+from fragility.index.sketch import FragilitySketch  # noqa: E402
 from fragility.torch import (  # noqa: E402
     FragilityCallback,
     FragilityRegularizer,
+    MulticlassFragilityIndex,
     linear_ramp,
 )
 
@@ -77,7 +81,7 @@ def trainer_of(callback, folder, **settings):
         "default_root_dir": folder,
         "max_epochs": 3,
     }
-    return lightning.Trainer(callbacks=[callback], **(quiet | settings))
+    return lightning.Trainer(callbacks=callback and [callback], **(quiet | settings))
 
 
 def expected(model, calibrated=True):
@@ -180,6 +184,46 @@ def test_best_epoch_is_put_back_and_saved(tmp_path):
     assert torch.equal(again.layer.weight, model.layer.weight)
 
 
+class Logging(Classifier):
+    """With a metric that is called in every training step and logged as a whole."""
+
+    def __init__(self):
+        super().__init__(3)
+        self.metric = MulticlassFragilityIndex(3, n_bins=64)
+        self.probs = []
+
+    def training_step(self, batch, index):
+        self.probs.append((self.layer(batch[0]).softmax(1).detach(), batch[1]))
+        self.metric(*self.probs[-1])
+        self.log("fragility", self.metric, on_step=True, on_epoch=True)
+        return super().training_step(batch, index)
+
+
+def test_a_metric_in_every_step_is_computed_when_it_is_logged(tmp_path, monkeypatch):
+    computed, fragility = [], FragilitySketch.fragility
+
+    def counting(sketch, target):
+        computed.append(fragility(sketch, target).value)
+        return fragility(sketch, target)
+
+    monkeypatch.setattr(FragilitySketch, "fragility", counting)
+    model = Logging()
+    settings = {"logger": CSVLogger(tmp_path), "log_every_n_steps": 4, "limit_val_batches": 0}
+    trainer = trainer_of(None, tmp_path, max_epochs=2, **settings)
+    trainer.fit(model)
+    assert len(model.probs) == 6
+    # One step of six is the fourth, and two epochs end.
+    assert len(computed) == 3
+    last = MulticlassFragilityIndex(3, n_bins=64)
+    for probs, labels in model.probs[3:]:
+        last.update(probs, labels)
+    assert trainer.logged_metrics["fragility_epoch"].item() == pytest.approx(last.compute().item())
+    for place, found in ((3, computed[1]), (5, trainer.logged_metrics["fragility_step"].item())):
+        step = MulticlassFragilityIndex(3, n_bins=64)
+        step.update(*model.probs[place])
+        assert found == step.compute().item()
+
+
 def test_bad_use(tmp_path):
     model = Classifier(3)
     trainer = trainer_of(FragilityCallback(3, labels="truth"), tmp_path)
@@ -196,4 +240,7 @@ def test_bad_use(tmp_path):
             trainer_of(callback, tmp_path).fit(Classifier(3))
     callback = FragilityCallback(3, weights={"plain": lambda epoch: float("nan")})
     with pytest.raises(ValueError, match="'plain' must be finite"):
+        trainer_of(callback, tmp_path).fit(Classifier(3))
+    callback = FragilityCallback(3, weights={"plain": lambda epoch: 10**400})
+    with pytest.raises(ValueError, match="'plain' must be a number that floating point holds"):
         trainer_of(callback, tmp_path).fit(Classifier(3))

@@ -136,7 +136,23 @@ def logged(rank, world):
     return found
 
 
-WORK = {f.__name__: f for f in (trained_layer, trained_within, trained_directly, measured, logged)}
+def unlike(rank, world):
+    """What metrics of other settings in each process say; nobody waits for the other."""
+    said = []
+    logits, labels = drawn(3)
+    for settings in ({"n_bins": 16 << rank}, {"exact": rank == 0}):
+        metric = MulticlassFragilityIndex(3, **settings)
+        metric.update(logits.softmax(1), labels)
+        before = metric.update_count, str(metric.metric_state)
+        with pytest.raises(ValueError, match="cannot be put together") as refused:
+            metric.compute()
+        assert before == (metric.update_count, str(metric.metric_state))
+        said.append(str(refused.value))
+    return said
+
+
+FUNCTIONS = trained_layer, trained_within, trained_directly, measured, logged, unlike
+WORK = {f.__name__: f for f in FUNCTIONS}
 
 
 def work(rank, meeting):
@@ -182,6 +198,13 @@ def test_metrics(answers):
         for (_, exact), found, whole in zip(KINDS, answer["measured"], alone, strict=True):
             # Sketches add up exactly; samples come in the order of the processes.
             assert found == (whole if not exact else pytest.approx(whole, rel=1e-13))
+
+
+def test_unlike_metrics(answers):
+    first, second = (answer["unlike"] for answer in answers)
+    assert "has num_classes=3, n_bins=16, multi_class='ovo', and that of process 1" in first[0]
+    assert "has num_classes=3, n_bins=32, multi_class='ovo', and that of process 0" in second[0]
+    assert "has num_classes=3, exact=True, and that of process 1 has num_classes=3, n_" in first[1]
 
 
 def test_callback(answers):

@@ -101,6 +101,38 @@ def test_small_index(gap):
     np.testing.assert_allclose(ours(probs, labels), literal, rtol=1e-12)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_differ_in_their_last_bits(n_classes):
+    """Exact in floating point, so that the mean error is known far below their magnitude."""
+    unit = 2.0**-53
+    labels = np.array([1, 0, 1, 1, 0, 1])
+    steps = np.array([4.0, 1.0, 4.0, 4.0, 4.0, 1.0])
+    probs = 0.5 + unit * steps
+    literal = exact_index(steps[labels == 0], steps[labels == 1])
+    assert literal == pytest.approx(2.730717679880512, rel=1e-14)
+    if n_classes == 3:
+        probs = np.stack([np.full(6, 0.25), probs, 0.75 - probs], 1)
+        with pytest.warns(fragility.AbsentClassWarning):
+            found = ours(probs, labels, average=None)[1, 0]
+    else:
+        found = ours(probs, labels)
+    assert found / unit == pytest.approx(literal, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("centre", [0.0, 0.7])
+def test_a_mean_error_of_the_target_is_infinite(n_classes, centre):
+    """The same scores in every class, in another order: rounding decides nothing."""
+    rng = np.random.default_rng(5)
+    for n in (3, 1000, 70_001):
+        scores = centre + rng.uniform(0.0, 0.3, n)
+        probs = np.concatenate([rng.permutation(scores) for _ in range(n_classes)])
+        labels = np.repeat(np.arange(n_classes), n)
+        if n_classes == 3:
+            probs = np.stack([probs] * 3, 1)
+        assert ours(probs, labels) == np.inf
+
+
 def test_more_classes_than_a_byte_holds():
     probs, labels = predictions(12, 1500, 300, spread=2.0, signal=3.0)
     theirs = fragility.fragility_index(labels, probs, multi_class="ovr", average=None)
@@ -337,6 +369,8 @@ PROBS, LABELS = torch.tensor([0.2, 0.7, 0.6]), torch.tensor([0, 0, 1])
         (PROBS, LABELS + 1, {}, "labels must go from 0 to 1.*got labels from 1 to 2"),
         (PROBS, LABELS * 0, {}, "Only one class has samples"),
         (PROBS, LABELS, {"target": "low"}, "target must be a number; got 'low'"),
+        (PROBS, LABELS, {"target": 10**400}, "target must be a number that floating point holds"),
+        (PROBS, LABELS, {"sample_weight": PROBS * 1j}, "real numbers; got torch.complex64"),
         (PROBS, LABELS, {"multi_class": "all"}, "multi_class must be one of"),
         (PROBS, LABELS, {"average": "micro"}, "average must be one of"),
         (PROBS, LABELS, {"sample_weight": PROBS[:2]}, r"shape \(3,\); got Tensor of shape \(2,\)"),

@@ -1,3 +1,4 @@
+import copy
 import io
 import math
 import os
@@ -8,10 +9,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import fragility  # noqa: E402
-from fragility.torch import FragilityLoss  # noqa: E402
+from fragility.torch import FragilityLoss, loss  # noqa: E402
 
 from .reference.torch_terms import mean_over_pairs, pair_level, worst_case_error  # noqa: E402
 
+HOW = ["unchecked", "recorded", "compiled"]
 COMPILER = os.environ.get("FRAGILITY_COMPILER", "aot_eager")
 
 
@@ -259,6 +261,12 @@ def test_half_precision_logits_are_used_in_single():
         ({"n_classes": 1}, "n_classes must be a whole number of 2 or more; got 1"),
         ({"n_classes": 3, "weight": -1.0}, "weight must be zero or more; got -1.0"),
         ({"n_classes": 3, "weight": math.nan}, "weight must be finite"),
+        ({"n_classes": 3, "weight": 10**400}, "weight must be a number that floating point holds"),
+        (
+            {"n_classes": 3, "weight": 1e39},
+            r"from 1e-30 to 1e\+30, .* got 1e\+39",
+        ),
+        ({"n_classes": 10**400}, "n_classes must be at most"),
         ({"n_classes": 3, "bank_size": 0}, "bank_size must be a whole number of 1 or more"),
         ({"n_classes": 3, "ramp": -1}, "ramp must be a whole number of 0 or more"),
     ],
@@ -279,4 +287,71 @@ def test_bad_batches():
         term(logits, labels.float())
     with pytest.raises(ValueError, match="labels must go from 0 to 2; got labels from 1 to 3"):
         term(logits, labels % 3 + 1)
+    with pytest.raises(ValueError, match=r"got torch\.complex64 of shape \(8,\)"):
+        term(logits, labels.to(torch.complex64))
+    with pytest.raises(ValueError, match="are on cpu, labels on meta, and this term on cpu"):
+        term(logits, labels.to("meta"))
     assert (term._bank_labels == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("how", "n_classes", "wrong"),
+    [(how, n, wrong) for how in HOW[:2] for n in (2, 3) for wrong in (-100, -1, n, 255)]
+    + [(HOW[2], 3, -1)],
+)
+def test_unknown_labels_are_nan_where_nobody_can_look(how, n_classes, wrong, monkeypatch):
+    """As while a CUDA graph is recorded: no gradient that looks like one, no place out of range."""
+    leaf, labels = batch(14, 30, n_classes)
+    leaf.requires_grad_()  # in every call, for one compilation
+    term = FragilityLoss(n_classes, bank_size=40, validate_args=how != "unchecked")
+    called = term
+    if how == "recorded":
+        monkeypatch.setattr(loss, "_may_wait_for", lambda labels: False)
+    if how == "compiled":
+        called = torch.compile(term, backend=COMPILER, fullgraph=True)
+    assert called(leaf, labels).isfinite()
+    s, bad = term._s.clone(), labels.clone()
+    bad[[4, 9]] = wrong
+    value = called(leaf, bad)
+    value.backward()
+    assert value.isnan()
+    assert leaf.grad[[4, 9]].isnan().all()
+    # The bank has left them out, and goes on with the others.
+    assert (term._bank_labels == -1).sum() == 2
+    assert term._bank_labels.max() < n_classes
+    assert term._s.isfinite().all()
+    assert not torch.equal(term._s, s)
+    assert called(leaf, labels).isfinite()
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("logit", [math.nan, math.inf])
+def test_not_finite_logits_never_give_a_finite_term(training, logit):
+    term = FragilityLoss(3, warmup=3).train(training)
+    logits, labels = batch(15, 6, 3)
+    for filled in (False, True):  # also while there is no pair in the bank
+        bad = logits.clone()
+        bad[0, 1] = logit
+        assert term(bad[:1], labels[:1]).isnan(), filled
+        term(logits, labels)
+
+
+def test_states_of_other_sizes_are_refused_by_a_sentence():
+    saved = FragilityLoss(3, bank_size=6).state_dict()
+    for other in (FragilityLoss(3, bank_size=5), FragilityLoss(2, bank_size=6)):
+        before = {name: value.clone() for name, value in other.state_dict().items()}
+        words = r"saved FragilityLoss has n_classes=3 and bank_size=6, this one n_classes="
+        with pytest.raises(RuntimeError, match=words):
+            other.load_state_dict(saved)
+        assert all(torch.equal(before[name], value) for name, value in other.state_dict().items())
+
+
+def test_a_copy_has_a_bank_of_its_own():
+    logits, labels = batch(16, 8, 3)
+    term = FragilityLoss(3, bank_size=16)
+    term(logits, labels)
+    twin = copy.deepcopy(term)
+    twin(logits, labels)
+    assert int(twin._cursor) == 0
+    assert int(term._cursor) == 8
+    assert (term._bank_labels == -1).sum() == 8

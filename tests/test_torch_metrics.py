@@ -95,7 +95,6 @@ def test_batch_values_reset_and_saving(exact):
     loaded = MulticlassFragilityIndex(3, exact=exact)
     loaded.persistent(True)
     loaded.load_state_dict(metric.state_dict())
-    loaded._update_count = 1
     assert loaded.compute().item() == whole
     metric.half()
     metric.to(torch.bfloat16)
@@ -165,6 +164,31 @@ def test_unchecked_batches_are_refused_later(exact):
     metric.update(torch.tensor([0.5, 3.0, 0.2]), torch.tensor([0, 1, 7]))
     with pytest.raises(ValueError, match=r"1 samples had probs outside.* and 1 had labels outside"):
         metric.compute()
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+def test_labels_of_narrow_types(dtype):
+    """The number of classes may be beyond what they hold."""
+    generator = torch.Generator().manual_seed(0)
+    probs = torch.rand(90, 300, generator=generator).softmax(1)
+    labels = torch.arange(90)
+    wide, narrow = (MulticlassFragilityIndex(300, n_bins=16, multi_class="ovr") for _ in range(2))
+    wide.update(probs, labels)
+    narrow.update(probs, labels.to(dtype))
+    assert narrow.sketch() == wide.sketch()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), 3.0])
+def test_every_column_is_checked(wrong):
+    probs, labels = drawn(2)
+    probs[0, 0] = wrong
+    for metric in (BinaryFragilityIndex(), BinaryFragilityIndex(exact=True)):
+        with pytest.raises(ValueError, match=r"NaN|from 0 to 1"):
+            metric.update(probs, labels)
+        metric.validate_args = False
+        metric.update(probs, labels)
+        with pytest.raises(ValueError, match="1 samples had probs outside"):
+            metric.compute()
 
 
 def test_bad_settings():

@@ -2,6 +2,7 @@
 
 import copy
 import os
+import pickle
 from math import inf
 
 import numpy as np
@@ -121,6 +122,109 @@ def test_module_owns_k_alone():
     assert model.regularizer().item() > before  # it follows a weight that is replaced
 
 
+def network():
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(3, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+
+
+def train(model, regularizer, steps=45, optimiser=torch.optim.SGD, **settings):
+    """Ordinary steps, with the penalty computed twice in each: once to be shown."""
+    parameters = [*model.parameters(), *regularizer.parameters()]
+    optimiser = optimiser([p for p in parameters if p.requires_grad], lr=1e-4, **settings)
+    x, y = torch.randn(12, 3), torch.arange(12) % 3
+    for _ in range(steps):
+        loss = torch.nn.functional.cross_entropy(model(x), y) + regularizer()
+        with torch.no_grad():
+            regularizer().item()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
+def test_a_replaced_layer_is_told():
+    model = network()
+    regularizer = FragilityRegularizer(model[-1])
+    model[-1] = torch.nn.Linear(5, 4)
+    with pytest.raises(RuntimeError, match=r"layer of this FragilityRegularizer is gone.*new one"):
+        regularizer()
+    regularizer = FragilityRegularizer(model[-1])
+    model = copy.deepcopy(model)  # and the first one is gone
+    with pytest.raises(RuntimeError, match="is gone"):
+        regularizer()
+    with pytest.raises(RuntimeError, match="is gone"):
+        FragilityRegularizer(torch.nn.Linear(2, 3))()
+
+
+@pytest.mark.parametrize("of", ["layer", "parameter", "tensor"])
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+def test_copies_of_both_together_belong_together(of, copied):
+    model = network()
+    source = {"layer": model[-1], "parameter": model[-1].weight, "tensor": model[-1].weight.data}
+    regularizer = FragilityRegularizer(source[of])
+    for both in ((model, regularizer), (regularizer, model)):
+        pair = copied(both)
+        theirs, twin = pair if isinstance(pair[1], torch.nn.Sequential) else pair[::-1]
+        assert theirs().item() == regularizer().item()
+        with torch.no_grad():
+            twin[-1].weight.mul_(2.0)
+        assert of == "tensor" or theirs().item() > regularizer().item()
+    alone = copied(regularizer)
+    if of != "tensor":
+        with pytest.raises(RuntimeError, match="copied or loaded without it"):
+            alone()
+        with pytest.raises(RuntimeError, match="is gone"):
+            copied(alone)()
+
+
+@pytest.mark.parametrize("settings", [{}, {"optimiser": torch.optim.Adam, "fused": True}])
+def test_training_a_copy_instead_is_told(settings):
+    model = network()
+    regularizer = FragilityRegularizer(model[-1])
+    twin = copy.deepcopy(model)
+    with pytest.warns(UserWarning, match="another layer seems to be.*make a new"):
+        train(twin, regularizer, **settings)
+    train(model, FragilityRegularizer(model[-1]), **settings)  # which is the way, and no warning
+
+
+def test_a_head_replaced_and_kept_elsewhere_is_told():
+    model = network()
+    head = model[-1]
+    regularizer = FragilityRegularizer(head)
+    model[-1] = torch.nn.Linear(5, 3)
+    with pytest.warns(UserWarning, match="its layer was not"):
+        train(model, regularizer)
+
+
+def test_what_is_no_mistake_is_not_told():
+    model = network()
+    regularizer = FragilityRegularizer(model[-1])
+    twin = copy.deepcopy(model)  # such as an average of the weights, which is not trained
+    train(model, regularizer)
+    twin.load_state_dict(model.state_dict())
+    model.load_state_dict(twin.state_dict())
+    train(model, regularizer, 25)
+    model[-1].weight = torch.nn.Parameter(model[-1].weight.detach().clone())
+    train(model, regularizer, 25)
+    for _ in range(50):  # many calls before a step, as in accumulation
+        regularizer()
+    model[-1].requires_grad_(False)  # said to stay as it is
+    train(model, regularizer)
+    normed = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 3))
+    train(normed, FragilityRegularizer(normed))
+
+
+def test_a_compiled_one_follows_its_layer_or_raises():
+    model = network()
+    regularizer = FragilityRegularizer(model[-1])
+    compiled = torch.compile(regularizer, backend=COMPILER, fullgraph=True)
+    assert compiled().item() == pytest.approx(regularizer().item())
+    model[-1].weight = torch.nn.Parameter(2.0 * model[-1].weight.detach())
+    assert compiled().item() == pytest.approx(regularizer().item())
+    model[-1] = torch.nn.Linear(5, 3)
+    with pytest.raises(Exception, match="is gone"):
+        compiled()
+
+
 def test_k_stays_positive_and_comes_back():
     weight = torch.zeros(3, 2, requires_grad=True)
     regularizer = FragilityRegularizer(weight)
@@ -206,6 +310,9 @@ def test_compiled_takes_a_new_strength(blocks, monkeypatch):
         ({"strength": -1.0}, ValueError, "strength must be zero or more; got -1.0"),
         ({"sharpness": 0.0}, ValueError, "sharpness must be positive; got 0.0"),
         ({"k_init": inf}, ValueError, "k_init must be finite"),
+        ({"k_init": 1e-300}, ValueError, "k_init must be from 1e-30 .*; got 1e-300"),
+        ({"strength": 1e39}, ValueError, r"strength must be from 1e-30 to 1e\+30"),
+        ({"strength": 10**400}, ValueError, "strength must be a number that floating point holds"),
     ],
 )
 def test_bad_settings(given, error, words):

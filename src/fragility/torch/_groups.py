@@ -50,11 +50,6 @@ class Extent(NamedTuple):
         """Largest minus smallest value."""
         return self.high - self.low
 
-    @property
-    def magnitude(self) -> Table:
-        """Largest absolute value."""
-        return np.maximum(np.abs(self.low), np.abs(self.high))
-
 
 def total(terms: Tensor, weights: Tensor) -> Tensor:
     """Weighted sums over the samples of each block."""

@@ -53,8 +53,8 @@ class Equation:
         self.mean_gap = _exact_sum(self.negatives.mean, self.positives.mean, goal)
         self._gap = _exact_sum(self.negatives.high, self.positives.high, goal)
         self.slack = -_exact_sum(self.negatives.mean, self.positives.mean, goal, *self._residuals)
-        magnitude = np.maximum(self.negatives.magnitude, self.positives.magnitude)
-        missed = self.slack <= 8.0 * _EPS * (magnitude + abs(target))
+        # As in `fragility.index.root`: only distances from the means are rounded.
+        missed = self.slack <= 4.0 * _EPS * (self.negatives.spread + self.positives.spread)
         self.zero: NDArray[np.bool_] = groups.counted & (self._gap <= 0.0)
         self.infinite: NDArray[np.bool_] = groups.counted & ~self.zero & missed
         self.regular: NDArray[np.bool_] = groups.counted & ~self.zero & ~missed
@@ -163,8 +163,9 @@ def _exact_sum(*terms: Table) -> Table:
 def _spread_terms(values: Tensor, weights: Tensor, mean: Tensor, high: Tensor) -> list[Tensor]:
     centred = values - mean
     reached = values >= high
-    terms = centred, centred * centred, reached.to(values.dtype), (~reached).to(values.dtype)
-    return [total(term, weights) for term in terms]
+    terms = centred * centred, reached.to(values.dtype), (~reached).to(values.dtype)
+    # Pairwise: a product of matrices drifts, and the residual of a mean decides what is infinite.
+    return [(centred * weights[:, None]).sum(2), *(total(term, weights) for term in terms)]
 
 
 def _surprise(part: Table, rest: Table) -> Table:

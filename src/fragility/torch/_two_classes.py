@@ -45,10 +45,6 @@ class _Group:
     def spread(self) -> float:
         return self.largest - self.smallest
 
-    @property
-    def magnitude(self) -> float:
-        return max(abs(self.smallest), abs(self.largest))
-
     def log_moment(self, s: float) -> LogMoment:
         raise NotImplementedError("TwoClasses takes the moments of both classes at once.")
 

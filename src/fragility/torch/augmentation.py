@@ -9,13 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import inf
+from math import inf, nan
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from .._parameters import check_choice, check_count, check_not_negative, check_positive
+from .._parameters import (
+    check_choice,
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_target,
+)
 
 __all__ = ["gaussian_noise", "mixup", "pgd"]
 
@@ -33,7 +39,8 @@ def mixup(
     inputs : Tensor of shape (n, ...)
         Floating-point numbers.
     targets : Tensor of shape (n,) or (n, C)
-        Class numbers, which need `n_classes`; or probabilities, mixed as they are.
+        Class numbers, which need `n_classes`; or probabilities, mixed as they are. A number outside
+        0 … C - 1 is refused on the CPU, and NaN elsewhere, where its check would have to wait.
     n_classes : int, optional
         Number of classes C, for class numbers.
     concentration : float, default=1.0
@@ -69,7 +76,14 @@ def mixup(
                 "probabilities as floating-point numbers."
             )
         classes = torch.arange(check_count(n_classes, "n_classes", least=2), device=targets.device)
+        known = (targets >= 0) & (targets.long() < len(classes))
+        if targets.device.type == "cpu" and not torch.compiler.is_compiling() and not known.all():
+            raise ValueError(
+                f"targets must hold class numbers from 0 to {len(classes) - 1}; got some from "
+                f"{int(targets.min())} to {int(targets.max())}."
+            )
         targets = (targets[:, None] == classes).to(inputs.dtype)
+        targets = torch.where(known[:, None], targets, nan)
     share = _beta(concentration, inputs)
     partner = torch.randperm(len(inputs), device=inputs.device)
     part = share.to(targets.dtype)
@@ -176,8 +190,8 @@ def pgd(
     radius, steps = check_positive(radius, "radius"), check_count(steps, "steps")
     length = radius / 2.0 if step_size is None else check_positive(step_size, "step_size")
     check_choice(norm, (inf, 2), "norm")
-    if bounds is not None and not bounds[0] < bounds[1]:
-        raise ValueError(f"bounds must be (least, largest); got {bounds!r}.")
+    if bounds is not None:
+        bounds = _check_bounds(*bounds)
     start = inputs.detach()
     moved = _inside(start + _random_shift(start, radius, norm), bounds) if random_start else start
     with _evaluating(network), torch.enable_grad():
@@ -187,6 +201,13 @@ def pgd(
             shift = moved.detach() + length * _direction(slope, norm) - start
             moved = _inside(start + _projected(shift, radius, norm), bounds)
     return moved.detach()
+
+
+def _check_bounds(least: float, largest: float) -> tuple[float, float]:
+    ends = [end if end in (-inf, inf) else check_target(end, "bounds") for end in (least, largest)]
+    if not ends[0] < ends[1]:
+        raise ValueError(f"bounds must be (least, largest); got {(least, largest)!r}.")
+    return ends[0], ends[1]
 
 
 def _direction(slope: Tensor, norm: float) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import inf, isfinite, nan
+from math import inf, nan
 from typing import Any, Literal
 
 import numpy as np
@@ -156,7 +156,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
     def on_train_epoch_start(self, trainer: Any, pl_module: nn.Module) -> None:
         """Set the weights of this epoch."""
         for name, schedule in self.weights.items():
-            _set_number(pl_module, name, float(schedule(trainer.current_epoch)))
+            _set_number(pl_module, name, schedule(trainer.current_epoch))
 
     def on_validation_epoch_start(self, trainer: Any, pl_module: Any) -> None:
         """Begin afresh."""
@@ -275,8 +275,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
 
 def _set_number(module: nn.Module, name: str, value: float) -> None:
     """Set an attribute at a dotted path; a tensor keeps its place, for compiled code sees that."""
-    if not isfinite(value):
-        raise ValueError(f"The weight {name!r} must be finite; its schedule gave {value!r}.")
+    value = check_target(value, f"The weight {name!r}")
     *path, last = name.split(".")
     owner: Any = module
     for part in path:

@@ -9,16 +9,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .._parameters import check_choice, check_target
 from .._validation import PROBABILITY_ROUNDING, check_presence
+from ._first_order import first_order
 from ._groups import Groups
 from ._root import Equation, solve
 from ._two_classes import Summary, TwoClasses
 
 __all__ = ["fragility_index"]
 
+_NAME = "fragility_index"
 #: Below this numbers lose digits.
 _TINY = 2.3e-308
 
@@ -67,7 +68,8 @@ def fragility_index(
     KL divergence of the worst case, :math:`\partial FI / \partial p_i = \pm w_i / D^*`. Where the
     index of a pair is 0 or infinite it has no gradient, and contributes zero: the gradient is
     always finite, also that of an infinite mean (that of `probs` in half precision may be too large
-    for it). It is itself not differentiable.
+    for it). It is itself not differentiable: a second derivative raises RuntimeError. Of the
+    transforms of ``torch.func`` none is supported.
 
     Examples
     --------
@@ -122,18 +124,20 @@ class _TwoClassIndex(torch.autograd.Function):
         ctx: Any, scores: Tensor, labels: Tensor, summary: Summary, target: float
     ) -> Tensor:
         ctx.save_for_backward(labels)  # so that changing them before `backward` is an error
-        ctx.equation = TwoClasses(summary, target)
-        ctx.s, ctx.dtype = ctx.equation.solve(), scores.dtype
+        ctx.equation, ctx.scores = TwoClasses(summary, target), scores
+        ctx.s = ctx.equation.solve()
         value = 1.0 / ctx.s if ctx.s > 0.0 else inf
         return torch.tensor(value, dtype=torch.float64).to(scores.device)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (ctx.equation.labels,) = ctx.saved_tensors
-        if not 0.0 < ctx.s < inf:
-            return torch.zeros_like(ctx.equation.values, dtype=ctx.dtype), None, None, None
-        return (grad * ctx.equation.gradient(ctx.s)).to(ctx.dtype), None, None, None
+        with torch.no_grad():
+            if 0.0 < ctx.s < inf:
+                gradient = (grad * ctx.equation.gradient(ctx.s)).to(ctx.scores.dtype)
+            else:
+                gradient = torch.zeros_like(ctx.scores)
+        return first_order(gradient, _NAME, ctx.scores, grad), None, None, None
 
 
 class _PairIndex(torch.autograd.Function):
@@ -155,16 +159,21 @@ class _PairIndex(torch.autograd.Function):
         values = np.where(equation.regular, 1.0 / s, np.where(equation.infinite, inf, 0.0))
         counted = equation.groups.counted
         ctx.equation, ctx.s, ctx.n_averaged = equation, s, int(counted.sum()) if mean else 0
-        ctx.shape, ctx.dtype = probs.shape, probs.dtype
+        ctx.probs = probs
         found = values[counted].mean() if mean else np.where(counted, values, nan)
         return torch.tensor(found, device=probs.device)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        with torch.no_grad():
+            gradient = _PairIndex._gradient(ctx, grad).to(ctx.probs.dtype)
+        return first_order(gradient, _NAME, ctx.probs, grad), *[None] * 6
+
+    @staticmethod
+    def _gradient(ctx: Any, grad: Tensor) -> Tensor:
         equation, s = ctx.equation, ctx.s
         groups = equation.groups
-        wanted = grad.cpu().numpy() / (ctx.n_averaged or 1)
+        wanted = grad.detach().cpu().numpy() / (ctx.n_averaged or 1)
         below, above, slope = equation.tilt(s)
         if groups.rest:  # a positive has a row for each other class, all of them the same
             above = above * groups.others.sum(1, keepdims=True)
@@ -177,11 +186,11 @@ class _PairIndex(torch.autograd.Function):
         tilt, high, lift = groups.along(*tables)
         lifted = torch.exp(tilt * (groups.values - high)) * lift * groups.weights[:, None]
         negative, positive = lifted.chunk(2)
-        gradient = torch.zeros(ctx.shape, dtype=torch.float64, device=negative.device)
+        gradient = torch.zeros(ctx.probs.shape, dtype=torch.float64, device=negative.device)
         gradient.index_add_(0, groups.samples.flatten(), negative.transpose(1, 2).flatten(0, 1))
         column = groups.classes[:, None].expand_as(groups.samples)
         gradient.index_put_((groups.samples, column), -positive.sum(1), accumulate=True)
-        return gradient.to(ctx.dtype), None, None, None, None, None, None
+        return gradient
 
 
 def _check_probs(probs: Tensor) -> Tensor:
@@ -190,6 +199,12 @@ def _check_probs(probs: Tensor) -> Tensor:
         raise TypeError(
             f"probs must be a tensor of floating point numbers; got {kind}. The order is (probs, "
             "labels); for arrays there is fragility.fragility_index(labels, probs)."
+        )
+    if torch._C._functorch.is_functorch_wrapped_tensor(probs):
+        raise RuntimeError(
+            "fragility_index does not work within torch.func (grad, vmap, hessian, ...), for the "
+            "number of its steps depends on the data. Use torch.autograd.grad, and a loop for "
+            "several sets."
         )
     if probs.ndim == 2 and probs.shape[1] == 1:
         probs = probs[:, 0]
@@ -266,6 +281,8 @@ def _check_weights(sample_weight: Tensor, n: int) -> Tensor:
             f"sample_weight must be a tensor with one entry per sample, the shape ({n},); got "
             f"{type(sample_weight).__name__} of shape {shape}."
         )
+    if sample_weight.is_complex():
+        raise ValueError(f"sample_weight must hold real numbers; got {sample_weight.dtype}.")
     weights = sample_weight.detach().to(torch.float64)
     low, high = torch.stack(torch.aminmax(weights)).tolist()
     if not (low >= 0.0 and high < inf):  # NaN neither

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from math import nan
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from .._parameters import check_count, check_not_negative
+from .._parameters import check_count
+from ._first_order import first_order
+from ._limits import check_single
 
 __all__ = ["FragilityLoss"]
 
@@ -32,8 +37,8 @@ class FragilityLoss(nn.Module):
               \qquad w_i \propto e^{\pm s p_i},
 
     the ranking error in the worst case, with the weights :math:`w` of the bank held fixed. Its
-    gradient is that of the index but for the positive factor :math:`D^*` of each pair. No step
-    waits for the device.
+    gradient is that of the index but for the positive factor :math:`D^*` of each pair, and is not
+    differentiable itself: a second derivative raises RuntimeError.
 
     Add it to a proper loss such as cross-entropy: alone it can be lowered by shrinking all
     probabilities towards each other. A weight of 0.3 is safe; with 1 use a warm-up and a ramp, and
@@ -51,6 +56,10 @@ class FragilityLoss(nn.Module):
         Calls in training mode for which the term is zero (the bank is filled meanwhile).
     ramp : int, default=0
         Calls after these over which the weight grows linearly.
+    validate_args : bool, default=True
+        Refuse labels outside 0 … n_classes - 1, for which every call waits for the device. If
+        False, and always in compiled code and while a CUDA graph is recorded, nothing waits, and
+        the term of a batch with such a label is NaN.
 
     Notes
     -----
@@ -84,8 +93,10 @@ class FragilityLoss(nn.Module):
         bank_size: int = 2048,
         warmup: int = 0,
         ramp: int = 0,
+        validate_args: bool = True,
     ) -> None:
         super().__init__()
+        self.validate_args = bool(validate_args)
         self.n_classes = check_count(n_classes, "n_classes", 2)
         self.bank_size = check_count(bank_size, "bank_size")
         schedule = [check_count(warmup, "warmup", 0), check_count(ramp, "ramp", 0)]
@@ -95,7 +106,7 @@ class FragilityLoss(nn.Module):
         self.register_buffer("_bank_labels", torch.full((bank_size,), -1))  # -1: empty
         self.register_buffer("_cursor", torch.zeros((), dtype=torch.int64))
         self.register_buffer("_s", torch.full((columns, n_classes), _FIRST_S))
-        self.register_buffer("_weight", torch.tensor(check_not_negative(weight, "weight")))
+        self.register_buffer("_weight", torch.tensor(check_single(weight, "weight")))
         self.register_buffer("_schedule", torch.tensor(schedule))
         self.register_buffer("_calls", torch.zeros((), dtype=torch.int64))
 
@@ -106,7 +117,7 @@ class FragilityLoss(nn.Module):
 
     @weight.setter
     def weight(self, weight: float) -> None:
-        self._weight.fill_(check_not_negative(weight, "weight"))
+        self._weight.fill_(check_single(weight, "weight"))
 
     @property
     def tracked_index(self) -> Tensor:
@@ -129,18 +140,47 @@ class FragilityLoss(nn.Module):
         Returns
         -------
         Tensor
-            A scalar. Zero while no pair of classes is in the bank.
+            A scalar. Zero while no pair of classes is in the bank; NaN if a logit is.
         """
         labels = self._check(logits, labels)
+        known = (labels >= 0) & (labels < self.n_classes)
+        labels = torch.where(known, labels, 0)  # nothing is looked up outside of a table
         with torch.autocast(logits.device.type, enabled=False):
             probs = self._probs(logits)
             with torch.no_grad():
                 scores = probs.detach().to(torch.float32)
                 if self.training:
-                    self._remember(scores, labels)
+                    self._remember(scores, labels, known)
                     self._calls.add_(1)
                 gradient = self._gradient(scores, labels) * self._current_weight()
-            return (gradient.to(probs.dtype) * probs).sum()
+                gradient = torch.where(known[:, None], gradient, nan).to(probs.dtype)
+            if torch.compiler.is_compiling():  # compiled code refuses second derivatives itself
+                return (gradient * probs).sum()
+            term: Tensor = _Term.apply(probs, gradient)  # type: ignore[no-untyped-call]
+            return term
+
+    def _load_from_state_dict(
+        self,
+        state_dict: dict[str, Any],
+        prefix: str,
+        local_metadata: dict[str, Any],
+        strict: bool,
+        missing_keys: list[str],
+        unexpected_keys: list[str],
+        error_msgs: list[str],
+    ) -> None:
+        bank, s = (state_dict.get(prefix + name) for name in ("_bank", "_s"))
+        saved = [] if bank is None or s is None else [s.shape[-1], len(bank)]
+        if saved and saved != [self.n_classes, self.bank_size]:
+            error_msgs.append(
+                f"The saved FragilityLoss has n_classes={saved[0]} and bank_size={saved[1]}, this "
+                f"one n_classes={self.n_classes} and bank_size={self.bank_size}: make it with the "
+                "numbers that were saved."
+            )
+            return
+        super()._load_from_state_dict(
+            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
+        )
 
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         n, c = logits.shape[0] if logits.ndim else 0, self.n_classes
@@ -151,18 +191,26 @@ class FragilityLoss(nn.Module):
                 f"logits must be floating point numbers of shape {allowed} with C = {c} classes; "
                 f"got {logits.dtype} of shape {tuple(logits.shape)}."
             )
-        if tuple(labels.shape) != (n,) or labels.is_floating_point():
+        real = labels.is_floating_point() or labels.is_complex()
+        if tuple(labels.shape) != (n,) or real:
             raise ValueError(
                 f"labels must be integers of shape ({n},), one per row of logits; got "
                 f"{labels.dtype} of shape {tuple(labels.shape)}."
             )
-        if labels.device.type == "cpu" and n and not torch.compiler.is_compiling():
-            low, high = torch.aminmax(labels.to(torch.int64))  # elsewhere we would have to wait
+        if not logits.device == labels.device == self._bank.device:
+            raise ValueError(
+                f"logits are on {logits.device}, labels on {labels.device}, and this term on "
+                f"{self._bank.device}. Move all to one device, such as term.to(logits.device)."
+            )
+        labels = labels.to(torch.int64)
+        if n and self.validate_args and _may_wait_for(labels):
+            low, high = torch.stack(torch.aminmax(labels)).tolist()
             if low < 0 or high >= c:
                 raise ValueError(
-                    f"labels must go from 0 to {c - 1}; got labels from {int(low)} to {int(high)}."
+                    f"labels must go from 0 to {c - 1}; got labels from {low} to {high}. Leave out "
+                    "samples without a class, such as those of an ignore_index."
                 )
-        return labels.to(torch.int64)
+        return labels
 
     def _probs(self, logits: Tensor) -> Tensor:
         """Probabilities, (n, C), or (n, 1) those of class 1 of two."""
@@ -174,12 +222,12 @@ class FragilityLoss(nn.Module):
         one = logits[:, 1] - logits[:, 0] if two_columns else logits.reshape(-1)
         return one.sigmoid()[:, None]
 
-    def _remember(self, scores: Tensor, labels: Tensor) -> None:
+    def _remember(self, scores: Tensor, labels: Tensor, known: Tensor) -> None:
         kept = min(scores.shape[0], self.bank_size)
         places = torch.arange(kept, device=scores.device).add(self._cursor) % self.bank_size
         scores, labels = scores[-kept:], labels[-kept:]
         # A NaN, as mixed precision may give now and then, must not stay for thousands of samples.
-        valid = scores.isfinite().all(1)
+        valid = scores.isfinite().all(1) & known[-kept:]
         scores = torch.where(valid[:, None], scores, 0.5)
         self._bank.index_copy_(0, places, scores.to(self._bank.dtype))
         self._bank_labels.index_copy_(0, places, torch.where(valid, labels, -1))
@@ -258,6 +306,34 @@ class FragilityLoss(nn.Module):
         down = (positive * share[column]).sum(1, keepdim=True)
         upward = negative * share.T[labels]
         return ((1.0 - owner) * upward - owner * down) / expected[labels][:, None]
+
+
+class _Term(torch.autograd.Function):
+    """The sum of probabilities times what was found to be their gradient."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(probs: Tensor, gradient: Tensor) -> Tensor:
+        return (gradient * probs).sum()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        probs, found = ctx.saved_tensors
+        with torch.no_grad():
+            gradient = grad * found
+        return first_order(gradient, "FragilityLoss", probs, grad), None
+
+
+def _may_wait_for(labels: Tensor) -> bool:
+    """Whether the numbers may be read here: not while code is compiled or a graph recorded."""
+    if torch.compiler.is_compiling() or labels.is_meta:
+        return False
+    return not (labels.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def _mean(sums: Tensor, sizes: Tensor) -> Tensor:

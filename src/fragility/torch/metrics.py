@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from math import inf, nan
 from typing import Any, Literal
 
@@ -18,11 +20,15 @@ from ..exceptions import AbsentClassWarning
 from ..index.fragility import Fragility
 from ..index.sketch import FragilitySketch, SketchFragility
 from ..metrics import measure_fragility
+from ._binning import MOST_IN_A_BIN, add_to_bins
+from ._lazy import LazyScalar
+from ._merging import STATES, Kind, check_state
 from .functional import fragility_index
 
 try:
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
+    from torchmetrics.utilities.distributed import gather_all_tensors
 except ImportError as error:
     raise ImportError(
         "The metrics of fragility.torch are torchmetrics classes, and torchmetrics is not "
@@ -30,13 +36,6 @@ except ImportError as error:
     ) from error
 
 __all__ = ["BinaryFragilityIndex", "MulticlassFragilityIndex"]
-
-#: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
-_ROUNDER = 1.5 * 2.0**52
-#: Units of the sums, as in `fragility.index.score_bins`.
-_MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
-#: Samples that a bin may hold before a sum of distances, each below 2³⁶ units, could overflow.
-_MOST_IN_A_BIN = 1 << 27
 
 
 class _FragilityMetric(Metric):
@@ -94,13 +93,103 @@ class _FragilityMetric(Metric):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = "") -> Any:
         """Move to another device, but not to another type, as ``model.bfloat16()`` asks for."""
-        return super()._apply(lambda tensor: tensor.to(fn(tensor).device), exclude_state)
+        # Lightning asks at every step: what stays where it is need not be computed for that.
+        value: Tensor | None
+        value, self._forward_cache = self._forward_cache, None
+        super()._apply(lambda tensor: tensor.to(fn(tensor).device), exclude_state)
+        if value is not None:
+            self._forward_cache = value.to(self.device)
+        return self
 
-    def _sync_dist(self, *args: Any, **kwargs: Any) -> None:
+    @property
+    def _kind(self) -> Kind:
+        several = self.num_classes > 2 and not self.exact
+        bins = 0 if self.exact else self.n_bins
+        return Kind(self.num_classes, bins, several and self.multi_class == "ovr")
+
+    def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
+        """Add the samples of another metric of the same settings, or of its ``metric_state``."""
+        state, updates = incoming_state, 1
+        if isinstance(incoming_state, _FragilityMetric):
+            self._kind.check(incoming_state._kind, "the other one")
+            state, updates = incoming_state.metric_state, incoming_state._update_count
+        if isinstance(state, Mapping):
+            check_state(self._kind, self._defaults, state, "the other one")
+        super().merge_state(incoming_state)
+        # Which the base class leaves as they were: `compute` would give the value from before.
+        self._computed = None
+        self._update_count += updates
+
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any
+    ) -> None:
+        names = [name for name in STATES if prefix + name in state_dict]
+        if names:
+            state = {name: state_dict[prefix + name] for name in names}
+            check_state(self._kind, self._defaults, state, "the saved one")
+        super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
+        for name in names:  # copies, as what is added in place must not reach what was loaded
+            loaded = getattr(self, name)
+            if isinstance(loaded, Tensor):
+                setattr(self, name, loaded.to(self.device, copy=True))
+            else:
+                setattr(self, name, [part.to(self.device) for part in loaded])
+        if names:
+            self._computed, self._update_count = None, max(self._update_count, 1)
+
+    def _sync_dist(
+        self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None
+    ) -> None:
+        kind = torch.tensor([int(part) for part in self._kind], device=self.device)
+        for place, part in enumerate(dist_sync_fn(kind, group=process_group or self.process_group)):
+            classes, bins, rest = part.tolist()
+            self._kind.check(Kind(classes, bins, bool(rest)), f"that of process {place}")
         if self.exact and not self.probs:  # processes must agree in types and dimensions
             probs, labels = self._samples()
             self.probs, self.labels = [probs], [labels]
-        super()._sync_dist(*args, **kwargs)
+        super()._sync_dist(dist_sync_fn, process_group)
+
+    def forward(self, probs: Tensor, labels: Tensor) -> Tensor:
+        """Add a batch, and return its own index: a scalar that is computed when it is looked at.
+
+        So a training step pays for `update` alone unless it prints, adds or logs the value. Until
+        then the value holds a copy of the batch.
+
+        Parameters
+        ----------
+        probs, labels : Tensor
+            As for `update`.
+
+        Returns
+        -------
+        Tensor
+            What `compute` of a new metric would be after this batch alone.
+        """
+        changed = type(self).update, type(self).compute
+        if changed != (_FragilityMetric.update, _FragilityMetric.compute) or (
+            self._is_synced or self.dist_sync_on_step
+        ):
+            eager: Tensor = super().forward(probs, labels)
+            return eager
+        self._own_state()
+        self.update(probs, labels)
+        batch = probs.detach().clone(), labels.detach().clone()
+        value = LazyScalar(partial(_value_of, self._settings, *batch), probs.device)
+        self._forward_cache = value  # type: ignore[assignment]
+        return value
+
+    def _own_state(self, always: bool = False) -> None:
+        """Copy what others hold too: a MetricCollection lets a group share one, and calls each."""
+        for name in self._defaults:
+            if isinstance(self.__dict__[name], list):
+                setattr(self, name, list(self.__dict__[name]))
+            elif always or sys.getrefcount(self.__dict__[name]) > 2:  # here, and as an argument
+                setattr(self, name, self.__dict__[name].clone())
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        names = "num_classes", "multi_class", "target", "exact", "n_bins", "validate_args"
+        return {name: getattr(self, name) for name in names}
 
     def update(self, probs: Tensor, labels: Tensor) -> None:
         """Add a batch.
@@ -112,28 +201,33 @@ class _FragilityMetric(Metric):
         labels : Tensor of shape (n,)
             Numbers of the classes, from 0.
         """
-        columns = self._columns(probs, labels)
+        given = self._checked(probs, labels)
         if labels.numel() == 0:
             return
+        if self.refused.is_inference() and not torch.is_inference_mode_enabled():
+            self._own_state(always=True)  # as after a `reset` there
+        labels = labels.long()  # the number of classes may be beyond a narrower type
         low, high = -PROBABILITY_ROUNDING, 1.0 + PROBABILITY_ROUNDING
-        within = ((columns >= low) & (columns <= high)).all(1)
+        within = ((given >= low) & (given <= high)).all(1)
         known = (labels >= 0) & (labels < self.num_classes)
         refused = torch.stack([(~within).sum(), (~known).sum()])
         if self.validate_args:
-            self._raise_if(refused, columns, labels)
+            self._raise_if(refused, given, labels)
         self.refused += refused
+        columns = given[:, 1:] if given.shape[1] == 2 else given
         # Refused samples end the computation later: until then they only must not do harm.
         counted = within & known
         columns = torch.where(counted[:, None], columns.double().clamp(0.0, 1.0), 0.0)
         labels = torch.where(counted, labels, 0)
         if not self.exact:
-            self._add(columns, labels)
+            binned = self.counts, self.sums, self.squares
+            add_to_bins(columns, labels, *binned, self.smallest, self.largest)
         elif isinstance(self.probs, list) and isinstance(self.labels, list):
             self.probs.append(columns.squeeze(1))
-            self.labels.append(labels.long())
+            self.labels.append(labels)
 
-    def _columns(self, probs: Tensor, labels: Tensor) -> Tensor:
-        """The columns of the scores that count, (n, 1) for two classes."""
+    def _checked(self, probs: Tensor, labels: Tensor) -> Tensor:
+        """Scores in columns, without their graph; the values are not yet checked."""
         n, two = self.num_classes, self.num_classes == 2
         shapes = "(n,) or (n, 2)" if two else f"(n, {n})"
         if two and probs.ndim == 2 and probs.shape[1] == 1:
@@ -148,16 +242,14 @@ class _FragilityMetric(Metric):
             raise TypeError(f"probs must hold probabilities; got {probs.dtype}.")
         if labels.is_floating_point() or labels.is_complex():
             raise TypeError(f"labels must hold numbers of classes; got {labels.dtype}.")
-        if probs.ndim == 1:
-            return probs.detach()[:, None]
-        return probs.detach()[:, 1:] if two else probs.detach()
+        return probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
 
-    def _raise_if(self, refused: Tensor, columns: Tensor, labels: Tensor) -> None:
+    def _raise_if(self, refused: Tensor, given: Tensor, labels: Tensor) -> None:
         outside, unknown = refused.tolist()
-        if outside and columns.isnan().any():
-            raise ValueError(f"probs holds {int(columns.isnan().sum())} NaN.")
+        if outside and given.isnan().any():
+            raise ValueError(f"probs holds {int(given.isnan().sum())} NaN.")
         if outside:
-            low, high = columns.min().item(), columns.max().item()
+            low, high = given.min().item(), given.max().item()
             raise ValueError(
                 f"probs must lie from 0 to 1; those of {outside} samples do not (they go from "
                 f"{low:g} to {high:g}). If they are logits, give {self._link()}."
@@ -172,33 +264,6 @@ class _FragilityMetric(Metric):
     def _link(self) -> str:
         several = "torch.softmax(logits, dim=1)"
         return several if self.num_classes > 2 else f"torch.sigmoid(logits) or {several}"
-
-    def _add(self, columns: Tensor, labels: Tensor) -> None:
-        """Add scores to the bins, exactly and without waiting for the device."""
-        n_columns, n_groups, centres = self.counts.shape
-        width = 1.0 / self.n_bins
-        places = torch.arange(n_columns, device=labels.device)
-        groups = labels[:, None].expand(-1, n_columns)
-        if self.multi_class == "ovr" and n_columns > 1:
-            groups = (groups == places).long()
-        groups = groups.long()
-        # The group rides on the rounding constant as in `fragility.binned`: the same scores give
-        # the same bins there and here.
-        offset = groups.double() * (centres * width) + _ROUNDER * width
-        total = columns + offset
-        x = (columns - (total - offset)) * self.n_bins
-        bins = ((total - _ROUNDER * width) * self.n_bins).long()
-        flat = (bins + places * (n_groups * centres)).flatten()
-        ones = torch.ones_like(flat)
-        for state, terms in (
-            (self.counts, ones),
-            (self.sums, torch.round(x * _MEAN_UNITS).long().flatten()),
-            (self.squares, torch.round(x * x * _SQUARE_UNITS).long().flatten()),
-        ):
-            state.view(-1).index_add_(0, flat, terms)
-        own = (groups + places * n_groups).flatten()
-        for state, kind in ((self.smallest, "amin"), (self.largest, "amax")):
-            state.view(-1).scatter_reduce_(0, own, columns.flatten(), kind)
 
     def compute(self) -> Tensor:
         """The index of all samples so far: a scalar; NaN if fewer than two classes have any."""
@@ -278,9 +343,9 @@ class _FragilityMetric(Metric):
                 f"{outside} samples had probs outside 0 to 1 and {unknown} had labels outside 0 to "
                 f"{self.num_classes - 1}. Use validate_args=True to find the batch, and reset()."
             )
-        if not self.exact and self.counts.max().item() > _MOST_IN_A_BIN:
+        if not self.exact and self.counts.max().item() > MOST_IN_A_BIN:
             raise ValueError(
-                f"A bin holds more than {_MOST_IN_A_BIN} samples, too many for its sums. Keep "
+                f"A bin holds more than {MOST_IN_A_BIN} samples, too many for its sums. Keep "
                 "metrics of parts of the data, and merge their sketches."
             )
 
@@ -302,6 +367,14 @@ class _FragilityMetric(Metric):
                 stacklevel=3,
             )
         return present >= 2
+
+
+def _value_of(settings: dict[str, Any], probs: Tensor, labels: Tensor) -> Tensor:
+    """The index of one batch."""
+    alone = _FragilityMetric(sync_on_compute=False, **settings).to(probs.device)
+    alone.update(probs, labels)
+    found: Tensor = alone.compute()
+    return found
 
 
 class BinaryFragilityIndex(_FragilityMetric):

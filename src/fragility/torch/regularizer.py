@@ -11,14 +11,18 @@ blocks of rows, each computed once more in the backward pass instead of being ke
 
 from __future__ import annotations
 
+import warnings
 from math import expm1, inf, log
+from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from .._parameters import check_choice, check_not_negative, check_positive
+from .._parameters import check_choice, check_positive
+from ._limits import check_single
 
 __all__ = ["FragilityRegularizer"]
 
@@ -28,6 +32,8 @@ _BLOCK = 1 << 25
 _FEW = 1 << 22
 #: Below this share of `k_init` the bound k does not fall: α = A / k must stay finite.
 _FLOOR = 0.02
+#: Calls between two looks at the layer: one that k changed in and the layer did not is not trained.
+_CALLS_OF_A_LOOK = 20
 #: The map that keeps k positive bends below `k_init`, and has slope 1 - exp(-5) there.
 _BEND = 5.0
 
@@ -37,8 +43,14 @@ class FragilityRegularizer(nn.Module):
 
     Add it to any loss, and give its one parameter, the bound k, to the optimiser without weight
     decay. The layer stays with its model: it is not among this module's parameters, nor in its
-    ``state_dict``. It follows the layer when its weight is replaced, not when it moves to another
-    device: move both.
+    ``state_dict``, nor kept alive by it. It follows the layer when its weight is replaced, not when
+    it moves to another device: move both.
+
+    A regulariser belongs to one layer. Where the layer is gone, since it was replaced or its
+    network was, the next call raises RuntimeError. Where the bound is trained and the layer is not,
+    as when a copy of the network is trained instead, a warning says so after 40 calls in training
+    mode; compiled, or recorded as a CUDA graph, it does not look. Copy and pickle both together: as
+    parts of one module, or as ``copy.deepcopy((network, regularizer))``.
 
     In data-parallel training every process computes the same penalty from the same weights, so
     nothing needs to be exchanged.
@@ -47,7 +59,8 @@ class FragilityRegularizer(nn.Module):
     ----------
     layer_or_weight : Module or Tensor
         A layer with a ``weight`` of shape (n_classes, ...), or such a tensor. A single row is one
-        logit of two classes; its distance to zero counts.
+        logit of two classes; its distance to zero counts. Someone else must hold a layer or a
+        parameter.
     strength : float, default=0.1
         Factor of the penalty, :math:`1/\lambda_0`. More is more robust. It may be set later:
         ``regularizer.strength = 0.05``, also between the steps of a compiled or captured graph.
@@ -74,6 +87,7 @@ class FragilityRegularizer(nn.Module):
     """
 
     _strength: Tensor
+    _seen: list[float] | None
 
     def __init__(
         self,
@@ -85,11 +99,10 @@ class FragilityRegularizer(nn.Module):
     ) -> None:
         super().__init__()
         check_choice(norm, (1, 2, inf), "norm")
-        self.sharpness = check_positive(sharpness, "sharpness")
-        self.k_init = check_positive(k_init, "k_init")
+        self.sharpness = check_single(check_positive(sharpness, "sharpness"), "sharpness")
+        self.k_init = check_single(check_positive(k_init, "k_init"), "k_init")
         self.norm = float(norm)
-        # In a tuple, so that the layer is not registered as a part of this module.
-        self._source = (layer_or_weight,)
+        self._source = _held(layer_or_weight)
         weight = self._weight()
         dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
         self._beta = _BEND / self.k_init
@@ -99,6 +112,7 @@ class FragilityRegularizer(nn.Module):
         # A tensor, so that a new value reaches compiled code; a setting, so not in the state_dict.
         self.register_buffer("_strength", torch.zeros_like(start), persistent=False)
         self.strength = strength
+        self._calls, self._seen = 0, None  # in training mode, and at the last look
 
     @property
     def strength(self) -> float:
@@ -108,7 +122,7 @@ class FragilityRegularizer(nn.Module):
     @strength.setter
     def strength(self, value: float) -> None:
         with torch.no_grad():
-            self._strength.fill_(check_not_negative(value, "strength"))
+            self._strength.fill_(check_single(value, "strength"))
 
     @property
     def k(self) -> Tensor:
@@ -121,6 +135,8 @@ class FragilityRegularizer(nn.Module):
     def forward(self) -> Tensor:
         """The penalty, a scalar."""
         weight, k = self._weight(), self.k
+        if self.training and not torch.compiler.is_compiling():
+            self._watch(weight, k)
         if weight.device != k.device:
             raise ValueError(
                 f"The layer is on {weight.device} and its regulariser on {k.device}. Move the "
@@ -141,8 +157,50 @@ class FragilityRegularizer(nn.Module):
         """Settings, for printing."""
         return f"sharpness={self.sharpness:g}, k_init={self.k_init:g}, norm={self.norm:g}"
 
+    def _layer(self) -> nn.Module | Tensor:
+        source = _found(self._source)
+        if source is None:
+            raise RuntimeError(
+                "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
+                "or the network was, or the regulariser was copied or loaded without it. Make a "
+                "new one of the layer that is trained now, such as "
+                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
+                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
+            )
+        return source
+
+    def _watch(self, weight: Tensor, k: Tensor) -> None:
+        """Say it where k is trained and the layer is not; a look waits for the device."""
+        if not (torch.is_grad_enabled() and weight.requires_grad) or weight.is_meta:
+            return
+        self._calls += 1
+        recorded = weight.is_cuda and torch.cuda.is_current_stream_capturing()
+        if self._calls % _CALLS_OF_A_LOOK or recorded:
+            return
+        with torch.no_grad():
+            size = torch.linalg.vector_norm(weight, dtype=torch.float64)
+            before, self._seen = self._seen, [k.item(), size.item()]
+        if before is not None and before[0] != self._seen[0] and before[1] == self._seen[1]:
+            warnings.warn(
+                "The bound k of this FragilityRegularizer was trained, and its layer was not: "
+                "another layer seems to be. If the network was copied or its last layer replaced, "
+                "make a new FragilityRegularizer of the layer that is trained; if this one is to "
+                "stay as it is, layer.requires_grad_(False) says so.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The layer itself: copied or pickled with its network it stays the network's.
+        source = _found(self._source)
+        return self.__dict__ | {"_source": source}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        held = {"_source": _held(state["_source"])}
+        super().__setstate__(state | held)  # type: ignore[no-untyped-call]
+
     def _weight(self) -> Tensor:
-        (source,) = self._source
+        source = self._layer()
         weight = source if isinstance(source, Tensor) else getattr(source, "weight", None)
         if not isinstance(weight, Tensor):
             raise TypeError(
@@ -155,6 +213,20 @@ class FragilityRegularizer(nn.Module):
                 f"shape {tuple(weight.shape)} of {weight.dtype}."
             )
         return weight
+
+
+#: A layer or a parameter lives elsewhere; a tensor of someone's own may live here alone.
+_Held = ref[Any] | tuple[Any]
+
+
+def _held(source: Any) -> _Held:
+    """A reference that keeps no layer alive, and makes none a part of a module."""
+    return ref(source) if isinstance(source, (nn.Module, nn.Parameter)) else (source,)
+
+
+def _found(held: _Held) -> nn.Module | Tensor | None:
+    source: nn.Module | Tensor | None = held[0] if isinstance(held, tuple) else held()
+    return source
 
 
 def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:

@@ -1,0 +1,62 @@
+"""Scores on a device into the bins of a sketch, to the bit as `fragility.index.sketch` does it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["MOST_IN_A_BIN", "add_to_bins"]
+
+#: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
+_ROUNDER = 1.5 * 2.0**52
+#: Units of the sums, as in `fragility.index.score_bins`.
+_MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
+#: Samples that a bin may hold before a sum of distances, each below 2³⁶ units, could overflow.
+MOST_IN_A_BIN = 1 << 27
+
+
+def add_to_bins(
+    columns: Tensor,
+    labels: Tensor,
+    counts: Tensor,
+    sums: Tensor,
+    squares: Tensor,
+    smallest: Tensor,
+    largest: Tensor,
+) -> None:
+    """Add scores in place, exactly and without waiting for the device.
+
+    Parameters
+    ----------
+    columns : Tensor of shape (n, K), float64
+        Scores from 0 to 1.
+    labels : Tensor of shape (n,)
+        Known classes.
+    counts, sums, squares : Tensor of shape (K, G, n_bins + 1), int64
+        A group is a class; or, if there are fewer groups than columns, whether the class is that
+        of the column.
+    smallest, largest : Tensor of shape (K, G), float64
+    """
+    n_columns, n_groups, centres = counts.shape
+    n_bins = centres - 1
+    width = 1.0 / n_bins
+    places = torch.arange(n_columns, device=labels.device)
+    groups = labels[:, None].long().expand(-1, n_columns)
+    if n_columns > n_groups:  # each class against the rest
+        groups = (groups == places).long()
+    # The group rides on the rounding constant as in `fragility.binned`: the same scores give
+    # the same bins there and here.
+    offset = groups.double() * (centres * width) + _ROUNDER * width
+    total = columns + offset
+    x = (columns - (total - offset)) * n_bins
+    bins = ((total - _ROUNDER * width) * n_bins).long()
+    flat = (bins + places * (n_groups * centres)).flatten()
+    for state, terms in (
+        (counts, torch.ones_like(flat)),
+        (sums, torch.round(x * _MEAN_UNITS).long().flatten()),
+        (squares, torch.round(x * x * _SQUARE_UNITS).long().flatten()),
+    ):
+        state.view(-1).index_add_(0, flat, terms)
+    own = (groups + places * n_groups).flatten()
+    for state, kind in ((smallest, "amin"), (largest, "amax")):
+        state.view(-1).scatter_reduce_(0, own, columns.flatten(), kind)

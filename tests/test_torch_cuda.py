@@ -1,0 +1,169 @@
+"""What only a GPU can show. Without one all of it is skipped."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from fragility.torch import FragilityLoss, FragilityRegularizer, fragility_index, mixup  # noqa: E402
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+CUDA = "cuda:0"
+
+
+def drawn(n_classes, n=64, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.arange(n) % n_classes
+    logits = torch.randn(n, n_classes, generator=generator)
+    logits[torch.arange(n), labels] += 1.5
+    return logits.to(CUDA), labels.to(CUDA)
+
+
+def wrong_labels(labels, wrong):
+    bad = labels.clone()
+    bad[[3, 7]] = wrong
+    return bad
+
+
+@pytest.mark.parametrize("wrong", [-1, -100, 0, 255])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_unknown_labels_are_refused_and_the_device_lives_on(n_classes, wrong):
+    wrong = wrong or n_classes
+    logits, labels = drawn(n_classes)
+    bad = wrong_labels(labels, wrong)
+    term = FragilityLoss(n_classes).to(CUDA)
+    with pytest.raises(ValueError, match=f"labels must go from 0 to {n_classes - 1}; got labels"):
+        term(logits, bad)
+    assert (term._bank_labels == -1).all()
+    with pytest.raises(ValueError, match=f"labels must go from 0 to {n_classes - 1}"):
+        fragility_index(logits.softmax(1), bad)
+    torch.cuda.synchronize()
+    assert term(logits, labels).isfinite()
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, 255])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_unknown_labels_are_nan_where_nothing_waits(n_classes, wrong):
+    wrong = wrong or n_classes
+    logits, labels = drawn(n_classes)
+    term = FragilityLoss(n_classes, bank_size=128, validate_args=False).to(CUDA)
+    leaf, bad = logits.clone().requires_grad_(), wrong_labels(labels, wrong)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        value = term(leaf, bad)
+        value.backward()
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    torch.cuda.synchronize()
+    assert value.isnan()
+    assert leaf.grad[[3, 7]].isnan().all()
+    assert term(logits, labels).isfinite()
+    assert term._bank_labels.max() < n_classes
+    if n_classes == 3:
+        assert mixup(logits, bad, n_classes=3)[1].isnan().any()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_recorded_steps(n_classes):
+    """As a CUDA graph: with the check on, a graph is recorded, and a wrong label makes it NaN."""
+    logits, labels = drawn(n_classes)
+    layer = torch.nn.Linear(n_classes, n_classes, device=CUDA)
+    term, regularizer = FragilityLoss(n_classes).to(CUDA), FragilityRegularizer(layer)
+
+    def step():
+        layer.zero_grad(set_to_none=True)
+        regularizer.zero_grad(set_to_none=True)
+        loss = term(layer(logits), labels) + regularizer()
+        loss.backward()
+        return loss.detach()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(25):  # and beyond the calls in which the regulariser looks at its layer
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = step()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert value.isfinite()
+    labels[5] = n_classes
+    graph.replay()
+    torch.cuda.synchronize()
+    assert value.isnan()
+    labels[5] = 0
+    graph.replay()
+    assert value.isfinite()
+
+
+def test_second_derivatives():
+    logits, labels = drawn(3)
+    leaf = logits.clone().requires_grad_()
+    term = FragilityLoss(3).to(CUDA)
+    for function in (lambda z: term(z, labels), lambda z: fragility_index(z.softmax(1), labels)):
+        (gradient,) = torch.autograd.grad(function(leaf), leaf, create_graph=True)
+        with pytest.raises(RuntimeError, match="has no second derivative"):
+            gradient.sum().backward()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_scores_that_differ_in_their_last_bits(n_classes):
+    unit, labels = 2.0**-53, torch.tensor([1, 0, 1, 1, 0, 1], device=CUDA)
+    probs = 0.5 + unit * torch.tensor([4.0, 1, 4, 4, 4, 1], dtype=torch.float64, device=CUDA)
+    if n_classes == 2:
+        found = fragility_index(probs, labels)
+    else:
+        columns = torch.stack([torch.full_like(probs, 0.25), probs, 0.75 - probs], 1)
+        with pytest.warns(UserWarning, match="No samples"):
+            found = fragility_index(columns, labels, average=None)[1, 0]
+    assert found.item() / unit == pytest.approx(2.730717679880512, rel=1e-10)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_mean_error_of_the_target_is_infinite(n_classes):
+    rng = np.random.default_rng(5)
+    scores = 0.7 + rng.uniform(0.0, 0.3, 70_001)
+    probs = np.concatenate([rng.permutation(scores) for _ in range(n_classes)])
+    labels = torch.arange(n_classes, device=CUDA).repeat_interleave(len(scores))
+    probs = torch.as_tensor(probs, device=CUDA)
+    if n_classes == 3:
+        probs = probs[:, None].expand(-1, 3)
+    assert fragility_index(probs, labels).item() == np.inf
+
+
+@pytest.mark.parametrize("validate_args", [True, False])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_metrics(n_classes, validate_args):
+    pytest.importorskip("torchmetrics")
+    from fragility.torch import MulticlassFragilityIndex
+
+    logits, labels = drawn(n_classes)
+    probs = logits.softmax(1)
+    metric = MulticlassFragilityIndex(n_classes, validate_args=validate_args).to(CUDA)
+    if not validate_args:  # a training step waits for nothing
+        torch.cuda.set_sync_debug_mode("error")
+    try:
+        value = metric(probs, labels)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    host = MulticlassFragilityIndex(n_classes)
+    host.update(probs.cpu(), labels.cpu())
+    assert value.item() == host.compute().item() == metric.compute().item()
+    assert value.device == probs.device
+    host.persistent(True)
+    metric.load_state_dict(host.state_dict())  # which lies on the host
+    assert metric.counts.device == probs.device
+    bad = wrong_labels(labels, n_classes)
+    with pytest.raises(ValueError, match="labels"):
+        metric(probs, bad).item()
+    torch.cuda.synchronize()
+
+
+def test_terms_on_other_devices():
+    logits, labels = drawn(3)
+    with pytest.raises(
+        ValueError, match="logits are on cuda:0, labels on cuda:0, and this term on"
+    ):
+        FragilityLoss(3)(logits, labels)
