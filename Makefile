@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test lint format types imports bench coverage support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test lint format types imports bench coverage fuzz soak support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -68,6 +68,16 @@ bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty min
 
 coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
 	$(BIN)/python benchmarks/coverage.py
+
+FUZZ_SECONDS ?= 600
+FUZZ_SEED ?= 0
+fuzz: export OMP_NUM_THREADS = 1
+fuzz: $(READY)  ## Damaged and hostile files (ten minutes; FUZZ_SECONDS=..., FUZZ_SEED=...)
+	$(BIN)/python -m tests.fuzzing --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+soak: export OMP_NUM_THREADS = 1
+soak: $(READY)  ## 10,000 fits and calls in one process: memory stays flat (ten minutes)
+	$(BIN)/python -m tests.soak
 
 support: $(READY)  ## docs/support.md, by solving every cell
 	$(BIN)/python -m tests.support_matrix

@@ -106,7 +106,7 @@ def run_command(
                 one,
                 root / one.name,
                 trials=trials,
-                jobs=_cores() if jobs is None else jobs,
+                jobs=min(_cores(), runner.MOST_JOBS) if jobs is None else jobs,
                 quick=quick,
                 restart=restart,
                 trust_journal=trust_journal,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,16 +21,18 @@ from typing import Any
 
 from experiments.experiment import Condition, Row
 
-try:
+if sys.platform == "win32":  # pragma: no cover
+    import msvcrt
+else:
     import fcntl
-except ImportError:  # pragma: no cover - Windows, where two runs at once are not noticed
-    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["FORMAT", "Journal", "JournalError", "Unit"]
 
 #: What differs between two formats cannot be read by the other.
 FORMAT = 1
 _CHECK = "check"
+#: A locked byte cannot be read on Windows: one behind every journal is locked.
+_BEYOND = 2**30
 
 
 class JournalError(ValueError):
@@ -57,6 +60,9 @@ class Unit:
 class Journal:
     """The finished units of one run, in a file.
 
+    Entering it makes the file its own: no other run can continue or forget it until this one
+    ends, however it ends. `read` then takes what is done.
+
     Parameters
     ----------
     path : Path
@@ -68,15 +74,12 @@ class Journal:
         it is `trusted`.
     trusted : bool
         Go on with a journal that other code began.
-    known : sequence of dict
-        Other codes that may have a part in it all the same.
     """
 
     path: Path
     identity: dict[str, Any]
     code: dict[str, Any]
     trusted: bool = False
-    known: Sequence[dict[str, Any]] = ()
     done: dict[str, list[Row]] = field(default_factory=dict)
     #: Every code that had a part in it, in order.
     codes: list[dict[str, Any]] = field(default_factory=list)
@@ -88,7 +91,6 @@ class Journal:
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             self._lock()
-            self._read()
         except BaseException:
             os.close(self._file)
             raise
@@ -101,6 +103,23 @@ class Journal:
         trace: TracebackType | None,
     ) -> None:
         os.close(self._file)
+
+    def read(self, known: Sequence[dict[str, Any]] = (), *, restart: bool = False) -> None:
+        """Take the units that are done, or forget them.
+
+        Parameters
+        ----------
+        known : sequence of dict
+            Other codes that may have a part in it.
+        restart : bool
+            Forget everything instead.
+        """
+        content = b"" if restart else self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < os.fstat(self._file).st_size:
+            os.ftruncate(self._file, whole)
+        for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
+            self._take(number, self._checked(number, line), known)
 
     def add(self, unit: Unit, rows: Sequence[Row]) -> None:
         """A unit is finished; when this returns it is on the disk."""
@@ -156,35 +175,35 @@ class Journal:
             raise
 
     def _lock(self) -> None:
-        if fcntl is None:  # pragma: no cover
-            return
+        """Held by the open file, so that the system takes it back from a process that is killed."""
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            if sys.platform == "win32":  # pragma: no cover
+                os.lseek(self._file, _BEYOND, os.SEEK_SET)
+                msvcrt.locking(self._file, msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):
             raise JournalError(
                 f"Another run writes to {self.path}. Wait for it or stop it, or give this one "
                 "another folder with --results."
             ) from None
-
-    def _read(self) -> None:
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            os.ftruncate(self._file, whole)
-        for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
-            self._take(number, self._checked(number, line))
+        except OSError as error:
+            raise JournalError(
+                f"{self.path} cannot be locked against another run ({error.strerror}). Give this "
+                "one a folder on another disk with --results."
+            ) from None
 
     def _checked(self, number: int, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError, TypeError, AttributeError, KeyError):
+        with suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError):
             content: dict[str, Any] = json.loads(line)
-            if content.pop(_CHECK) == _check(content):
+            if content.pop(_CHECK) == _check(content) and _is_line(content):
                 return content
         raise JournalError(
             f"Line {number} of {self.path} was altered: its checksum is wrong. Put the file back "
             "as it was, or begin again with --restart."
         )
 
-    def _take(self, number: int, content: dict[str, Any]) -> None:
+    def _take(self, number: int, content: dict[str, Any], known: Sequence[dict[str, Any]]) -> None:
         if "unit" in content:
             if not self.codes:
                 raise JournalError(
@@ -207,7 +226,7 @@ class Journal:
                 f"{self.path} is of another run: {_differing(content['identity'], self.identity)}. "
                 "Give this one another folder with --results, or begin again with --restart."
             )
-        if content["code"] not in (self.code, *self.known) and not self.trusted:
+        if content["code"] not in (self.code, *known) and not self.trusted:
             raise JournalError(
                 f"{self.path} was begun by other code: {_differing(content['code'], self.code)}. "
                 "Go back to that code to finish it, begin again with --restart, or take its "
@@ -220,6 +239,15 @@ def _text(rows: Sequence[Row], like: Sequence[Row]) -> list[list[str]]:
     """Rows as they are written in the columns of others."""
     names = dict.fromkeys(name for row in like for name in row)
     return [[str(row.get(name, "")) for name in names] for row in rows]
+
+
+def _is_line(content: dict[str, Any]) -> bool:
+    """Whether these are the entries of a unit, or of what units belong to."""
+    if "unit" in content:
+        rows = content["rows"]
+        return isinstance(content["unit"], str) and all(isinstance(row, dict) for row in rows)
+    parts = (content["identity"], content["code"])
+    return "format" in content and all(isinstance(part, dict) for part in parts)
 
 
 def _check(content: dict[str, Any]) -> str:

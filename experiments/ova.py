@@ -40,10 +40,13 @@ def errors_of(rng: np.random.Generator, index: float, n: int) -> NDArray[np.floa
     """Ranking errors that have this index."""
     if index == 0.0:
         return rng.uniform(*SAFE, size=n)
-    # Normal errors have the index variance / (−2 mean); scaling makes it exact for the sample.
-    errors = MEAN + np.sqrt(-2.0 * MEAN * index) * rng.normal(size=n)
-    scaled: NDArray[np.float64] = errors * (index / loss_fragility(errors, target=0.0))
-    return scaled
+    # Normal errors have the index variance / (−2 mean); scaling makes it exact for the sample. One
+    # of few errors may have none above zero, hence no risk that a scale could change: draw again.
+    found = 0.0
+    while found == 0.0:
+        errors = MEAN + np.sqrt(-2.0 * MEAN * index) * rng.normal(size=n)
+        found = loss_fragility(errors, target=0.0)
+    return np.asarray(errors * (index / found))
 
 
 def mixed(

@@ -20,8 +20,12 @@ from experiments.environment import running_code
 from experiments.experiment import Condition, Experiment, Row
 from experiments.journal import FORMAT, Journal, Unit
 from experiments.worker import Done, plain, work
+from fragility._names import shortened
 
 __all__ = ["Outcome", "TrialError", "run", "seed_of"]
+
+#: All are held in memory at once, as are the processes.
+MOST_UNITS, MOST_JOBS = 1_000_000, 256
 
 
 class TrialError(RuntimeError):
@@ -83,16 +87,22 @@ def run(
     for name, value in (("trials", count), ("jobs", jobs)):
         if value < 1:
             raise ValueError(f"The number of {name} is at least 1; got {value}.")
+    if jobs > MOST_JOBS:
+        raise ValueError(
+            f"The number of jobs is at most {MOST_JOBS}, each a process of its own; got "
+            f"{shortened(str(jobs), 30)}. More than one for each core gain nothing."
+        )
     fewer = None if quick or trials is not None else experiment.most_trials
     units = _units(experiment, count, fewer or (lambda condition: count), quick)
-    _refuse_to_lose(folder, units, quick)
-    kept_units, codes = _units_there(experiment, folder, units, quick) if extend else ([], [])
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "journal.jsonl"
-    if restart:
-        path.unlink(missing_ok=True)
     identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
-    with Journal(path, identity, running_code(), trust_journal, codes) as journal:
+    with Journal(
+        folder / "journal.jsonl", identity, running_code(), trusted=trust_journal
+    ) as journal:
+        # Only now: a run that was live until here may have written results.
+        _refuse_to_lose(folder, units, quick)
+        kept_units, codes = _units_there(experiment, folder, units, quick) if extend else ([], [])
+        journal.read(codes, restart=restart)
         journal.adopt(kept_units, codes)
         open_units = [unit for unit in units if unit.key not in journal.done]
         # All conditions once, then once more: long and short ones run side by side, and what is
@@ -129,10 +139,17 @@ def _units(
 ) -> list[Unit]:
     """Everything to do, in the order of the results."""
     conditions = [plain(condition) for condition in experiment.conditions(quick)]
+    counts = [min(trials, most(condition)) for condition in conditions]
+    if sum(counts) > MOST_UNITS:
+        raise ValueError(
+            f"{experiment.name} has {len(conditions)} conditions, and {MOST_UNITS} units of work "
+            f"fit into one run: at most {MOST_UNITS // len(conditions)} trials of each. Ask for "
+            f"fewer --trials; got {shortened(str(trials), 30)}."
+        )
     units = [
         Unit(condition, trial)
-        for condition in conditions
-        for trial in range(min(trials, most(condition)))
+        for condition, count in zip(conditions, counts, strict=True)
+        for trial in range(count)
     ]
     if not units:
         raise ValueError(f"{experiment.name} has no conditions.")

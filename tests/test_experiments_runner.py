@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from experiments import files, runner
 from experiments.journal import Journal, JournalError, Unit
-from tests.toy_experiment import FAULT, LOG, PAUSE, TOY, trial
+from tests.toy_experiment import CODE, FAULT, HOLD, LOG, TOY, trial
 
 ROOT = Path(__file__).parent.parent
 UNITS = 24
@@ -57,6 +58,14 @@ def contents(folder):
     }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def same_code():
+    """The toy's commands and this process are the same code, whoever edits a file meanwhile."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "running_code", lambda: CODE)
+        yield
+
+
 @pytest.fixture(scope="module")
 def uninterrupted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("uninterrupted")
@@ -65,36 +74,69 @@ def uninterrupted(tmp_path_factory):
     return folder
 
 
-def test_killed_twice_and_resumed_is_uninterrupted(uninterrupted, tmp_path):
-    """SIGKILL at two random moments, once to the command alone, once to its workers, too."""
-    chance = random.Random()
-    log, folder = tmp_path / "log", tmp_path / "results"
-    slow = {LOG: str(log), PAUSE: "0.08"}
-    begun = 0
-    for kill in (os.kill, os.killpg):
-        process = toy_command("run", "toy", "--jobs", 2, "--results", folder, **slow)
-        goal = begun + chance.randint(1, 7)
+@pytest.fixture
+def held():
+    """Begin a run that finishes so many units and no more; none outlives the test."""
+    begun = []
+
+    def begin(folder, units, **environment):
+        hold = f"{units} {folder.parent / f'begun-{len(begun)}'}"
+        goal = finished_units(folder) + units
+        arguments = ("run", "toy", "--jobs", 2, "--results", folder)
+        begun.append(toy_command(*arguments, **{HOLD: hold}, **environment))
         while finished_units(folder) < goal:
-            assert process.poll() is None, ended(process)
-            time.sleep(0.001)
-        time.sleep(chance.uniform(0.0, 0.02))
-        kill(process.pid, signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-        process.stdout.close()
+            assert begun[-1].poll() is None, ended(begun[-1])
+            time.sleep(0.01)
+        return begun[-1]
+
+    yield begin
+    for process in begun:
+        with process, suppress(ProcessLookupError):  # its group may be gone
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_killed_twice_and_resumed_is_uninterrupted(uninterrupted, held, tmp_path):
+    """SIGKILL with trials in hand, once to the command alone, once to its workers, too."""
+    log, folder = tmp_path / "log", tmp_path / "results"
+    begun = 0
+    for send, units in ((os.kill, 5), (os.killpg, 7)):
+        live = held(folder, units, **{LOG: str(log)})
+        send(live.pid, signal.SIGKILL)
+        assert live.wait() == -signal.SIGKILL
+        begun += units
         # Workers of a killed command end by themselves; what they still do is written nowhere.
-        begun = finished_units(folder)
-        assert goal <= begun < UNITS
+        assert finished_units(folder) == begun
         assert not (folder / "toy" / "results.csv").exists()
     kept = (folder / "toy" / "journal.jsonl").read_bytes()
-    time.sleep(0.2)
-    assert (folder / "toy" / "journal.jsonl").read_bytes() == kept
-    log.unlink()
-    code, output = ended(toy_command("run", "toy", "--jobs", 2, "--results", folder, **slow))
+    code, output = ended(
+        toy_command("run", "toy", "--jobs", 2, "--results", folder, **{LOG: str(log)})
+    )
     assert code == 0, output
     assert f"{UNITS - begun} now and {begun} before" in output
-    assert len(log.read_text().splitlines()) == UNITS - begun  # nothing lost, nothing repeated
-    assert (folder / "toy" / "journal.jsonl").read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    assert (folder / "toy" / "journal.jsonl").read_bytes().startswith(kept)
     assert contents(folder) == contents(uninterrupted)
+    assert len(log.read_text().splitlines()) == UNITS  # nothing lost, nothing repeated
+
+
+def test_no_other_run_touches_the_journal_of_a_live_one(held, tmp_path):
+    """Neither goes on with it nor forgets it; once it is killed, the next run may."""
+    folder = tmp_path / "results" / "toy"
+    live = held(tmp_path / "results", 4)
+    before = (folder / "journal.jsonl").read_bytes()
+    for options in ({}, {"restart": True}, {"extend": True}, {"restart": True, "extend": True}):
+        with pytest.raises(JournalError, match=r"Another run writes to .*journal\.jsonl\. Wait"):
+            runner.run(TOY, folder, **options)
+    code, output = ended(
+        toy_command("run", "toy", "--jobs", 1, "--restart", "--results", folder.parent)
+    )
+    assert code == 2
+    assert "Error: Another run writes to" in output
+    assert "Traceback" not in output
+    assert (folder / "journal.jsonl").read_bytes() == before
+    assert live.poll() is None
+    os.kill(live.pid, signal.SIGKILL)
+    live.wait()
+    assert runner.run(TOY, folder, restart=True).ran == UNITS
 
 
 def test_a_journal_cut_anywhere_is_continued(uninterrupted, tmp_path):
@@ -131,11 +173,32 @@ def test_an_altered_journal_is_refused(uninterrupted, tmp_path):
     assert (outcome.kept, outcome.ran) == (0, UNITS)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {},
+        {"unit": ["x"], "rows": []},
+        {"unit": "[]", "rows": {"a": 1}},
+        {"unit": "[]", "rows": [1]},
+        {"format": 1},
+        {"format": 1, "identity": [], "code": {}},
+        {"format": 1, "identity": {}, "code": None},
+    ],
+)
+def test_lines_that_no_run_writes_are_refused(tmp_path, content):
+    """Also with a checksum that fits."""
+    with Journal(tmp_path / "journal.jsonl", {}, {}) as journal:
+        journal._append(content)
+    with pytest.raises(JournalError, match=r"Line 1 .*altered.*--restart"):
+        runner.run(TOY, tmp_path)
+
+
 def test_lines_moved_or_repeated_are_refused(uninterrupted, tmp_path):
     first, *lines = (uninterrupted / "toy" / "journal.jsonl").read_bytes().splitlines(True)
     for content, said in (
         ([first, *lines, lines[4]], "Line 26.*repeats a unit"),
         (lines, "lost its first line"),
+        ([b"[" * 100_000 + b"\n"], "Line 1 .*altered"),
     ):
         (tmp_path / "journal.jsonl").write_bytes(b"".join(content))
         with pytest.raises(JournalError, match=said):
@@ -170,10 +233,10 @@ def test_other_code_other_settings_other_format(tmp_path, monkeypatch):
 
 def test_two_runs_at_once_are_refused(tmp_path):
     journal = Journal(tmp_path / "journal.jsonl", {"experiment": "toy"}, {})
-    with journal, pytest.raises(JournalError, match="Another run"):
-        runner.run(TOY, tmp_path)
-    with journal:
-        journal.done.clear()
+    for options in ({}, {"restart": True}, {"extend": True}):
+        with journal, pytest.raises(JournalError, match="Another run"):
+            runner.run(TOY, tmp_path, **options)
+    runner.run(TOY, tmp_path)
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
@@ -194,6 +257,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
         assert (tmp_path / "j").read_bytes() == before
         journal.add(Unit({"a": 1}, 0), [{"b": 2}])
     with Journal(tmp_path / "j", {}, {}) as journal:
+        journal.read()
         assert list(journal.done.values()) == [[{"b": 2}]]
 
 
@@ -331,7 +395,7 @@ def test_results_that_cannot_be_extended(tmp_path):
         with pytest.raises(ValueError, match=said):
             runner.run(dataclasses.replace(TOY, **changes), tmp_path, quick=quick, extend=True)
         assert contents(tmp_path) == before
-        assert not (tmp_path / "journal.jsonl").exists()
+        assert not (tmp_path / "journal.jsonl").read_bytes()
 
     def of(*sizes, **more):
         return lambda quick: [{"size": size, "name": f"n{size}", **more} for size in sizes]
@@ -386,15 +450,6 @@ def test_results_are_what_the_trials_return(uninterrupted):
     assert ",inf\n" in text
 
 
-def test_seeds_are_those_of_the_name_and_the_trial():
-    from zlib import crc32
-
-    seeds = {runner.seed_of(name, trial) for name in ("heart", "uci") for trial in range(100)}
-    assert len(seeds) == 200
-    expected = np.random.SeedSequence([crc32(b"heart"), 7]).generate_state(1)[0]
-    assert runner.seed_of("heart", 7) == expected
-
-
 def test_workers_have_one_thread_and_warnings_are_counted(tmp_path):
     loud = dataclasses.replace(TOY, trial=_threads)
     for jobs in (1, 2):
@@ -410,37 +465,6 @@ def _threads(condition, seed, quick):
 
     warnings.warn("how  loud", UserWarning, stacklevel=1)
     return [{"threads": max(p["num_threads"] for p in threadpoolctl.threadpool_info())}]
-
-
-@pytest.mark.parametrize(
-    ("conditions", "said"),
-    [([], "has no conditions"), ([{"a": 1}, {"a": 1}], "same condition twice")],
-)
-def test_impossible_conditions(tmp_path, conditions, said):
-    with pytest.raises(ValueError, match=said):
-        runner.run(dataclasses.replace(TOY, conditions=lambda quick: conditions), tmp_path)
-
-
-def test_fewer_trials_of_some_conditions(tmp_path):
-    """Unless their number is asked for; and each condition has its turn before any has two."""
-    fewer = dataclasses.replace(TOY, most_trials=lambda c: 2 if c["size"] == 20 else 99)
-    runner.run(fewer, tmp_path / "a")
-    found = files.load(tmp_path / "a").groupby("size")["trial"].nunique()
-    assert found[20] == 2
-    assert (found.drop(20) == TOY.trials).all()
-    assert files.record_of(tmp_path / "a").conditions == len(found)
-    units = [json.loads(json.loads(line)["unit"])[1] for line in journal_units(tmp_path / "a")]
-    assert units == sorted(units)
-    with pytest.raises(ValueError, match=r"results of 3 conditions, which 1 do not replace"):
-        runner.run(
-            dataclasses.replace(TOY, conditions=lambda quick: TOY.conditions(quick)[:1]),
-            tmp_path / "a",
-        )
-    runner.run(TOY, tmp_path / "a")  # more work may replace less
-    with pytest.raises(ValueError, match=r"results of 24 units, which 18 do not replace"):
-        runner.run(fewer, tmp_path / "a")
-    runner.run(fewer, tmp_path / "b", trials=3)
-    assert (files.load(tmp_path / "b").groupby("size")["trial"].nunique() == 3).all()
 
 
 def test_code_that_ran_nothing_has_no_part(tmp_path, monkeypatch):

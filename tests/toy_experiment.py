@@ -15,19 +15,44 @@ from experiments import experiment as registry
 from experiments.claims import Claim, Verdict
 from experiments.experiment import Experiment, Report
 
-#: A file that every trial adds a line to when it ends, and how long one takes.
-LOG, PAUSE = "TOY_LOG", "TOY_PAUSE"
+#: A file that every trial adds a line to when it ends.
+LOG = "TOY_LOG"
+#: ``N FILE``: only the first N trials that begin come to an end; the others wait to be killed.
+HOLD = "TOY_HOLD"
 #: What goes wrong in trial 3 of the second condition, if anything; see `trial`.
 FAULT = "TOY_FAULT"
-
+#: What the command says that its code is. A digest of the files would change with every edit, and
+#: a run be refused that another one began.
+CODE = {"numpy": np.__version__, "source": "toy"}
 
 #: Of the experiment "toy".
 SEED_OF_3 = int(np.random.SeedSequence([crc32(b"toy"), 3]).generate_state(1)[0])
 
 
+def place_in(path):
+    """The how-manieth caller this is: a file opened to append takes one byte at a time."""
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(file, b".")
+        return os.lseek(file, 0, os.SEEK_CUR)
+    finally:
+        os.close(file)
+
+
+def wait_to_be_killed():
+    """Hold the trial as long as the command lives; a worker does not outlive it."""
+    command = os.getppid()
+    while os.getppid() == command:
+        time.sleep(0.01)
+    os._exit(1)
+
+
 def trial(condition, seed, quick):
     rng = np.random.default_rng([seed, int(condition["size"])])
-    time.sleep(float(os.environ.get(PAUSE, "0")) * rng.random())
+    if HOLD in os.environ:
+        allowed, path = os.environ[HOLD].split(" ", 1)
+        if place_in(path) > int(allowed):
+            wait_to_be_killed()
     if condition["size"] == 20 and seed == SEED_OF_3:
         fault = os.environ.get(FAULT)
         if fault == "raise":
@@ -95,8 +120,9 @@ if __name__ == "__main__":
     from tests import toy_experiment
 
     toy_experiment.register()
-    from experiments import command, reporting
+    from experiments import command, reporting, runner
 
+    runner.running_code = lambda: toy_experiment.CODE
     command.NAMES = reporting.NAMES = registry.NAMES
     sys.path.insert(0, str(Path(__file__).parent.parent))
     sys.exit(command.main(sys.argv[1:]))
