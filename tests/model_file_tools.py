@@ -28,9 +28,9 @@ def edit(path, change, name="schema.json"):
     write(path, contents)
 
 
-def refusal(path):
+def refusal(path, trusted=()):
     with pytest.raises(ModelFileError) as error:
-        load_model(path)
+        load_model(path, trusted=trusted)
     message = str(error.value)
     assert message.startswith(f"{path.name} is no usable model: ")
     assert "\n" not in message

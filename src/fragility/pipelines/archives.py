@@ -4,26 +4,34 @@ from __future__ import annotations
 
 import io
 import json
+import math
+import re
 import warnings
 import zipfile
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import InconsistentVersionWarning
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
-from .._labels import listed
 from ..exceptions import ModelFileError
-from .trusted_types import OWN_TYPES, check_schema
+from .fitted import check_pipeline
+from .trusted_types import OWN_TYPES, array_files, check_schema
 
-__all__ = ["described", "packed", "unpacked"]
+__all__ = ["LARGEST", "Members", "described", "opened", "packed", "unpacked"]
+
+Members = dict[str, bytes]
 
 _FORMAT = 1
 _ABOUT, _SCHEMA = "about.json", "schema.json"
-#: A file that unpacks to more is no linear model.
-_LARGEST = 1 << 30
+#: A file that is larger, or unpacks to more, is no linear model.
+LARGEST = 1 << 30
+#: Text of JSON takes twenty times its size in memory.
+_LARGEST_JSON = 1 << 26
+_CHUNK = 1 << 20
+_NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+_VERSION = re.compile(r"[\w.+!-]{1,50}", re.ASCII)
+_ENCRYPTED = 1
 
 
 def packed(pipeline: Pipeline, about: dict[str, Any] | None) -> bytes:
@@ -44,21 +52,74 @@ def packed(pipeline: Pipeline, about: dict[str, Any] | None) -> bytes:
     return file.getvalue()
 
 
-def unpacked(content: bytes) -> Pipeline:
-    """The pipeline of a file, after an audit of all that it holds."""
+def opened(content: bytes) -> Members:
+    """The members of a file, of plain names and of no more than their sizes say."""
+    if not content:
+        raise ModelFileError("the file is empty")
+    if content[:1] == b"\x80":
+        raise ModelFileError(
+            "it looks like a pickle, which runs code when it is opened and is never read here"
+        )
+    if len(content) > LARGEST:
+        raise ModelFileError(f"it has more than {LARGEST:,} bytes")
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            _check_members(archive.infolist())
+            return {member.filename: _read(archive, member) for member in archive.infolist()}
+    except ModelFileError:
+        raise
+    except Exception as error:  # zipfile raises whatever a wrong byte leads to
+        raise ModelFileError(
+            f"it is damaged, or no file of skops at all ({_in_a_line(error)})"
+        ) from error
+
+
+def _check_members(members: list[zipfile.ZipInfo]) -> None:
+    names = [member.filename for member in members]
+    size = sum(member.file_size for member in members)
+    if size > LARGEST:
+        raise ModelFileError(f"it unpacks to {size:,} bytes, more than {LARGEST:,}")
+    if len(set(names)) < len(names):
+        raise ModelFileError("it is an archive with several members of one name")
+    odd = [name for name in names if not _NAME.fullmatch(name)]
+    if odd:
+        raise ModelFileError(
+            f"it is an archive with a member of the name {odd[0][:100]!r}; those of skops have "
+            "plain names without folders"
+        )
+    if any(member.flag_bits & _ENCRYPTED for member in members):
+        raise ModelFileError("it is encrypted; models are read only as they are written")
+    if {member.compress_type for member in members} - {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+        raise ModelFileError("it is compressed in another way than files of skops are")
+
+
+def _read(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
+    """A member in pieces: at once, one that lies about its size would be unpacked in full."""
+    with archive.open(member) as file:
+        content = b"".join(iter(lambda: file.read(_CHUNK), b""))
+    if len(content) != member.file_size:
+        raise ModelFileError(f"its {member.filename} is shorter than it says")
+    return content
+
+
+def unpacked(members: Members, trusted: set[str] | None) -> Pipeline:
+    """The pipeline of a file, after an audit of all that it holds.
+
+    Parameters
+    ----------
+    members : dict of str to bytes
+    trusted : set of str, optional
+        Full names of types beyond those of `train_pipeline`; by default all, for one's own file.
+    """
     skops = _skops()
-    check_schema(_json_member(content, _SCHEMA))
+    schema = _json_member(members, _SCHEMA)
     try:
-        foreign = sorted(set(skops.get_untrusted_types(data=content)) - set(OWN_TYPES))
-    except Exception as error:
-        raise ModelFileError(f"its contents cannot be read ({_in_a_line(error)})") from error
-    if foreign:
-        raise ModelFileError(f"it holds types that are not known to be safe: {listed(foreign, 5)}")
-    try:
+        used = check_schema(schema, trusted)
+        content = _plain(schema, members)
         with warnings.catch_warnings():  # of versions we warn once for all steps
-            warnings.simplefilter("ignore", InconsistentVersionWarning)
-            found = skops.loads(content, trusted=list(OWN_TYPES))
-            _check_classifier(found)
+            warnings.simplefilter("ignore")
+            found: Pipeline = skops.loads(content, trusted=[*OWN_TYPES, *used])
+            check_pipeline(found)
     except ModelFileError:
         raise
     except Exception as error:  # in a damaged file anything may be wrong
@@ -66,30 +127,53 @@ def unpacked(content: bytes) -> Pipeline:
     return found
 
 
-def _check_classifier(found: Any) -> None:
-    """Refuse all but a fitted Pipeline of a classifier with probabilities."""
-    if type(found) is not Pipeline:
-        raise ModelFileError(f"it holds a {type(found).__name__}, not a Pipeline")
-    classifier = found[-1]
-    classes = getattr(classifier, "classes_", None)
-    if not (hasattr(classifier, "predict_proba") and isinstance(classes, np.ndarray)):
+def _plain(schema: Any, members: Members) -> bytes:
+    """What was audited, and nothing else, as an archive that skops reads as we did."""
+    kept: Members = {}
+    size = 0
+    for name in array_files(schema):
+        if name not in members:
+            raise ModelFileError(f"its array {name[:100]!r} is missing")
+        if name not in kept:
+            _check_array(name, members[name])
+        kept[name] = members[name]
+        size += len(members[name])  # each mention is a copy
+        if size > LARGEST:
+            raise ModelFileError(f"its arrays unpack to more than {LARGEST:,} bytes")
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in kept.items():
+            archive.writestr(name, content)
+        archive.writestr(_SCHEMA, json.dumps(schema))
+    return file.getvalue()
+
+
+def _check_array(name: str, content: bytes) -> None:
+    """Refuse an array that asks for more memory than it has bytes."""
+    if name.endswith(".npz"):  # a sparse matrix of a trusted step: an archive of arrays
+        for inner, part in opened(content).items():
+            _check_array(inner.removesuffix(".npz"), part)
+        return
+    file = io.BytesIO(content)
+    readers = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, _, dtype = readers[np.lib.format.read_magic(file)](file)
+    entries = math.prod(shape)
+    if entries > len(content) or entries * dtype.itemsize != len(content) - file.tell():
         raise ModelFileError(
-            f"the last step of its Pipeline, {type(classifier).__name__}, is no fitted classifier "
-            "with probabilities"
+            f"its array {name[:100]!r} says that it has the shape {str(shape)[:100]}, which is not "
+            "what it holds"
         )
-    check_is_fitted(classifier)
-    found.memory = None  # a folder that the file names would be read from in a later fit
 
 
-def described(content: bytes) -> dict[str, Any]:
+def described(members: Members) -> dict[str, Any]:
     """What a file says of itself; empty for one that skops wrote without us."""
-    with _archive(content) as archive:
-        named = _ABOUT in archive.namelist()
-    if not named:
+    if _ABOUT not in members:
         return {"format": _FORMAT, "versions": {}, "about": {}}
-    written: dict[str, Any] = _json_member(content, _ABOUT)
-    known = isinstance(written, dict) and isinstance(written.get("format"), int)
-    if not (known and isinstance(written.get("versions"), dict)):
+    written: dict[str, Any] = _json_member(members, _ABOUT)
+    if not _is_about(written):
         raise ModelFileError(f"its {_ABOUT} is damaged")
     if written["format"] > _FORMAT:
         raise ModelFileError(
@@ -100,31 +184,24 @@ def described(content: bytes) -> dict[str, Any]:
     return written
 
 
-def _archive(content: bytes) -> zipfile.ZipFile:
-    if not content:
-        raise ModelFileError("the file is empty")
-    if content[:1] == b"\x80":
-        raise ModelFileError(
-            "it looks like a pickle, which runs code when it is opened and is never read here"
-        )
+def _is_about(written: Any) -> bool:
+    if not (isinstance(written, dict) and isinstance(written.get("about"), dict)):
+        return False
+    number, versions = written.get("format"), written.get("versions")
+    if type(number) is not int or not 0 < number < 1_000_000 or not isinstance(versions, dict):
+        return False
+    return all(isinstance(text, str) and _VERSION.fullmatch(text) for text in versions.values())
+
+
+def _json_member(members: Members, name: str) -> Any:
+    if name not in members:
+        raise ModelFileError(f"it is an archive without {name}, hence no file of skops")
+    if len(members[name]) > _LARGEST_JSON:
+        raise ModelFileError(f"its {name} has more than {_LARGEST_JSON:,} bytes")
     try:
-        archive = zipfile.ZipFile(io.BytesIO(content))
-    except zipfile.BadZipFile as error:
-        raise ModelFileError("it is damaged, or no file of skops at all") from error
-    size = sum(member.file_size for member in archive.infolist())
-    if size > _LARGEST:
-        raise ModelFileError(f"it unpacks to {size:,} bytes, more than {_LARGEST:,}")
-    return archive
-
-
-def _json_member(content: bytes, name: str) -> Any:
-    with _archive(content) as archive:
-        if name not in archive.namelist():
-            raise ModelFileError(f"it is an archive without {name}, hence no file of skops")
-        try:
-            return json.loads(archive.read(name))
-        except Exception as error:  # damaged, encrypted, or nested too deep
-            raise ModelFileError(f"its {name} is damaged ({_in_a_line(error)})") from error
+        return json.loads(members[name])
+    except Exception as error:  # damaged, or nested too deep
+        raise ModelFileError(f"its {name} is damaged ({_in_a_line(error)})") from error
 
 
 def _skops() -> Any:
@@ -139,5 +216,7 @@ def _skops() -> Any:
 
 
 def _in_a_line(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+    """An error for a message: what a file holds may be in it, hence nothing but plain signs."""
+    text = " ".join(str(error).split())[:200]
+    text = "".join(sign if sign.isprintable() else "?" for sign in text)
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

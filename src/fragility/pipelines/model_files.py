@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from copy import copy
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,8 @@ from sklearn.pipeline import Pipeline
 from .._files import write_whole
 from ..exceptions import ModelFileError, ModelVersionWarning
 from ..linear_model.base import LinearClassifier
-from .archives import described, packed, unpacked
+from .archives import LARGEST, Members, described, opened, packed, unpacked
+from .trusted_types import trusted_names
 
 __all__ = ["load_model", "read_about", "save_model"]
 
@@ -55,8 +57,9 @@ def save_model(
     Parameters
     ----------
     pipeline : Pipeline
-        Fitted, its last step a linear classifier of this library. Steps of your own that keep
-        samples, such as a KNNImputer, keep them in the file, too.
+        Fitted, its last step a linear classifier of this library. Steps of your own must be
+        named to `load_model`. Those that keep samples, such as a KNNImputer, keep them in the
+        file, too.
     path : path
     about : dict, optional
         What to say about the model, as JSON can: numbers, text, lists and dicts.
@@ -79,19 +82,27 @@ def save_model(
     target = Path(path)
     try:
         content = packed(_without_samples(pipeline), about)
-        _check_same_weights(unpacked(content), pipeline)
+        _check_same_weights(unpacked(opened(content), None), pipeline)
     except ModelFileError as error:
         raise ModelFileError(f"{target.name} was not written: {error}.") from error.__cause__
     write_whole(target, content)
 
 
-def load_model(path: str | os.PathLike[str]) -> Pipeline:
+def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = ()) -> Pipeline:
     """A trained pipeline from a file, without running code from it.
+
+    A file is refused unless its arrays have the right kinds and shapes, are finite, and give
+    probabilities. What it says on folders to write to (`memory`) and on the number of processes
+    (`n_jobs`) is forgotten.
 
     Parameters
     ----------
     path : path
         Written by `save_model`, or by skops: a fitted Pipeline that ends in a classifier.
+    trusted : iterable of types or str, default=()
+        Types to allow beyond the steps that `train_pipeline` writes, such as
+        ``["sklearn.impute.KNNImputer"]`` or ``[MyStep]``; functions by their full names. Their
+        methods run on data from the file: name only what you know, in files of people you know.
 
     Returns
     -------
@@ -109,11 +120,12 @@ def load_model(path: str | os.PathLike[str]) -> Pipeline:
         Another version of scikit-learn, or a later one of this library, wrote the file.
     """
     source = Path(path)
-    content = source.read_bytes()
+    names = trusted_names(trusted)
     written: dict[str, Any] = {}
     try:
-        written = described(content)
-        pipeline = unpacked(content)
+        members = _members(source)
+        written = described(members)
+        pipeline = unpacked(members, names)
     except ModelFileError as error:
         by = "".join(f" (it was written by {other})" for other in _other_versions(written))
         raise ModelFileError(f"{source.name} is no usable model: {error}{by}.") from error.__cause__
@@ -142,9 +154,14 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     """
     source = Path(path)
     try:
-        return described(source.read_bytes())
+        return described(_members(source))
     except ModelFileError as error:
         raise ModelFileError(f"{source.name} is no usable model: {error}.") from error.__cause__
+
+
+def _members(source: Path) -> Members:
+    with source.open("rb") as file:
+        return opened(file.read(LARGEST + 1))  # a device has no end
 
 
 def _without_samples(pipeline: Any) -> Pipeline:
@@ -191,4 +208,4 @@ def _other_versions(written: dict[str, Any]) -> list[str]:
 def _release(text: Any) -> tuple[int, ...]:
     """Numbers of a version, to compare; of one that is none, nothing."""
     parts = str(text).split(".")[:3]
-    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else ()
+    return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from .._parameters import check_threshold
 from ..exceptions import TableError
-from .frames import check_frame, check_present, pandas
+from .frames import check_frame, check_present, in_rows, pandas
 from .reader import ColumnReader
+from .trial import usable_rows
 
 __all__ = ["predict_frame"]
 
@@ -38,7 +42,8 @@ def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = N
     Raises
     ------
     TableError
-        Columns are missing or hold what the model cannot read.
+        Columns are missing or hold what the model cannot read, such as numbers so large that
+        there are no probabilities.
 
     Examples
     --------
@@ -61,15 +66,38 @@ def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = N
                 needed, frame.columns, "Columns that the model needs are", "Rename or add them."
             )
             frame = frame[list(needed)]
-    inputs = pipeline[:-1].transform(frame) if len(pipeline) > 1 else frame
     classifier = pipeline[-1]
-    probabilities = classifier.predict_proba(inputs)
-    columns = {
-        "prediction": classifier.predict(inputs),
-        "confidence": probabilities.max(axis=1),
-    }
+    with np.errstate(over="ignore", invalid="ignore"):
+        inputs = pipeline[:-1].transform(frame) if len(pipeline) > 1 else frame
+        _check_rows(frame, _finite_rows(inputs))
+        probabilities = classifier.predict_proba(inputs)
+        _check_rows(frame, usable_rows(probabilities, (len(frame), len(classifier.classes_))))
+        predicted = classifier.predict(inputs)
+    columns = {"prediction": predicted, "confidence": probabilities.max(axis=1)}
     for label, shares in zip(classifier.classes_.tolist(), probabilities.T, strict=True):
         columns[f"probability_{label}"] = shares
     if limit is not None:
         columns["automate"] = columns["confidence"] > limit
     return pd.DataFrame(columns, index=frame.index)
+
+
+def _finite_rows(inputs: Any) -> NDArray[np.bool_]:
+    """Which rows of inputs are finite; of inputs that are no numbers, all."""
+    values = inputs.tocoo().data if issparse(inputs) else np.asarray(inputs)
+    if values.dtype.kind != "f" or values.ndim == 0:
+        return np.ones(inputs.shape[0], dtype=np.bool_)
+    wrong = ~np.isfinite(values)
+    if not issparse(inputs):
+        return np.asarray(~wrong.reshape(len(wrong), -1).any(axis=1))
+    finite = np.ones(inputs.shape[0], dtype=np.bool_)
+    finite[inputs.tocoo().row[wrong]] = False
+    return finite
+
+
+def _check_rows(frame: Any, usable: NDArray[np.bool_]) -> None:
+    if not usable.all():
+        raise TableError(
+            f"The model gives no probabilities from 0 to 1 in {in_rows(frame, ~usable)}: their "
+            "numbers are too large for it, or the model is damaged. Correct these rows, leave them "
+            "out, or train the model again."
+        )

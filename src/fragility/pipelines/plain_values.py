@@ -1,0 +1,65 @@
+"""What the attributes of a model from a file may hold: plain values of the right kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "LARGEST",
+    "are_categories",
+    "are_indices",
+    "are_levels",
+    "is_count",
+    "is_level",
+    "is_number",
+]
+
+#: Numbers up to this size, and scales down to its inverse, make no score overflow.
+LARGEST = 1e100
+
+
+def are_categories(levels: Any) -> bool:
+    """Different levels in the order that searches in them rely on."""
+    if not (isinstance(levels, np.ndarray) and levels.ndim == 1 and levels.size):
+        return False
+    plain = levels.tolist()
+    if levels.dtype.kind == "O":
+        known = [level for level in plain if level is not None and level == level]
+        return are_levels(known) and len(plain) - len(known) <= 2
+    if levels.dtype.kind == "f" and plain[-1] != plain[-1]:
+        plain = plain[:-1]  # not a number, which sorts last
+    return levels.dtype.kind in "biufU" and are_levels(plain) and plain == sorted(plain)
+
+
+def are_levels(levels: list[Any]) -> bool:
+    """Different levels of a column."""
+    return all(map(is_level, levels)) and len(set(levels)) == len(levels)
+
+
+def is_level(value: Any) -> bool:
+    """Text, a truth value or a number."""
+    return isinstance(value, (str, bool)) or is_number(value)
+
+
+def is_number(value: Any) -> bool:
+    """A number that is finite, and of a size that can be reckoned with."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and bool(abs(value) <= LARGEST)
+
+
+def is_count(value: Any, least: int = 1) -> bool:
+    """A whole number from `least` on."""
+    whole = isinstance(value, (int, np.integer)) and type(value) is not bool
+    return whole and bool(value >= least)
+
+
+def are_indices(values: Any, below: int) -> bool:
+    """An array of places among so many."""
+    return (
+        isinstance(values, np.ndarray)
+        and values.ndim == 1
+        and values.dtype.kind in "iu"
+        and bool(((values >= 0) & (values < below)).all())
+    )
