@@ -224,6 +224,8 @@ def _records_changed(packed: bytes, rng: np.random.Generator) -> bytes:
 
 def _change_array(contents: dict[str, bytes], rng: np.random.Generator) -> None:
     names = [name for name in contents if name.endswith(".npy")]
+    if not names:
+        return
     name = _pick(rng, names)
     try:
         array = np.load(io.BytesIO(contents[name]))
@@ -259,7 +261,8 @@ def _other_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         return wrong
     if kind == 1:
         dtype = _pick(rng, ["c16", "i8", "u1", "f2", "f4", ">f8", "?", "U5", "S5", "M8[s]"])
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             try:
                 return array.astype(dtype)
             except Exception:  # NumPy has many reasons
@@ -290,7 +293,7 @@ def _change_json(contents: dict[str, bytes], name: str, rng: np.random.Generator
         root = json.loads(contents[name])
     except (ValueError, RecursionError):
         return
-    if not isinstance(root, dict):
+    if not (root and isinstance(root, dict)):
         return
     part, key = _place(root, rng)
     kind = rng.integers(8)
