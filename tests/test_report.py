@@ -462,6 +462,8 @@ def test_confident_cases_with_weights_whose_squares_vanish():
 
 
 def test_figures_say_how_what_they_hang_on_was_chosen():
+    from fragility import Report
+
     y = [0, 1, 0, 1, 1, 0, 1, 0, 0, 1]
     p = [0.2, 0.7, 0.6, 0.9, 0.4, 0.3, 0.8, 0.1, 0.55, 0.65]
     report = Report.from_predictions(y, {"m": p}, costs={"error_cost": 5.0})

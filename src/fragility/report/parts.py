@@ -106,7 +106,7 @@ class ModelFigures:
     ranking: DrawnPair | None
 
     def calibrated(self, estimator: Estimator) -> ModelFigures:
-        """The same of a model after calibration: every figure hangs on the maps that were fitted."""
+        """The same of a model after calibration: every figure hangs on the fitted maps."""
         figures = {
             name: replace(figure, estimator=figure.estimator or estimator)
             for name, figure in self.figures.items()
