@@ -236,6 +236,14 @@ def test_unlike_costs_are_refused_and_missing_ones_said(csv, content, folder):
         (("--error-cost", "0,1;10,0", "--review-cost", "2"), "error_cost there: 10.0"),
     ):
         refused(gate(csv, priced, folder, *other), words)
+    passes = json.loads(fragility(*asked, *costs, "--stream").out)
+    refused(
+        gate(csv, passes, folder, *costs),
+        'estimator of the cost there: "same_cases", here: "cross_fitted"',
+    )
+    assert gate(csv, passes, folder).code == 0  # all but the cost is the same figure
+    unsaid = with_figures(priced, lambda figures: figures["cost"].pop("estimator"))
+    refused(gate(csv, unsaid, folder, *costs), "estimator of the cost there: none")
     without = with_figures(priced, lambda figures: figures.pop("cost"))
     refused(gate(csv, without, folder, *costs), "cost per case is missing")
 

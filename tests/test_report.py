@@ -459,3 +459,16 @@ def test_confident_cases_with_weights_whose_squares_vanish():
     weights = [1e-180, 1e-180, 1.0, 1.0, 1.0, 1.0]
     report = fr.Report.from_predictions(y, {"a": p}, sample_weight=weights, calibrate=False)
     assert report.models[0].raw.confident.effective == pytest.approx(2.0)
+
+
+def test_figures_say_how_what_they_hang_on_was_chosen():
+    from fragility import Report
+
+    y = [0, 1, 0, 1, 1, 0, 1, 0, 0, 1]
+    p = [0.2, 0.7, 0.6, 0.9, 0.4, 0.3, 0.8, 0.1, 0.55, 0.65]
+    report = Report.from_predictions(y, {"m": p}, costs={"error_cost": 5.0})
+    (model,) = report.to_dict()["models"]
+    raw, calibrated = model["raw"]["figures"], model["calibrated"]["figures"]
+    assert raw["cost"]["estimator"] == "cross_fitted"
+    assert {figure["estimator"] for name, figure in raw.items() if name != "cost"} == {None}
+    assert {figure["estimator"] for figure in calibrated.values()} == {"cross_fitted"}

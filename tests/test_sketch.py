@@ -21,6 +21,7 @@ from fragility import (
     fragility_ratio,
     measure_fragility,
 )
+from fragility.envelope import Envelope
 from fragility.exact import ExactSums
 from fragility.index.certified import BinMoments
 from fragility.index.score_bins import ScoreBins
@@ -493,10 +494,40 @@ class TestBytes:
     def resigned(self, content):
         return content + hashlib.sha256(content).digest()
 
+    def test_format_1_is_read_and_merges_but_not_written(self, sketch):
+        content = bytearray(sketch.to_bytes()[:-32])
+        assert content[16] == 2
+        content[16] = 1
+        old = FragilitySketch.from_bytes(self.resigned(bytes(content)))
+        assert old == sketch
+        assert old.to_bytes() == sketch.to_bytes()
+        assert (old + sketch).fragility().value == sketch.fragility().value
+
+    def test_half_way_scores_of_format_1_are_in_either_bin(self):
+        # Format 1 had 1.5 / 64 of class 1 in bin 1, at half a bin above its centre; now it is in
+        # bin 2 as of class 0.
+        new = FragilitySketch(64, labels=[0, 1]).update(
+            [0, 1, 0, 1], [1.5 / 64, 1.5 / 64, 0.2, 0.7]
+        )
+        head, arrays = new._content()
+        held, sums = arrays[1], arrays[4]
+        assert held.tolist().count(65 + 2) == 1
+        place = held.tolist().index(65 + 2)
+        assert sums[:, place].tolist() == [0, -16]  # -2**36, in digits of 32 bits
+        held[place] -= 1
+        sums[:, place] *= -1
+        old = FragilitySketch.from_bytes(Envelope(b"fragility-sketch", "x", 1).seal(head, arrays))
+        assert old != new
+        for merged in (old + new, new + old):
+            found, exact = merged.fragility(), new.fragility()
+            assert found.lower <= exact.upper
+            assert exact.lower <= found.upper
+            assert found.value == pytest.approx(exact.value, rel=1e-3)
+
     def test_newer_version(self, sketch):
         content = bytearray(sketch.to_bytes()[:-32])
-        content[16] = 2
-        with pytest.raises(ValueError, match="has format 2; this version"):
+        content[16] = 3
+        with pytest.raises(ValueError, match="has format 3; this version"):
             FragilitySketch.from_bytes(self.resigned(bytes(content)))
 
     @pytest.mark.parametrize(
@@ -638,3 +669,19 @@ class TestInput:
             for kind in KINDS:
                 bins, y, p, weights, target = problem(kind, np.random.default_rng(0))
                 FragilitySketch(bins).update(y, p, weights).fragility(target)
+
+
+@pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bin_of_a_score_does_not_depend_on_its_class(multi_class, weighted):
+    n_bins = 16
+    edges = (np.arange(n_bins) + 0.5) / n_bins  # half-way between centres
+    weights = np.ones(n_bins) if weighted else None
+    places = []
+    for label in range(3):
+        sketch = FragilitySketch(n_bins, labels=[0, 1, 2], multi_class=multi_class)
+        scores = np.column_stack([edges, edges, edges]) / 1.0
+        sketch.update(np.full(n_bins, label), scores, weights)
+        held = sketch._content()[1][1]
+        places.append((held % (n_bins + 1)).tolist())
+    assert places[0] == places[1] == places[2]

@@ -250,6 +250,11 @@ class BinnedGroup:
         return mean, square
 
     @property
+    def mean_above_pivot(self) -> float:
+        """Mean of the values minus the pivot."""
+        return self._mean_and_square[0]
+
+    @property
     def mean(self) -> float:
         return self.pivot + self._mean_and_square[0]
 

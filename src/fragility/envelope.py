@@ -32,6 +32,8 @@ class Envelope:
     magic: bytes
     name: str
     version: int
+    #: Earlier versions that are still read.
+    earlier: tuple[int, ...] = ()
 
     _fixed: ClassVar[struct.Struct] = struct.Struct("<HI")
     _digest_size: ClassVar[int] = hashlib.sha256().digest_size
@@ -63,10 +65,11 @@ class Envelope:
         if len(content) < start or not compare_digest(hashlib.sha256(content).digest(), digest):
             raise ValueError(f"The bytes of this {self.name} are damaged: wrong checksum.")
         version, length = self._fixed.unpack(content[len(self.magic) : start])
-        if version != self.version:
+        if version not in (self.version, *self.earlier):
+            known = " and ".join(map(str, sorted((self.version, *self.earlier))))
             raise ValueError(
                 f"This {self.name} has format {version}; this version of fragility reads format "
-                f"{self.version}. Use the version of fragility that wrote it."
+                f"{known}. Use the version of fragility that wrote it."
             )
         try:
             if start + length > len(content):

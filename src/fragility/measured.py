@@ -11,7 +11,15 @@ from typing import Literal
 
 from .index.inference import Interval
 
-__all__ = ["CALIBRATION_BINS", "CONFIDENT", "CVAR_LEVEL", "FIGURES", "FigureKind", "Measured"]
+__all__ = [
+    "CALIBRATION_BINS",
+    "CONFIDENT",
+    "CVAR_LEVEL",
+    "FIGURES",
+    "Estimator",
+    "FigureKind",
+    "Measured",
+]
 
 #: A prediction above this confidence is a confident one.
 CONFIDENT = 0.9
@@ -19,6 +27,9 @@ CONFIDENT = 0.9
 CVAR_LEVEL = 0.95
 #: Bins of equal mass of the calibration error; as many as cases, if there are fewer.
 CALIBRATION_BINS = 15
+
+
+Estimator = Literal["cross_fitted", "same_cases", "sample_fitted"]
 
 
 @dataclass(frozen=True)
@@ -32,11 +43,15 @@ class Measured:
         Confidence interval for the population that the samples are from.
     bounds : Interval, optional
         The exact figure of the data lies between these; None if `value` is that figure.
+    estimator : {"cross_fitted", "same_cases", "sample_fitted"}, optional
+        How something that the figure hangs on was chosen: a threshold or a calibration map by the
+        other folds; by the very cases that are judged; by a sample of them. None if nothing was.
     """
 
     value: float
     interval: Interval | None = None
     bounds: Interval | None = None
+    estimator: Estimator | None = None
 
     @property
     def exact(self) -> bool:

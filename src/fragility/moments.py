@@ -25,6 +25,7 @@ __all__ = [
     "Floats",
     "LogMoment",
     "Sample",
+    "TestedGroup",
     "ValueGroup",
     "exp_remainder",
     "order_one_factor",
@@ -86,6 +87,30 @@ class ValueGroup(Protocol):
 
     def log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - pivot`` at `s`."""
+
+
+class TestedGroup(ValueGroup, Protocol):
+    """What a test of the equation needs from a group: its values as a random sample, too."""
+
+    def centred_log_moment(self, s: float) -> LogMoment:
+        """Log-moment of ``values - mean`` at `s`."""
+
+    def log_moment_error(self, s: float) -> tuple[float, float]:
+        """Log-moment of ``values - pivot`` at `s`, and its squared standard error."""
+
+    def is_accurate(self, s: float) -> bool:
+        """Whether that standard error is as good as from the samples."""
+
+    @property
+    def concentration(self) -> float:
+        """Sum of the squared shares of the weight: one over the effective sample size."""
+
+    @property
+    def squared_mean_error(self) -> float:
+        """Squared standard error of the mean, without Bessel's correction."""
+
+    def with_value(self, value: float) -> TestedGroup:
+        """The group with one more member, of the weight of an effective sample."""
 
 
 class _Extent(NamedTuple):
@@ -322,6 +347,10 @@ class Sample:
         spared = 1.0 - count / self.weight**2
         error = scatter / (self.weight * moment) ** 2 / spared if spared > 0.0 else inf
         return value + s * (centre - self.pivot), max(error, 0.0)
+
+    def is_accurate(self, s: float) -> bool:
+        """Always: these are the samples."""
+        return True
 
     @property
     def concentration(self) -> float:

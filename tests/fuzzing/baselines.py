@@ -137,6 +137,7 @@ def _verdict(content, report):
     for model in report.models:
         for name in names:
             figure = old[model.name][name]
+            assert name != "cost" or figure["estimator"] == "cross_fitted"
             value, bounds = figure.get("value"), figure.get("bounds")
             if bounds is not None:
                 value = bounds[0] if name == "auc" else bounds[1]

@@ -9,7 +9,7 @@ factorises over the two samples, so the n_i·n_j errors are never formed: two gr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
 from math import fsum, inf
@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from .._validation import LabelledScores
 from ..binned import BinnedColumn, Resolution, bin_columns
-from ..moments import Sample, ValueGroup, order_one_factor
+from ..moments import Floats, Sample, TestedGroup, ValueGroup, order_one_factor
+from .binned_sample import BinnedSample
 from .root import Equation, find_root, solve
 
 __all__ = ["Pair", "PairIndex", "RankingErrors", "class_pairs", "pair_places"]
@@ -35,6 +36,9 @@ _GENTLE_TILT, _GENTLE, _BINARY = 14.0, Resolution(4_096, 4), Resolution(8_192, 4
 _MULTI_CLASS = Resolution(4_096, 5)
 #: For the steep tilt of a small index, where the first look is not accurate enough.
 _FINE = Resolution(16_384, 6)
+#: Intervals come from bins for tilts (s times the range) from this one, below which differences of
+#: log-moments are rounding, up to this many for each bin.
+_LEAST_TILT, _STEEPEST_TEST = 1e-2, 0.25
 #: Columns are binned together as long as their bins take no more than this.
 _STATE_BYTES = 1 << 25
 
@@ -96,6 +100,10 @@ class RankingErrors:
     """The ranking errors of labelled scores, by pair of classes."""
 
     data: LabelledScores
+    #: Bins of two classes, by resolution and power of the weights: an interval asks for them again.
+    _kept: dict[tuple[Resolution, int], BinnedColumn] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def pairs(self, multi_class: str) -> Iterator[Pair]:
         """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr")."""
@@ -118,6 +126,29 @@ class RankingErrors:
             Sample(column, factor=factor, selection=negatives, weights=weights),
             Sample(column, factor=-factor, selection=positives, weights=weights),
         )
+
+    def readings(self, pair: Pair, s: float, target: float) -> Iterator[Sequence[TestedGroup]]:
+        """The groups of two classes, near a root `s`, as a test reads them: the cheapest first.
+
+        The last are the samples. Bins are given only where they may be accurate.
+        """
+        tilt = s * float(np.ptp(self.data.ranges))
+        if self.data.is_binary and self._bins_pay and tilt > _LEAST_TILT:
+            for resolution in (self._first_resolution(target), _FINE):
+                if tilt <= _STEEPEST_TEST * resolution.bins or s == inf:
+                    yield self._binned_groups(pair, resolution)
+        yield self.groups(pair)
+
+    def _binned_groups(self, pair: Pair, resolution: Resolution) -> list[BinnedSample]:
+        column = self._bin([pair.positive], resolution)[pair.positive]
+        squared = self._squared(resolution)
+        groups = []
+        for code, negate in ((pair.negatives[0], False), (pair.positive, True)):
+            own = column.group(code, negate=negate)
+            groups.append(
+                BinnedSample(own, own if squared is None else squared.group(code, negate=negate))
+            )
+        return groups
 
     def group_rows(self, pair: Pair) -> tuple[NDArray[Any], NDArray[Any]]:
         """Masks or indices of the negatives and of the positives among the samples."""
@@ -182,12 +213,29 @@ class RankingErrors:
         if not self._bins_pay:
             return {}
         if data.scores.ndim == 1:
-            scores, ranges = data.scores[:, np.newaxis], data.ranges
-        else:  # a slice, for a choice of columns would be a copy
-            reach = slice(columns[0], columns[-1] + 1)
-            scores, ranges = data.scores[:, reach], data.ranges[:, reach]
+            if (resolution, 1) not in self._kept:
+                self._kept[resolution, 1] = self._binned_column(resolution, data.weights)
+            return {columns[0]: self._kept[resolution, 1]}
+        # A slice, for a choice of columns would be a copy.
+        reach = slice(columns[0], columns[-1] + 1)
+        scores, ranges = data.scores[:, reach], data.ranges[:, reach]
         binned = bin_columns(scores, data.codes, data.support, ranges, resolution, data.weights)
         return {columns[0] + place: column for place, column in enumerate(binned)}
+
+    def _squared(self, resolution: Resolution) -> BinnedColumn | None:
+        """Bins by squared weight; None where all weigh the same."""
+        weights = self.data.weights
+        if weights is None:
+            return None
+        if (resolution, 2) not in self._kept:
+            self._kept[resolution, 2] = self._binned_column(resolution, weights * weights)
+        return self._kept[resolution, 2]
+
+    def _binned_column(self, resolution: Resolution, weights: Floats | None) -> BinnedColumn:
+        data = self.data
+        scores = data.scores[:, np.newaxis]
+        (column,) = bin_columns(scores, data.codes, data.support, data.ranges, resolution, weights)
+        return column
 
     @cached_property
     def _bins_pay(self) -> bool:

@@ -16,10 +16,10 @@ from .._parameters import check_choice, check_confidence, check_target
 from .._summary import SummaryRow, as_html, as_text
 from .._validation import PROBABILITY_ROUNDING, check_values
 from ..moments import Floats
-from .attribution import AttributedSample, worst_case
+from .attribution import AttributedSample, WorstCase, worst_case
 from .errors import PairIndex, RankingErrors, pair_places
 from .inference import Interval, SampleEvidence, confidence_interval
-from .influence import SolvedPair, movements, standard_error
+from .influence import SolvedPair
 
 __all__ = ["Fragility", "PairTable", "measure", "solve_pairs", "solved_pairs"]
 
@@ -124,8 +124,6 @@ class Fragility:
     value: float
     ratio: float
     target: float
-    shift: float
-    worst_case_weights: Floats
     pairs: Floats
     labels: NDArray[Any]
     support: NDArray[np.int64]
@@ -134,9 +132,23 @@ class Fragility:
     median: float
     multi_class: str
     _pair_shares: Floats = field(repr=False)
-    _sample_shares: Floats = field(repr=False)
     _solved: tuple[SolvedPair, ...] = field(repr=False)
     _errors: RankingErrors = field(repr=False)
+
+    @cached_property
+    @_quiet
+    def _worst(self) -> WorstCase:
+        return worst_case(self._errors, self._solved, self.target)
+
+    @property
+    def shift(self) -> float:
+        """KL divergence of the worst-case shift from the data."""
+        return self._worst.shift
+
+    @property
+    def worst_case_weights(self) -> Floats:
+        """Weight of each sample in the worst case."""
+        return self._worst.weights
 
     @cached_property
     @_quiet
@@ -148,8 +160,7 @@ class Fragility:
         """
         if self.value in (0.0, inf):
             return nan
-        moves = movements(self._errors, self._solved, self.target)
-        return standard_error(self._errors, self._solved, moves)
+        return SampleEvidence(self._errors).index_error(self._solved, self.target)
 
     @_quiet
     def interval(
@@ -281,8 +292,8 @@ class Fragility:
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n!r}.")
         with np.errstate(all="ignore"):  # samples of no weight have no lift: see below
-            lift = self.worst_case_weights / self._sample_shares
-        lift[self._sample_shares == 0.0] = -1.0  # of no weight, or of no counted pair
+            lift = self.worst_case_weights / self._worst.shares
+        lift[self._worst.shares == 0.0] = -1.0  # of no weight, or of no counted pair
         n = min(int(n), int(np.count_nonzero(lift >= 0.0)))
         candidates = np.arange(lift.size)
         if n < lift.size:
@@ -371,7 +382,6 @@ def measure(
     data = errors.data
     table = solve_pairs(errors, target, multi_class, pair_weight)
     solved = solved_pairs(errors, table, multi_class)
-    worst = worst_case(errors, solved, target)
     values = np.array([part.fragility for part in solved])
     finite = np.isfinite(values)
     finite_shares = np.array([part.share for part in solved])[finite]
@@ -379,8 +389,6 @@ def measure(
         value=table.average(table.values),
         ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
         target=target,
-        shift=worst.shift,
-        worst_case_weights=worst.weights,
         pairs=table.values,
         labels=data.labels,
         support=data.support,
@@ -391,7 +399,6 @@ def measure(
         median=float(np.median(values)),
         multi_class=multi_class,
         _pair_shares=table.shares,
-        _sample_shares=worst.shares,
         _solved=solved,
         _errors=errors,
     )

@@ -10,7 +10,7 @@ only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, isnan, nan, sqrt
 from typing import NamedTuple, Protocol, Self
@@ -19,7 +19,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from ..moments import Floats, Sample, order_one_factor
+from ..moments import Floats, Sample, TestedGroup, order_one_factor
+from .binned_sample import OutOfReachError
 from .errors import Pair, RankingErrors
 from .influence import (
     LEAST_EFFECTIVE,
@@ -110,6 +111,9 @@ class Evidence(Protocol):
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
         """Scores of the negatives and minus those of the positives."""
 
+    def readings(self, part: SolvedPair, target: float) -> Iterator[Sequence[TestedGroup]]:
+        """The groups of two classes, the cheapest reading of them first, the samples last."""
+
     def index_error(self, solved: Sequence[SolvedPair], target: float) -> float:
         """Standard error of the average index of finite pairs."""
 
@@ -146,8 +150,29 @@ class SampleEvidence:
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
         return self.errors.groups(pair, factor)
 
+    def readings(self, part: SolvedPair, target: float) -> Iterator[Sequence[TestedGroup]]:
+        factor = self.factor(part.pair)
+        if factor == 1.0 and part.fragility < inf:
+            s = 1.0 / part.fragility if part.fragility else inf
+            return self.errors.readings(part.pair, s, target)
+        return iter([self.groups(part.pair)])
+
     def index_error(self, solved: Sequence[SolvedPair], target: float) -> float:
-        return self.error_of_moves(solved, movements(self.errors, solved, target))
+        if not self.is_binary or not 0.0 < solved[0].fragility < inf:
+            return self.error_of_moves(solved, movements(self.errors, solved, target))
+        if any(self.effective_size(code) < LEAST_EFFECTIVE for code in counted_classes(solved)):
+            return nan
+        (part,) = solved
+        factor = self.factor(part.pair)
+        s = 1.0 / (part.fragility * factor)
+
+        def error_at_root(groups: Sequence[TestedGroup]) -> tuple[float, float]:
+            """Of the index: that of h(s) over its slope, times 1 / s²."""
+            squares = sum(group.log_moment_error(s)[1] for group in groups)
+            slope = SampleEquation(groups, target * factor)(s).slope
+            return sqrt(squares) / (s * (s * slope)) / factor, s
+
+        return _told(self.readings(part, target), error_at_root)
 
     def no_moves(self) -> Floats:
         return np.zeros(self.errors.data.codes.size)
@@ -188,12 +213,20 @@ def confidence_interval(
         low = _low_limit(evidence, solved, target, z)
         return Interval(low, _log_wald(evidence, solved, target, z).high)
     if evidence.is_binary:
-        ((pair, _, _),) = solved
-        low = _lowest_accepted(evidence.groups(pair), target * evidence.factor(pair), z)
+        (part,) = solved
+        own = evidence.factor(part.pair)
+        low = _told(evidence.readings(part, target), lambda g: _lowest_accepted(g, target * own, z))
         factor = order_one_factor(max(map(abs, score_range)))
-        groups = _with_mistakes(evidence, pair, score_range, factor)
-        high = _highest_accepted(groups, target * factor, z)
-        return Interval(low / evidence.factor(pair), high / factor)
+        ends = score_range[1] * factor, -score_range[0] * factor
+        readings = evidence.readings(part, target)
+        if own != factor:  # the worst mistakes are of another size than the scores
+            readings = iter([evidence.groups(part.pair, factor)])
+
+        def highest(groups: Sequence[TestedGroup]) -> tuple[float, float]:
+            added = [group.with_value(end) for group, end in zip(groups, ends, strict=True)]
+            return _highest_accepted(added, target * factor, z)
+
+        return Interval(low / own, _told(readings, highest) / factor)
     low = _low_limit(evidence, solved, target, z)
     return Interval(low, _high_limit(evidence, solved, target, z, score_range))
 
@@ -212,6 +245,24 @@ def _times_exp(value: float, exponent: float) -> float:
     return inf if exponent > 700.0 else value * exp(exponent)
 
 
+def _told(
+    readings: Iterator[Sequence[TestedGroup]],
+    figure: Callable[[Sequence[TestedGroup]], tuple[float, float]],
+) -> float:
+    """A figure from the first reading of the groups that is accurate enough for it.
+
+    `figure` also tells the s that it comes from: 0 or infinity, where no accuracy is needed.
+    """
+    for groups in readings:
+        try:
+            found, s = figure(groups)
+            if not 0.0 < s < inf or all(group.is_accurate(s) for group in groups):
+                return found
+        except OutOfReachError:
+            continue
+    raise AssertionError("the samples themselves are always accurate")
+
+
 def _low_limit(evidence: Evidence, solved: Sequence[SolvedPair], target: float, z: float) -> float:
     """Log-Wald limit of the finite pairs, plus the limits of the infinite ones."""
     infinite = [part for part in solved if part.fragility == inf]
@@ -222,7 +273,8 @@ def _low_limit(evidence: Evidence, solved: Sequence[SolvedPair], target: float, 
     low = _log_wald(evidence, finite, target, z_each).low if finite else 0.0
     for pair, _, share in infinite:
         factor = evidence.factor(pair)
-        low += share * _lowest_accepted(evidence.groups(pair), target * factor, z_each) / factor
+        limit, _ = _lowest_accepted(evidence.groups(pair), target * factor, z_each)
+        low += share * limit / factor
     return low
 
 
@@ -274,7 +326,7 @@ def _with_mistakes(
 class _Test:
     """Z(s): how far h(s) is from zero, in standard errors."""
 
-    def __init__(self, groups: Sequence[Sample], target: float) -> None:
+    def __init__(self, groups: Sequence[TestedGroup], target: float) -> None:
         self._groups = groups
         self._gap = fsum([*(g.pivot for g in groups), -target])
         self.equation = SampleEquation(groups, target)
@@ -305,45 +357,51 @@ def _over(value: float, error: float) -> float:
     return inf if value > 0.0 else -inf if value < 0.0 else 0.0
 
 
-def _lowest_accepted(groups: Sequence[Sample], target: float, z: float) -> float:
-    """Lower limit of the index: the first root above s* that the data reject."""
+def _lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
+    """Lower limit of the index, the first root above s* that the data reject; and that root."""
     s = solve(groups, target)
     if s == inf:
-        return 0.0
+        return 0.0, inf
     test = _Test(groups, target)
     if s == 0.0:
         if test.at_zero >= z:
-            return inf
+            return inf, 0.0
         s = 1e-3 / max(g.spread for g in groups)
         if test(s) >= z:
-            return 1.0 / _crossing(test, z, 1e-9 * s, s)
+            return _limit(_crossing(test, z, 1e-9 * s, s))
     step = test.step(s, z)
     below = s
     while test(s) < z:
         below, s = s, s + step
         step = min(_GROWTH * step, s)
         if s > _LARGEST_ROOT:  # not rejected as far as can be told
-            return 0.0
-    return 1.0 / _crossing(test, z, below, s)
+            return 0.0, inf
+    return _limit(_crossing(test, z, below, s))
 
 
-def _highest_accepted(groups: Sequence[Sample], target: float, z: float) -> float:
-    """Upper limit of the index: the first root below s* that the data reject."""
+def _highest_accepted(
+    groups: Sequence[TestedGroup], target: float, z: float
+) -> tuple[float, float]:
+    """Upper limit of the index, the first root below s* that the data reject; and that root."""
     s = solve(groups, target)
     if s == inf:
-        return 0.0
+        return 0.0, inf
     test = _Test(groups, target)
     if s == 0.0 or test.at_zero >= -z:
-        return inf
+        return inf, 0.0
     least = 1e-9 * s
     step = test.step(s, z)
     above = s
     while not test(s) <= -z:
         if s < least:  # not rejected as far as can be told
-            return inf
+            return inf, 0.0
         above, s = s, s - step
         step = min(_GROWTH * step, 0.5 * s)
-    return 1.0 / _crossing(test, -z, s, above)
+    return _limit(_crossing(test, -z, s, above))
+
+
+def _limit(s: float) -> tuple[float, float]:
+    return 1.0 / s, s
 
 
 def _crossing(test: Callable[[float], float], level: float, low: float, high: float) -> float:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from math import fsum, inf
 from typing import NamedTuple
 
-from ..moments import LogMoment, Sample, ValueGroup
+from ..moments import LogMoment, TestedGroup, ValueGroup
 
 __all__ = [
     "MODERATE",
@@ -98,7 +98,7 @@ class Equation:
 class SampleEquation(Equation):
     """h(s) from the samples themselves, accurate also where its terms all but cancel."""
 
-    groups: Sequence[Sample]
+    groups: Sequence[TestedGroup]
 
     def __call__(self, s: float) -> Point:
         if self.is_steep(s):
@@ -106,7 +106,7 @@ class SampleEquation(Equation):
         return self._point(s, [g.centred_log_moment(s) for g in self.groups], self._mean_gap)
 
 
-def solve(groups: Sequence[Sample], target: float, start: float | None = None) -> float:
+def solve(groups: Sequence[TestedGroup], target: float, start: float | None = None) -> float:
     """Root s* of the groups at the target: 0 for FI = ∞, inf for FI = 0.
 
     `start` is a guess, if one is known; the result does not depend on it.

@@ -43,9 +43,11 @@ class ScoreBins:
 
     def __init__(self, n_bins: int, n_columns: int, n_groups: int) -> None:
         self._grid = Grid(0.0, 1.0 / n_bins)
-        self._centres = n_bins + 1
+        #: Places from group to group. Even, so that a score half-way between two centres, which is
+        #: rounded to the even place, has the same bin in every group; the last place stays empty.
+        self._stride = n_bins + 2
         self._mean_units, self._square_units = n_bins / MEAN_UNIT, n_bins**2 / SQUARE_UNIT
-        shape = (n_columns, n_groups * self._centres)
+        shape = (n_columns, n_groups * self._stride)
         self._weights, self._sums, self._squares = (ExactSums(shape) for _ in range(3))
         self._smallest = np.full((n_columns, n_groups), inf)
         self._largest = np.full((n_columns, n_groups), -inf)
@@ -61,7 +63,7 @@ class ScoreBins:
             # From the last bit of the lightest product to room for many of the heaviest.
             spanned = log2(float(weights.max()) / float(weights.min())) + 53
             digits = 3 * (2 + ceil((spanned + 40) / 32))
-        return 8 * digits * n_columns * n_groups * (n_bins + 1)
+        return 8 * digits * n_columns * n_groups * (n_bins + 2)
 
     def add(
         self,
@@ -75,7 +77,7 @@ class ScoreBins:
         Weights must be positive, and their products with 2³⁷ in range.
         """
         grids = [self._grid] * columns.shape[1]
-        for i, part, bins, d in binned_blocks(columns, codes, grids, self._centres, _BLOCK):
+        for i, part, bins, d in binned_blocks(columns, codes, grids, self._stride, _BLOCK):
             if weights is None:
                 held = self._count(first + i, bins, d)
             else:
@@ -96,7 +98,7 @@ class ScoreBins:
         sums = d * self._mean_units
         np.rint(sums, out=sums)
         self._sums.add(np.bincount(bins, sums, length), column)
-        held: NDArray[Any] = counts.reshape(-1, self._centres)
+        held: NDArray[Any] = counts.reshape(-1, self._stride)
         lightest = self._lightest[column]
         np.minimum(lightest, np.where(held.any(axis=1), 1.0, inf), out=lightest)
         return held
@@ -110,8 +112,8 @@ class ScoreBins:
         self._weights.add_at(bins, weights, column)
         self._squares.add_at(bins, np.rint(d * d * self._square_units) * weights, column)
         self._sums.add_at(bins, np.rint(d * self._mean_units) * weights, column)
-        np.minimum.at(self._lightest[column], bins // self._centres, weights)
-        return np.bincount(bins, minlength=self._weights.shape[1]).reshape(-1, self._centres)
+        np.minimum.at(self._lightest[column], bins // self._stride, weights)
+        return np.bincount(bins, minlength=self._weights.shape[1]).reshape(-1, self._stride)
 
     def _widen(self, column: int, bins: NDArray[np.int64], d: Floats, held: NDArray[Any]) -> None:
         """Take the extreme scores of each group into account, exactly."""
@@ -123,7 +125,7 @@ class ScoreBins:
                 (int(places[0]), np.min, self._smallest),
                 (int(places[-1]), np.max, self._largest),
             ):
-                nearest = extreme(d[bins == group * self._centres + place])
+                nearest = extreme(d[bins == group * self._stride + place])
                 score = float(nearest) + place * self._grid.width
                 kept[column, group] = extreme([kept[column, group], score])
 
@@ -144,7 +146,8 @@ class ScoreBins:
         2⁻²³, each term rounded to a whole number; and the smallest and largest scores.
         """
         for own, totals in zip(self._exact_sums, (counts, sums, squares), strict=True):
-            own.add_integers(totals.reshape(own.shape))
+            padded = np.pad(totals, ((0, 0), (0, 0), (0, 1)))
+            own.add_integers(padded.reshape(own.shape))
         np.minimum(self._smallest, extremes[0], out=self._smallest)
         np.maximum(self._largest, extremes[1], out=self._largest)
         held = np.where(counts.any(axis=-1), 1.0, inf)
@@ -156,7 +159,7 @@ class ScoreBins:
 
     def moments(self, column: int, group: int) -> BinMoments:
         """What is known of the scores of a group, which must have samples."""
-        place = column, slice(group * self._centres, (group + 1) * self._centres)
+        place = column, slice(group * self._stride, (group + 1) * self._stride)
         weights, sums, squares = (part.floats(place) for part in self._exact_sums)
         held = np.flatnonzero(weights)
         weights = weights[held]
@@ -178,11 +181,13 @@ class ScoreBins:
         held = np.flatnonzero(self._weights.digits.any(axis=0))
         digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in self._exact_sums]
         lowest = np.array([part.lowest for part in self._exact_sums])
+        held -= held // self._stride  # without the empty places
         return [held, lowest, *digits, self._smallest, self._largest, self._lightest]
 
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
         """Become the state that `to_arrays` gave, of the same shape; see `check_stored`."""
         held, lowest, *digits, smallest, largest, lightest = arrays
+        held = held + held // (self._stride - 1)
         for part, exponent, rows in zip(self._exact_sums, lowest, digits, strict=True):
             part.take(int(exponent), rows, held)
         extremes = (self._smallest, smallest), (self._largest, largest), (self._lightest, lightest)

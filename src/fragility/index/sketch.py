@@ -38,7 +38,9 @@ _MOST_BYTES = 1 << 30
 _MOST_SAMPLES = 2**63 - 1
 #: Labels from a file may take so many bytes.
 _LONGEST_LABELS = 1 << 26
-_ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=1)
+#: In format 1 a score half-way between two centres was in the even bin for classes of even number,
+#: and in the odd one for the others. Both bins hold it, so that such sketches merge with new ones.
+_ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=(1,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

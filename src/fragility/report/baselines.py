@@ -50,6 +50,8 @@ class Baseline:
         Whether the cases had weights.
     costs : mapping, optional
         Costs of errors and reviews, as a report in JSON has them.
+    estimators : mapping of str to object
+        How the cost of each model was estimated.
     n_samples : int
     """
 
@@ -59,6 +61,7 @@ class Baseline:
     positive: Any
     weighted: bool
     costs: Mapping[str, Any] | None
+    estimators: Mapping[str, Any]
     n_samples: int
 
     def check_comparable(self, report: Report) -> None:
@@ -80,12 +83,25 @@ class Baseline:
                 if old != new:
                     self._refuse(name, _short(old), _short(new))
 
+        if costs is not None and self.costs is not None:
+            for model in report.models:
+                self._check_estimator(model.name, report, model.raw.figures["cost"].estimator)
+
+    def _check_estimator(self, name: str, report: Report, estimator: str | None) -> None:
+        """Refuse a cost that was chosen and measured in another way: it is another figure."""
+        old = self.estimators[self._own_name(name, report)]
+        if old != estimator:
+            self._refuse("the estimator of the cost", _short(old), _short(estimator))
+
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:
         """Figures that a model is held to: those of its name, or of the only one."""
+        return self.figures[self._own_name(name, report)]
+
+    def _own_name(self, name: str, report: Report) -> str:
         if name in self.figures:
-            return self.figures[name]
+            return name
         if len(self.figures) == len(report.models) == 1:  # no need to agree on a name
-            return next(iter(self.figures.values()))
+            return next(iter(self.figures))
         raise ValueError(
             f"The baseline {self.path} has no model {name!r}; it has {listed(self.figures)}."
         )
@@ -173,6 +189,7 @@ def _baseline(path: str, content: Any) -> Baseline:
         raise ValueError("it must hold models, each with a name of its own")
     needed = _NEEDED if costs is None else HELD
     figures: dict[str, dict[str, float]] = {}
+    estimators: dict[str, Any] = {}
     for name, model in zip(names, models, strict=True):
         raw = model.get("raw")
         held = raw.get("figures") if isinstance(raw, dict) else None
@@ -182,6 +199,7 @@ def _baseline(path: str, content: Any) -> Baseline:
             figures[str(name)] = {figure: _held(figure, held.get(figure)) for figure in needed}
         except ValueError as error:
             raise ValueError(f"of model {name!r} {error}") from None
+        estimators[str(name)] = held["cost"].get("estimator") if costs is not None else None
     classes = [part.get("label") for part in _listed_parts(content, "classes")]
     if len(classes) < 2 or not all(isinstance(c, _LABELS) for c in classes):
         raise ValueError("classes must hold two labels or more")
@@ -190,7 +208,7 @@ def _baseline(path: str, content: Any) -> Baseline:
         raise ValueError("positive must be one of two classes, or null for several")
     if not isinstance(weighted, bool):
         raise ValueError("weighted must be true or false")
-    return Baseline(path, figures, classes, positive, weighted, costs, n)
+    return Baseline(path, figures, classes, positive, weighted, costs, estimators, n)
 
 
 def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:

@@ -96,6 +96,7 @@ def measured_data(figure: Measured) -> dict[str, Any]:
         "interval": _limits(figure.interval),
         "exact": figure.exact,
         "bounds": _limits(figure.bounds),
+        "estimator": figure.estimator,
     }
 
 

@@ -189,7 +189,7 @@ def _threshold(data: LabelledScores, settings: Settings) -> ThresholdFigures | N
     )
     return ThresholdFigures(
         best.threshold,
-        Measured(best.cost, best.cost_interval),
+        Measured(best.cost, best.cost_interval, estimator="cross_fitted"),
         best.automation_rate,
         best.error_rate,
         best.chow_threshold,

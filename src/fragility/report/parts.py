@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
 from ..confidence import ConfidenceShares
 from ..deferral.decision_counts import DecisionCounts
 from ..index.inference import Interval, PairedDifference
-from ..measured import Measured
+from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import DrawnPair
 from ..moments import Floats
 
@@ -104,6 +104,14 @@ class ModelFigures:
     decisions: DecisionCounts
     histogram: ConfidenceShares
     ranking: DrawnPair | None
+
+    def calibrated(self, estimator: Estimator) -> ModelFigures:
+        """The same of a model after calibration: every figure hangs on the fitted maps."""
+        figures = {
+            name: replace(figure, estimator=figure.estimator or estimator)
+            for name, figure in self.figures.items()
+        }
+        return replace(self, figures=figures)
 
 
 @dataclass(frozen=True)

@@ -207,7 +207,7 @@ class Report:
             if fitted is not None:
                 shaped = shaped_like(proba, fitted)
                 given = extra_figures(extra, y_true, shaped, part.weights)
-                later = model_figures(fitted, settings, given)[0]
+                later = model_figures(fitted, settings, given)[0].calibrated("cross_fitted")
             after.append(fitted)
             worst = worst_cases(found, part, n_worst, cases, group_names)
             reports.append(ModelReport(name, raw, later, reason, worst))

@@ -217,7 +217,9 @@ def _model(
     support: _Support,
 ) -> ModelReport:
     raw = _figures(before.models[name], costs, support)
-    later = None if after is None else _figures(after.models[name], costs, support)
+    later = None
+    if after is not None:
+        later = _figures(after.models[name], costs, support).calibrated("sample_fitted")
     return ModelReport(name, raw, later, reason, ())
 
 

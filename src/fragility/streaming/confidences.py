@@ -182,7 +182,7 @@ def cost_curve(confidences: Confidences, costs: Costs) -> CostCurve:
         error_rate=error_rate[kept],
         allowed=allowed[kept],
         best_threshold=float(thresholds[best]),
-        best_cost=Measured(float(cost[best]), bounds=bounds),
+        best_cost=Measured(float(cost[best]), bounds=bounds, estimator="same_cases"),
         best_automation_rate=float(left[best]) / total,
         best_error_rate=float(error_rate[best]),
         chow_threshold=chow,

@@ -284,8 +284,8 @@ class Population:
 
 
 def _log_loss(own: Floats, weights: Floats | None) -> float:
-    """Minus the sum of the logarithms of probabilities, clipped as scikit-learn does."""
-    clipped = np.clip(own, _EPS, 1.0 - _EPS)
+    """Minus the sum of the logarithms of probabilities, finite at 0."""
+    clipped = np.clip(own, _EPS, 1.0)
     if weights is not None:
         return -float(weights @ np.log(clipped))
     # One logarithm of a product for many.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import inf
 from typing import NamedTuple
@@ -19,7 +19,7 @@ from ..index.influence import (
     group_movements,
 )
 from ..index.root import SampleEquation, solve
-from ..moments import Floats, Sample
+from ..moments import Floats, Sample, TestedGroup
 from .batches import ClassRows
 from .first_pass import Population
 from .quadrature import PointSample
@@ -151,6 +151,9 @@ class ModelTilts:
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
         assert factor in (None, 1.0)  # scores are from 0 to 1
         return self._tilt(pair)[1].samples
+
+    def readings(self, part: SolvedPair, target: float) -> Iterator[Sequence[TestedGroup]]:
+        return iter([self.groups(part.pair)])
 
     def _sizes(self, solved: Sequence[SolvedPair]) -> dict[int, float]:
         return {code: self.effective_size(code) for code in counted_classes(solved)}

@@ -44,13 +44,13 @@ def add_to_bins(
     groups = labels[:, None].long().expand(-1, n_columns)
     if n_columns > n_groups:  # each class against the rest
         groups = (groups == places).long()
-    # The group rides on the rounding constant as in `fragility.binned`: the same scores give
-    # the same bins there and here.
-    offset = groups.double() * (centres * width) + _ROUNDER * width
-    total = columns + offset
-    x = (columns - (total - offset)) * n_bins
-    bins = ((total - _ROUNDER * width) * n_bins).long()
-    flat = (bins + places * (n_groups * centres)).flatten()
+    # Rounded as in `fragility.binned`, half-way to the even place: the same scores give the same
+    # bins there and here, whatever their group.
+    total = columns + _ROUNDER * width
+    centre = total - _ROUNDER * width
+    x = (columns - centre) * n_bins
+    bins = (centre * n_bins).long()
+    flat = (bins + (groups + places * n_groups) * centres).flatten()
     for state, terms in (
         (counts, torch.ones_like(flat)),
         (sums, torch.round(x * _MEAN_UNITS).long().flatten()),
