@@ -1,0 +1,1 @@
+"""Scores of many cases as exact sums that merge."""

@@ -1,0 +1,105 @@
+r"""Bins of scores that narrow towards 0 and 1.
+
+Equal bins know little of an overconfident model, whose scores crowd at both ends. Here, with
+:math:`r = \min(p, 1 - p)`, bins are :math:`2^{-(m + 3k)}` wide where
+:math:`2^{-(5 + 4k)} \le r < 2^{-(1 + 4k)}`, :math:`k = 0, \ldots, 11`. Nearer to 0 and to 1 there
+is one more bin on each side, and 0 and 1 have bins of their own.
+
+Every bin is an interval :math:`[a, b)` of p on both sides of one half: a score on an edge lies
+above it, as a rule "positive if p is at least `upper`" wants. The bin of a score depends on nothing
+but the score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..moments import Floats
+
+__all__ = ["Tails"]
+
+#: Values of k; below the last of them is one bin.
+_GROUPS = 12
+#: Bits of the fraction of a float, and the exponent that stands for 1.
+_FRACTION_BITS, _BIAS = 52, 1023
+
+
+@dataclass(frozen=True)
+class Tails:
+    """Bins that narrow towards 0 and 1.
+
+    Parameters
+    ----------
+    m : int
+        Bins in the middle are :math:`2^{-m}` wide, 4 to 20.
+    """
+
+    m: int
+
+    def __post_init__(self) -> None:
+        if not 4 <= self.m <= 20:
+            raise ValueError(f"m must be from 4 to 20; got {self.m!r}.")
+
+    @cached_property
+    def _table(self) -> tuple[Floats, NDArray[np.int64]]:
+        """By the exponent of r: bins in a unit, and what to add to the number of whole ones."""
+        scale = np.zeros(_BIAS)
+        offset = np.ones(_BIAS, dtype=np.int64)  # behind the bin of 0
+        first = 2  # and behind that of what is nearest to it
+        for k in reversed(range(_GROUPS)):
+            exponents = slice(_BIAS - 5 - 4 * k, _BIAS - 1 - 4 * k)
+            scale[exponents] = 2.0 ** (self.m + 3 * k)
+            below = 2 ** (self.m - 5 - k) if self.m >= 5 + k else 0
+            offset[exponents] = first - below
+            first += 2 ** (self.m - 1 - k) - below if self.m > k else 1
+        return scale, offset
+
+    @cached_property
+    def length(self) -> int:
+        """Number of bins."""
+        return int(self.places(np.ones(1))[0]) + 1
+
+    @cached_property
+    def _below_half(self) -> int:
+        """Bins of scores below one half."""
+        scale, offset = self._table
+        largest = np.nextafter(0.5, 0.0)
+        exponent = _BIAS - 2
+        return int(largest * scale[exponent]) + int(offset[exponent]) + 1
+
+    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Bin of each score from 0 to 1, non-decreasing in the score."""
+        scale, offset = self._table
+        # Above one half the bins are mirrored. There [a, b) is (1 - b, 1 - a] of 1 - p, which is
+        # [1 - b, 1 - a) of the float before it. Both differences are exact.
+        upper = scores >= 0.5
+        rest = 1.0 - scores
+        bits = np.where(upper, np.maximum(rest.view(np.int64) - 1, 0), scores.view(np.int64))
+        exponent = bits >> _FRACTION_BITS
+        found: NDArray[np.int64] = (bits.view(np.float64) * scale[exponent]).astype(np.int64)
+        found += offset[exponent]
+        found -= bits == 0  # 0 itself; of 1 - p only where p is 1
+        np.subtract(2 * self._below_half - 1, found, out=found, where=upper)
+        return found
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Least score of each bin, ascending; the last bin holds 1 alone."""
+        half = self._edges_below_half()
+        # The bin after [a, b) begins at b: mirrored, at 1 - b.
+        mirrored = 1.0 - np.append(half[2:], 0.5)[::-1]
+        return np.concatenate([half, mirrored, [1.0]])
+
+    def _edges_below_half(self) -> Floats:
+        parts: list[Any] = [0.0, np.nextafter(0.0, 1.0)]
+        for k in reversed(range(_GROUPS)):
+            width = 2.0 ** -(self.m + 3 * k)
+            low, high = 2.0 ** -(5 + 4 * k), 2.0 ** -(1 + 4 * k)
+            whole = np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
+            parts.extend([low, *whole.tolist()])
+        return np.array(parts)
