@@ -95,7 +95,7 @@ def test_two_columns_of_scores_are_two_classes(tmp_path):
         PredictionFile(open_table(path), label="correct", models={"m": ["p_0", "p_1"]}).read()
 
 
-@pytest.mark.parametrize("options", [(), ("--stream",)])
+@pytest.mark.parametrize("options", [(), ("--hold", "0")])
 def test_the_command_warns_once_and_goes_on(tmp_path, options):
     predictions(tmp_path, "correct", "confidence")
     asked = ("evaluate", tmp_path / "answers.csv", "--label", "correct", "--score", "confidence")

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import softmax
 
 from fragility import fragility_index
-from fragility._random import spread_over_folds
+from fragility._random import content_order, spread_over_folds
 from fragility._validation import check_labelled_probabilities
 from fragility.calibration import cross_fitted_calibration
 from tests.confident_models import classes_drawn
@@ -31,7 +31,14 @@ def several(n, seed, power=3.0):
 def folds_of(y, p, weights=None, n_splits=5, seed=0):
     data = check_labelled_probabilities(y, p, sample_weight=weights)
     counted = None if weights is None else data.weights > 0.0
-    return spread_over_folds(data.codes, n_splits, np.random.default_rng(seed), counted)
+    order = content_order(data.codes, [data.scores], data.weights)
+    if counted is not None:
+        counted = counted[order]
+    folds = np.empty(data.codes.size, dtype=int)
+    folds[order] = spread_over_folds(
+        data.codes[order], n_splits, np.random.default_rng(seed), counted
+    )
+    return folds
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -225,3 +232,45 @@ def test_bad_input():
         cross_fitted_calibration([0, 0], [0.1, 0.2], labels=[0, 1])
     with pytest.raises(ValueError, match="n_splits must be a whole number of 2 or more"):
         cross_fitted_calibration([0, 0, 1, 1], [0.1, 0.2, 0.9, 0.8], n_splits=1)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_calibration_does_not_depend_on_the_order_of_the_cases(n_classes, weighted):
+    rng = np.random.default_rng(4)
+    n = 200
+    y = rng.integers(0, n_classes, n)
+    p = rng.dirichlet(np.ones(n_classes), n).round(1)  # many ties
+    p[:, -1] = 1.0 - p[:, :-1].sum(axis=1)
+    p = p[:, 1] if n_classes == 2 else p.clip(0.0)
+    w = rng.integers(0, 3, n).astype(float) if weighted else None
+    order = rng.permutation(n)
+    there = cross_fitted_calibration(y, p, sample_weight=w)
+    shuffled = cross_fitted_calibration(
+        y[order], p[order], sample_weight=None if w is None else w[order]
+    )
+
+    def cases(labels, scores, weights):
+        columns = [labels, *np.atleast_2d(scores.T), *([] if weights is None else [weights])]
+        return np.array(sorted(map(tuple, np.column_stack(columns))))
+
+    own = cases(y, there, w)
+    other = cases(y[order], shuffled, None if w is None else w[order])
+    np.testing.assert_allclose(own, other, rtol=1e-12)
+
+
+def test_a_report_does_not_depend_on_the_order_of_the_cases():
+    from fragility import Report
+
+    rng = np.random.default_rng(5)
+    y = rng.random(300) < 0.4
+    p = (rng.random(300) * 0.5 + 0.4 * y).round(1)
+    q = (0.5 * p + 0.5 * rng.random(300)).round(2)
+    order = rng.permutation(300)
+    options = {"costs": {"error_cost": 5.0}, "n_worst": 0}
+    one = Report.from_predictions(y, {"p": p, "q": q}, **options).to_metrics()
+    other = Report.from_predictions(y[order], {"p": p[order], "q": q[order]}, **options)
+    assert one == pytest.approx(other.to_metrics(), rel=1e-9)
+    (own,) = Report.from_predictions(y, {"p": p, "q": q}, **options).comparisons
+    (pair,) = other.comparisons
+    assert own.calibrated.index.p_value == pytest.approx(pair.calibrated.index.p_value, rel=1e-6)

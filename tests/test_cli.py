@@ -130,7 +130,7 @@ def test_missing_values_can_be_left_out(tmp_path):
 def test_streamed_figures_agree_with_those_in_memory(csv):
     asked = (*BOTH, "--json", "--group", "sex", "--error-cost", "10")
     memory = strict(fragility("evaluate", csv, *asked, "--in-memory").out)
-    stream = strict(fragility("evaluate", csv, *asked, "--stream").out)
+    stream = strict(fragility("evaluate", csv, *asked, "--hold", "0").out)
     for one, other in zip(memory["models"], stream["models"], strict=True):
         for name, figure in one["raw"]["figures"].items():
             if name == "cost":
@@ -369,7 +369,17 @@ def test_two_columns_of_two_classes_in_passes(tmp_path):
     columns = {**DATA, "no": [1 - p for p in DATA["bold"]]}
     file = write_csv(tmp_path / "p.csv", columns)
     for positive, own in (("yes", "bold"), ("no", "no")):
-        asked = ("evaluate", file, "--label", "sick", "--positive", positive, "--json", "--stream")
+        asked = (
+            "evaluate",
+            file,
+            "--label",
+            "sick",
+            "--positive",
+            positive,
+            "--json",
+            "--hold",
+            "0",
+        )
         both = strict(fragility(*asked, "--classes", "no,yes", "--score", "m=no,bold").out)
         one = strict(fragility(*asked, "--score", f"m={own}").out)
         assert both["models"] == one["models"]
@@ -382,8 +392,8 @@ def test_a_class_without_cases_is_a_note_in_passes_too(tmp_path):
     r = [0.1, 0.1, 0.1, 0.1, 0.1, 0.3]
     file = write_csv(tmp_path / "p.csv", {"y": y, "p": p, "q": q, "r": r})
     asked = ("evaluate", file, "--label", "y", "--score", "m=p,q,r", "--classes", "a,b,c")
-    for way in ("--stream", "--in-memory"):
-        ended = fragility(*asked, way, "--no-calibration")
+    for way in (("--hold", "0"), ("--in-memory",)):
+        ended = fragility(*asked, *way, "--no-calibration")
         assert ended.err == ""
         assert "Note: No case of 'c': the pairs with these classes are left out." in ended.out
         assert "not asked for" not in ended.out
@@ -391,9 +401,9 @@ def test_a_class_without_cases_is_a_note_in_passes_too(tmp_path):
 
 def test_in_passes_the_worst_cases_are_missed_aloud(csv, tmp_path):
     asked = ("report", csv, "--label", "sick", "--score", "fair", "--output", tmp_path / "r.md")
-    assert "worst cases are not listed" in fragility(*asked, "--stream").err
-    assert "worst cases are not listed" not in fragility(*asked, "--stream", "--worst", 0).err
-    assert fragility(*asked, "--stream", "--id", "name").code == 2
+    assert "worst cases are not listed" in fragility(*asked, "--hold", "0").err
+    assert "worst cases are not listed" not in fragility(*asked, "--hold", "0", "--worst", 0).err
+    assert fragility(*asked, "--hold", "0", "--id", "name").code == 2
 
 
 def test_the_same_predictions_pass_their_baseline_read_either_way(tmp_path):
@@ -402,10 +412,11 @@ def test_the_same_predictions_pass_their_baseline_read_either_way(tmp_path):
     y = [1, 0, 1, 1, 0, 0]
     file = write_csv(tmp_path / "p.csv", {"y": y, "p": [repr(p) for p in close]})
     asked = (file, "--label", "y", "--score", "p")
-    for way, other in (("--in-memory", "--stream"), ("--stream", "--in-memory")):
+    passes, rows = ("--hold", "0"), ("--in-memory",)
+    for way, other in ((rows, passes), (passes, rows), (("--stream",), rows)):
         baseline = tmp_path / "old.json"
-        baseline.write_text(fragility("evaluate", *asked, way, "--json").out, encoding="utf-8")
-        ended = fragility("gate", *asked, other, "--baseline", baseline)
+        baseline.write_text(fragility("evaluate", *asked, *way, "--json").out, encoding="utf-8")
+        ended = fragility("gate", *asked, *other, "--baseline", baseline)
         assert ended.code == 0, ended.err
 
 

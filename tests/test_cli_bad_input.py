@@ -78,7 +78,7 @@ def test_scores_outside_the_unit_interval(tmp_path):
     refused(evaluate(changed(tmp_path, **with_cell("fair", 7, "inf"))), "'fair'", "8")
 
 
-@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("stream", [(), ("--hold", "0")])
 def test_a_single_class(tmp_path, stream):
     refused(evaluate(changed(tmp_path, sick=["no"] * 60), *stream), "'no'", "class")
 
@@ -121,7 +121,7 @@ def test_files_that_are_no_tables(tmp_path, csv):
     refused(evaluate(tmp_path / "sheet.xlsx"), "CSV or Parquet")
 
 
-@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("stream", [(), ("--hold", "0")])
 def test_truncated_files(tmp_path, csv, stream):
     whole = gzip.compress(csv.read_bytes())
     (tmp_path / "cut.csv.gz").write_bytes(whole[: len(whole) // 2])
@@ -159,7 +159,7 @@ def test_a_row_that_is_too_short(tmp_path, csv):
     refused(evaluate(tmp_path / "ragged.csv"), "ragged.csv", "20")
 
 
-@pytest.mark.parametrize("stream", [(), ("--stream",)])
+@pytest.mark.parametrize("stream", [(), ("--hold", "0")])
 def test_very_many_classes(tmp_path, stream):
     n = 100_000
     columns = {"id": [f"x{k}" for k in range(n)], "p": [0.5] * n}
@@ -242,7 +242,7 @@ def test_an_error_later_leaves_the_old_file(tmp_path, csv):
         (("--confidence", "95"), "between 0 and 1"),
         (("--score", "fair"), "'fair'"),
         (("--score", "=x"), "=x"),
-        (("--stream", "--error-cost-column", "weight"), "--in-memory"),
+        (("--hold", "0", "--error-cost-column", "weight"), "--in-memory"),
     ],
 )
 def test_bad_options(csv, options, words):

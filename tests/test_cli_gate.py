@@ -236,7 +236,7 @@ def test_unlike_costs_are_refused_and_missing_ones_said(csv, content, folder):
         (("--error-cost", "0,1;10,0", "--review-cost", "2"), "error_cost there: 10.0"),
     ):
         refused(gate(csv, priced, folder, *other), words)
-    passes = json.loads(fragility(*asked, *costs, "--stream").out)
+    passes = json.loads(fragility(*asked, *costs, "--hold", "0").out)
     refused(
         gate(csv, passes, folder, *costs),
         'estimator of the cost there: "same_cases", here: "cross_fitted"',

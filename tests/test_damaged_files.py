@@ -166,7 +166,7 @@ class TestDamaged:
 
         monkeypatch.setattr(pq.ParquetFile, "read", broken)
         monkeypatch.setattr(pq.ParquetFile, "iter_batches", broken)
-        refused(path, "memory", "damaged, or too large", "--stream")
+        refused(path, "memory", "damaged, or too large", "--hold 0")
 
     def test_text_that_lies_elsewhere_in_memory(self, tmp_path):
         """Offsets of Arrow text beyond its end would be read from anywhere."""
@@ -205,7 +205,7 @@ class TestDamaged:
         assert content.count(none) == 1
         path = file(tmp_path, content.replace(none, two), "two.parquet")
         refused(path, "damaged", "it says that it has 2 rows, but has 0")
-        for way in ((), ("--stream",)):
+        for way in ((), ("--hold", "0")):
             asked = ("evaluate", path, "--label", "y", "--score", "p", *way)
             refused_by_command(fragility(*asked), "two.parquet", "2 rows")
 

@@ -203,7 +203,7 @@ def test_the_command_keeps_the_order(tmp_path):
     path = tmp_path / "o.parquet"
     FRAMES["pandas.parquet"](path)
     asked = ("evaluate", path, "--label", "y", "--score", "p", "--json")
-    for options in ((), ("--stream",)):
+    for options in ((), ("--hold", "0")):
         ended = command(*asked, *options)
         assert ended.code == 0
         assert '"positive": "high"' in ended.out

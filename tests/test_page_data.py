@@ -85,7 +85,7 @@ def report_of(folder, codes, models, weights=None, streamed=False, positive=None
     several = {"classes": labels} if n_classes > 2 else {"positive": positive or labels[1]}
     weight = {} if weights is None else {"weight": "w"}
     file = PredictionFile(open_table(path), label="y", models=scores, **several, **weight)
-    return report_on_file(file, stream=True, n_worst=0, **options)
+    return report_on_file(file, hold=0, n_worst=0, **options)
 
 
 def same(a, b):

@@ -168,8 +168,8 @@ def test_groups_of_a_file_in_passes_are_those_in_memory(tmp_path):
     pq.write_table(pa.table({"y": SICK, "p": FAIR, "sex": SEX}), tmp_path / "p.parquet")
     table = open_table(tmp_path / "p.parquet")
     file = PredictionFile(table, label="y", models={"p": ["p"]}, group="sex")
-    streamed = report_on_file(file, stream=True, calibrate=False).groups
-    exact = report_on_file(file, stream=False, calibrate=False).groups
+    streamed = report_on_file(file, hold=0, calibrate=False).groups
+    exact = report_on_file(file, hold=np.inf, calibrate=False).groups
     for found, expected in zip(streamed, exact, strict=True):
         assert (found.group, found.n) == (expected.group, expected.n)
         assert found.index.value == pytest.approx(expected.index.value, rel=1e-12)

@@ -31,7 +31,7 @@ def text(report, kind):
 
 
 SICK, LOGIT, RNG = patients()
-NOISY = LOGIT + 2 * RNG.normal(size=LOGIT.size)  # knows less, and says so after calibration
+NOISY = LOGIT + 2.5 * RNG.normal(size=LOGIT.size)  # knows less, and says so after calibration
 FAIR, BOLD, TIMID = logistic(LOGIT), logistic(3 * LOGIT), logistic(0.3 * LOGIT)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fragility.deferral import Costs
-from fragility.report import files, streamed
+from fragility.report import streamed
 from fragility.report.files import report_on_file
 from fragility.tables import PredictionFile, open_table
 
@@ -27,10 +27,10 @@ def prediction_file(folder, columns, scores, classes=None, **options):
 
 
 def both(file, **options):
-    return [report_on_file(file, stream=stream, n_worst=0, **options) for stream in (False, True)]
+    return [report_on_file(file, hold=hold, n_worst=0, **options) for hold in (np.inf, 0)]
 
 
-def test_large_files_are_measured_in_passes_unless_told_otherwise(tmp_path, monkeypatch):
+def test_large_files_are_measured_in_passes_unless_told_otherwise(tmp_path):
     rng = np.random.default_rng(3)
     columns = {"y": rng.integers(0, 2, 200), "p": rng.random(200)}
     file = prediction_file(tmp_path, columns, ["p"])
@@ -39,10 +39,10 @@ def test_large_files_are_measured_in_passes_unless_told_otherwise(tmp_path, monk
         return "passes" in " ".join(report_on_file(file, calibrate=False, **options).notes)
 
     assert not in_passes()
-    assert in_passes(stream=True)
-    monkeypatch.setattr(files, "_MOST_SCORES", 100)
-    assert in_passes()
-    assert not in_passes(stream=False)
+    assert in_passes(hold=0)
+    assert in_passes(hold=199)
+    assert not in_passes(hold=200)
+    assert not in_passes(hold=np.inf)
 
 
 def animals(n, seed, n_groups):
@@ -112,3 +112,25 @@ def test_the_gap_allows_for_an_order_that_is_not_known(tmp_path):
     low, high = stream.models[0].raw.threshold.gap_interval
     assert low <= true <= high
     assert "chow_gap" not in [finding.kind for finding in (*memory.findings, *stream.findings)]
+
+
+def test_below_hold_a_file_has_the_same_figures_however_it_is_read(tmp_path):
+    file = prediction_file(tmp_path, animals(300, 5, 2), list("abc"), classes=CLASSES)
+    whole, held = (report_on_file(file, hold=hold, n_worst=3) for hold in (np.inf, 900))
+    assert whole.to_json() == held.to_json()
+    assert "passes" in " ".join(report_on_file(file, hold=899, n_worst=0).notes)
+
+
+def test_compressed_files_are_counted_before_they_are_held(tmp_path):
+    import gzip
+
+    columns = {"y": np.arange(50) % 2, "p": np.linspace(0.1, 0.9, 50)}
+    plain = prediction_file(tmp_path, columns, ["p"])
+    packed = tmp_path / "table.csv.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "table.csv").read_bytes()))
+    file = PredictionFile(open_table(packed), label="y", models={"m": ["p"]})
+    for hold, passes in ((50, False), (49, True)):
+        notes = " ".join(report_on_file(file, hold=hold, calibrate=False).notes)
+        assert ("passes" in notes) == passes
+    same = report_on_file(plain, hold=50).to_json(), report_on_file(file, hold=50).to_json()
+    assert same[0] == same[1]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["random_generator", "spread_over_folds"]
+__all__ = ["content_order", "random_generator", "spread_over_folds"]
 
 
 def random_generator(random_state: Any) -> np.random.Generator:
@@ -21,6 +22,21 @@ def random_generator(random_state: Any) -> np.random.Generator:
             "random_state must be a whole number of zero or more, a NumPy generator or None; "
             f"got {random_state!r}."
         ) from None
+
+
+def content_order(
+    codes: NDArray[Any], scores: Sequence[NDArray[Any]], weights: NDArray[Any] | None = None
+) -> NDArray[np.intp]:
+    """Order of samples by what they are: by class, then score by score, then weight.
+
+    Samples that are drawn in this order are drawn alike whatever order they came in: those that it
+    does not tell apart are the same. Those of no weight come last, so that they move no others.
+    """
+    columns = [column for part in scores for column in np.atleast_2d(part.T)]
+    keys = [*reversed(columns), codes]
+    if weights is not None:
+        keys = [weights, *keys, weights == 0.0]
+    return np.lexsort(keys)
 
 
 def spread_over_folds(

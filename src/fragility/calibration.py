@@ -7,7 +7,7 @@ that was fitted to the other folds, so that no model is calibrated on its own an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 from sys import float_info
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit, softmax
 
 from ._parameters import check_count
-from ._random import random_generator, spread_over_folds
+from ._random import content_order, random_generator, spread_over_folds
 from ._validation import LabelledScores, check_labelled_probabilities
 from .moments import Floats
 
@@ -28,6 +28,7 @@ __all__ = [
     "calibrated",
     "cross_fitted_calibration",
     "fitted_map",
+    "fold_order",
     "why_not_calibrated",
 ]
 
@@ -85,7 +86,7 @@ def cross_fitted_calibration(
     labels, pos_label, sample_weight
         As in `fragility.confident_error_rate`.
     random_state : int, Generator, RandomState or None, default=0
-        For the folds.
+        For the folds, which do not depend on the order of the samples.
 
     Returns
     -------
@@ -129,17 +130,42 @@ def why_not_calibrated(data: LabelledScores) -> str:
     return ""
 
 
-def calibrated(data: LabelledScores, n_splits: int = 5, random_state: Any = 0) -> LabelledScores:
-    """The same predictions after cross-fitted calibration."""
+def calibrated(
+    data: LabelledScores,
+    n_splits: int = 5,
+    random_state: Any = 0,
+    order: NDArray[np.intp] | None = None,
+) -> LabelledScores:
+    """The same predictions after cross-fitted calibration.
+
+    The folds are drawn from the cases in an `order` that must not depend on how they came, by
+    default `fold_order`.
+    """
     n_splits = min(n_splits, int(data.support[data.support > 0].min()))
-    counted = None if data.weights is None else data.weights > 0.0
-    folds = spread_over_folds(data.codes, n_splits, random_generator(random_state), counted)
+    if order is None:
+        order = fold_order([data])
+    counted = None if data.weights is None else data.weights[order] > 0.0
+    folds = np.empty(data.codes.size, dtype=np.intp)
+    folds[order] = spread_over_folds(
+        _strata(data)[order], n_splits, random_generator(random_state), counted
+    )
     scores = np.empty(data.scores.shape)
     for fold in range(n_splits):
         own = folds == fold
         scores[own] = fitted_map(data, ~own)(data.scores[own])
     ends = scores.min(axis=0, keepdims=True), scores.max(axis=0, keepdims=True)
     return replace(data, scores=scores, ranges=np.stack(ends).reshape(2, -1))
+
+
+def fold_order(models: Sequence[LabelledScores]) -> NDArray[np.intp]:
+    """Order of cases, scored by some models, by what they are: see `content_order`."""
+    first = models[0]
+    return content_order(_strata(first), [model.scores for model in models], first.weights)
+
+
+def _strata(data: LabelledScores) -> NDArray[Any]:
+    """Classes that folds have in equal parts; of two, whether it is the positive one."""
+    return data.codes == data.positive if data.is_binary else data.codes
 
 
 def fitted_map(data: LabelledScores, rows: NDArray[np.bool_] | None = None) -> CalibrationMap:

@@ -128,7 +128,7 @@ def check(content: bytes | Path) -> bool:
             path.write_bytes(content)
             return check(path)
     data = content.read_bytes()
-    way = [["--in-memory"], ["--stream"]][crc32(data) % 2]
+    way = [["--in-memory"], ["--hold", "0"]][crc32(data) % 2]
     code, out, err = run("evaluate", content, "--label", LABEL, "--score", SCORE, "--json", *way)
     assert code in (0, 2), f"exit {code}: {err}"
     assert "Traceback" not in err, err

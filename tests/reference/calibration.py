@@ -17,9 +17,10 @@ def platt(p, positive, weights):
         q = 1 / (1 + np.exp(-(ab[0] * z + ab[1])))
         return -np.sum(weights * (target * np.log(q) + (1 - target) * np.log(1 - q)))
 
-    a, b = minimize(
-        loss, [0.5, 0.0], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-12}
-    ).x
+    a, b = 0.5, -0.1
+    for _ in range(3):  # a fresh simplex each time: the first may collapse before the minimum
+        options = {"xatol": 1e-10, "fatol": 1e-12}
+        a, b = minimize(loss, [a, b], method="Nelder-Mead", options=options).x
     return lambda p: 1 / (1 + np.exp(-(a * np.log(p / (1 - p)) + b)))
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ..deferral import Costs
+from ..report.files import HOLD
 from ..tables import PredictionFile, open_table, parse_models
 
 __all__ = [
@@ -43,9 +44,17 @@ _PREDICTIONS = (
     click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
     click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values."),
     click.option(
-        "--stream/--in-memory",
-        default=None,
-        help="Two passes in constant memory, or all at once [by the size of the file].",
+        "--hold",
+        type=click.IntRange(min=0),
+        default=HOLD,
+        show_default=True,
+        metavar="N",
+        help="Scores held in memory; a file of more is measured in passes.",
+    ),
+    click.option(
+        "--in-memory/--stream",
+        default=False,
+        help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
     click.option(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import click
@@ -145,7 +146,8 @@ def cost(as_json: bool, **options: Any) -> None:
 def make_report(
     file: str,
     *,
-    stream: bool | None,
+    hold: int,
+    in_memory: bool,
     no_calibration: bool,
     confidence: float,
     error_cost: str | None = None,
@@ -170,7 +172,7 @@ def make_report(
             n_worst=n_worst,
             id_column=id_column,
             calibrate=not no_calibration,
-            stream=stream,
+            hold=inf if in_memory else hold,
             progress=progress,
         )
 

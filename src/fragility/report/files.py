@@ -1,24 +1,26 @@
-"""A report on a file of predictions: exact in memory, or in passes where it is large."""
+"""A report on a file of predictions: from its rows, or in passes if these are too many to hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 
 from .._parameters import check_count
 from ..deferral import Costs
 from ..tables import PredictionBatch, PredictionFile, require_columns
+from ..tables.prediction_batch import joined
 from .report import Report
 from .streamed import streamed_report
 
-__all__ = ["report_on_file"]
+__all__ = ["HOLD", "report_on_file"]
 
-#: Above so many scores (rows times columns) a file is not read into memory.
-_MOST_SCORES = 1_000_000
-#: A file whose rows are not counted yet has one score in so many bytes, at least.
-_BYTES_PER_SCORE, _BYTES_PER_COMPRESSED_SCORE = 10, 3
+#: Scores (rows times columns) that are held in memory, unless told otherwise.
+HOLD = 2**20
+#: A score takes this many bytes of text, at least.
+_BYTES_OF_A_SCORE = 2
 
 
 def report_on_file(
@@ -29,7 +31,7 @@ def report_on_file(
     n_worst: int = 10,
     id_column: str | None = None,
     calibrate: bool = True,
-    stream: bool | None = None,
+    hold: float = HOLD,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Report on the predictions in a file.
@@ -45,17 +47,17 @@ def report_on_file(
         Column that names the cases; by default they are called by their rows, from 1.
     calibrate : bool, default=True
         Whether to show the figures after calibration, too.
-    stream : bool, optional
-        Measure in passes over batches, in constant memory; by default if the file is large.
+    hold : float, default=2**20
+        Scores (rows times columns) that may be held in memory. A file of no more is measured from
+        its rows, one of more in passes over batches, in constant memory.
     progress : function, optional
         Called with the number of rows done.
     """
     check_count(n_worst, "n_worst", least=0)
     if id_column is not None:
         require_columns(file.table, [id_column])
-    if stream is None:
-        stream = _is_large(file)
-    if stream:
+    batch = _held(file, hold)
+    if batch is None:
         made = streamed_report(
             file, costs=costs, confidence=confidence, calibrate=calibrate, progress=progress
         )
@@ -65,7 +67,6 @@ def report_on_file(
                 "them; give --in-memory if it fits."
             )
         return made.with_notes(*_dropped_rows(file))
-    batch = file.read()
     if costs is not None and batch.error_costs is not None:
         costs = replace(costs, error_cost=batch.error_costs)
     classes = np.array(file.classes)
@@ -97,13 +98,23 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
     return [f"{rows} left out (--drop-missing)."]
 
 
-def _is_large(file: PredictionFile) -> bool:
+def _held(file: PredictionFile, hold: float) -> PredictionBatch | None:
+    """All rows of a file, if these are no more scores than may be held; else None."""
     columns = sum(len(part) for part in file.columns.models.values())
-    rows = file.table.n_rows
-    if rows is not None:
-        return bool(rows * columns > _MOST_SCORES)
-    least = _BYTES_PER_COMPRESSED_SCORE if file.table.is_compressed else _BYTES_PER_SCORE
-    return bool(file.table.size_bytes > least * _MOST_SCORES)
+    table = file.table
+    most_rows: float | None = table.n_rows
+    if most_rows is None and not table.is_compressed:
+        most_rows = table.size_bytes / (_BYTES_OF_A_SCORE * columns)
+    if hold == inf or (most_rows is not None and most_rows * columns <= hold):
+        return file.read()
+    if table.n_rows is not None:
+        return None
+    parts = []
+    for batch in file.batches():
+        if batch.row_numbers[-1] * columns > hold:
+            return None
+        parts.append(batch)
+    return joined(parts)
 
 
 def _case_names(file: PredictionFile, batch: PredictionBatch, id_column: str | None) -> list[str]:
