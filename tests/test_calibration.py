@@ -31,7 +31,7 @@ def several(n, seed, power=3.0):
 def folds_of(y, p, weights=None, n_splits=5, seed=0):
     data = check_labelled_probabilities(y, p, sample_weight=weights)
     counted = None if weights is None else data.weights > 0.0
-    order = content_order(data.codes, [data.scores], data.weights)
+    order = content_order(data.codes, data.scores, data.weights)
     if counted is not None:
         counted = counted[order]
     folds = np.empty(data.codes.size, dtype=int)
@@ -274,3 +274,17 @@ def test_a_report_does_not_depend_on_the_order_of_the_cases():
     (own,) = Report.from_predictions(y, {"p": p, "q": q}, **options).comparisons
     (pair,) = other.comparisons
     assert own.calibrated.index.p_value == pytest.approx(pair.calibrated.index.p_value, rel=1e-6)
+
+
+def test_other_models_do_not_move_the_calibration_of_one():
+    from fragility import Report
+
+    rng = np.random.default_rng(6)
+    y = rng.random(200) < 0.4
+    p = (rng.random(200) * 0.5 + 0.4 * y).round(1)
+    models = {"p": p, "q": (0.5 * p + 0.5 * rng.random(200)).round(2), "r": p**2}
+    alone = Report.from_predictions(y, {"p": p}, n_worst=0).to_metrics()
+    for names in (["p", "q"], ["q", "p"], ["r", "q", "p"]):
+        chosen = {name: models[name] for name in names}
+        beside = Report.from_predictions(y, chosen, n_worst=0).to_metrics()
+        assert {name: beside[name] for name in alone} == pytest.approx(alone, rel=1e-9)

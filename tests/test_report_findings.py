@@ -30,8 +30,8 @@ def text(report, kind):
     return found
 
 
-SICK, LOGIT, RNG = patients()
-NOISY = LOGIT + 2.5 * RNG.normal(size=LOGIT.size)  # knows less, and says so after calibration
+SICK, LOGIT, RNG = patients(900)
+NOISY = LOGIT + 2 * RNG.normal(size=LOGIT.size)  # knows less, and says so after calibration
 FAIR, BOLD, TIMID = logistic(LOGIT), logistic(3 * LOGIT), logistic(0.3 * LOGIT)
 
 
@@ -135,7 +135,7 @@ def test_no_difference():
     twins = {name: logistic(LOGIT + rng.normal(size=LOGIT.size)) for name in ("a", "b")}
     report = Report.from_predictions(SICK, twins)
     assert text(report, "no_difference").startswith(
-        "In the Fragility Index 600 cases do not tell a from b (difference "
+        "In the Fragility Index 900 cases do not tell a from b (difference "
     )
 
 
@@ -257,7 +257,7 @@ def test_no_advice_to_act_alone_without_costs():
 def test_cheapest():
     found = text(fair_and("noisy", logistic(NOISY), costs=COSTS), "cheapest")
     assert found.startswith("fair is the cheapest")
-    noise = 0.3 * np.random.default_rng(5).normal(size=600)
+    noise = 0.3 * np.random.default_rng(5).normal(size=900)
     close = text(fair_and("close", logistic(LOGIT + noise), costs=COSTS), "cheapest")
     assert close.endswith("; the intervals overlap.")
 
@@ -268,7 +268,7 @@ def test_no_cheapest_of_equal_models_or_of_one():
 
 
 def test_no_separation():
-    constant = text(Report.from_predictions(SICK, {"same": np.full(600, 0.4)}), "no_separation")
+    constant = text(Report.from_predictions(SICK, {"same": np.full(900, 0.4)}), "no_separation")
     assert "gives every case the same score" in constant
     reversed_ = text(Report.from_predictions(SICK, {"reversed": 1 - FAIR}), "no_separation")
     assert "scores the positives no higher than the negatives" in reversed_
@@ -366,7 +366,7 @@ def test_perfect_ranking_but_for_ties():
 
 def test_no_perfect_ranking():
     assert "perfect_ranking" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}))
-    constant = Report.from_predictions(SICK, {"same": np.full(600, 0.4)})
+    constant = Report.from_predictions(SICK, {"same": np.full(900, 0.4)})
     assert "perfect_ranking" not in kinds(constant)
 
 

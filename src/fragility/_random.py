@@ -25,18 +25,22 @@ def random_generator(random_state: Any) -> np.random.Generator:
 
 
 def content_order(
-    codes: NDArray[Any], scores: Sequence[NDArray[Any]], weights: NDArray[Any] | None = None
+    codes: NDArray[Any],
+    scores: NDArray[Any],
+    weights: NDArray[Any] | None = None,
+    beside: Sequence[NDArray[Any]] = (),
 ) -> NDArray[np.intp]:
-    """Order of samples by what they are: by class, then score by score, then weight.
+    """Order of samples by what they are: class, scores, weight, then other scores `beside` these.
 
     Samples that are drawn in this order are drawn alike whatever order they came in: those that it
     does not tell apart are the same. Those of no weight come last, so that they move no others.
     """
-    columns = [column for part in scores for column in np.atleast_2d(part.T)]
-    keys = [*reversed(columns), codes]
+    own, *others = ([*np.atleast_2d(part.T)] for part in (scores, *beside))
+    keys: list[NDArray[Any]] = [codes, *own]
     if weights is not None:
-        keys = [weights, *keys, weights == 0.0]
-    return np.lexsort(keys)
+        keys = [weights == 0.0, *keys, weights]
+    keys += [column for part in others for column in part]
+    return np.lexsort(keys[::-1])
 
 
 def spread_over_folds(

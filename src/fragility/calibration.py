@@ -28,7 +28,6 @@ __all__ = [
     "calibrated",
     "cross_fitted_calibration",
     "fitted_map",
-    "fold_order",
     "why_not_calibrated",
 ]
 
@@ -134,20 +133,21 @@ def calibrated(
     data: LabelledScores,
     n_splits: int = 5,
     random_state: Any = 0,
-    order: NDArray[np.intp] | None = None,
+    beside: Sequence[LabelledScores] = (),
 ) -> LabelledScores:
     """The same predictions after cross-fitted calibration.
 
-    The folds are drawn from the cases in an `order` that must not depend on how they came, by
-    default `fold_order`.
+    The folds are drawn from the cases in the order of what they are, so that the order in which
+    they came does not matter. Cases that these predictions do not tell apart are in the order of
+    those of other models `beside` them: it does not matter for this model, but for paired tests.
     """
     n_splits = min(n_splits, int(data.support[data.support > 0].min()))
-    if order is None:
-        order = fold_order([data])
+    strata = _strata(data)
+    order = content_order(strata, data.scores, data.weights, [part.scores for part in beside])
     counted = None if data.weights is None else data.weights[order] > 0.0
     folds = np.empty(data.codes.size, dtype=np.intp)
     folds[order] = spread_over_folds(
-        _strata(data)[order], n_splits, random_generator(random_state), counted
+        strata[order], n_splits, random_generator(random_state), counted
     )
     scores = np.empty(data.scores.shape)
     for fold in range(n_splits):
@@ -155,12 +155,6 @@ def calibrated(
         scores[own] = fitted_map(data, ~own)(data.scores[own])
     ends = scores.min(axis=0, keepdims=True), scores.max(axis=0, keepdims=True)
     return replace(data, scores=scores, ranges=np.stack(ends).reshape(2, -1))
-
-
-def fold_order(models: Sequence[LabelledScores]) -> NDArray[np.intp]:
-    """Order of cases, scored by some models, by what they are: see `content_order`."""
-    first = models[0]
-    return content_order(_strata(first), [model.scores for model in models], first.weights)
 
 
 def _strata(data: LabelledScores) -> NDArray[Any]:

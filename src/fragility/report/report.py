@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._files import write_whole
 from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
-from ..calibration import calibrated, fold_order, why_not_calibrated
+from ..calibration import calibrated, why_not_calibrated
 from ..deferral import Costs
 from ..measured import FIGURES
 from ..metrics.displays.estimator import named_models
@@ -199,14 +199,13 @@ class Report:
         notes = absent_classes(first)
         reason = why_not_calibrated(first) if calibrate else "not asked for"
         reports, after = [], []
-        # The same cases in the same folds, however they are ordered: paired tests need that, too.
-        order = None if reason else fold_order(data)
         for (name, proba), part in zip(probabilities.items(), data, strict=True):
             given = extra_figures(extra, y_true, proba, part.weights)
             raw, found = model_figures(part, settings, given)
             fitted = None
             if not reason:
-                fitted = calibrated(part, random_state=random_state, order=order)
+                others = [other for other in data if other is not part]
+                fitted = calibrated(part, random_state=random_state, beside=others)
             later = None
             if fitted is not None:
                 shaped = shaped_like(proba, fitted)
