@@ -15,15 +15,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from math import exp, factorial, frexp, fsum, log
-from typing import Any, NamedTuple
+from math import factorial, frexp, fsum, log
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .moments import Floats, LogMoment, surprise_of
 
-__all__ = ["BinnedColumn", "BinnedGroup", "Grid", "Resolution", "bin_columns", "binned_blocks"]
+__all__ = [
+    "BinnedColumn",
+    "BinnedGroup",
+    "Grid",
+    "Resolution",
+    "bin_columns",
+    "binned_blocks",
+    "remainder_factor",
+    "rounding_bound",
+]
 
 #: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
 #: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
@@ -72,22 +81,29 @@ class BinnedColumn:
     """Bin moments of one score column, by class."""
 
     def __init__(self, moments: Floats, grid: Grid, drifts: Floats) -> None:
-        self._moments = moments  # (orders, classes, centres)
-        self._grid = grid
-        self._drifts = drifts  # bound on the error of each class's weights, in units of rounding
+        self.moments = moments  # (orders, classes, centres)
+        self.grid = grid
+        self.drifts = drifts  # bound on the error of each class's weights, in units of rounding
+
+    @property
+    def longest_sum(self) -> float:
+        """How many numbers at most were added up in one bin before blocks were joined."""
+        if self.drifts.any():  # weights, which tell no counts
+            return float(_BLOCKS[1])
+        return min(float(_BLOCKS[1]), float(self.moments[0].max()))
 
     def group(self, *classes: int, negate: bool = False) -> BinnedGroup:
         """Values of the union of `classes`, or their negatives."""
-        moments = self._moments[:, classes[0]]
+        moments = self.moments[:, classes[0]]
         for c in classes[1:]:
-            moments = moments + self._moments[:, c]
-        first = self._grid.first
+            moments = moments + self.moments[:, c]
+        first = self.grid.first
         if negate:
             orders, centres = moments.shape
             moments = moments[:, ::-1] * (-1.0) ** np.arange(orders)[:, np.newaxis]
             first = -(first + centres - 1)
-        drift = float(self._drifts[list(classes)].sum())
-        return BinnedGroup(moments, Grid(first, self._grid.width), drift)
+        drift = float(self.drifts[list(classes)].sum())
+        return BinnedGroup(moments, Grid(first, self.grid.width), drift)
 
 
 def bin_columns(
@@ -225,7 +241,7 @@ class BinnedGroup:
         first, last = int(occupied[0]), int(occupied[-1])
         self._moments = moments[:, first : last + 1]
         self._below = np.arange(first - last, 1, dtype=np.float64)  # centres, in bins from the last
-        self._width = grid.width
+        self.width = grid.width
         #: Up to this s the series of exp(s d) is near enough to stay positive.
         self.steepest = 2.0 / grid.width
         self.pivot = (grid.first + last) * grid.width
@@ -244,7 +260,7 @@ class BinnedGroup:
     def _mean_and_square(self) -> tuple[float, float]:
         """First two moments of the values minus the pivot."""
         zeroth, first, second = self._moments[:3]
-        centres = self._below * self._width
+        centres = self._below * self.width
         mean = float(centres @ zeroth + first.sum()) / self.weight
         square = float((centres * zeroth + 2.0 * first) @ centres + second.sum()) / self.weight
         return mean, square
@@ -269,12 +285,12 @@ class BinnedGroup:
 
     def log_moment(self, s: float) -> LogMoment:
         # Sums of c^a d^k exp(s c), then exp(s d) and its first two derivatives by Taylor series.
-        tilt = _exp_of_steps(s * self._width, self._below.size)
+        tilt = _exp_of_steps(s * self.width, self._below.size)
         by_power = []
         for _ in range(3):
             by_power.append(np.vecdot(self._moments, tilt))
             tilt *= self._below
-        zero, one, two = (sums * self._width**a for a, sums in enumerate(by_power))
+        zero, one, two = (sums * self.width**a for a, sums in enumerate(by_power))
         series = np.array([s**k / factorial(k) for k in range(len(self._moments))])
         total = zero @ series
         first = one @ series + zero[1:] @ series[:-1]
@@ -286,19 +302,36 @@ class BinnedGroup:
 
     def remainder(self, s: float) -> float:
         """Bound on what cutting the Taylor series leaves out of the log-moment at `s`."""
-        # All but two powers of |s d| are at most those of half a bin; the mean square is known.
-        half_bin = min(s * self._width / 2.0, 300.0)
-        order = len(self._moments)
-        tilt = _exp_of_steps(s * self._width, self._below.size)
+        tilt = _exp_of_steps(s * self.width, self._below.size)
         mean_square = float(self._moments[2] @ tilt) / float(self._moments[0] @ tilt)
-        square = s * s * mean_square
-        return square * half_bin ** (order - 2) / factorial(order) * exp(2.0 * half_bin)
+        half_bin = min(s * self.width / 2.0, 300.0)
+        # As a float, which overflows in silence.
+        return s * s * mean_square * float(remainder_factor(half_bin, len(self._moments)))
 
     def rounding(self, s: float) -> float:
         """Estimate of the rounding error of the log-moment at `s`."""
-        # Long sums of equal numbers drift: of distances, and of the trailing digits of weights.
-        drift = s * self._width / 2.0 * _BLOCKS[1] / 2.0 + self._drift / self.weight
-        return 2.0**-53 * (2.0 + s * self.spread + drift)
+        distances = s * self.width / 2.0 * _BLOCKS[1]
+        return rounding_bound(s * self.spread, distances, self._drift / self.weight)
+
+
+Numbers = TypeVar("Numbers", float, Floats)
+
+
+def remainder_factor(half_bin: Numbers, orders: int) -> Numbers:
+    """Bound on a cut Taylor series by the mean of (s d)**2, for s times half a bin."""
+    # All but two powers of |s d| are at most those of half a bin; the mean square is known.
+    factor: Numbers = half_bin ** (orders - 2) / factorial(orders) * np.exp(2.0 * half_bin)
+    return factor
+
+
+def rounding_bound(spread: Numbers, distances: Numbers, drift: Numbers) -> Numbers:
+    """Estimate of the rounding error of a log-moment.
+
+    From s times the spread, s times the longest sum of largest distances to a centre, and the
+    drift of the weights.
+    """
+    # Long sums of equal numbers drift: of distances, and of the trailing digits of weights.
+    return 2.0**-53 * (2.0 + spread + distances / 2.0 + drift)
 
 
 def _exp_of_steps(x: float, size: int) -> Floats:

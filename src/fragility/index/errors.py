@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby
-from math import fsum, inf
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,20 +20,23 @@ from numpy.typing import NDArray
 
 from .._validation import LabelledScores
 from ..binned import BinnedColumn, Resolution, bin_columns
-from ..moments import Floats, Sample, TestedGroup, ValueGroup, order_one_factor
+from ..moments import Floats, Sample, TestedGroup, order_one_factor
+from .binned_root import BinnedRoot, pair_root, separation
 from .binned_sample import BinnedSample
-from .root import Equation, find_root, solve
+from .column_roots import ColumnPairs, column_roots
+from .pilot import PILOT, steepest_step
+from .root import solve
 
 __all__ = ["Pair", "PairIndex", "RankingErrors", "class_pairs", "pair_places"]
 
 #: From this many samples per pair on, bins are faster than passes over the samples.
 _BINNING_PAYS = 1 << 15
-#: Bound on the relative error of FI below which a root on bins is final.
-_TOLERANCE = 1e-13
+#: Several classes, whose pairs share bins: from so many samples per pair and in all, if not fine.
+_SHARING_PAYS = 1 << 11, 1 << 14
 #: Two classes, by the tilt (s times the range) to expect: up to so much few bins do.
 _GENTLE_TILT, _GENTLE, _BINARY = 14.0, Resolution(4_096, 4), Resolution(8_192, 4)
-#: Several classes: the bins of all classes should stay in cache.
-_MULTI_CLASS = Resolution(4_096, 5)
+#: Several classes, by the tilt across a bin to expect: their bins should stay in cache.
+_GENTLE_STEP, _FEW_BINS, _MULTI_CLASS = 24.0 / 2_048, Resolution(2_048, 5), Resolution(4_096, 5)
 #: For the steep tilt of a small index, where the first look is not accurate enough.
 _FINE = Resolution(16_384, 6)
 #: Intervals come from bins for tilts (s times the range) from this one, below which differences of
@@ -170,29 +173,46 @@ class RankingErrors:
         for start in range(0, len(columns), together):
             batch = columns[start : start + together]
             binned = self._bin([i for i, _ in batch], resolution)
-            for i, group in batch:
-                yield from self._solve_column(group, binned.get(i), target)
+            for (_, group), roots in zip(batch, self._roots(batch, binned, target), strict=True):
+                yield from self._solve_column(group, roots, target)
+
+    def _roots(
+        self, batch: list[tuple[int, list[Pair]]], binned: dict[int, BinnedColumn], target: float
+    ) -> list[list[BinnedRoot | None]]:
+        """By column and pair, from bins where there are any."""
+        if not binned:
+            return [[None] * len(pairs) for _, pairs in batch]
+        if all(len(pairs) == 1 for _, pairs in batch):
+            return [[pair_root(binned[i], pairs[0].negatives, i, target)] for i, pairs in batch]
+        columns = [
+            ColumnPairs(binned[i], i, [pair.negatives[0] for pair in pairs]) for i, pairs in batch
+        ]
+        return column_roots(columns, target)
 
     def _solve_column(
-        self, pairs: list[Pair], binned: BinnedColumn | None, target: float
+        self, pairs: list[Pair], roots: list[BinnedRoot | None], target: float
     ) -> Iterator[tuple[Pair, PairIndex]]:
         fine: BinnedColumn | None = None
-        for pair in pairs:
-            answer = None if binned is None else _solve_binned(binned, pair, target)
-            if answer is not None and not answer.certain and answer.finer_bins_help:
+        for pair, root in zip(pairs, roots, strict=True):
+            uncertain = root is not None and not root.certain and root.finer_bins_help
+            if uncertain and self._fine_bins_pay:
                 if fine is None:
                     fine = self._bin([pair.positive], _FINE)[pair.positive]
-                answer = _solve_binned(fine, pair, target)
-            if answer is None or not answer.certain:
-                answer = self._solve_exactly(pair, target, answer)
-            yield pair, answer.result
+                root = pair_root(fine, pair.negatives, pair.positive, target)
+            if root is None or not root.certain:
+                yield pair, self._solve_exactly(pair, target, None if root is None else root.s)
+            else:
+                yield pair, PairIndex(1.0 / root.s if root.s else inf, root.separation)
 
     def _first_resolution(self, target: float) -> Resolution:
         """By the root that a normal sample like a few thousand of the scores would have."""
         data = self.data
-        if not data.is_binary or not self._bins_pay:
+        if not self._bins_pay:
             return _MULTI_CLASS
-        thin = slice(None, None, max(1, data.codes.size // 4_096))
+        if not data.is_binary:
+            step = steepest_step(data, target, _FEW_BINS.bins)
+            return _FEW_BINS if step < _GENTLE_STEP else _MULTI_CLASS
+        thin = slice(None, None, max(1, data.codes.size // PILOT))
         scores, positive = data.scores[thin].astype(np.float64), data.codes[thin] == data.positive
         groups = scores[~positive], scores[positive]
         if min(group.size for group in groups) < 10:
@@ -201,11 +221,11 @@ class RankingErrors:
         tilt = 2.0 * slack * np.ptp(data.ranges) / max(groups[0].var() + groups[1].var(), 1e-300)
         return _GENTLE if tilt < _GENTLE_TILT else _BINARY
 
-    def _solve_exactly(self, pair: Pair, target: float, near: _Answer | None) -> _Answer:
+    def _solve_exactly(self, pair: Pair, target: float, near: float | None) -> PairIndex:
         groups, factor = self.groups(pair), self.factor(pair)
-        s = solve(groups, target * factor, None if near is None else near.s)
+        s = solve(groups, target * factor, near)
         fragility = inf if s == 0.0 else 1.0 / s / factor
-        return _Answer(s, PairIndex(fragility, _separation(groups) / factor))
+        return PairIndex(fragility, separation(groups) / factor)
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
         """Bins of neighbouring columns; none when the samples themselves are better."""
@@ -244,8 +264,17 @@ class RankingErrors:
         if data.weights is not None:
             magnitudes.append(float(data.weights.max()))
         near_one = all(order_one_factor(magnitude) == 1.0 for magnitude in magnitudes)
-        per_pair = 2 * data.codes.size / np.count_nonzero(data.support)
-        return near_one and bool(per_pair >= _BINNING_PAYS)
+        if data.is_binary or not near_one:
+            return near_one and self._fine_bins_pay
+        return data.codes.size >= _SHARING_PAYS[1] and self._per_pair >= _SHARING_PAYS[0]
+
+    @property
+    def _fine_bins_pay(self) -> bool:
+        return self._per_pair >= _BINNING_PAYS
+
+    @property
+    def _per_pair(self) -> float:
+        return 2 * self.data.codes.size / int(np.count_nonzero(self.data.support))
 
     @cached_property
     def _rows_by_class(self) -> list[NDArray[Any]]:
@@ -259,35 +288,3 @@ class RankingErrors:
         """What the values of the pair's groups are scaled by, a power of two."""
         column = 0 if self.data.scores.ndim == 1 else pair.positive
         return order_one_factor(float(np.abs(self.data.ranges[:, column]).max()))
-
-
-class _Answer(NamedTuple):
-    s: float
-    result: PairIndex
-    certain: bool = True
-    finer_bins_help: bool = False
-
-
-def _solve_binned(column: BinnedColumn, pair: Pair, target: float) -> _Answer | None:
-    """Root from bins; None when it is out of their reach or the case (0, ∞) in doubt."""
-    groups = (column.group(*pair.negatives), column.group(pair.positive, negate=True))
-    equation = Equation(groups, target)
-    if equation.excess <= 0.0 or equation.slack <= equation.least_slack:
-        return None
-    limit = groups[0].steepest
-    if equation.upper > limit and equation(limit).value < 0.0:
-        return None  # too steep for these bins
-    point = find_root(equation, limit=limit)
-    allowed = _TOLERANCE * point.s * point.slope  # FI changes by the error of h over s h'(s)
-    remainder = sum(g.remainder(point.s) for g in groups)
-    rounding = sum(g.rounding(point.s) for g in groups)
-    return _Answer(
-        point.s,
-        PairIndex(1.0 / point.s, _separation(groups)),
-        certain=remainder + rounding <= allowed,
-        finer_bins_help=rounding <= allowed / 2 and remainder <= 1e6 * allowed,
-    )
-
-
-def _separation(groups: Sequence[ValueGroup]) -> float:
-    return -fsum(part for g in groups for part in (g.mean, g.mean_residual))
