@@ -120,6 +120,7 @@ def test_foreign_files_are_refused(bad, folder, text, words):
         ({"models": [{"name": "fair", "raw": []}]}, "'fair' has no figures"),
         ({"weighted": None}, "weighted"),
         ({"n_samples": 0}, "n_samples"),
+        ({"n_samples": 10**400}, "n_samples"),
         ({"n_samples": "120"}, "n_samples"),
         ({"classes": None}, "classes must be a list"),
         ({"classes": [{"label": []}, {"label": {}}]}, "two labels"),
@@ -140,6 +141,34 @@ def test_repeated_models_and_keys_are_refused(csv, content, folder):
     refused(gate(csv, text, folder), "'auc' is there twice")
 
 
+def test_long_names_make_no_long_messages(csv, content, folder):
+    classes = [{"label": "x" * 10**5, "n": 60}, {"label": "yes", "n": 60}]
+    models = [{**content["models"][0], "name": name * 10**5} for name in "ab"]
+    for top in (
+        {"classes": classes},
+        {"positive": "y" * 10**5},
+        {"models": models},
+        {"models": [{"name": "m" * 10**5}]},
+    ):
+        ended = gate(csv, changed(content, **top), folder)
+        assert ended.code == 2
+        assert len(ended.err) < 1000
+
+
+def test_a_baseline_is_held_at_the_worse_of_its_bounds(csv, content, folder):
+    def widened(name, low, high):
+        def change(figures):
+            value = figures[name]["value"]
+            figures[name]["bounds"] = [value + low, value + high]
+
+        return with_figures(content, change)
+
+    assert gate(csv, widened("log_loss", -0.1, 0.0), folder).code == 0
+    assert gate(csv, widened("log_loss", -0.1, -0.05), folder).code == 1
+    assert gate(csv, widened("auc", 0.0, 0.01), folder).code == 0
+    assert gate(csv, widened("auc", 0.005, 0.01), folder).code == 1
+
+
 def test_an_endless_baseline_is_refused(csv):
     refused(fragility("gate", csv, *ASKED, "--baseline", "/dev/zero"), "more than 64 MiB")
 
@@ -158,6 +187,10 @@ def test_an_endless_baseline_is_refused(csv):
         (("--max-log-loss", "-1"), "no model passes"),
         (("--max-cost", "10", "--error-cost", "10"), "no model fails"),
         (("--max-cost", "9", "--error-cost", "0,9;2,0"), "no model fails"),
+        (
+            ("--max-cost", "16", "--error-cost", "10", "--review-cost", "6", "--reviewer-error=1"),
+            "must be below 16,",
+        ),
         (("--max-cost", "-1", "--error-cost", "10"), "no model passes"),
     ],
 )
@@ -260,13 +293,13 @@ def test_what_is_not_held_is_said(csv, content, folder):
 
 
 def test_very_different_numbers_of_cases_are_warned_of(csv, content, folder):
-    warned = "Warning: the baseline was measured on"
+    warned = "Warning: the baseline has"
     assert warned not in gate(csv, changed(content, n_samples=360), folder).err
     assert warned not in gate(csv, changed(content, n_samples=40), folder).err
     for n in (361, 39):
         ended = gate(csv, changed(content, n_samples=n), folder)
         assert ended.code == 0
-        assert f"{warned} {n} cases, these are 120" in ended.err
+        assert f"{warned} {n} cases and this file 120;" in ended.err
 
 
 def test_nothing_checked_is_refused_in_python_too():

@@ -103,10 +103,17 @@ def test_a_file_of_another_kind_is_replaced_by_force_only(csv, tmp_path):
     ("name", "own", "other"),
     [
         ("a.html", b'<!DOCTYPE html>\n<meta name="generator" content="fragility 1">', b"<html>"),
+        (
+            "a.html",
+            b'<!DOCTYPE html>\n<meta name="generator" content="fragility 1">',
+            b"<!DOCTYPE html>",
+        ),
         ("a.md", b"# Fragility report\n", b"# Notes"),
         ("a.JSON", b'{"format": 1, "fragility_version": "1"}', b'{"name": "package"}'),
         ("a.csv", b"a,b\n1,2\n", b"PK\3\4\0\0"),
         ("a.tsv", b"a\tb\n1\t2\n", b"<html>"),
+        ("a.csv", b"a,b\n1,2\n", b"[1, 2]"),
+        ("a.json", b'{"format": 1, "fragility_version": "1"}', b'{"format": 1}'),
         ("a.csv.gz", b"\x1f\x8b\x08", b"a,b"),
         ("a.parquet", b"PAR1...", b"a,b"),
         ("a.arrow", b"ARROW1\0\0", b"a,b"),

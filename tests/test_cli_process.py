@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import subprocess
 import sys
@@ -80,6 +82,8 @@ def interrupted(arguments, begun, **environment):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**ENVIRONMENT, **environment},
+        # Whoever runs the tests may ignore Ctrl-C; the command would then do so, too.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     for _ in range(3000):
         if begun.exists():
@@ -88,6 +92,11 @@ def interrupted(arguments, begun, **environment):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=120)
     return process.returncode, err.decode()
+
+
+def first(folder):
+    """PYTHONPATH with a folder before all that is on it already."""
+    return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 #: A library that says when its import has begun, waits, and turns Ctrl-C into an error of its own.
@@ -105,7 +114,7 @@ except BaseException:
 def test_ctrl_c_during_imports_leaves_no_traceback(tmp_path, name):
     begun = tmp_path / "begun"
     (tmp_path / f"{name}.py").write_text(SLOW.format(begun=str(begun), name=name))
-    code, err = interrupted(["--version"], begun, PYTHONPATH=str(tmp_path))
+    code, err = interrupted(["--version"], begun, PYTHONPATH=first(tmp_path))
     assert code == 130
     assert err == "Interrupted.\n"
 
@@ -115,7 +124,7 @@ def test_ctrl_c_during_a_late_import_is_not_called_bad_input(tmp_path, csv):
     (tmp_path / "skops").mkdir()
     (tmp_path / "skops" / "__init__.py").write_text(SLOW.format(begun=str(begun), name="skops"))
     asked = ["train", csv, "--label", "sick", "--exclude", "id", "--output", tmp_path / "m.skops"]
-    code, err = interrupted(list(map(str, asked)), begun, PYTHONPATH=str(tmp_path))
+    code, err = interrupted(list(map(str, asked)), begun, PYTHONPATH=first(tmp_path))
     assert code == 130, err
     assert err.endswith("Interrupted.\n")
     assert "Traceback" not in err
@@ -157,3 +166,20 @@ def test_importing_the_package_imports_nothing_slow():
     code = "import sys, fragility; print('numpy' in sys.modules, 'sklearn' in sys.modules)"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert ended.stdout.split() == [b"False", b"False"]
+
+
+def test_a_pipe_that_does_not_block_loses_nothing(csv):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    process = subprocess.Popen(
+        [COMMAND, "evaluate", csv, *ASKED.split(), "--score", "bold", "--json"],
+        stdout=writer,
+        stderr=subprocess.DEVNULL,
+        env=ENVIRONMENT,
+    )
+    os.close(writer)
+    time.sleep(0.1)
+    with os.fdopen(reader, "rb") as stream:
+        text = stream.read()
+    assert process.wait(120) == 0
+    assert json.loads(text)["n_samples"] == 60

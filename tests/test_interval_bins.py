@@ -180,3 +180,34 @@ def test_the_worst_case_is_computed_when_it_is_asked_for(monkeypatch):
     assert result.shift > 0
     assert result.attribution(1)[0].lift > 1
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(0.5, 1e-12), (100.0, 1e-9), (1e6, 1e-3)])
+def test_narrow_scores_far_from_zero_have_the_standard_error_of_the_samples(offset, scale):
+    rng = np.random.default_rng(7)
+    y = rng.random(N) < 0.5
+    p = offset + scale / (1 + np.exp(-(rng.normal(size=N) + 0.1 * (y - 0.5))))
+    centred = (p - offset) / scale  # exact but for the rounding of the scores themselves
+    result, near = measure_fragility(y, p), measure_fragility(y, centred)
+    assert result.standard_error / scale == pytest.approx(near.standard_error, rel=1e-7)
+
+
+def test_one_sample_of_nearly_all_weight(monkeypatch):
+    y, p = drawn(1.0)
+    weights = np.ones(N)
+    weights[np.flatnonzero(y)[0]] = 1e6
+    bins, samples = both(monkeypatch, y, p, weights)
+    np.testing.assert_allclose(bins, samples, rtol=1e-8)
+    # The influence of every sample, weighted, in extended precision.
+    result = measure_fragility(y, p, sample_weight=weights)
+    s, squares = np.longdouble(1) / np.longdouble(result.value), np.longdouble(0)
+    slope = np.longdouble(0)
+    for own, sign in ((~y, 1), (y, -1)):
+        v, a = sign * p[own].astype(np.longdouble), weights[own].astype(np.longdouble)
+        e = np.exp(s * v)
+        mean = (a @ e) / a.sum()
+        slope += (a * e) @ v / (a @ e)
+        size = a.sum() ** 2 / (a @ a)
+        squares += ((a / a.sum()) ** 2 @ (e / mean - 1) ** 2) * size / (size - 1)
+    expected = float(np.sqrt(squares) / (s * s * slope))
+    assert result.standard_error == pytest.approx(expected, rel=1e-9)

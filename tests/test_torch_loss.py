@@ -355,3 +355,18 @@ def test_a_copy_has_a_bank_of_its_own():
     assert int(twin._cursor) == 0
     assert int(term._cursor) == 8
     assert (term._bank_labels == -1).sum() == 8
+
+
+@pytest.mark.parametrize("label", [-1, -100, 3])
+def test_labels_outside_are_refused_here_too(label):
+    term = FragilityLoss(3)
+    with pytest.raises(ValueError, match=f"labels must go from 0 to 2; got labels from .*{label}"):
+        term(torch.randn(4, 3), torch.tensor([0, 1, 2, label]))
+    assert (term._bank_labels == -1).all()
+
+
+def test_the_last_samples_of_a_batch_larger_than_the_bank_are_remembered():
+    term = FragilityLoss(2, bank_size=3, validate_args=False)
+    labels = torch.tensor([-1, 0, 1, 0, -1])
+    term(torch.randn(5, 2), labels)
+    assert sorted(term._bank_labels.tolist()) == [-1, 0, 1]

@@ -256,3 +256,21 @@ def test_reset_in_inference_mode():
         metric.reset()
     metric.update(probs, labels)
     assert metric.compute() == value
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "words"),
+    [
+        ([torch.full((2, 3), 1 / 3)], [torch.tensor([0.0, 1.0])], "whole numbers from 0 to 2"),
+        ([torch.full((2, 3), 1 / 3)], [torch.tensor([0, 7])], "whole numbers from 0 to 2"),
+        ([torch.full((2, 3), 1 / 3)], [torch.tensor([0, 1, 2])], "shape"),
+        ([torch.full((2, 3), 1 / 3), torch.full((2,), 0.5)], [torch.tensor([0, 1])] * 2, "shape"),
+        ([torch.full((2, 3), 1 / 3)], [], "1 batches of probs and 0 of labels"),
+    ],
+)
+def test_samples_that_do_not_fit_are_refused_when_they_come(probs, labels, words):
+    metric = MulticlassFragilityIndex(3, exact=True)
+    state = {"refused": torch.zeros(2, dtype=torch.int64), "probs": probs, "labels": labels}
+    with pytest.raises(ValueError, match=words):
+        metric.merge_state(state)
+    assert metric.probs == []

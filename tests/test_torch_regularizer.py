@@ -191,8 +191,46 @@ def test_a_head_replaced_and_kept_elsewhere_is_told():
     head = model[-1]
     regularizer = FragilityRegularizer(head)
     model[-1] = torch.nn.Linear(5, 3)
-    with pytest.warns(UserWarning, match="its layer was not"):
+    with pytest.warns(UserWarning, match="no gradient but that of the penalty"):
         train(model, regularizer)
+
+
+@pytest.mark.parametrize("of", ["layer", "parameter"])
+@pytest.mark.parametrize("bound_is_trained", [True, False])
+def test_a_head_that_only_the_penalty_trains_is_told(of, bound_is_trained):
+    model = network()
+    old = list(model.parameters())  # as an optimiser holds them that was made before
+    regularizer = FragilityRegularizer(model[-1] if of == "layer" else model[-1].weight)
+    kept = model[-1]
+    model[-1] = torch.nn.Linear(5, 3)
+    bound = list(regularizer.parameters()) if bound_is_trained else []
+    optimiser = torch.optim.Adam([*old, *model[-1].parameters(), *bound])
+    x, y = torch.randn(12, 3), torch.arange(12) % 3
+
+    def trained():
+        for _ in range(45):
+            optimiser.zero_grad()
+            (torch.nn.functional.cross_entropy(model(x), y) + regularizer()).backward()
+            optimiser.step()
+
+    with pytest.warns(UserWarning, match="no gradient but that of the penalty"):
+        trained()
+    assert kept.weight.grad is not None
+
+
+def test_separate_backward_passes_are_no_mistake(tmp_path):
+    model = network()
+    regularizer = FragilityRegularizer(model[-1])
+    x, y = torch.randn(12, 3), torch.arange(12) % 3
+    for step in range(90):
+        terms = [torch.nn.functional.cross_entropy(model(x), y), regularizer()]
+        for term in terms if step < 45 else terms[::-1]:
+            term.backward()
+        if step % 20 == 19:  # a look is under way: it is not saved, and does not complain
+            torch.save(model, tmp_path / "model.pt")
+            pickle.loads(pickle.dumps((model, regularizer)))
+            twins = copy.deepcopy((model, regularizer))
+            twins[1]()
 
 
 def test_what_is_no_mistake_is_not_told():
@@ -225,6 +263,7 @@ def test_a_compiled_one_follows_its_layer_or_raises():
         compiled()
 
 
+@pytest.mark.filterwarnings("ignore:.*no gradient but that of the penalty")
 def test_k_stays_positive_and_comes_back():
     weight = torch.zeros(3, 2, requires_grad=True)
     regularizer = FragilityRegularizer(weight)

@@ -40,6 +40,8 @@ Floats = NDArray[np.float64]
 BLOCK = 8_192
 #: Groups up to this size are copied out once; larger ones are re-read from the caller's arrays.
 _KEEP = 1 << 17
+#: From this share of one sample's weight on, sums of squares are taken about the mean.
+_CONCENTRATED = 1e-2
 #: Where exp(u) - 1 - u comes from its series, and the highest power that matters there.
 _SERIES_BELOW, _SERIES_ORDER = 0.05, 10
 
@@ -343,6 +345,12 @@ class Sample:
         # The sum of (weight · (growth - average))², then relative to the moment itself.
         moment = 1.0 + average if near else average
         scatter = second - average * (2.0 * first - average * count)
+        if count > _CONCENTRATED * self.weight**2:  # few samples: the difference may cancel
+            scatter = 0.0
+            for values, _, squares in self._weighed_blocks():
+                u = s * (values - centre)
+                apart = (np.expm1(u) if near else np.exp(u)) - average
+                scatter += _dot(apart, apart, squares)
         value = log1p(average) if near else log(total) - log(self.weight)
         spared = 1.0 - count / self.weight**2
         error = scatter / (self.weight * moment) ** 2 / spared if spared > 0.0 else inf

@@ -18,6 +18,8 @@ __all__ = ["BinnedSample", "OutOfReachError"]
 
 #: Largest relative error of a squared standard error from bins.
 _TOLERANCE = 1e-10
+#: Fewer effective samples than one over this are better read one by one.
+_CONCENTRATED = 1e-2
 
 
 class OutOfReachError(ArithmeticError):
@@ -169,6 +171,8 @@ class BinnedSample:
     def is_accurate(self, s: float) -> bool:
         """Whether the bins tell the standard error of the log-moment at `s`."""
         share = self.concentration
+        if share > _CONCENTRATED:
+            return False
         scatter = self.log_moment_error(s)[1] * (1.0 - share) / share
         # A difference of logarithms: a small one is all rounding.
         error = self._by_square.error(2.0 * s) + 2.0 * self._by_weight.error(s)

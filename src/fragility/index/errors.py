@@ -42,6 +42,8 @@ _FINE = Resolution(16_384, 6)
 #: Intervals come from bins for tilts (s times the range) from this one, below which differences of
 #: log-moments are rounding, up to this many for each bin.
 _LEAST_TILT, _STEEPEST_TEST = 1e-2, 0.25
+#: Scores that differ by less than this share of their size are read one by one, too.
+_NARROWEST = 1e-3
 #: Columns are binned together as long as their bins take no more than this.
 _STATE_BYTES = 1 << 25
 
@@ -136,7 +138,8 @@ class RankingErrors:
         The last are the samples. Bins are given only where they may be accurate.
         """
         tilt = s * float(np.ptp(self.data.ranges))
-        if self.data.is_binary and self._bins_pay and tilt > _LEAST_TILT:
+        narrow = np.ptp(self.data.ranges) < _NARROWEST * np.abs(self.data.ranges).max()
+        if self.data.is_binary and self._bins_pay and tilt > _LEAST_TILT and not narrow:
             for resolution in (self._first_resolution(target), _FINE):
                 if tilt <= _STEEPEST_TEST * resolution.bins or s == inf:
                     yield self._binned_groups(pair, resolution)

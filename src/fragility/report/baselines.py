@@ -68,22 +68,18 @@ class Baseline:
         """Refuse to hold a report to figures of other classes, another positive class or costs."""
         classes = strict(list(report.labels))
         if not same_names(self.classes, classes):
-            self._refuse("the classes", listed(self.classes), listed(classes))
+            self._refuse("the classes", *(_names(part) for part in (self.classes, classes)))
         positive = strict(report.positive)
         if positive is not None and not same_names([self.positive], [positive]):
-            self._refuse("the positive class", repr(self.positive), repr(positive))
+            self._refuse("the positive class", _names([self.positive]), _names([positive]))
         if self.weighted != report.weighted:
             told = {False: "none", True: "given"}
             self._refuse("weights of the cases", told[self.weighted], told[report.weighted])
         costs = strict(report.to_dict()["costs"])
-        if costs is not None and self.costs is not None and costs != self.costs:
-            settings = [*costs, *(name for name in self.costs if name not in costs)]
-            for name in settings:
-                old, new = self.costs.get(name), costs.get(name)
-                if old != new:
-                    self._refuse(name, _short(old), _short(new))
-
         if costs is not None and self.costs is not None:
+            for name, new in costs.items():
+                if self.costs[name] != new:
+                    self._refuse(name, _short(self.costs[name]), _short(new))
             for model in report.models:
                 self._check_estimator(model.name, report, model.raw.figures["cost"].estimator)
 
@@ -103,20 +99,25 @@ class Baseline:
         if len(self.figures) == len(report.models) == 1:  # no need to agree on a name
             return next(iter(self.figures))
         raise ValueError(
-            f"The baseline {self.path} has no model {name!r}; it has {listed(self.figures)}."
+            f"The baseline {self.path} has no model {words.shortened(name)!r}; it has "
+            f"{listed(map(words.shortened, self.figures))}."
         )
 
     def not_held(self, report: Report) -> list[str]:
         """What of the baseline, or of the report, is held to nothing, in sentences."""
-        held = []
+        sentences = []
         if report.costs is None and self.costs is not None:
-            held.append("cost per case is not held: give the costs of the baseline, --error-cost.")
+            sentences.append(
+                "cost per case is not held: give the costs of the baseline, --error-cost."
+            )
         if report.costs is not None and self.costs is None:
-            held.append("cost per case is not held: the baseline was made without --error-cost.")
+            sentences.append(
+                "cost per case is not held: the baseline was made without --error-cost."
+            )
         named = {model.name for model in report.models}
         if len(self.figures) > 1 or len(named) > 1:
             more = [name for name in self.figures if name not in named]
-            held += [
+            sentences += [
                 f"model {words.shortened(name)!r} of the baseline is not in the data."
                 for name in more
             ]
@@ -124,8 +125,10 @@ class Baseline:
             endless = [FIGURES[f].title for f in HELD if isinf(figures.get(f, 0.0))]
             if endless:
                 titles, model = " and ".join(endless), words.shortened(name)
-                held.append(f"{titles} of {model} cannot be exceeded: infinite in the baseline.")
-        return held
+                sentences.append(
+                    f"{titles} of {model} cannot be exceeded: infinite in the baseline."
+                )
+        return sentences
 
     def warning(self, report: Report) -> str:
         """A warning if one has far more cases than the other; empty if not."""
@@ -133,8 +136,8 @@ class Baseline:
         if counts[1] <= _VERY_DIFFERENT * counts[0]:
             return ""
         return (
-            f"the baseline was measured on {words.count(self.n_samples)} cases, these are "
-            f"{words.count(report.n_samples)}: chance differs much between them."
+            f"the baseline has {words.count(self.n_samples)} cases and this file "
+            f"{words.count(report.n_samples)}; the figures of the smaller one are far less certain."
         )
 
     def _refuse(self, what: str, old: str, new: str) -> None:
@@ -177,7 +180,7 @@ def _baseline(path: str, content: Any) -> Baseline:
     if content["format"] != FORMAT:
         raise ValueError(f"it has format {content['format']}, this version reads {FORMAT}")
     costs, n = content.get("costs"), content.get("n_samples")
-    if type(n) is not int or n < 1:
+    if type(n) is not int or not 1 <= n < 2**63:
         raise ValueError("n_samples must be a number of cases")
     if costs is not None and not (isinstance(costs, dict) and set(costs) == _SETTINGS):
         raise ValueError(f"costs must be null, or have just {listed(sorted(_SETTINGS))}")
@@ -194,11 +197,11 @@ def _baseline(path: str, content: Any) -> Baseline:
         raw = model.get("raw")
         held = raw.get("figures") if isinstance(raw, dict) else None
         if not isinstance(held, dict):
-            raise ValueError(f"model {name!r} has no figures")
+            raise ValueError(f"model {words.shortened(name)!r} has no figures")
         try:
             figures[str(name)] = {figure: _held(figure, held.get(figure)) for figure in needed}
         except ValueError as error:
-            raise ValueError(f"of model {name!r} {error}") from None
+            raise ValueError(f"of model {words.shortened(name)!r} {error}") from None
         estimators[str(name)] = held["cost"].get("estimator") if costs is not None else None
     classes = [part.get("label") for part in _listed_parts(content, "classes")]
     if len(classes) < 2 or not all(isinstance(c, _LABELS) for c in classes):
@@ -261,6 +264,11 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _not_strict(name: str) -> Any:
     raise ValueError(f"{name} is not a number in strict JSON")
+
+
+def _names(labels: list[Any]) -> str:
+    """Labels for a message, long ones cut."""
+    return listed([words.shortened(part) if isinstance(part, str) else part for part in labels])
 
 
 def _short(value: Any) -> str:

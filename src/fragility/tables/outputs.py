@@ -67,10 +67,12 @@ def check_output(
 def _begins(*signs: bytes) -> Callable[[Path], bool]:
     """Whether a file begins with the first sign and has the others soon after it."""
     first, *others = signs
-    return lambda file: (
-        (beginning := _beginning(file)).startswith(first)
-        and all(sign in beginning for sign in others)
-    )
+
+    def begins(file: Path) -> bool:
+        beginning = _beginning(file)
+        return beginning.startswith(first) and all(sign in beginning for sign in others)
+
+    return begins
 
 
 def _is_text(file: Path) -> bool:

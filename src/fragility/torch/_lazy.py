@@ -69,6 +69,8 @@ def _leaves_as_it_is(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> bool:
     """What Lightning does in every step, logged or not; a value without a graph stays the same."""
+    if func is Tensor.detach:
+        return True
     if func is not Tensor.to or not isinstance(args[0], LazyScalar):
-        return func is Tensor.detach
+        return False
     return set(kwargs) <= {"non_blocking"} and args[1:] == (args[0]._place,)

@@ -57,6 +57,27 @@ def check_state(
                     f"{name} of {source} must be of shape {tuple(wanted.shape)} and "
                     f"{wanted.dtype}; got {tuple(value.shape)} and {value.dtype}."
                 )
+    if not kind.n_bins:
+        _check_samples(kind, _tensors(state["probs"]), _tensors(state["labels"]), source)
+
+
+def _check_samples(kind: Kind, probs: list[Tensor], labels: list[Tensor], source: str) -> None:
+    """Refuse samples that do not fit each other, batch by batch."""
+    width = () if kind.num_classes == 2 else (kind.num_classes,)
+    if len(probs) != len(labels):
+        raise ValueError(f"{source} has {len(probs)} batches of probs and {len(labels)} of labels.")
+    for scores, codes in zip(probs, labels, strict=True):
+        shapes = tuple(scores.shape), tuple(codes.shape)
+        if shapes != ((len(codes), *width), (len(codes),)) or not scores.is_floating_point():
+            raise ValueError(
+                f"{source} has a batch of probs of shape {shapes[0]} and labels of shape "
+                f"{shapes[1]}; a metric with {kind} has {('n', *width)} and ('n',)."
+            )
+        whole = not (codes.is_floating_point() or codes.is_complex())
+        if not whole or (len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < kind[0]):
+            raise ValueError(
+                f"labels of {source} must be whole numbers from 0 to {kind.num_classes - 1}."
+            )
 
 
 def _kind_of(state: Mapping[str, Any]) -> Kind | None:

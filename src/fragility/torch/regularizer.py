@@ -23,6 +23,7 @@ from torch.utils.checkpoint import checkpoint
 
 from .._parameters import check_choice, check_positive
 from ._limits import check_single
+from ._only_gradient import OnlyGradient
 
 __all__ = ["FragilityRegularizer"]
 
@@ -32,8 +33,8 @@ _BLOCK = 1 << 25
 _FEW = 1 << 22
 #: Below this share of `k_init` the bound k does not fall: α = A / k must stay finite.
 _FLOOR = 0.02
-#: Calls between two looks at the layer: one that k changed in and the layer did not is not trained.
-_CALLS_OF_A_LOOK = 20
+#: Calls from one look at the gradient of the layer to the next, and looks that must agree.
+_CALLS_OF_A_LOOK, _LOOKS = 20, 2
 #: The map that keeps k positive bends below `k_init`, and has slope 1 - exp(-5) there.
 _BEND = 5.0
 
@@ -47,10 +48,11 @@ class FragilityRegularizer(nn.Module):
     it moves to another device: move both.
 
     A regulariser belongs to one layer. Where the layer is gone, since it was replaced or its
-    network was, the next call raises RuntimeError. Where the bound is trained and the layer is not,
-    as when a copy of the network is trained instead, a warning says so after 40 calls in training
-    mode; compiled, or recorded as a CUDA graph, it does not look. Copy and pickle both together: as
-    parts of one module, or as ``copy.deepcopy((network, regularizer))``.
+    network was, the next call raises RuntimeError. Where the layer gets no gradient but that of
+    the penalty, as when another layer or a copy of the network is trained instead, a warning says
+    so after some 40 calls in training mode. It does not look in compiled code, in CUDA graphs, and
+    where the weight is computed from other parameters. Copy and pickle both together: as parts of
+    one module, or as ``copy.deepcopy((network, regularizer))``.
 
     In data-parallel training every process computes the same penalty from the same weights, so
     nothing needs to be exchanged.
@@ -87,7 +89,7 @@ class FragilityRegularizer(nn.Module):
     """
 
     _strength: Tensor
-    _seen: list[float] | None
+    _look: OnlyGradient | None
 
     def __init__(
         self,
@@ -112,7 +114,8 @@ class FragilityRegularizer(nn.Module):
         # A tensor, so that a new value reaches compiled code; a setting, so not in the state_dict.
         self.register_buffer("_strength", torch.zeros_like(start), persistent=False)
         self.strength = strength
-        self._calls, self._seen = 0, None  # in training mode, and at the last look
+        self._calls = self._looks_alone = 0  # in training mode; looks that saw no other gradient
+        self._look = None
 
     @property
     def strength(self) -> float:
@@ -136,7 +139,7 @@ class FragilityRegularizer(nn.Module):
         """The penalty, a scalar."""
         weight, k = self._weight(), self.k
         if self.training and not torch.compiler.is_compiling():
-            self._watch(weight, k)
+            weight = self._watched(weight)
         if weight.device != k.device:
             raise ValueError(
                 f"The layer is on {weight.device} and its regulariser on {k.device}. Move the "
@@ -169,31 +172,36 @@ class FragilityRegularizer(nn.Module):
             )
         return source
 
-    def _watch(self, weight: Tensor, k: Tensor) -> None:
-        """Say it where k is trained and the layer is not; a look waits for the device."""
-        if not (torch.is_grad_enabled() and weight.requires_grad) or weight.is_meta:
-            return
-        self._calls += 1
+    def _watched(self, weight: Tensor) -> Tensor:
+        """The weight to compute the penalty of, now and then with a look at its gradient."""
+        watching = torch.is_grad_enabled() and weight.requires_grad and weight.is_leaf
         recorded = weight.is_cuda and torch.cuda.is_current_stream_capturing()
-        if self._calls % _CALLS_OF_A_LOOK or recorded:
-            return
-        with torch.no_grad():
-            size = torch.linalg.vector_norm(weight, dtype=torch.float64)
-            before, self._seen = self._seen, [k.item(), size.item()]
-        if before is not None and before[0] != self._seen[0] and before[1] == self._seen[1]:
+        if not watching or weight.is_meta or recorded:
+            return weight
+        if self._look is not None:
+            alone, self._look = self._look.finish(), None
+            if alone is not None:
+                self._looks_alone = self._looks_alone + 1 if alone else 0
+        if self._looks_alone == _LOOKS:
+            self._looks_alone = 0
             warnings.warn(
-                "The bound k of this FragilityRegularizer was trained, and its layer was not: "
-                "another layer seems to be. If the network was copied or its last layer replaced, "
-                "make a new FragilityRegularizer of the layer that is trained; if this one is to "
-                "stay as it is, layer.requires_grad_(False) says so.",
+                "The layer of this FragilityRegularizer gets no gradient but that of the penalty: "
+                "another layer seems to be trained. If the network was copied or its last layer "
+                "replaced, make a new FragilityRegularizer of the layer that is trained; if this "
+                "one is to stay as it is, layer.requires_grad_(False) says so.",
                 UserWarning,
                 stacklevel=4,
             )
+        self._calls += 1
+        if self._calls % _CALLS_OF_A_LOOK:
+            return weight
+        self._look = OnlyGradient()
+        return self._look.begin(weight)
 
     def __getstate__(self) -> dict[str, Any]:
         # The layer itself: copied or pickled with its network it stays the network's.
         source = _found(self._source)
-        return self.__dict__ | {"_source": source}
+        return self.__dict__ | {"_source": source, "_look": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         held = {"_source": _held(state["_source"])}
