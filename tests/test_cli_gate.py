@@ -98,7 +98,7 @@ def test_a_baseline_without_the_four_figures_is_refused(bad, content, folder, ch
         ('{"format": 1, "format": 1}', "'format' is there twice"),
         ('{"format": NaN}', "NaN is not a number in strict JSON"),
         ('{"format": 1e400}', "no format"),
-        ('{"format": ' + "9" * 5000 + "}", "not a baseline"),
+        ('{"format": ' + "9" * 5000 + "}", "a number in it has 5,000 digits"),
         ('{"format": 7}', "format 7"),
         ('{"format": true}', "no format"),
         ('{"format": 1', "not JSON"),
@@ -270,26 +270,47 @@ def test_unlike_costs_are_refused_and_missing_ones_said(csv, content, folder):
     ):
         refused(gate(csv, priced, folder, *other), words)
     passes = json.loads(fragility(*asked, *costs, "--hold", "0").out)
-    refused(
-        gate(csv, passes, folder, *costs),
-        'estimator of the cost there: "same_cases", here: "cross_fitted"',
-    )
+    ended = gate(csv, passes, folder, *costs)
+    refused(ended, 'estimator there: "same_cases", here: "cross_fitted"', "--in-memory")
     assert gate(csv, passes, folder).code == 0  # all but the cost is the same figure
     unsaid = with_figures(priced, lambda figures: figures["cost"].pop("estimator"))
-    refused(gate(csv, unsaid, folder, *costs), "estimator of the cost there: none")
+    refused(gate(csv, unsaid, folder, *costs), "estimator there: none")
     without = with_figures(priced, lambda figures: figures.pop("cost"))
     refused(gate(csv, without, folder, *costs), "cost per case is missing")
 
 
 def test_what_is_not_held_is_said(csv, content, folder):
     ended = gate(csv, with_figures(content, replaced("fragility_index", "Infinity")), folder)
-    assert "Not held: Fragility Index of fair cannot be exceeded" in ended.err
+    assert "Not held: Fragility Index of inf in the baseline of fair: no model" in ended.err
     both = json.loads(
         fragility("evaluate", csv, *ASKED, "--score", "bold", "--json", "--no-calibration").out
     )
     ended = gate(csv, both, folder)
     assert ended.code == 0
     assert "Not held: model 'bold' of the baseline is not in the data." in ended.err
+
+
+def test_a_baseline_that_no_model_fails_is_refused(bad, content, folder):
+    def worst(figures):
+        for name, value in (("auc", 0), ("log_loss", 40.0), ("ratio", "Infinity")):
+            replaced(name, value)(figures)
+        replaced("fragility_index", "Infinity")(figures)
+
+    refused(gate(bad, with_figures(content, worst), folder), "Nothing is held against model")
+
+
+def test_columns_that_cannot_be_compared_are_told(csv, folder):
+    asked = ("evaluate", csv, *ASKED, "--json", "--no-calibration", "--weight", "weight")
+    costs = ("--error-cost-column", "weight")
+    content = json.loads(fragility(*asked, *costs).out)
+    ended = gate(csv, content, folder, "--weight", "weight", *costs)
+    assert ended.code == 0, ended
+    assert "Not held: whether the costs by case are of the same column is not known." in ended.err
+    assert "Not held: whether the weights are of the same column is not known." in ended.err
+
+
+def test_a_byte_order_mark_is_no_fault(csv, content, folder):
+    assert gate(csv, "\ufeff" + json.dumps(content), folder).code == 0
 
 
 def test_very_different_numbers_of_cases_are_warned_of(csv, content, folder):

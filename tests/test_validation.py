@@ -321,3 +321,13 @@ def test_long_sorted_labels(dtype):
     p = np.linspace(0, 1, y.size) + 0.5 * np.sin(np.arange(y.size))
     order = np.random.default_rng(0).permutation(y.size)
     assert fragility_index(y, p) == pytest.approx(fragility_index(y[order], p[order]), rel=1e-13)
+
+
+def test_integers_that_floats_would_merge_are_refused():
+    from fragility import fragility_index
+
+    y, steps = [1, 0, 1, 1, 0, 1], np.array([4, 1, 4, 4, 4, 1])
+    assert fragility_index(y, 10**15 + steps) == pytest.approx(2.7307, rel=1e-4)
+    with pytest.raises(ValueError, match="subtract a common number"):
+        fragility_index(y, 10**18 + steps)
+    assert fragility_index(y, 2**60 * steps) > 0  # these are floats

@@ -38,6 +38,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+#: Up to this whole numbers are floats.
+_EXACT_INTEGERS = 2**53
 #: How far rounding may push a probability out of [0, 1].
 PROBABILITY_ROUNDING = 1e-6
 #: How far the probabilities of a sample may be from summing to one.
@@ -204,6 +206,13 @@ def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
                 ) from None
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.")
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8 and array.size:
+        largest = max(abs(int(array.min())), abs(int(array.max())))
+        if largest > _EXACT_INTEGERS and np.any(array.astype(np.float64).astype(object) != array):
+            raise ValueError(
+                f"{name} holds whole numbers up to {largest:.3g}, which floating point rounds from "
+                "9e15 on; subtract a common number from them first."
+            )
     return array
 
 

@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, isinf
+from math import inf, isinf, log
 from typing import Any
 
 from .._labels import listed
@@ -18,7 +18,7 @@ from . import words
 from .data import FORMAT, strict
 from .report import Report
 
-__all__ = ["HELD", "Baseline", "read_baseline"]
+__all__ = ["HELD", "LARGEST_LOG_LOSS", "Baseline", "can_fail", "read_baseline"]
 
 #: The figures of a baseline: the index falls when scores shrink, the others then do not.
 HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
@@ -29,6 +29,8 @@ _MAY_BE_INFINITE = ("fragility_index", "ratio")
 #: Settings of costs that a report has, and types of labels.
 _SETTINGS = set(Costs.__dataclass_fields__)
 _LABELS = (str, int, float)
+#: Log-loss counts a probability of 0 as the step from 1 to its neighbour: no model exceeds this.
+LARGEST_LOG_LOSS = -log(sys.float_info.epsilon)
 #: A report of many models, groups and worst cases is far below this many bytes.
 _LARGEST = 64 * 2**20
 #: A number of cases is very different from another if it is so many times as large.
@@ -87,7 +89,11 @@ class Baseline:
         """Refuse a cost that was chosen and measured in another way: it is another figure."""
         old = self.estimators[self._own_name(name, report)]
         if old != estimator:
-            self._refuse("the estimator of the cost", _short(old), _short(estimator))
+            raise ValueError(
+                f"The cost in the baseline {self.path} cannot be compared: its estimator there: "
+                f"{_short(old)}, here: {_short(estimator)}. A file of more scores than --hold is "
+                "measured in passes, in another way: give both --in-memory, or leave the costs out."
+            )
 
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:
         """Figures that a model is held to: those of its name, or of the only one."""
@@ -122,12 +128,15 @@ class Baseline:
                 for name in more
             ]
         for name, figures in self.figures.items():
-            endless = [FIGURES[f].title for f in HELD if isinf(figures.get(f, 0.0))]
+            endless = [f for f, value in figures.items() if not can_fail(f, value)]
             if endless:
-                titles, model = " and ".join(endless), words.shortened(name)
-                sentences.append(
-                    f"{titles} of {model} cannot be exceeded: infinite in the baseline."
-                )
+                titles = " and ".join(f"{FIGURES[f].title} of {figures[f]:.4g}" for f in endless)
+                model = words.shortened(name)
+                sentences.append(f"{titles} in the baseline of {model}: no model does worse.")
+        if isinstance(self.costs, Mapping) and isinstance(self.costs["error_cost"], str):
+            sentences.append("whether the costs by case are of the same column is not known.")
+        if self.weighted:
+            sentences.append("whether the weights are of the same column is not known.")
         return sentences
 
     def warning(self, report: Report) -> str:
@@ -147,6 +156,13 @@ class Baseline:
         )
 
 
+def can_fail(figure: str, value: float) -> bool:
+    """Whether some model is worse than this value of a figure."""
+    if figure == "log_loss":
+        return value < LARGEST_LOG_LOSS
+    return value > 0.0 if figure == "auc" else not isinf(value)
+
+
 def read_baseline(path: str) -> Baseline:
     """A report in JSON, as `fragility evaluate --json` prints it."""
     try:
@@ -155,7 +171,10 @@ def read_baseline(path: str) -> Baseline:
         if len(data) > _LARGEST:
             raise ValueError(f"it has more than {_LARGEST // 2**20} MiB")
         content = json.loads(
-            data.decode("utf-8"), object_pairs_hook=_without_repeats, parse_constant=_not_strict
+            data.decode("utf-8-sig"),
+            object_pairs_hook=_without_repeats,
+            parse_constant=_not_strict,
+            parse_int=_integer,
         )
         return _baseline(path, content)
     except OSError as error:
@@ -170,7 +189,7 @@ def read_baseline(path: str) -> Baseline:
         reason = str(error)
     raise ValueError(
         f"{path} is not a baseline: {shortened(reason, 200)}. Make one with `fragility evaluate "
-        f"... --json > {path}`."
+        "... --json > baseline.json`."
     )
 
 
@@ -260,6 +279,12 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {words.shortened(name)!r} is there twice")
         found[name] = value
     return found
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 4000:  # Python itself refuses to read longer ones
+        raise ValueError(f"a number in it has {len(digits):,} digits")
+    return int(digits)
 
 
 def _not_strict(name: str) -> Any:

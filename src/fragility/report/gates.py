@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite, isinf, isnan, log, nan
+from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
 from .._parameters import check_not_negative, check_target
 from ..measured import FIGURES, Measured
 from . import words
-from .baselines import HELD, Baseline
+from .baselines import HELD, LARGEST_LOG_LOSS, Baseline, can_fail
 from .parts import ModelFigures
 from .report import Report
 
@@ -20,9 +20,6 @@ __all__ = ["Check", "Limits", "check_gates"]
 _WITH_INTERVAL = ("fragility_index", "cost")
 #: The same predictions pass their own baseline, however they are rounded in a file.
 _ROUNDING = 1e-9
-#: Limits from which on no model could fail. Log-loss counts a probability of 0 as the smallest
-#: step from 1 to its neighbour.
-_CANNOT_FAIL = {"log_loss": -log(np.finfo(np.float64).eps)}
 
 
 @dataclass(frozen=True)
@@ -54,9 +51,9 @@ class Limits:
                 )
             if limit < 0.0:
                 raise ValueError(f"{what} must be zero or more, or no model passes; got {limit!r}.")
-            if limit >= _CANNOT_FAIL.get(name, inf):
+            if name == "log_loss" and limit >= LARGEST_LOG_LOSS:
                 raise ValueError(
-                    f"{what} must be below {_CANNOT_FAIL[name]:.4g}, or no model fails; got "
+                    f"{what} must be below {LARGEST_LOG_LOSS:.4g}, or no model fails; got "
                     f"{limit!r}."
                 )
 
@@ -176,7 +173,7 @@ def _checks(
                 part = "upper limit"
                 value = nan if found.interval is None else found.interval.high
             yield _check(name, figure, value, limit, 0.0, "limit", constant, part)
-        if old is not None and figure in old and not isinf(old[figure]):
+        if old is not None and figure in old and can_fail(figure, old[figure]):
             # The same data must pass, read either way: a baseline has the worse end of its bounds.
             value = _end(figure, found, better=True)
             yield _check(name, figure, value, old[figure], tolerance, "baseline", constant)
