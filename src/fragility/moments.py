@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "BLOCK",
+    "CONCENTRATED",
     "Floats",
     "LogMoment",
     "Sample",
@@ -41,7 +42,7 @@ BLOCK = 8_192
 #: Groups up to this size are copied out once; larger ones are re-read from the caller's arrays.
 _KEEP = 1 << 17
 #: From this share of one sample's weight on, sums of squares are taken about the mean.
-_CONCENTRATED = 1e-2
+CONCENTRATED = 1e-2
 #: Where exp(u) - 1 - u comes from its series, and the highest power that matters there.
 _SERIES_BELOW, _SERIES_ORDER = 0.05, 10
 
@@ -345,7 +346,7 @@ class Sample:
         # The sum of (weight · (growth - average))², then relative to the moment itself.
         moment = 1.0 + average if near else average
         scatter = second - average * (2.0 * first - average * count)
-        if count > _CONCENTRATED * self.weight**2:  # few samples: the difference may cancel
+        if count > CONCENTRATED * self.weight**2:  # few samples: the difference may cancel
             scatter = 0.0
             for values, _, squares in self._weighed_blocks():
                 u = s * (values - centre)

@@ -40,7 +40,11 @@ _PREDICTIONS = (
     click.option(
         "--classes", metavar="A,B,C", help="The classes, in the order of the columns of a score."
     ),
-    click.option("--positive", metavar="CLASS", help="The positive class of two [the last]."),
+    click.option(
+        "--positive",
+        metavar="CLASS",
+        help="The positive class of two [the last, or the later of ordered categories].",
+    ),
     click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
     click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values."),
     click.option(

@@ -12,14 +12,12 @@ from functools import cached_property
 from math import exp, expm1, fsum, inf, log
 
 from ..binned import BinnedGroup
-from ..moments import LogMoment, surprise_of
+from ..moments import CONCENTRATED, LogMoment, surprise_of
 
 __all__ = ["BinnedSample", "OutOfReachError"]
 
 #: Largest relative error of a squared standard error from bins.
 _TOLERANCE = 1e-10
-#: Fewer effective samples than one over this are better read one by one.
-_CONCENTRATED = 1e-2
 
 
 class OutOfReachError(ArithmeticError):
@@ -171,7 +169,7 @@ class BinnedSample:
     def is_accurate(self, s: float) -> bool:
         """Whether the bins tell the standard error of the log-moment at `s`."""
         share = self.concentration
-        if share > _CONCENTRATED:
+        if share > CONCENTRATED:  # so few samples are better read one by one
             return False
         scatter = self.log_moment_error(s)[1] * (1.0 - share) / share
         # A difference of logarithms: a small one is all rounding.
