@@ -24,7 +24,7 @@ from fragility import (
 from fragility.envelope import Envelope
 from fragility.exact import ExactSums
 from fragility.index.certified import BinMoments
-from fragility.index.score_bins import ScoreBins
+from fragility.scores.bins import ScoreBins
 
 from .reference.pairs import exact_index
 

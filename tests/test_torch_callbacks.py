@@ -11,7 +11,7 @@ from lightning.pytorch.loggers import CSVLogger  # noqa: E402
 
 from fragility import fragility_index, measure_fragility  # noqa: E402
 from fragility.calibration import cross_fitted_calibration  # noqa: E402
-from fragility.index.sketch import FragilitySketch  # noqa: E402
+from fragility.scores.sketch import FragilitySketch  # noqa: E402
 from fragility.torch import (  # noqa: E402
     FragilityCallback,
     FragilityRegularizer,

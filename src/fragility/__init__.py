@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from .index.attribution import AttributedSample
     from .index.fragility import Fragility
     from .index.inference import Interval, PairedDifference
-    from .index.sketch import FragilitySketch, SketchFragility
     from .linear_model import (
         DROClassifier,
         ERMClassifier,
@@ -53,6 +52,8 @@ if TYPE_CHECKING:
         wasserstein_fragility_index,
     )
     from .report import Report
+    from .scores.sketch import FragilitySketch, SketchFragility
+    from .scores.state import ScoreState
 
     __version__: str
 
@@ -82,6 +83,7 @@ __all__ = [
     "Report",
     "SatisficingClassifier",
     "SatisficingClassifierCV",
+    "ScoreState",
     "SketchFragility",
     "Wasserstein",
     "area_under_risk_coverage",
@@ -123,7 +125,8 @@ _MODULES = {
         "index.attribution": ("AttributedSample",),
         "index.fragility": ("Fragility",),
         "index.inference": ("Interval", "PairedDifference"),
-        "index.sketch": ("FragilitySketch", "SketchFragility"),
+        "scores.sketch": ("FragilitySketch", "SketchFragility"),
+        "scores.state": ("ScoreState",),
         "linear_model": (
             "DROClassifier",
             "ERMClassifier",

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import exp, inf, log
 from sys import float_info
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,21 +21,17 @@ from ._parameters import check_count
 from ._random import content_order, random_generator, spread_over_folds
 from ._validation import LabelledScores, check_labelled_probabilities
 from .moments import Floats
-
-__all__ = [
-    "CalibrationMap",
-    "best_temperature",
-    "calibrated",
-    "cross_fitted_calibration",
-    "fitted_map",
-    "why_not_calibrated",
-]
+from .scores.bins import ScoreBins
+from .scores.folds import dealt
+from .scores.tally import units_of
 
 #: From scores to calibrated scores.
 CalibrationMap = Callable[[NDArray[Any]], Floats]
 
 #: Probabilities nearer to 0 or 1 are taken as this near: their log-odds are rounding errors.
 _NEAREST = 1e-12
+#: Folds of a calibration, and ways to deal bins to them.
+_FOLDS, _SPLITS = 5, 4
 #: Steps of Newton's method; a dozen are usual.
 _MOST_STEPS = 100
 #: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
@@ -174,29 +170,114 @@ def fitted_map(data: LabelledScores, rows: NDArray[np.bool_] | None = None) -> C
 
 def _platt(p: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> CalibrationMap:
     """Logistic map of the log-odds, of least smoothed log-loss."""
-    z = _log_odds(p)
-    centre, scale = z.mean(), z.std()
-    if z.min() == z.max():  # whose mean and spread are rounding errors
-        centre, scale = z[0], 1.0
-    positives = np.count_nonzero(truth)
-    # Platt's targets: without them the slope has no limit where the classes do not overlap.
-    high, low = (positives + 1.0) / (positives + 2.0), 1.0 / (truth.size - positives + 2.0)
-    targets = np.where(truth, high, low)
-    design = np.stack([(z - centre) / scale, np.ones_like(z)])
+    positives = int(np.count_nonzero(truth))
+    high, low = _platt_targets(positives, truth.size - positives)
+    return _Platt.fitted(_log_odds(p), weights, np.where(truth, high, low))
 
-    def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
-        scores = parameters @ design
-        probability = expit(scores)
-        loss = weights @ (np.logaddexp(0.0, scores) - targets * scores)
-        gradient = design @ (weights * (probability - targets))
-        curvature = (design * (weights * probability * (1.0 - probability))) @ design.T
-        return float(loss), gradient, curvature
 
-    slope, intercept = _least(derivatives)
-    least, largest = float_info.min, 1.0 - float_info.epsilon  # nothing is certain, nor impossible
-    return lambda p: np.clip(
-        expit(slope * ((_log_odds(p) - centre) / scale) + intercept), least, largest
-    )
+def _platt_targets(positives: int, negatives: int) -> tuple[float, float]:
+    """Platt's targets: without them the slope has no limit where the classes do not overlap."""
+    return (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0)
+
+
+class _Platt(NamedTuple):
+    """Logistic map of the log-odds, which are brought to order one first."""
+
+    slope: float
+    intercept: float
+    centre: float
+    scale: float
+
+    @classmethod
+    def fitted(
+        cls, z: Floats, weights: Floats, targets: Floats, start: Floats | None = None
+    ) -> _Platt:
+        """Map of least log-loss of weighted log-odds with these target frequencies."""
+        centre, scale = float(z.mean()), float(z.std())
+        if z.min() == z.max():  # whose mean and spread are rounding errors
+            centre, scale = float(z[0]), 1.0
+        design = np.stack([(z - centre) / scale, np.ones_like(z)])
+
+        def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
+            scores = parameters @ design
+            probability = expit(scores)
+            loss = weights @ (np.logaddexp(0.0, scores) - targets * scores)
+            gradient = design @ (weights * (probability - targets))
+            curvature = (design * (weights * probability * (1.0 - probability))) @ design.T
+            return float(loss), gradient, curvature
+
+        slope, intercept = _least(derivatives, start)
+        return cls(float(slope), float(intercept), centre, scale)
+
+    def __call__(self, p: NDArray[Any]) -> Floats:
+        least, largest = float_info.min, 1.0 - float_info.epsilon  # nothing is certain
+        z = (_log_odds(p) - self.centre) / self.scale
+        found: Floats = np.clip(expit(self.slope * z + self.intercept), least, largest)
+        return found
+
+
+class BinnedCalibration(NamedTuple):
+    """Cross-fitted calibration of two classes that are known by bins.
+
+    A case gets the calibrated mean score of its bin. Cases of a class and bin are dealt to folds as
+    equals: a share of them is under the map of each fold.
+
+    Attributes
+    ----------
+    bins : ndarray of shape (B,)
+        Those that hold any case.
+    scores : ndarray of shape (n_splits * n_folds, B)
+        Calibrated score of each bin under each map.
+    shares : ndarray of shape (2, n_splits * n_folds, B)
+        Share of the cases of each class and bin that is under each map.
+    units : ndarray of shape (2, n_splits * n_folds, B)
+        The same as numbers of cases, which are dealt anew in each split.
+    n_splits : int
+    """
+
+    bins: NDArray[np.intp]
+    scores: Floats
+    shares: Floats
+    units: NDArray[np.int64]
+    n_splits: int
+
+
+def calibrated_bins(
+    bins: ScoreBins, positive: int, labels: Sequence[Any], seed: int = 0
+) -> BinnedCalibration | str:
+    """Cross-fitted Platt maps of two classes, or why there are none."""
+    weights = bins.weights()
+    held = np.flatnonzero(weights.any(axis=0))
+    weights = weights[:, held]
+    units = units_of(weights, bins.extra_sums("weight_squares")[:, held])
+    sizes = units.sum(axis=1)
+    for label, size in zip(labels, sizes.tolist(), strict=True):
+        if size == 0:
+            return "only one class has samples"
+        if size == 1:
+            return f"class {label!r} has a single sample"
+    n_folds = min(_FOLDS, int(sizes.min()))
+    weights = weights / weights.max()
+    z = _log_odds(bins.scores()[:, held].sum(axis=0) / bins.weights()[:, held].sum(axis=0))
+    means = expit(z)
+    start = None
+    scores, dealt_units = [], []
+    for split in range(_SPLITS):
+        folds = np.stack([dealt(units[code], n_folds, [code, split, seed]) for code in range(2)])
+        dealt_units.append(folds)
+        for fold in range(n_folds):
+            own = folds[:, fold]
+            rest = weights * np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
+            counts = (sizes - own.sum(axis=1)).tolist()
+            high, low = _platt_targets(counts[positive], counts[1 - positive])
+            total = rest.sum(axis=0)
+            used = total > 0.0
+            aim = (high * rest[positive] + low * rest[1 - positive])[used] / total[used]
+            found = _Platt.fitted(z[used], total[used], aim, start)
+            scores.append(found(means))
+    folds = np.concatenate(dealt_units, axis=1)
+    shares = folds / np.maximum(_SPLITS * units, 1)[:, np.newaxis]
+    return BinnedCalibration(held, np.stack(scores), shares, folds, _SPLITS)
 
 
 def _temperature(p: NDArray[Any], truth: NDArray[Any], weights: Floats) -> CalibrationMap:
@@ -291,13 +372,15 @@ def _increasing_root(function: Callable[[float], tuple[float, float]]) -> float:
     return exp(place)
 
 
-def _least(derivatives: Callable[[Floats], tuple[float, Floats, Floats]]) -> Floats:
+def _least(
+    derivatives: Callable[[Floats], tuple[float, Floats, Floats]], start: Floats | None = None
+) -> Floats:
     """Minimum of a log-loss of two parameters: Newton's method with halved steps.
 
-    From zero, where the function is most curved: where probabilities are near 0 or 1 already its
-    curvature says nothing.
+    By default from zero, where the function is most curved: where probabilities are near 0 or 1
+    already its curvature says nothing.
     """
-    point = np.zeros(2)
+    point = np.zeros(2) if start is None else start
     value, gradient, curvature = derivatives(point)
     for _ in range(_MOST_STEPS):
         ridge = 1e-14 * np.trace(curvature) + 1e-300

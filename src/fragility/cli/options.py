@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from ..deferral import Costs
-from ..report.files import HOLD
+from ..scores.state import HOLD
 from ..tables import PredictionFile, open_table, parse_models
 
 __all__ = [

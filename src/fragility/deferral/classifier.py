@@ -28,8 +28,8 @@ from .._labels import listed
 from .._parameters import check_count
 from .._random import random_generator, spread_over_folds
 from .._validation import check_values, check_weights
-from ..confidence import most_probable
 from ..moments import Floats
+from ..scores.tally import most_probable
 from .decisions import Decisions
 from .out_of_fold import Part, check_can_predict, out_of_fold
 from .threshold import BestThreshold, best_threshold
@@ -184,7 +184,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             labels=self.classes_,
             cv=int(self.cv) if isinstance(self.cv, Integral) else _FOLDS,
             n_bootstrap=0,
-            random_state=rng,
+            random_state=int(rng.integers(2**31)),
         )
         self.threshold_ = self.deferral_.threshold
         return self

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from .._parameters import check_threshold
 from .._summary import SummaryRow, as_html, as_text, percentage
 from .._validation import LabelledScores, check_labelled_probabilities
+from ..figures.confidence import predictions
 from ..moments import Floats
 from ..ordered import running_totals, sums_by_value
-from .cases import ROUNDING, Cases, first_of_least, priced_cases
+from ..scores.tally import Cells, case_amounts, cells_of_cases, threshold_grid
 from .costs import Costs, chow_threshold
+from .cross_fitting import ROUNDING, first_of_least
 
 if TYPE_CHECKING:
     from .display import DeferralDisplay
@@ -64,7 +66,8 @@ class DeferralCurve:
     allowed: NDArray[np.bool_]
     n_samples: int
     costs: Costs
-    _cases: Cases = field(repr=False)
+    _cells: Cells = field(repr=False)
+    _thresholds_on_offer: Floats = field(repr=False)
 
     def best(self) -> OperatingPoint:
         """The cheapest threshold that is allowed; of equally cheap ones the lowest.
@@ -78,8 +81,7 @@ class DeferralCurve:
             Named tuple (threshold, cost, automation_rate, error_rate).
         """
         cost = np.where(self.allowed, self.cost, np.inf)
-        tolerance = ROUNDING * self._cases.scale / self._cases.total_weight
-        return self._point(int(first_of_least(cost, tolerance)))
+        return self._point(int(first_of_least(cost, ROUNDING * float(self.cost.max()))))
 
     def at(self, threshold: float) -> OperatingPoint:
         """What happens at any threshold from 0 to 1, a candidate or not, allowed or not.
@@ -241,17 +243,24 @@ def deferral_curve(
 
 def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
     """Curve of checked predictions at checked costs."""
-    cases = priced_cases(data, costs)
-    weights = cases.weights
+    made = predictions(data)
+    # Rounding may push a probability above one, but no threshold lies there.
+    confidence, weights = np.minimum(made.confidence, 1.0), made.weights_or_ones
+    priced = costs.of_cases(made.true, made.predicted, made.rows)
     values, sums = sums_by_value(
-        cases.confidence,
+        confidence,
         weights,
-        weights * cases.wrong,
-        weights * cases.alone,
-        weights * cases.reviewed,
+        weights * made.wrong,
+        weights * priced.alone,
+        weights * priced.reviewed,
     )
     weight, wrong, alone, reviewed = sums
-    total = cases.total_weight
+    total = float(weights.sum())
+    by_case = None
+    if np.ndim(costs.error_cost) == 1:
+        by_case = np.asarray(costs.error_cost, dtype=np.float64)[made.rows]
+    grid, n_classes = threshold_grid(data.labels.size), data.labels.size
+    amounts = case_amounts(weights.size, made.weights, by_case)
     # Above a threshold is summed from the top: the rates end at exactly zero.
     automated, mistakes, unchecked = (
         running_totals(amount[::-1])[::-1] for amount in (weight, wrong, alone)
@@ -266,7 +275,8 @@ def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
         automation_rate=automated / automated[0],
         error_rate=error_rate,
         allowed=review_rate <= capacity + ROUNDING,
-        n_samples=cases.size,
+        n_samples=weights.size,
         costs=costs,
-        _cases=cases,
+        _cells=cells_of_cases(grid, n_classes, made.true, made.predicted, confidence, amounts),
+        _thresholds_on_offer=grid,
     )

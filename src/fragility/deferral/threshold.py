@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
-from .._random import random_generator
 from .._summary import SummaryRow, as_html, percentage
 from ..index.inference import Interval
 from ..moments import Floats
 from .costs import Costs, chow_threshold
+from .cross_fitting import SPLITS, FoldCells, dealt_cells, judge
 from .curve import DeferralCurve, deferral_curve, errors_in_words
-from .judging import ByFolds, ByOthers, Judge, percentiles, resample
 
 __all__ = ["BestThreshold", "best_threshold"]
 
@@ -34,7 +33,8 @@ class BestThreshold:
     Attributes
     ----------
     threshold : float
-        The one to deploy, chosen on all cases: the model decides alone above it.
+        The one to deploy, chosen on all cases among those of
+        `fragility.scores.tally.threshold_grid`: the model decides alone above it.
     cost : float
         Mean cost of a case, on other cases than those that chose: held out, or each fold at the
         threshold that the other folds chose.
@@ -43,8 +43,8 @@ class BestThreshold:
         is decided alone).
     chow_threshold : float
         Threshold of Chow's rule, 1 − review_cost / error_cost − reviewer_error, which is best if a
-        confidence of q is right with probability q. Where `capacity` does not allow it, the highest
-        confidence that is allowed instead. NaN where errors differ in cost.
+        confidence of q is right with probability q: the nearest on offer. Where `capacity` does not
+        allow it, the highest that is allowed instead. NaN where errors differ in cost.
     chow_note : str
         Why there is no such threshold, or that it was lowered; else empty.
     chow_cost : float
@@ -58,8 +58,9 @@ class BestThreshold:
         From the bootstrap; NaN without it.
     cost_automate_all, cost_review_all : float
         Mean cost if the model decided every case, and if humans did.
-    fold_thresholds : ndarray of shape (n_folds,)
-        Threshold that was chosen for each fold by the others; empty with held-out cases.
+    fold_thresholds : ndarray of shape (n_splits, n_folds)
+        Threshold that was chosen for each fold by the others, in each of several ways to deal the
+        cases; with held-out cases the one that all others chose.
     n_samples : int
         Cases of positive weight that chose.
     n_held_out : int
@@ -119,7 +120,8 @@ class BestThreshold:
     def _measured_on(self) -> str:
         if self.n_held_out:
             return f"{self.n_held_out} held-out cases"
-        return f"{self.n_samples} cases, each at the threshold of {self.fold_thresholds.size} folds"
+        n_splits, n_folds = self.fold_thresholds.shape
+        return f"{self.n_samples} cases, each at the threshold of others ({n_splits} × {n_folds} folds)"
 
     def _chow_words(self) -> str:
         if isnan(self.chow_threshold):
@@ -173,13 +175,13 @@ def best_threshold(
     cv: int = 5,
     n_bootstrap: int = 500,
     confidence: float = 0.95,
-    random_state: Any = 0,
+    random_state: int = 0,
 ) -> BestThreshold:
     """Confidence above which a model should decide alone, and what that will cost.
 
     A threshold looks cheaper on the cases that chose it than it will be. So its cost is measured on
     others: on `held_out`, or by cross-fitting, where each fold of the cases is decided at the
-    threshold that is best on the other folds.
+    threshold that is best on the other folds; the mean over 20 ways to deal the cases to folds.
 
     Parameters
     ----------
@@ -193,11 +195,11 @@ def best_threshold(
         class of fewer cases than folds is in some of them only.
     n_bootstrap : int, default=500
         Resamples for the intervals; 0 for none. In each the cases are drawn anew, with their
-        folds, and all thresholds chosen anew.
+        folds, and all thresholds chosen anew: every case a random number of times (Poisson).
     confidence : float, default=0.95
         Of the intervals.
-    random_state : int, Generator, RandomState or None, default=0
-        For the folds and the bootstrap. The order of the cases does not matter.
+    random_state : int, default=0
+        Seed of the folds and of the bootstrap. The order of the cases does not matter.
 
     Returns
     -------
@@ -206,7 +208,8 @@ def best_threshold(
     Notes
     -----
     `capacity` is kept on the cases that choose, on others up to chance. A case of weight 2 counts
-    as two cases for the choice, but stays one in folds and in resamples.
+    as two cases for the choice, but stays one in folds and in resamples. Cases of the same class,
+    prediction and confidence (but for a step of the thresholds on offer) are dealt as equals.
 
     Examples
     --------
@@ -219,12 +222,12 @@ def best_threshold(
     threshold 0.99...: automates ...
     Chow's 0.9 would cost ... more per case (95% interval ...)
     automating all costs ... per case, reviewing all 1
-    measured on 2000 cases, each at the threshold of 5 folds
+    measured on 2000 cases, each at the threshold of others (20 × 5 folds)
     """
     n_folds = check_count(cv, "cv", 2)
     n_bootstrap = check_count(n_bootstrap, "n_bootstrap", 0)
     confidence = check_confidence(confidence)
-    rng = random_generator(random_state)
+    seed = check_count(random_state, "random_state", 0)
     curve = deferral_curve(
         y_true,
         proba,
@@ -244,31 +247,38 @@ def best_threshold(
             f"{_LEAST_CASES} cases (of positive weight); got {curve.n_samples}. Give more, or "
             "other cases to measure on: held_out=deferral_curve(...)."
         )
-    chow, limit = chow_threshold(curve.costs), curve.costs.capacity
-    judge: Judge
-    if held_out is None:
-        judge = ByFolds(curve._cases, n_folds, limit, chow, rng)
-    else:
-        judge = ByOthers(curve._cases, held_out._cases, limit, chow)
-    verdict = judge.judge(*(np.ones(n) for n in judge.sizes))
-    draws = resample(judge, n_bootstrap, rng)
-    judged, automated = judge.judged, judge.automated(verdict)
-    total, alone = judged.total_weight, float(judged.weights[automated].sum())
-    mistakes = float(judged.weights[automated & judged.wrong].sum())
+    cells = curve._cells
+    n_folds = min(n_folds, curve.n_samples) if held_out is None else 1
+    splits = [
+        dealt_cells(cells, curve.costs, n_folds, [split, seed])
+        for split in range(SPLITS if held_out is None else 1)
+    ]
+    others: FoldCells | None = None
+    if held_out is not None:
+        others = dealt_cells(held_out._cells, held_out.costs, 1, [0, seed])
+    verdict = judge(
+        splits,
+        curve._thresholds_on_offer,
+        curve.costs,
+        held_out=others,
+        n_draws=n_bootstrap,
+        confidence=confidence,
+        seed=seed,
+    )
     return BestThreshold(
         threshold=verdict.threshold,
         cost=verdict.cost,
-        automation_rate=alone / total,
-        error_rate=mistakes / alone if alone > 0.0 else nan,
+        automation_rate=verdict.automation_rate,
+        error_rate=verdict.error_rate,
         chow_threshold=verdict.chow_threshold,
-        chow_note=_chow_note(curve.costs, chow, verdict.chow_threshold),
+        chow_note=_chow_note(curve.costs, verdict.chow_threshold),
         chow_cost=verdict.chow_cost,
         gap=verdict.chow_cost - verdict.cost,
-        cost_interval=percentiles([draw.cost for draw in draws], confidence),
-        gap_interval=percentiles([draw.chow_cost - draw.cost for draw in draws], confidence),
-        threshold_interval=percentiles([draw.threshold for draw in draws], confidence),
-        cost_automate_all=float(judged.weights @ judged.alone) / total,
-        cost_review_all=float(judged.weights @ judged.reviewed) / total,
+        cost_interval=verdict.cost_interval,
+        gap_interval=verdict.gap_interval,
+        threshold_interval=verdict.threshold_interval,
+        cost_automate_all=verdict.automate_all,
+        cost_review_all=verdict.review_all,
         fold_thresholds=verdict.fold_thresholds,
         n_samples=curve.n_samples,
         n_held_out=0 if held_out is None else held_out.n_samples,
@@ -277,14 +287,15 @@ def best_threshold(
     )
 
 
-def _chow_note(costs: Costs, chow: float, lowered: float) -> str:
+def _chow_note(costs: Costs, used: float) -> str:
+    chow = chow_threshold(costs)
     if isnan(chow):
         kind = "each pair of classes" if np.ndim(costs.error_cost) == 2 else "each case"
         return (
             f"Chow's rule has no threshold here: errors have a cost for {kind}, so that no one "
             "confidence is enough for all."
         )
-    if lowered == chow:
+    if used > chow - 0.01:  # the nearest on offer
         return ""
     return f"Chow's {chow:.4g} would need more reviews than the capacity allows: lowered."
 

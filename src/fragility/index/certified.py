@@ -62,13 +62,11 @@ class BinMoments:
 
     Attributes
     ----------
-    centres : ndarray
-        Of the bins, in bin widths.
+    centres, widths : ndarray
+        Of the bins; the widths are powers of two.
     weights, means, squares : ndarray
         Weight in each bin, and mean and mean square of x, the distance of a value to the centre of
         its bin in bin widths; their errors are at most `MEAN_ERROR` and `SQUARE_ERROR`.
-    width : float
-        Of a bin, a power of two.
     smallest, largest : float
         The extreme values, exact.
     lightest : float
@@ -76,10 +74,10 @@ class BinMoments:
     """
 
     centres: Floats
+    widths: Floats
     weights: Floats
     means: Floats
     squares: Floats
-    width: float
     smallest: float
     largest: float
     lightest: float
@@ -88,10 +86,10 @@ class BinMoments:
         """The same for minus the values."""
         return BinMoments(
             -self.centres[::-1],
+            self.widths[::-1],
             self.weights[::-1],
             -self.means[::-1],
             self.squares[::-1],
-            self.width,
             -self.largest,
             -self.smallest,
             self.lightest,
@@ -109,37 +107,38 @@ class BinMoments:
     def spread(self) -> float:
         return self.largest - self.smallest
 
+    @cached_property
+    def _widest(self) -> float:
+        return float(self.widths.max())
+
     @property
     def _longest(self) -> float:
         """How far the values in a bin can be apart."""
-        return min(self.width, self.spread)
+        return min(self._widest, self.spread)
 
     @cached_property
     def mean(self) -> float:
         offset = self.centres - self.centres[-1]
-        above = self._average(offset + self.means)
-        mean = float(self.centres[-1] + above) * self.width
+        above = self._average(offset + self.widths * self.means)
+        mean = float(self.centres[-1] + above)
         return min(max(mean, self.smallest), self.largest)
 
     @property
     def deviation(self) -> float:
         """Standard deviation, nearly."""
-        return self.width * sqrt(
-            self._average((self.centres + self.means - self.mean / self.width) ** 2)
-        )
+        return sqrt(self._average((self.centres + self.widths * self.means - self.mean) ** 2))
 
     @property
     def mean_error(self) -> float:
         """Bound on the error of the mean: of the moments, and of adding them up."""
         rounding = _ROUNDING * (self.spread + abs(self.mean))
-        return min(self.width * MEAN_ERROR + rounding, self.spread)
+        return min(self._widest * MEAN_ERROR + rounding, self.spread)
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
         """Ends of the bins, in widths from their centres."""
-        centres = self.centres * self.width
-        low = np.maximum((self.smallest - centres) / self.width, -0.5)
-        high = np.minimum((self.largest - centres) / self.width, 0.5)
+        low = np.maximum((self.smallest - self.centres) / self.widths, -0.5)
+        high = np.minimum((self.largest - self.centres) / self.widths, 0.5)
         return low, np.maximum(high, low)
 
     @cached_property
@@ -181,9 +180,9 @@ class BinMoments:
 
     def _exponents(self, s: float, pivot: float) -> Iterator[tuple[Floats, Floats, Floats]]:
         """Of the lower and of the upper bound: the end of each bin, the step from it, its share."""
-        centres = self.centres * self.width - pivot
+        centres = self.centres - pivot
         for end, distance, share in self._two_points:
-            yield s * (centres + self.width * end), s * self.width * distance, share
+            yield s * (centres + self.widths * end), s * self.widths * distance, share
 
     def _moments_about_mean(self, s: float) -> Bounds:
         low, high = (
@@ -209,7 +208,7 @@ class BinMoments:
 
     def _weight_about_largest(self, s: float) -> float:
         """Upper bound from the weights of the bins alone."""
-        ends = self.centres * self.width - self.largest + self.width * self._ends[1]
+        ends = self.centres - self.largest + self.widths * self._ends[1]
         # Exponents are negative: made smaller, they allow for their own rounding.
         share = self._average(np.exp(s * (1.0 - 16.0 * _EPS) * ends))
         return log(share) + _ROUNDING
@@ -220,7 +219,7 @@ class BinMoments:
         The slopes of a parabola that meets and touches exp(s v) within a bin are at most its own
         largest ones, s and s²/2 times the largest value.
         """
-        step, reach = s * self.width, s * self._longest
+        step, reach = s * self._widest, s * self._longest
         square_error = SQUARE_ERROR + MEAN_ERROR  # about an end of the bin instead of its centre
         slopes = step * max(1.0, reach / 2.0) * MEAN_ERROR + step * step / 2.0 * square_error
         return exp(reach) * slopes

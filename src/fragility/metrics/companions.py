@@ -9,9 +9,16 @@ from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_count, check_target, check_threshold
 from .._validation import check_labelled_probabilities, check_labelled_scores
-from ..confidence import calibration_error, confident_errors, predictions, risk_coverage_area
+from ..figures.confidence import (
+    confident_errors,
+    outcome_atoms,
+    predictions,
+    predictions_by_outcome,
+    score_atoms,
+)
+from ..figures.rank import Clusters, calibration_error, risk_coverage_area
+from ..figures.tails import buffered_auc, conditional_value_at_risk, error_tails
 from ..index.errors import RankingErrors
-from ..index.tails import buffered_auc, conditional_value_at_risk, error_tails
 from .functions import Labels, MultiClass
 
 __all__ = [
@@ -203,7 +210,8 @@ def area_under_risk_coverage(
     data = check_labelled_probabilities(
         y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
-    return risk_coverage_area(predictions(data))
+    atoms = predictions_by_outcome(*outcome_atoms(predictions(data)))
+    return risk_coverage_area(Clusters.of(atoms)).value
 
 
 @_quiet
@@ -251,7 +259,12 @@ def equal_mass_calibration_error(
             f"n_bins={n_bins} is more than the {data.support.sum()} samples (of positive weight); "
             "give at most as many bins as samples."
         )
-    return calibration_error(data, n_bins)
+    if data.is_binary:
+        atoms = score_atoms(data)
+        happened, others = atoms[data.positive], atoms[1 - data.positive]
+    else:
+        others, happened = outcome_atoms(predictions(data))
+    return calibration_error(happened, others, n_bins).value
 
 
 def _ranking_errors(

@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score, log_loss
 from .._validation import check_labelled_scores
 from ..ambiguity import Ambiguity, Wasserstein
 from ..certificates import Certificate
+from ..figures.tails import error_tails
 from ..index.errors import RankingErrors
-from ..index.tails import error_tails
 from ..moments import Floats
 
 __all__ = ["TrainingSummary", "guarantee_of", "training_figures", "units_of"]

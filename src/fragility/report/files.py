@@ -1,24 +1,21 @@
-"""A report on a file of predictions: from its rows, or in passes if these are too many to hold."""
+"""A report on a file of predictions: batches fill a state, which the report is made from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from math import inf
 
 import numpy as np
 
-from .._parameters import check_count
+from .._parameters import check_confidence, check_count
 from ..deferral import Costs
+from ..scores.cases import Cases
+from ..scores.state import HOLD, ScoreState
 from ..tables import PredictionBatch, PredictionFile, require_columns
-from ..tables.prediction_batch import joined
+from .measuring import Settings
 from .report import Report
-from .streamed import streamed_report
+from .rereading import CaseRows
 
-__all__ = ["HOLD", "report_on_file"]
-
-#: Scores (rows times columns) that are held in memory, unless told otherwise.
-HOLD = 2**20
 #: A score takes this many bytes of text, at least.
 _BYTES_OF_A_SCORE = 2
 
@@ -49,44 +46,65 @@ def report_on_file(
         Whether to show the figures after calibration, too.
     hold : float, default=2**20
         Scores (rows times columns) that may be held in memory. A file of no more is measured from
-        its rows, one of more in passes over batches, in constant memory.
+        its rows, one of more from exact sums over them, in constant memory.
     progress : function, optional
         Called with the number of rows done.
     """
     check_count(n_worst, "n_worst", least=0)
     if id_column is not None:
         require_columns(file.table, [id_column])
-    batch = _held(file, hold)
-    if batch is None:
-        made = streamed_report(
-            file, costs=costs, confidence=confidence, calibrate=calibrate, progress=progress
-        )
-        if n_worst:
-            made = made.with_notes(
-                "The worst cases are not listed: a file measured in passes is not searched for "
-                "them; give --in-memory if it fits."
-            )
-        return made.with_notes(*_dropped_rows(file))
-    if costs is not None and batch.error_costs is not None:
-        costs = replace(costs, error_cost=batch.error_costs)
-    classes = np.array(file.classes)
-    groups = None
-    if batch.groups is not None:
-        groups = np.array(file.group_names, dtype=object)[batch.groups]
-    made = Report.from_predictions(
-        classes[batch.codes],
-        batch.scores,
-        groups=groups,
-        costs=costs,
-        labels=classes,
-        pos_label=file.positive if classes.size == 2 else None,
-        sample_weight=batch.weights,
-        cases=_case_names(file, batch, id_column) if n_worst else None,
-        n_worst=n_worst,
-        confidence=confidence,
-        calibrate=calibrate,
+    state = ScoreState(
+        file.classes,
+        list(file.columns.models),
+        file.group_names,
+        file.columns.weight is not None,
+        hold,
+        pos_label=file.positive,
+    )
+    rows: list[CaseRows] = []
+    batches = [file.read()] if _is_small(file, hold) else file.batches()
+    done = 0
+    for batch in batches:
+        found = _cases(file, batch)
+        state.add(found.cases)
+        rows = [*rows, found] if state.complete else []
+        done += batch.n_rows
+        if progress is not None:
+            progress(done)
+
+    def reread() -> Iterator[CaseRows]:
+        nonlocal done
+        for batch in file.batches():
+            yield _cases(file, batch)
+            done += batch.n_rows
+            if progress is not None:
+                progress(done)
+
+    made = Report.from_cases(
+        state,
+        Settings(check_confidence(confidence), costs, calibrate, n_worst),
+        reread=(lambda: rows) if state.complete else reread,
+        name_cases=lambda chosen: _case_names(file, chosen, id_column),
     )
     return made.with_notes(*_dropped_rows(file))
+
+
+def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
+    """Rows that have weight, with one column of scores for two classes, and their numbers."""
+    scores = {}
+    for name, values in batch.scores.items():
+        if file.positive is not None and values.ndim == 2:  # which sum to one
+            values = values[:, file.classes.index(file.positive)]
+        if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):
+            values = np.clip(values, 0.0, 1.0)  # rounding
+        scores[name] = values
+    groups = None if batch.groups is None else batch.groups[:, np.newaxis]
+    found = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
+    rows = batch.row_numbers
+    if batch.weights is not None and not batch.weights.all():
+        carrying = np.flatnonzero(batch.weights)
+        return CaseRows(found.take(carrying), rows[carrying])
+    return CaseRows(found, rows)
 
 
 def _dropped_rows(file: PredictionFile) -> list[str]:
@@ -98,28 +116,24 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
     return [f"{rows} left out (--drop-missing)."]
 
 
-def _held(file: PredictionFile, hold: float) -> PredictionBatch | None:
-    """All rows of a file, if these are no more scores than may be held; else None."""
+def _is_small(file: PredictionFile, hold: float) -> bool:
+    """Whether a file has certainly no more scores than may be held."""
     columns = sum(len(part) for part in file.columns.models.values())
     table = file.table
     most_rows: float | None = table.n_rows
     if most_rows is None and not table.is_compressed:
         most_rows = table.size_bytes / (_BYTES_OF_A_SCORE * columns)
-    if hold == inf or (most_rows is not None and most_rows * columns <= hold):
-        return file.read()
-    if table.n_rows is not None:
-        return None
-    parts = []
-    for batch in file.batches():
-        if batch.row_numbers[-1] * columns > hold:
-            return None
-        parts.append(batch)
-    return joined(parts)
+    return hold == inf or (most_rows is not None and most_rows * columns <= hold)
 
 
-def _case_names(file: PredictionFile, batch: PredictionBatch, id_column: str | None) -> list[str]:
-    rows = batch.row_numbers.tolist()
+def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
+    """What cases are called, by the numbers of their rows."""
     if id_column is None:
-        return [f"row {row}" for row in rows]
-    names = file.table.read([id_column]).column(0)
-    return [str(names[row - 1]) for row in rows]
+        return {row: f"row {row}" for row in rows}
+    found, first = {}, 1
+    for batch in file.table.batches([id_column]):
+        for row in rows:
+            if first <= row < first + batch.num_rows:
+                found[row] = str(batch.column(0)[row - first])
+        first += batch.num_rows
+    return found

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import encode_labels, listed
-from .._validation import LabelledScores, check_labelled_probabilities, check_presence
+from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs
 from ..measured import FIGURES
+from ..scores.state import ScoreState
 from .measuring import Metric
-
-__all__ = [
-    "absent_classes",
-    "as_costs",
-    "check_extra_metrics",
-    "check_groups",
-    "checked_model",
-    "named_predictions",
-    "shaped_like",
-]
 
 
 def named_predictions(models: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, ArrayLike]:
@@ -54,25 +46,16 @@ def checked_model(
         raise ValueError(f"Model {name!r}: {error}") from None
 
 
-def absent_classes(data: LabelledScores) -> list[str]:
-    """A note on classes without a case; at least two must have some."""
-    absent = data.labels[data.support == 0]
-    if data.labels.size - absent.size < 2:
-        check_presence(data.labels, data.support)
-    if not absent.size:
-        return []
-    return [f"No case of {listed(absent)}: the pairs with these classes are left out."]
-
-
-def check_groups(groups: ArrayLike, n: int) -> NDArray[Any]:
-    """Name of the group of each case."""
+def check_groups(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[Any]]:
+    """Names of the groups, in order, and place of each case's group in a column."""
     try:
         names, codes = encode_labels(groups)
     except ValueError as error:
         raise ValueError(str(error).replace("y_true", "groups")) from None
     if codes.size != n:
         raise ValueError(f"groups has {codes.size} entries for {n} samples; give one for each.")
-    return np.array([str(name) for name in names.tolist()], dtype=object)[codes]
+    found, places = np.unique([str(name) for name in names.tolist()], return_inverse=True)
+    return found.tolist(), places[codes][:, np.newaxis]
 
 
 def as_costs(costs: Costs | Mapping[str, Any] | None) -> Costs | None:
@@ -89,6 +72,22 @@ def as_costs(costs: Costs | Mapping[str, Any] | None) -> Costs | None:
         wrong = f"has {listed(unknown)}" if unknown else "lacks 'error_cost'"
         raise ValueError(f"costs {wrong}; it may have {listed(known)}, the first of them must be.")
     return Costs(**costs)
+
+
+def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
+    """Costs that fit the cases; those of single cases are represented by their mean."""
+    n_classes = state.labels.size
+    if costs is None:
+        return None
+    if not state.priced:
+        return costs.checked(n_classes, None)
+    if costs.error_cost is not None:
+        raise ValueError(
+            "The cases have costs of their own, and costs has error_cost, too; give one of both "
+            "(error_cost=None for those of the cases)."
+        )
+    checked = replace(costs, error_cost=0.0).checked(n_classes, None)
+    return replace(checked, error_cost=np.array([state.mean_case_cost]))
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
-from ..confidence import ConfidenceShares
-from ..deferral.decision_counts import DecisionCounts
+from ..figures.confidence import ConfidenceShares
 from ..index.inference import Interval, PairedDifference
 from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import DrawnPair
 from ..moments import Floats
+from ..scores.tally import DecisionCounts
 
 __all__ = [
     "Comparison",
@@ -66,10 +66,11 @@ class ThresholdFigures:
 class ConfidentCases:
     """The cases above 90 % confidence: how many, how confident, how often right.
 
-    `effective` is their number where all weigh the same, less where few outweigh the others.
+    `effective` is their number where all weigh the same, less where few outweigh the others. After
+    calibration they are expected numbers.
     """
 
-    n: int
+    n: float
     effective: float
     confidence: float
     right: float

@@ -13,32 +13,26 @@ from numpy.typing import ArrayLike, NDArray
 from .._files import write_whole
 from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
-from ..calibration import calibrated, why_not_calibrated
+from ..calibration import calibrated
 from ..deferral import Costs
 from ..measured import FIGURES
 from ..metrics.displays.estimator import named_models
+from ..scores.state import ScoreState
 from . import data as export
 from . import text
 from .findings import Figures, findings
 from .inputs import (
-    absent_classes,
     as_costs,
     check_extra_metrics,
     check_groups,
     checked_model,
+    costs_of_state,
     named_predictions,
     shaped_like,
 )
-from .measuring import (
-    Metric,
-    Settings,
-    compared,
-    extra_figures,
-    group_figures,
-    model_figures,
-    worst_cases,
-)
+from .measuring import Metric, Settings, build, extra_figures
 from .parts import Comparison, Finding, GroupFigures, ModelReport
+from .rereading import CaseRows, Rereading
 
 __all__ = ["Report"]
 
@@ -47,8 +41,9 @@ __all__ = ["Report"]
 class Report:
     """What several models do on the same cases: figures, comparisons, findings, worst cases.
 
-    Made by `from_predictions` or `from_estimators`. ``print(report)`` shows the table and the
-    findings; `to_html` writes a page, `to_json`, `to_frame` and `to_markdown` the same as data.
+    Made by `from_predictions`, `from_estimators` or `from_state`. ``print(report)`` shows the table
+    and the findings; `to_html` writes a page, `to_json`, `to_frame` and `to_markdown` the same as
+    data.
 
     Attributes
     ----------
@@ -70,7 +65,7 @@ class Report:
     notes : tuple of str
         What was left out, or is known up to bounds only, and why.
     streamed : bool
-        Whether it was measured in passes over a file.
+        Whether the cases were too many to be held, so that it comes from sums over them.
     weighted : bool
         Whether the cases have weights.
 
@@ -174,7 +169,7 @@ class Report:
             Whether to add the figures after cross-fitted calibration, which the comparison of
             models needs.
         random_state : int, default=0
-            Seed of the folds and of the bootstrap.
+            Seed of the folds and of the draws for intervals of costs.
 
         Returns
         -------
@@ -184,58 +179,108 @@ class Report:
         costs = as_costs(costs)
         n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
         extra = check_extra_metrics(extra_metrics)
-        data = [
-            checked_model(name, y_true, proba, labels, pos_label, sample_weight)
+        data = {
+            name: checked_model(name, y_true, proba, labels, pos_label, sample_weight)
             for name, proba in probabilities.items()
-        ]
-        first = data[0]
-        n = first.codes.size
-        group_names = None if groups is None else check_groups(groups, n)
+        }
+        first = next(iter(data.values()))
+        n, weights = first.codes.size, first.weights
+        group_names, group_codes = ([], None) if groups is None else check_groups(groups, n)
         if cases is not None and len(cases) != n:
             raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")
+        case_costs = None
         if costs is not None:
-            costs.checked(first.labels.size, n)  # before the long work
-        settings = Settings(confidence, costs, random_state)
-        notes = absent_classes(first)
-        reason = why_not_calibrated(first) if calibrate else "not asked for"
-        reports, after = [], []
-        for (name, proba), part in zip(probabilities.items(), data, strict=True):
-            given = extra_figures(extra, y_true, proba, part.weights)
-            raw, found = model_figures(part, settings, given)
-            fitted = None
-            if not reason:
-                others = [other for other in data if other is not part]
-                fitted = calibrated(part, random_state=random_state, beside=others)
-            later = None
-            if fitted is not None:
-                shaped = shaped_like(proba, fitted)
-                given = extra_figures(extra, y_true, shaped, part.weights)
-                later = model_figures(fitted, settings, given)[0].calibrated("cross_fitted")
-            after.append(fitted)
-            worst = worst_cases(found, part, n_worst, cases, group_names)
-            reports.append(ModelReport(name, raw, later, reason, worst))
-        if reason and calibrate:
-            notes.append(f"No figures after calibration: {reason}.")
-        names = list(probabilities)
+            costs = costs.checked(first.labels.size, n)  # before the long work
+            case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
+        given: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
+        for name, proba in probabilities.items() if extra else ():
+            after = {}
+            if calibrate and (first.support[first.support > 0] > 1).all():
+                shaped = shaped_like(proba, calibrated(data[name], random_state=random_state))
+                after = extra_figures(extra, y_true, shaped, weights)
+            given[name] = extra_figures(extra, y_true, proba, weights), after
+        positive = first.labels.tolist()[first.positive] if first.is_binary else None
+        state = ScoreState(
+            first.labels,
+            list(data),
+            group_names,
+            weights is not None,
+            hold=np.inf,
+            pos_label=positive,
+        )
+        state.add_checked(data, group_codes, case_costs)
+        if case_costs is not None and costs is not None:
+            costs = replace(costs, error_cost=None)
+        rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+        names = list(map(str, range(n))) if cases is None else cases
+        return cls.from_cases(
+            state,
+            Settings(confidence, costs, calibrate, n_worst, random_state),
+            reread=lambda: [CaseRows(part, rows) for part in state.held],
+            extra=given,
+            name_cases=lambda chosen: {row: str(names[row]) for row in chosen},
+        )
+
+    @classmethod
+    def from_state(
+        cls,
+        state: ScoreState,
+        costs: Costs | Mapping[str, Any] | None = None,
+        *,
+        confidence: float = 0.95,
+        calibrate: bool = True,
+        random_state: int = 0,
+    ) -> Report:
+        """Report on the cases of a state, which may have been merged from many.
+
+        A state that holds its cases gives what `from_predictions` does, but for worst cases, which
+        it cannot name. Beyond that there are no paired tests, and for several classes neither
+        intervals nor calibrated figures: these take the cases once more. Notes say so.
+
+        Parameters
+        ----------
+        state : ScoreState
+        costs : Costs or mapping, optional
+            As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
+        confidence, calibrate, random_state
+            As in `from_predictions`.
+
+        Returns
+        -------
+        Report
+        """
+        settings = Settings(
+            check_confidence(confidence), as_costs(costs), calibrate, 0, random_state
+        )
+        return cls.from_cases(state, settings)
+
+    @classmethod
+    def from_cases(
+        cls,
+        state: ScoreState,
+        settings: Settings,
+        *,
+        reread: Rereading | None = None,
+        extra: Mapping[str, tuple[dict[str, float], dict[str, float]]] | None = None,
+        name_cases: Any = None,
+    ) -> Report:
+        """Report on a state whose cases may be read again; the others call it."""
+        settings = replace(settings, costs=costs_of_state(settings.costs, state))
+        built = build(state, settings, reread=reread, extra=extra, name_cases=name_cases)
+        labels = state.labels.tolist()
         return cls(
-            models=tuple(reports),
-            comparisons=tuple(compared(names, data, after, confidence)),
-            groups=tuple(
-                part
-                for report, of_model in zip(reports, data, strict=True)
-                if group_names is not None
-                for part in group_figures(
-                    report.name, of_model, group_names, report.raw.pairs, confidence
-                )
-            ),
-            labels=tuple(first.labels.tolist()),
-            support=tuple(first.support.tolist()),
-            positive=first.labels.tolist()[first.positive] if first.is_binary else None,
-            costs=costs,
-            confidence=confidence,
-            extra=tuple(extra),
-            notes=tuple(notes),
-            weighted=first.weights is not None,
+            models=tuple(built.models),
+            comparisons=tuple(built.comparisons),
+            groups=tuple(built.groups),
+            labels=tuple(labels),
+            support=tuple(state.support.tolist()),
+            positive=labels[state.positive] if state.is_binary else None,
+            costs=settings.costs,
+            confidence=settings.confidence,
+            extra=tuple(next(iter(extra.values()))[0]) if extra else (),
+            notes=tuple(built.notes),
+            streamed=not state.complete,
+            weighted=state.weighted,
         )
 
     @classmethod

@@ -1,4 +1,4 @@
-r"""Bins of scores that narrow towards 0 and 1.
+r"""Bins of scores: equal ones, and such that narrow towards 0 and 1.
 
 Equal bins know little of an overconfident model, whose scores crowd at both ends. Here, with
 :math:`r = \min(p, 1 - p)`, bins are :math:`2^{-(m + 3k)}` wide where
@@ -14,19 +14,73 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..moments import Floats
 
-__all__ = ["Tails"]
+__all__ = ["Layout", "Tails", "Uniform"]
 
 #: Values of k; below the last of them is one bin.
 _GROUPS = 12
 #: Bits of the fraction of a float, and the exponent that stands for 1.
 _FRACTION_BITS, _BIAS = 52, 1023
+
+
+class Layout(Protocol):
+    """Bins of the scores from 0 to 1, in ascending order."""
+
+    @property
+    def length(self) -> int:
+        """Number of bins."""
+
+    @property
+    def centres(self) -> Floats:
+        """A point of each bin."""
+
+    @property
+    def widths(self) -> Floats:
+        """A power of two for each bin: no score is farther from its centre than half of it."""
+
+    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Bin of each score, non-decreasing in the score."""
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Equal bins around the multiples of a width, in which sketch files keep their scores.
+
+    The saturated scores 0 and 1 are centres. A score half-way between two of them belongs to the
+    even one.
+
+    Parameters
+    ----------
+    n_bins : int
+        One over the width, a power of two.
+    """
+
+    n_bins: int
+
+    @property
+    def length(self) -> int:
+        """Number of bins: those of 0 and 1 are half as wide."""
+        return self.n_bins + 1
+
+    @cached_property
+    def centres(self) -> Floats:
+        """Middle of each bin."""
+        return np.arange(self.length) / self.n_bins
+
+    @cached_property
+    def widths(self) -> Floats:
+        """Width of each bin."""
+        return np.full(self.length, 1.0 / self.n_bins)
+
+    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Bin of each score."""
+        return np.rint(scores * self.n_bins).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -36,14 +90,14 @@ class Tails:
     Parameters
     ----------
     m : int
-        Bins in the middle are :math:`2^{-m}` wide, 4 to 20.
+        Bins in the middle are :math:`2^{-m}` wide, 4 to 16.
     """
 
     m: int
 
     def __post_init__(self) -> None:
-        if not 4 <= self.m <= 20:
-            raise ValueError(f"m must be from 4 to 20; got {self.m!r}.")
+        if not 4 <= self.m <= 16:
+            raise ValueError(f"m must be from 4 to 16; got {self.m!r}.")
 
     @cached_property
     def _table(self) -> tuple[Floats, NDArray[np.int64]]:
@@ -79,13 +133,13 @@ class Tails:
         # [1 - b, 1 - a) of the float before it. Both differences are exact.
         upper = scores >= 0.5
         rest = 1.0 - scores
-        bits = np.where(upper, np.maximum(rest.view(np.int64) - 1, 0), scores.view(np.int64))
+        bits = np.where(upper, rest.view(np.int64) - 1, scores.view(np.int64))
+        np.maximum(bits, 0, out=bits)
         exponent = bits >> _FRACTION_BITS
-        found: NDArray[np.int64] = (bits.view(np.float64) * scale[exponent]).astype(np.int64)
-        found += offset[exponent]
+        found: NDArray[np.int64] = (bits.view(np.float64) * scale.take(exponent)).astype(np.int64)
+        found += offset.take(exponent)
         found -= bits == 0  # 0 itself; of 1 - p only where p is 1
-        np.subtract(2 * self._below_half - 1, found, out=found, where=upper)
-        return found
+        return np.where(upper, 2 * self._below_half - 1 - found, found)
 
     @cached_property
     def edges(self) -> Floats:
@@ -94,6 +148,18 @@ class Tails:
         # The bin after [a, b) begins at b: mirrored, at 1 - b.
         mirrored = 1.0 - np.append(half[2:], 0.5)[::-1]
         return np.concatenate([half, mirrored, [1.0]])
+
+    @cached_property
+    def centres(self) -> Floats:
+        """A point of each bin: its middle; of 0 and 1 themselves."""
+        return np.concatenate([[0.0], 0.5 * (self.edges[1:-1] + self.edges[2:]), [1.0]])
+
+    @cached_property
+    def widths(self) -> Floats:
+        """The least power of two that each bin is not wider than."""
+        widths = np.diff(self.edges, append=self.edges[-1])
+        widths[0], widths[-1] = widths[1], widths[-2]
+        return 2.0 ** np.ceil(np.log2(widths))
 
     def _edges_below_half(self) -> Floats:
         parts: list[Any] = [0.0, np.nextafter(0.0, 1.0)]

@@ -1,4 +1,4 @@
-"""Scores on a device into the bins of a sketch, to the bit as `fragility.index.sketch` does it."""
+"""Scores on a device into the bins of a sketch, to the bit as `fragility.scores.sketch` does it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["MOST_IN_A_BIN", "add_to_bins"]
 
 #: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
 _ROUNDER = 1.5 * 2.0**52
-#: Units of the sums, as in `fragility.index.score_bins`.
+#: Units of the sums, as in `fragility.scores.bins`.
 _MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
 #: Samples that a bin may hold before a sum of distances, each below 2³⁶ units, could overflow.
 MOST_IN_A_BIN = 1 << 27

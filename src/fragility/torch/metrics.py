@@ -18,8 +18,8 @@ from .._parameters import check_choice, check_count, check_target
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
 from ..index.fragility import Fragility
-from ..index.sketch import FragilitySketch, SketchFragility
 from ..metrics import measure_fragility
+from ..scores.sketch import FragilitySketch, SketchFragility
 from ._binning import MOST_IN_A_BIN, add_to_bins
 from ._lazy import LazyScalar
 from ._merging import STATES, Kind, check_state

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from ..._parameters import check_count, check_threshold
 from ..._summary import percentage
 from ..._validation import check_labelled_probabilities
-from ...confidence import HISTOGRAM_BINS, confidence_shares, confident_errors, predictions
+from ...figures.confidence import (
+    HISTOGRAM_BINS,
+    confidence_shares,
+    confident_errors,
+    predictions,
+)
 from ...moments import Floats
 from ..functions import Labels
 from .estimator import FromEstimator
@@ -122,8 +127,13 @@ class ConfidenceDisplay(FromEstimator):
             y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
         made = predictions(data)
+        edges = np.linspace(1.0 / data.labels.size, 1.0, n_bins + 1)
+        counts, weights = np.ones(made.wrong.size), made.weights_or_ones
+        shares = confidence_shares(made.confidence, made.wrong, weights, edges, counts)._asdict()
+        numbers = {name: int(shares.pop(name)) for name in ("n_wrong", "n_right")}
         display = cls(
-            **confidence_shares(made, data.labels.size, n_bins)._asdict(),
+            **shares,
+            **numbers,
             n_confident_errors=int(np.count_nonzero(made.wrong & (made.confidence > threshold))),
             confident_error_rate=confident_errors(made, threshold),
             threshold=threshold,

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...figures.tails import ErrorTail
 from ...index.errors import Pair
-from ...index.tails import ErrorTail
 from ...moments import Floats
 
 __all__ = ["DrawnPair", "ErrorCurves", "drawn_pair", "error_curves", "most_fragile_pair"]

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._parameters import check_target
 from ..._validation import check_labelled_scores
+from ...figures.tails import error_tails
 from ...index.errors import RankingErrors
 from ...index.fragility import measure, solve_pairs
-from ...index.tails import error_tails
 from ...moments import Floats
 from ..functions import Labels
 from .estimator import FromEstimator

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from ..._parameters import check_count, check_target
 from ..._summary import percentage
 from ..._validation import LabelledScores, check_labelled_scores
+from ...figures.tails import ErrorTail
 from ...index.errors import Pair, RankingErrors
-from ...index.tails import ErrorTail
 from ...moments import Floats
 from ..functions import Labels
 from .chosen_pair import chosen_pair, error_name

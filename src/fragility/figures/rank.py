@@ -1,7 +1,7 @@
-r"""AUC, AURC and calibration error from bins: exact where the order is known, else with bounds.
+r"""AUC, AURC and calibration error: exact where the order of the scores is known, else with bounds.
 
-Scores of different bins are in order; within a bin the order is known where all its scores are the
-same. Each figure is evaluated for the worst and for the best order within the other bins.
+Scores of different atoms are in order; within an atom the order is known where all its scores are
+the same. Each figure is evaluated for the worst and for the best order within the other atoms.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from ..index.inference import Interval
 from ..measured import Measured
 from ..moments import Floats
 from ..ordered import running_totals
-from .fine_bins import Atoms, FineBins
-
-__all__ = ["Clusters", "auc", "calibration_error", "measured_between", "risk_coverage_area"]
+from ..scores.atoms import Atoms
+from .confidence import PredictionAtoms
 
 #: Bounds closer than this, relative to the size of the figure, say no more than rounding.
 _ROUNDING = 2e-15
@@ -36,21 +35,15 @@ def measured_between(low: float, high: float, scale: float = 1.0) -> Measured:
 def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:
     """Bounds on the share of pairs in which the positive has the higher score, ties half."""
     before = running_totals(negatives.weight)
-    place = np.searchsorted(negatives.bins, positives.bins)
+    place = np.searchsorted(negatives.low, positives.low)
     ranked = float(positives.weight @ before[place])
-    # Pairs within a bin.
-    shared = np.flatnonzero(np.append(negatives.bins, -1)[place] == positives.bins)
-    own, other = shared, place[shared]
-    pairs = positives.weight[own] * negatives.weight[other]
-    right = positives.low[own] > negatives.high[other]
-    wrong = positives.high[own] < negatives.low[other]
-    tied = (positives.low[own] == negatives.high[other]) & (
-        positives.high[own] == negatives.low[other]
-    )
-    least = ranked + float(pairs[right].sum() + 0.5 * pairs[tied].sum())
-    open_pairs = float(pairs[~(right | wrong | tied)].sum())
+    # Pairs within an atom: both classes have the same range there.
+    own = np.flatnonzero(np.append(negatives.low, np.nan)[place] == positives.low)
+    pairs = positives.weight[own] * negatives.weight[place[own]]
+    tied = positives.low[own] == positives.high[own]
+    least = ranked + 0.5 * float(pairs[tied].sum())
     total = float(positives.weight.sum() * negatives.weight.sum())
-    return least / total, min((least + open_pairs) / total, 1.0)
+    return least / total, min((least + float(pairs[~tied].sum())) / total, 1.0)
 
 
 class Clusters(NamedTuple):
@@ -62,36 +55,24 @@ class Clusters(NamedTuple):
         Least and largest confidence.
     weight, wrong : ndarray
         Weight of the cases, and of those predicted wrongly.
-    mean : ndarray
-        Mean confidence.
-    origin : ndarray
-        For each atom the place of its cluster.
     """
 
     low: Floats
     high: Floats
     weight: Floats
     wrong: Floats
-    mean: Floats
-    origin: NDArray[np.intp]
 
     @classmethod
-    def of(
-        cls, low: Floats, high: Floats, weight: Floats, wrong: NDArray[np.bool_], mean: Floats
-    ) -> Clusters:
-        """Clusters of atoms, each all right or all wrong, whose ranges may overlap."""
+    def of(cls, atoms: PredictionAtoms) -> Clusters:
+        """Clusters of atoms whose ranges may overlap."""
+        low, high, _, weight, wrong = atoms
         order = np.argsort(low, kind="stable")
         reach = np.maximum.accumulate(high[order])
         begins = np.concatenate(([True], low[order][1:] > reach[:-1]))
         starts = np.flatnonzero(begins)
-        sums = [
-            np.add.reduceat(amount[order], starts)
-            for amount in (weight, weight * wrong, weight * mean)
-        ]
+        sums = [np.add.reduceat(amount[order], starts) for amount in (weight, weight * wrong)]
         ends = np.append(starts[1:], order.size) - 1
-        origin = np.empty(order.size, dtype=np.intp)
-        origin[order] = np.cumsum(begins) - 1
-        return cls(low[order][starts], reach[ends], sums[0], sums[1], sums[2] / sums[0], origin)
+        return cls(low[order][starts], reach[ends], *sums)
 
     @property
     def tied(self) -> NDArray[np.bool_]:
@@ -123,21 +104,23 @@ def risk_coverage_area(clusters: Clusters) -> Measured:
     return measured_between(float(low.sum()) / total, float(high.sum()) / total)
 
 
-def calibration_error(fine: FineBins, happened: int, n_bins: int) -> Measured:
+def calibration_error(happened: Atoms, others: Atoms, n_bins: int) -> Measured:
     """Mean difference of score and frequency over bins of equal mass.
 
-    `fine` holds two classes, of which `happened` is the one whose frequency the scores foretell.
+    The scores foretell how frequent the cases that `happened` are.
     """
-    weight = fine.weight.sum(axis=0)
-    held = np.flatnonzero(weight)
-    weight, yes = weight[held], fine.weight[happened][held]
-    low, high = fine.low[:, held].min(axis=0), fine.high[:, held].max(axis=0)
-    mean = np.clip(fine.total[:, held].sum(axis=0) / weight, low, high)
+    low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+    both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
+    high = np.zeros_like(low)
+    high[origin] = both[1]
+    weight, total = (np.bincount(origin, part) for part in (both[2], both[2] * both[3]))
+    yes = np.bincount(origin[: happened.low.size], happened.weight, low.size)
+    mean = np.clip(total / weight, low, high)
     mass, residual = running_totals(weight), running_totals(yes - weight * mean)
     edges = mass[-1] * (np.arange(n_bins + 1) / n_bins)
     middle = np.interp(edges, mass, residual)
     # The bin that an edge falls in, and how much of it lies below.
-    place = np.clip(np.searchsorted(mass, edges, side="right") - 1, 0, held.size - 1)
+    place = np.clip(np.searchsorted(mass, edges, side="right") - 1, 0, low.size - 1)
     taken = np.clip(edges - mass[place], 0.0, weight[place])
     inside = (taken > 0.0) & (taken < weight[place]) & (low[place] < high[place])
     least_yes = np.maximum(taken - (weight - yes)[place], 0.0)

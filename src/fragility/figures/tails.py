@@ -16,11 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..index.errors import RankingErrors
 from ..moments import Sample
 from ..ordered import SumsByValue, running_totals, sums_by_value
-from .errors import RankingErrors
-
-__all__ = ["Beyond", "ErrorTail", "buffered_auc", "conditional_value_at_risk", "error_tails"]
+from ..scores.atoms import Atoms
 
 #: Tangents that meet this close to the best value found settle a minimum.
 _GAP = 1e-15
@@ -29,6 +28,9 @@ _MOST_STEPS = 100
 #: From this many pairs of distinct scores on, the minimum for a thinned tail is found first. Its
 #: place is that of the minimum up to about the relative error below.
 _THINNING_PAYS, _THINNED, _THINNED_ERROR = 1 << 26, 1 << 11, 1e-4
+#: More bins than these are merged, for one pair and for each of many: the bounds stay narrow.
+_MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
+_ROUNDING = 32.0 * 2.0**-53
 
 
 class Beyond(NamedTuple):
@@ -154,6 +156,67 @@ def conditional_value_at_risk(tail: ErrorTail, level: float) -> float:
         return tail.mean
     least = _least_value(lambda part: _risk_search(part, level), tail)
     return min(max(least, tail.mean), tail.largest)
+
+
+class TailBounds(NamedTuple):
+    """Bounds on both figures of a pair of classes."""
+
+    buffered_auc: tuple[float, float]
+    cvar: tuple[float, float]
+
+
+def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) -> TailBounds:
+    """Bounds for one of `n_pairs` pairs of classes; equal where all scores are known."""
+    if negatives.known and positives.known:
+        tail = tail_of(negatives, positives)
+        exact = buffered_auc(tail), conditional_value_at_risk(tail, level)
+        return TailBounds((exact[0], exact[0]), (exact[1], exact[1]))
+    # Gathered at the mean of their atom scores are as close as can be; moved to its ends, as far
+    # apart. The figures are means of convex functions of the error: between these they lie.
+    most = max(_MOST_BINS * 8 // (8 + n_pairs), _LEAST_BINS)
+    groups = [_merged(atoms, most) for atoms in (negatives, positives)]
+    close, apart = tail_of(*groups), _tail(*map(_spread, groups))
+    # The means are rounded, which a figure that is free of units feels if scores are close.
+    scale = (apart.largest - apart.smallest) or abs(apart.largest)
+    rounding = _ROUNDING / scale if scale > 0.0 else 1.0
+    return TailBounds(
+        (max(buffered_auc(apart) - rounding, 0.0), min(buffered_auc(close) + rounding, 1.0)),
+        (conditional_value_at_risk(close, level), conditional_value_at_risk(apart, level)),
+    )
+
+
+def tail_of(negatives: Atoms, positives: Atoms) -> ErrorTail:
+    """Tail of the errors with every score at the mean of its atom."""
+    return _tail(negatives.by_mean, positives.by_mean)
+
+
+def _tail(negatives: SumsByValue, positives: SumsByValue) -> ErrorTail:
+    return ErrorTail(negatives, SumsByValue(-positives.values[::-1], positives.sums[:, ::-1]))
+
+
+def _merged(atoms: Atoms, most: int) -> Atoms:
+    """Fewer and wider atoms, of equal width, so that the widest are not wider than they must be."""
+    if atoms.low.size <= most:
+        return atoms
+    places = np.floor(atoms.low * (most / 2))
+    starts = np.flatnonzero(np.diff(places, prepend=-1.0))
+    weight, total, squares = (
+        np.add.reduceat(part, starts)
+        for part in (atoms.weight, atoms.weight * atoms.mean, atoms.squares)
+    )
+    low, high = atoms.low[starts], np.maximum.reduceat(atoms.high, starts)
+    return Atoms(low, high, weight, np.clip(total / weight, low, high), squares)
+
+
+def _spread(atoms: Atoms) -> SumsByValue:
+    """The weight of each atom at its two ends, with the same mean."""
+    width = atoms.high - atoms.low
+    share = np.ones_like(width)
+    np.divide(atoms.mean - atoms.low, width, out=share, where=width > 0.0)
+    values = np.concatenate([atoms.low, atoms.high])
+    weights = np.concatenate([atoms.weight * (1.0 - share), atoms.weight * share])
+    carrying = weights > 0.0
+    return sums_by_value(values[carrying], weights[carrying])
 
 
 class _Tangent(NamedTuple):

@@ -24,20 +24,19 @@ from .._validation import (
     positive_index,
 )
 from ..envelope import Envelope
+from ..index.certified import certify
+from ..index.errors import Pair, class_pairs, pair_places
+from ..index.fragility import PairTable
 from ..moments import Floats
-from .certified import certify
-from .errors import Pair, class_pairs, pair_places
-from .fragility import PairTable
-from .score_bins import ScoreBins
-from .stored_bins import HEAVIEST, LIGHTEST, Shape, check_stored
+from .bins import ScoreBins
+from .layout import Uniform
+from .stored import HEAVIEST, LIGHTEST, check_stored, check_stored_labels, check_support
 
 __all__ = ["FragilitySketch", "SketchFragility"]
 
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
 _MOST_SAMPLES = 2**63 - 1
-#: Labels from a file may take so many bytes.
-_LONGEST_LABELS = 1 << 26
 #: In format 1 a score half-way between two centres was in the even bin for classes of even number,
 #: and in the odd one for the others. Both bins hold it, so that such sketches merge with new ones.
 _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=(1,))
@@ -162,17 +161,17 @@ class FragilitySketch:
         self._check_size(labels.size)
         self.labels, self._positive = labels, positive
         self.support = np.zeros(labels.size, dtype=np.int64)
-        self._bins = ScoreBins(self.n_bins, *_state_shape(labels.size, self.multi_class))
+        self._bins = ScoreBins(Uniform(self.n_bins), *_state_shape(labels.size, self.multi_class))
         return self._bins
 
     def _check_size(self, n_classes: int, weights: Floats | None = None) -> None:
         """Refuse a state that would not fit: weights of many scales take more digits."""
         shape = _state_shape(n_classes, self.multi_class)
-        needed = ScoreBins.state_bytes(self.n_bins, *shape, weights)
+        needed = ScoreBins.state_bytes(self.n_bins + 1, *shape, weights)
         if needed <= _MOST_BYTES:
             return
         bins = self.n_bins
-        while bins > 16 and ScoreBins.state_bytes(bins, *shape, weights) > _MOST_BYTES:
+        while bins > 16 and ScoreBins.state_bytes(bins + 1, *shape, weights) > _MOST_BYTES:
             bins //= 2
         ways = [f"n_bins={bins}"] + ['multi_class="ovr"'] * (self.multi_class == "ovo")
         of_weights = "" if weights is None else ", with weights of these scales,"
@@ -444,7 +443,7 @@ class FragilitySketch:
         if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
             raise ValueError(f"its positive class is {shown(pos_label)}.")
         if labels is not None:
-            _check_stored_labels(labels)
+            check_stored_labels(labels)
         elif arrays:
             raise ValueError("it has samples but no classes.")
         named = pos_label if labels is None or len(labels) == 2 else None
@@ -453,26 +452,22 @@ class FragilitySketch:
             return sketch
         classes = check_labels(labels)
         shape = _state_shape(classes.size, sketch.multi_class)
-        needed = check_stored(arrays, Shape(*shape, sketch.n_bins + 1), classes.size)
+        if not arrays:
+            raise ValueError("it has classes but no arrays.")
+        support, *stored = arrays
+        check_support(support, (classes.size,))
+        counts = np.broadcast_to(support, shape)
+        if shape[1] != classes.size:  # one-versus-rest
+            counts = np.column_stack([support.sum() - support, support])
+        needed = check_stored(stored, Uniform(sketch.n_bins), counts)
         if needed > _MOST_BYTES:
             raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
         bins = sketch._begin(classes)
         if repr(sketch._content()[0]) != repr({name: head[name] for name in sketch._content()[0]}):
             raise ValueError("its classes are not written as this library writes them.")
-        sketch.support[...] = arrays[0]
-        bins.take_arrays(arrays[1:])
+        sketch.support[...] = support
+        bins.take_arrays(stored)
         return sketch
-
-
-def _check_stored_labels(labels: Any) -> None:
-    """Before they become an array, in which every label has the room of the longest."""
-    kinds = {type(label) for label in labels} if isinstance(labels, list) else {dict}
-    if kinds not in ({str}, {int}):
-        raise ValueError(
-            f"its classes are {shown(labels)}; they must be a list of text or integers."
-        )
-    if kinds == {str} and 4 * len(labels) * max(map(len, labels)) > _LONGEST_LABELS:
-        raise ValueError("the names of its classes take more than 64 MiB.")
 
 
 def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:

@@ -1,0 +1,1 @@
+"""Figures of models, each written once: on atoms, whatever the scores came from."""

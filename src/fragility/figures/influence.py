@@ -1,0 +1,254 @@
+"""What each case adds to the index: paired tests, standard errors of several classes, worst cases.
+
+The cases come once more, class by class, after the index of every pair is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import inf, nan
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..index.inference import PairedDifference
+from ..index.influence import error_of_squares, freedom_of_squares
+from ..index.root import solve
+from ..moments import Floats
+from .index import KnownIndex, PairSums, pair_scale
+
+#: Up to so large a share -ln(1 - x) comes from four terms of its series.
+_SMALL_SHARE = 1e-3
+
+
+class Side(NamedTuple):
+    """One class in a pair: how to tilt its scores, and what the index owes to a tilt."""
+
+    place: int
+    column: int
+    sign: float
+    s: float
+    pivot: float
+    log_moment: float
+    mean: float
+    separation: float
+    fragility: float
+    share: float
+    scale: float
+
+
+class Tilted(NamedTuple):
+    """Cases in a pair: how many times its share each has in the worst case, and its value."""
+
+    side: Side
+    lift: Floats
+    value: Floats
+
+
+class Influence(Protocol):
+    """The worst case of a model, for cases of a class."""
+
+    known: KnownIndex
+
+    def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
+        """Cases in each pair of their class; scores (K, n)."""
+
+
+def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
+    """By class, the pairs that have a positive and finite index."""
+    found: list[list[Side]] = [[] for _ in range(n_classes)]
+    for place, (pair, part) in enumerate(zip(known.pairs, known.found, strict=True)):
+        if not 0.0 < part.fragility < inf:
+            continue
+        s, groups = 1.0 / part.fragility, known.groups(pair)
+        scale = pair_scale(groups, s)
+        codes = pair.negatives[0], pair.positive
+        for code, group, sign in zip(codes, groups, (1.0, -1.0), strict=True):
+            near = s * group.spread < 1.0
+            moment = group.centred_log_moment(s) if near else group.log_moment(s)
+            found[code].append(
+                Side(
+                    place,
+                    0 if known.is_binary else pair.positive,
+                    sign,
+                    s,
+                    group.mean if near else group.pivot,
+                    moment.value,
+                    group.mean + group.mean_residual,
+                    part.separation,
+                    part.fragility,
+                    known.share,
+                    scale,
+                )
+            )
+    return found
+
+
+class ScoreInfluence:
+    """Of scores as they are."""
+
+    def __init__(self, known: KnownIndex, n_classes: int) -> None:
+        self.known = known
+        self.sides = sides_of(known, n_classes)
+
+    def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
+        for side in self.sides[code]:
+            value = side.sign * columns[side.column]
+            lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
+            yield Tilted(side, lift, value)
+
+
+class BinInfluence:
+    """Of calibrated scores of two classes, which depend on the bin of the score alone.
+
+    Parameters
+    ----------
+    known : KnownIndex
+        Of the calibrated scores.
+    scores, shares : ndarray of shape (n_maps, n_bins), (C, n_maps, n_bins)
+        Calibrated score of each bin under each map, and how much of a class's cases is under it.
+    """
+
+    def __init__(self, known: KnownIndex, scores: Floats, shares: Floats) -> None:
+        self.known = known
+        self._tables: list[list[tuple[Side, Floats, Floats]]] = []
+        for code, sides in enumerate(sides_of(known, 2)):
+            tables = []
+            for side in sides:
+                value = side.sign * scores
+                lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
+                means = (np.einsum("fb,fb->b", shares[code], part) for part in (lift, value))
+                tables.append((side, *means))
+            self._tables.append(tables)
+
+    def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
+        """Cases by their bins (1, n)."""
+        for side, lift, value in self._tables[code]:
+            yield Tilted(side, lift.take(columns[0]), value.take(columns[0]))
+
+
+class Population(NamedTuple):
+    """Numbers, weights and effective numbers of the cases of each class."""
+
+    support: NDArray[np.int64]
+    weight: Floats
+    sizes: Floats
+
+
+class PairedSums:
+    """Two models on the same cases: sums of the differences of their movements."""
+
+    def __init__(self, n_classes: int) -> None:
+        self._sums = np.zeros((2, 2, n_classes))  # index, ratio; second and fourth powers
+
+    def add(self, code: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> None:
+        """Add cases of a class, by the movements of both models."""
+        for kind in range(2):
+            change = a[kind] - b[kind]
+            change *= change
+            self._sums[kind, :, code] += float(change.sum()), float(change @ change)
+
+    def difference(
+        self, a: float, b: float, kind: int, population: Population, confidence: float
+    ) -> PairedDifference:
+        """Test of index (0) or ratio (1)."""
+        error, freedom = nan, inf
+        if all(0.0 < value < inf for value in (a, b)):
+            squares, fourths = self._sums[kind]
+            counted = np.flatnonzero(population.support)
+            sizes = {int(code): float(population.sizes[code]) for code in counted}
+            error = error_of_squares(squares, sizes)
+            if squares.any():
+                unit = float(squares.max())
+                freedom = freedom_of_squares(squares / unit, fourths / unit**2, population.support)
+        return PairedDifference.of(a, b, error, freedom, confidence)
+
+
+def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]:
+    """Movement of index and ratio if a case is left out, which has a share of its class's weight.
+
+    As `fragility.index.influence` has it.
+    """
+    index, ratio = np.zeros(shares.size), np.zeros(shares.size)
+    rest = np.maximum(1.0 - shares, 2.0**-53)
+    own = _minus_log_of_rest(shares)
+    for side, lift, value in tilted:
+        excess = _minus_log_of_rest(lift * shares)
+        excess -= own
+        excess *= rest * (side.share * side.scale)
+        index += excess
+        # Of FI / separation, where the separation falls with the values.
+        deviation = value - side.mean
+        deviation *= shares
+        deviation *= side.share * side.fragility / side.separation
+        excess += deviation
+        excess /= side.separation
+        ratio += excess
+    return index, ratio
+
+
+def _minus_log_of_rest(shares: Floats) -> Floats:
+    """-ln(1 - x) of shares of a weight, up to what influence functions can tell."""
+    if shares.max(initial=0.0) > _SMALL_SHARE:
+        return np.asarray(-np.log(np.maximum(1.0 - shares, 2.0**-53)))
+    series = shares * 0.25
+    for term in (1.0 / 3.0, 0.5, 1.0):
+        series += term
+        series *= shares
+    return series
+
+
+class PairReading:
+    """Sums that intervals of several classes need, filled as cases come.
+
+    Parameters
+    ----------
+    influence : ScoreInfluence
+    weight : ndarray of shape (C,)
+        Of each class.
+    """
+
+    def __init__(self, influence: ScoreInfluence, weight: Floats) -> None:
+        known = influence.known
+        self._weight = weight
+        self.sums = PairSums(weight.size, len(known.pairs))
+        groups = [known.groups_with_mistakes(pair) for pair in known.pairs]
+        self._roots = [solve(part, 0.0) for part in groups]
+        #: Otherwise the upper limit is infinite, whatever the cases say.
+        self._finite = all(root > 0.0 for root in self._roots)
+        self._mistaken: list[list[tuple[int, int, float, float, float, float]]] = [
+            [] for _ in range(weight.size)
+        ]
+        if self._finite:
+            for place, (pair, part) in enumerate(zip(known.pairs, groups, strict=True)):
+                s = self._roots[place]
+                if s == inf:
+                    continue
+                codes = pair.negatives[0], pair.positive
+                for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
+                    moment = group.log_moment(s).value
+                    whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
+                    self._mistaken[code].append(
+                        (place, pair.positive, sign, group.pivot, moment, whole)
+                    )
+
+    def add(
+        self, code: int, columns: Floats, tilted: Sequence[Tilted], weights: Floats | None
+    ) -> None:
+        """Add cases of a class, with how they are tilted."""
+        shares = (1.0 if weights is None else weights) / self._weight[code]
+        first_order = np.zeros(columns.shape[1])
+        for side, lift, _ in tilted:
+            first_order += (lift - 1.0) * (side.share * side.scale * shares)
+        self.sums.squares[code] += float(first_order @ first_order)
+        members = self._mistaken[code]
+        excesses = np.empty((len(members), columns.shape[1]))
+        for row, (place, column, sign, pivot, moment, weight) in zip(
+            excesses, members, strict=True
+        ):
+            np.exp(self._roots[place] * (sign * columns[column] - pivot) - moment, out=row)
+            row -= 1.0
+            row *= (1.0 if weights is None else weights) / weight
+        places = [member[0] for member in members]
+        self.sums.products[code][np.ix_(places, places)] += excesses @ excesses.T

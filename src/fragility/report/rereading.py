@@ -1,0 +1,180 @@
+"""A second reading of the cases: paired tests, standard errors of several classes, worst cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..figures.index import KnownIndex
+from ..figures.influence import (
+    BinInfluence,
+    PairedSums,
+    PairReading,
+    Population,
+    ScoreInfluence,
+    Tilted,
+    movements,
+)
+from ..moments import Floats
+from ..scores.bins import BLOCK
+from ..scores.cases import Cases
+from ..scores.layout import Tails
+
+
+class CaseRows(NamedTuple):
+    """Cases, and where each stands in what the user gave."""
+
+    cases: Cases
+    rows: NDArray[np.int64]
+
+
+#: Gives the same cases whenever it is called.
+Rereading = Callable[[], Iterable[CaseRows]]
+
+
+class Standout(NamedTuple):
+    """A case that the index sits on."""
+
+    lift: float
+    row: int
+    code: int
+    score: float
+    predicted: int
+    confidence: float
+    group: int
+
+
+class Reader:
+    """Some models of some cases, read once more.
+
+    Parameters
+    ----------
+    population : Population
+    paired : bool
+        Whether every two models are compared.
+    """
+
+    def __init__(
+        self,
+        influences: dict[str, ScoreInfluence | BinInfluence],
+        population: Population,
+        *,
+        paired: bool,
+        layout: Tails | None = None,
+        mapped: dict[str, Callable[[NDArray[Any]], Floats]] | None = None,
+        group: tuple[int, int] | None = None,
+        n_worst: int = 0,
+        describe: Callable[[str, Cases], tuple[NDArray[Any], Floats]] | None = None,
+    ) -> None:
+        self._influences, self._population, self._layout = influences, population, layout
+        self._mapped, self._group = mapped, group
+        n_classes = population.support.size
+        self.pairs = {pair: PairedSums(n_classes) for pair in combinations(influences, 2) if paired}
+        self.readings = {
+            name: PairReading(found, population.weight)
+            for name, found in influences.items()
+            if n_classes > 2 and isinstance(found, ScoreInfluence)
+        }
+        self._n_worst, self._describe = n_worst, describe
+        self.worst: dict[str, list[Standout]] = {name: [] for name in influences}
+
+    @property
+    def needed(self) -> bool:
+        """Whether there is anything to read for."""
+        return bool(self.pairs or self.readings or self._n_worst)
+
+    def add(self, block: Cases, rows: NDArray[np.int64]) -> None:
+        """Add a block of cases."""
+        if self._group is not None:
+            assert block.groups is not None
+            column, place = self._group
+            own = np.flatnonzero(block.groups[:, column] == place)
+            block, rows = block.take(own), rows[own]
+        columns = {name: self._columns(name, block.scores[name]) for name in self._influences}
+        for code in np.unique(block.codes).tolist():
+            own = np.flatnonzero(block.codes == code)
+            weights = None if block.weights is None else block.weights[own]
+            total = self._population.weight[code]
+            shares = np.full(own.size, 1.0 / total) if weights is None else weights / total
+            moves = {}
+            for name, influence in self._influences.items():
+                part = columns[name][:, own]
+                tilted = list(influence.tilted(code, part))
+                if self.pairs:
+                    moves[name] = movements(tilted, shares)
+                if name in self.readings:
+                    self.readings[name].add(code, part, tilted, weights)
+                if self._n_worst:
+                    self._note_worst(name, block, own, code, tilted, rows)
+            for (a, b), sums in self.pairs.items():
+                sums.add(code, moves[a], moves[b])
+
+    def _columns(self, name: str, scores: NDArray[Any]) -> Any:
+        """Scores by column, or the bins of those of two classes."""
+        if self._mapped is not None:
+            scores = self._mapped[name](scores)
+        values = np.ascontiguousarray(np.atleast_2d(scores.T), dtype=np.float64)
+        return values if self._layout is None else self._layout.places(values[0])[np.newaxis]
+
+    def _note_worst(
+        self,
+        name: str,
+        block: Cases,
+        own: NDArray[np.intp],
+        code: int,
+        tilted: Sequence[Tilted],
+        rows: NDArray[np.int64],
+    ) -> None:
+        if not tilted:
+            return
+        n_pairs = sum(code in (p.positive, *p.negatives) for p in self._known(name).pairs)
+        lift = sum((part.lift for part in tilted), start=np.zeros(own.size)) / n_pairs
+        held = self.worst[name]
+        least = held[-1].lift if len(held) == self._n_worst else 1.0 + 1e-9
+        chosen = np.flatnonzero(lift >= least)
+        if chosen.size > self._n_worst:
+            chosen = chosen[np.argsort(-lift[chosen], kind="stable")[: self._n_worst]]
+        if not chosen.size:
+            return
+        assert self._describe is not None
+        cases = block.take(own[chosen])
+        predicted, confidence = self._describe(name, cases)
+        scores = cases.scores[name]
+        found = scores if scores.ndim == 1 else scores[:, code]
+        groups = np.full(chosen.size, -1) if cases.groups is None else cases.groups[:, 0]
+        held += [
+            Standout(float(amount), int(row), code, float(score), int(p), float(c), int(g))
+            for amount, row, score, p, c, g in zip(
+                lift[chosen], rows[own[chosen]], found, predicted, confidence, groups, strict=True
+            )
+        ]
+        held.sort(key=lambda case: (-case.lift, case.row))
+        del held[self._n_worst :]
+
+    def _known(self, name: str) -> KnownIndex:
+        return self._influences[name].known
+
+    def finish(self) -> None:
+        """Hand the sums to the indices that need them."""
+        for name, reading in self.readings.items():
+            self._known(name).sums = reading.sums
+
+
+def read_again(reread: Rereading, readers: Sequence[Reader]) -> None:
+    """One reading of all cases for all who need it."""
+    needed = [reader for reader in readers if reader.needed]
+    if not needed:
+        return
+    with np.errstate(over="ignore", under="ignore"):
+        for cases, rows in reread():
+            for start in range(0, cases.size, BLOCK):
+                part = slice(start, start + BLOCK)
+                block = cases.take(part)
+                for reader in needed:
+                    reader.add(block, rows[part])
+    for reader in needed:
+        reader.finish()

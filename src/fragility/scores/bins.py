@@ -1,0 +1,330 @@
+"""Scores in [0, 1] by class and bin, as exact sums: what sketches and states remember.
+
+Per column, class and bin: the weight and the sums of :math:`x` and :math:`x^2`, where x is the
+distance of a score to the centre of its bin in bin widths, rounded to a fixed number of digits.
+Rounded so, the sums are exact, and do not depend on the order of the samples or on how they came in
+parts. The bin of a score depends on nothing but the score.
+"""
+
+from __future__ import annotations
+
+from math import ceil, inf, log2
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import ExactSums
+from ..index.certified import BinMoments
+from ..moments import Floats
+from .atoms import Atoms, PointSample
+from .layout import Layout
+
+Integers = NDArray[np.int64]
+
+#: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
+MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
+#: Samples per block, few enough for the cache, and blocks that are summed together. Their sums of x
+#: stay below 2⁵², exact in float64; those of x² stay below what a sample counts for, so that one
+#: sum holds both.
+BLOCK = 1 << 14
+CHUNK = 3 * BLOCK
+_COUNTER = 2.0**37
+
+
+class ScoreBins:
+    """Bins of some score columns, for each of some classes.
+
+    Parameters
+    ----------
+    layout : Layout
+    n_columns, n_classes : int
+    ranges : bool, default=False
+        Whether the least and the largest score of every bin are kept, too.
+    squares : bool, default=False
+        Whether the squares of the weights are, and the number of samples.
+    costs : bool, default=False
+        Whether costs of the samples are, times their weights, and the squares of these.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        n_columns: int,
+        n_classes: int,
+        *,
+        ranges: bool = False,
+        squares: bool = False,
+        costs: bool = False,
+    ) -> None:
+        self.layout = layout
+        shape = (n_columns, n_classes * layout.length)
+        self._weights, self._sums, self._squares = (ExactSums(shape) for _ in range(3))
+        #: Sums that nothing but states need, by name.
+        self.extra = {
+            name: ExactSums(shape)
+            for name, wanted in (
+                ("counts", squares),
+                ("weight_squares", squares),
+                ("costs", costs),
+                ("cost_squares", costs),
+            )
+            if wanted
+        }
+        self.ranges = np.full((2, n_columns, layout.length if ranges else 0), inf)
+        self.ranges[1] = -inf
+        self._smallest = np.full((n_columns, n_classes), inf)
+        self._largest = np.full((n_columns, n_classes), -inf)
+        self._lightest = np.full((n_columns, n_classes), inf)
+
+    @staticmethod
+    def state_bytes(
+        length: int, n_columns: int, n_classes: int, weights: Floats | None = None
+    ) -> int:
+        """Memory of the three sums of unweighted samples, or of samples of such weights."""
+        digits = 5  # of the three exact sums
+        if weights is not None:
+            # From the last bit of the lightest product to room for many of the heaviest.
+            spanned = log2(float(weights.max()) / float(weights.min())) + 53
+            digits = 3 * (2 + ceil((spanned + 40) / 32))
+        return 8 * digits * n_columns * n_classes * length
+
+    def add(
+        self,
+        columns: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Floats | None = None,
+        first: int = 0,
+        costs: Floats | None = None,
+    ) -> list[Integers]:
+        """Add samples: scores (n, K) of the columns from `first` on, and the class of each sample.
+
+        Weights must be positive, and their products with 2³⁷ in range. Returns the bins of the
+        last column, block by block.
+        """
+        found: list[Integers] = []
+        for start in range(0, codes.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            own = None if weights is None else weights[part]
+            priced = None if costs is None else costs[part]
+            for column, scores in enumerate(columns[part].T, start=first):
+                places = self._add_column(column, scores, codes[part], own, priced)
+            found += places
+        return found
+
+    def _add_column(
+        self,
+        column: int,
+        scores: NDArray[Any],
+        codes: NDArray[Any],
+        weights: Floats | None,
+        costs: Floats | None,
+    ) -> list[Integers]:
+        layout, found = self.layout, []
+        bins, x = np.empty(codes.size, dtype=np.int64), np.empty(codes.size)
+        for start in range(0, codes.size, BLOCK):
+            part = slice(start, start + BLOCK)
+            values = np.ascontiguousarray(scores[part], dtype=np.float64)
+            classes = codes[part].astype(np.int64)
+            places = layout.places(values)
+            np.subtract(values, layout.centres.take(places), out=x[part])
+            x[part] /= layout.widths.take(places)
+            if self.ranges.size:
+                np.minimum.at(self.ranges[0, column], places, values)
+                np.maximum.at(self.ranges[1, column], places, values)
+            np.minimum.at(self._smallest[column], classes, values)
+            np.maximum.at(self._largest[column], classes, values)
+            classes *= layout.length
+            np.add(places, classes, out=bins[part])
+            found.append(places)
+        if weights is None:
+            self._count(column, bins, x, codes)
+        else:
+            self._weigh(column, bins, x, codes, weights)
+            self._add_extra(column, bins, weights, costs)
+        return found
+
+    def _count(self, column: int, bins: Integers, x: Floats, codes: NDArray[Any]) -> None:
+        """Add unweighted samples."""
+        length = self._weights.shape[1]
+        squares = x * x
+        squares *= 1.0 / SQUARE_UNIT
+        np.rint(squares, out=squares)
+        squares += _COUNTER
+        both = np.bincount(bins, squares, length)
+        counts = np.floor(both * (1.0 / _COUNTER))
+        self._weights.add(counts, column)
+        both -= counts * _COUNTER
+        self._squares.add(both, column)
+        x *= 1.0 / MEAN_UNIT
+        np.rint(x, out=x)
+        self._sums.add(np.bincount(bins, x, length), column)
+        present = np.bincount(codes, minlength=self._lightest.shape[1]) > 0
+        lightest = self._lightest[column]
+        np.minimum(lightest, np.where(present, 1.0, inf), out=lightest)
+
+    def _weigh(
+        self, column: int, bins: Integers, x: Floats, codes: NDArray[Any], weights: Floats
+    ) -> None:
+        """Add weighted samples."""
+        # The products are rounded once, each for itself: their sums are exact again, and weights
+        # that are whole numbers count like repetitions.
+        self._weights.add_at(bins, weights, column)
+        self._squares.add_at(bins, np.rint(x * x * (1.0 / SQUARE_UNIT)) * weights, column)
+        self._sums.add_at(bins, np.rint(x * (1.0 / MEAN_UNIT)) * weights, column)
+        np.minimum.at(self._lightest[column], codes.astype(np.intp), weights)
+
+    def _add_extra(
+        self, column: int, bins: Integers, weights: Floats, costs: Floats | None
+    ) -> None:
+        amounts = {"counts": np.ones(bins.size), "weight_squares": weights}
+        if costs is not None:
+            amounts |= {"costs": weights * costs, "cost_squares": weights * costs}
+        for name, sums in self.extra.items():
+            amount = amounts[name]
+            sums.add_at(bins, amount**2 if name.endswith("squares") else amount, column)
+
+    def merge(self, other: ScoreBins) -> None:
+        """Add the samples of other bins of the same kind."""
+        for own, others in zip(self._exact_sums, other._exact_sums, strict=True):
+            own.merge(others)
+        for least in ("_smallest", "_lightest"):
+            np.minimum(getattr(self, least), getattr(other, least), out=getattr(self, least))
+        np.maximum(self._largest, other._largest, out=self._largest)
+        np.minimum(self.ranges[0], other.ranges[0], out=self.ranges[0])
+        np.maximum(self.ranges[1], other.ranges[1], out=self.ranges[1])
+
+    def add_sums(
+        self, counts: Integers, sums: Integers, squares: Integers, extremes: tuple[Floats, Floats]
+    ) -> None:
+        """Add samples that were summed elsewhere.
+
+        Of each column and class, per bin: how many, and the sums of x and x² in units of 2⁻³⁷ and
+        2⁻²³, each term rounded to a whole number; and the smallest and largest scores.
+        """
+        for own, totals in zip(self._exact_sums, (counts, sums, squares), strict=True):
+            own.add_integers(totals.reshape(own.shape))
+        np.minimum(self._smallest, extremes[0], out=self._smallest)
+        np.maximum(self._largest, extremes[1], out=self._largest)
+        held = np.where(counts.any(axis=-1), 1.0, inf)
+        np.minimum(self._lightest, held, out=self._lightest)
+
+    @property
+    def _exact_sums(self) -> tuple[ExactSums, ...]:
+        return self._weights, self._sums, self._squares, *self.extra.values()
+
+    @property
+    def exact_weights(self) -> ExactSums:
+        """The weights by column, class and bin."""
+        return self._weights
+
+    def _table(self, sums: ExactSums, column: int) -> Floats:
+        return sums.floats(column).reshape(-1, self.layout.length)
+
+    def weights(self, column: int = 0) -> Floats:
+        """Weight by class and bin."""
+        return self._table(self._weights, column)
+
+    def scores(self, column: int = 0) -> Floats:
+        """Sum of weight times score, by class and bin."""
+        layout = self.layout
+        found: Floats = self.weights(column) * layout.centres
+        found += self._table(self._sums, column) * (layout.widths * MEAN_UNIT)
+        return found
+
+    def extra_sums(self, name: str, column: int = 0) -> Floats:
+        """Counts, squared weights or costs, by class and bin; without weights the first two agree."""
+        return self._table(self.extra.get(name, self._weights), column)
+
+    def squared_distances(self, column: int, point: float) -> Floats:
+        """Sum over each class of weight times the squared distance of the scores to a point."""
+        layout = self.layout
+        apart = layout.centres - point
+        terms = self.weights(column) * apart**2
+        terms += self._table(self._sums, column) * (2.0 * MEAN_UNIT * apart * layout.widths)
+        terms += self._table(self._squares, column) * (SQUARE_UNIT * layout.widths**2)
+        return np.asarray(terms.sum(axis=1))
+
+    def moments(self, column: int, code: int) -> BinMoments:
+        """What is known of the scores of a class, which must have samples."""
+        place = column, slice(code * self.layout.length, (code + 1) * self.layout.length)
+        weights, sums, squares = (part.floats(place) for part in self._exact_sums[:3])
+        held = np.flatnonzero(weights)
+        weights = weights[held]
+        return BinMoments(
+            centres=self.layout.centres[held],
+            widths=self.layout.widths[held],
+            weights=weights,
+            means=sums[held] / weights * MEAN_UNIT,
+            squares=squares[held] / weights * SQUARE_UNIT,
+            smallest=float(self._smallest[column, code]),
+            largest=float(self._largest[column, code]),
+            lightest=float(self._lightest[column, code]),
+        )
+
+    def atoms(self, column: int, code: int) -> Atoms:
+        """The bins of a class that hold any; `ranges` must be kept."""
+        weight = self.weights(column)[code]
+        held = np.flatnonzero(weight)
+        low, high = self.ranges[:, column, held]
+        mean = np.clip(self.scores(column)[code][held] / weight[held], low, high)
+        return Atoms(
+            low, high, weight[held], mean, self.extra_sums("weight_squares", column)[code][held]
+        )
+
+    def points(self, column: int, code: int, sign: float) -> PointSample:
+        """Two points for each bin of a class, with its mean and variance; or minus them."""
+        found = self.moments(column, code)
+        squares = self.extra_sums("weight_squares", column)[code]
+        squares = squares[squares > 0.0]
+        mean = found.centres + found.widths * found.means
+        variance = np.maximum(found.squares - found.means**2, 0.0) * found.widths**2
+        low = np.maximum(found.centres - 0.5 * found.widths, found.smallest)
+        high = np.minimum(found.centres + 0.5 * found.widths, found.largest)
+        below, above = np.maximum(mean - low, 0.0), np.maximum(high - mean, 0.0)
+        # One deviation to both sides; where that leaves the bin, to its end and so much farther
+        # on the other side that the variance is right.
+        deviation = np.sqrt(variance)
+        down = np.minimum(deviation, below)
+        up = np.minimum(np.divide(variance, down, out=np.zeros_like(down), where=down > 0.0), above)
+        down = np.divide(variance, up, out=np.zeros_like(up), where=up > 0.0)
+        down = np.minimum(down, below)
+        share = np.full_like(up, 0.5)
+        np.divide(down, up + down, out=share, where=up + down > 0.0)
+        shares = np.concatenate([1.0 - share, share])
+        values = np.concatenate([mean - down, mean + up])
+        carrying = shares > 0.0
+        return PointSample(
+            sign * values[carrying],
+            (np.tile(found.weights, 2) * shares)[carrying],
+            (np.tile(squares, 2) * shares)[carrying],
+        )
+
+    def to_arrays(self) -> list[NDArray[Any]]:
+        """The state in few arrays, the same for the same samples."""
+        for part in self._exact_sums:
+            part.settle()
+        held = np.flatnonzero(self._weights.digits.any(axis=0))
+        digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in self._exact_sums]
+        lowest = np.array([part.lowest for part in self._exact_sums])
+        ranges = [] if not self.ranges.size else [self.ranges[:, *self._held_bins()]]
+        return [held, lowest, *digits, self._smallest, self._largest, self._lightest, *ranges]
+
+    def _held_bins(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        columns, bins = np.nonzero(np.isfinite(self.ranges[0]))
+        return columns, bins
+
+    def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
+        """Become the state that `to_arrays` gave, of the same shape; see `check_stored`."""
+        held, lowest, *rest = arrays
+        count = len(self._exact_sums)
+        digits, (smallest, largest, lightest, *ranges) = rest[:count], rest[count:]
+        for part, exponent, rows in zip(self._exact_sums, lowest, digits, strict=True):
+            part.take(int(exponent), rows, held)
+        extremes = (self._smallest, smallest), (self._largest, largest), (self._lightest, lightest)
+        for own, given in extremes:
+            own[...] = given
+        if ranges:
+            columns, bins = np.divmod(held, self._weights.shape[1])
+            bins = np.unique(columns * self.layout.length + bins % self.layout.length)
+            self.ranges.reshape(2, -1)[:, bins] = ranges[0]

@@ -1,0 +1,505 @@
+"""ScoreState: what a report needs to know of the cases, in parts that merge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import encode_labels, listed
+from .._validation import (
+    LabelledScores,
+    check_labelled_probabilities,
+    check_labels,
+    check_values,
+    positive_index,
+)
+from .cases import Cases, joined
+from .stored import HEAVIEST, LIGHTEST
+from .sums import Shape, Sums
+
+#: Scores (cases times columns) that a state holds, unless told otherwise; and the most that one
+#: calibration map of several classes is fitted to.
+HOLD = 2**20
+
+
+class Sample(NamedTuple):
+    """Distinct cases and how often each came."""
+
+    cases: Cases
+    counts: NDArray[np.int64]
+
+
+class ScoreState:
+    r"""What models did on some cases: everything that a report is made from, in parts that merge.
+
+    A state is a function of the cases alone: never of their order, of how they came in batches, or
+    of how states were merged. Up to `hold` scores it holds the cases themselves, and every figure
+    is exact. Beyond that it has exact sums in narrow bins, and figures that depend on the order
+    within a bin come with bounds.
+
+    Parameters
+    ----------
+    labels : sequence
+        All classes, in the order of the columns of the scores.
+    models : sequence of str
+        Names of the models.
+    groups : sequence of str, or mapping of str to sequence of str, optional
+        Names of all groups of cases; or those of several columns of groups. A crossing of two
+        columns is one more column.
+    weighted : bool, default=False
+        Whether the cases have weights.
+    hold : float, default=2**20
+        Scores (cases times columns of scores) that the state may hold. With 0 it never keeps a
+        case.
+    pos_label : label, optional
+        The positive class of two; by default the second of `labels`.
+
+    Examples
+    --------
+    >>> from fragility import Report, ScoreState
+    >>> monday, tuesday = (ScoreState([0, 1], ["a"]) for _ in range(2))
+    >>> _ = monday.update([1, 0], {"a": [0.6, 0.1]})
+    >>> _ = tuesday.update([1, 0], {"a": [0.9, 0.8]})
+    >>> report = Report.from_state(monday.merge(tuesday))
+    >>> round(report.models[0].raw.figures["fragility_index"].value, 6)
+    0.163282
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Any] | NDArray[Any],
+        models: Sequence[str],
+        groups: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        weighted: bool = False,
+        hold: float = HOLD,
+        *,
+        pos_label: Any = None,
+    ) -> None:
+        self.labels = check_labels(labels)
+        self.models = _check_names(models, "models")
+        self.groups = _check_groups(groups)
+        self.weighted = bool(weighted)
+        if not hold >= 0:
+            raise ValueError(f"hold must be a number of scores, zero or more; got {hold!r}.")
+        self.hold = float(hold)
+        self.positive = positive_index(self.labels, pos_label)
+        self.support = np.zeros(self.labels.size, dtype=np.int64)
+        self.group_support = np.zeros((self._n_groups, self.labels.size), dtype=np.int64)
+        #: Whether cases have costs of their own; None before the first.
+        self.priced: bool | None = None
+        self._parts: list[Cases] = []
+        self._sums: Sums | None = None
+        self._sample: Sample | None = None
+        self._below: int | None = None  # cases of a larger hash are not in the sample
+
+    # What it is.
+
+    @property
+    def _n_groups(self) -> int:
+        return sum(map(len, self.groups.values()))
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether there are two classes."""
+        return self.labels.size == 2
+
+    @property
+    def complete(self) -> bool:
+        """Whether it holds every case."""
+        return self._sums is None
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of scores of all models."""
+        return len(self.models) * (1 if self.is_binary else self.labels.size)
+
+    @property
+    def shape(self) -> Shape:
+        """What is measured."""
+        return Shape(
+            self.labels.size,
+            self.positive,
+            self.models,
+            tuple(len(names) for names in self.groups.values()),
+            self.weighted,
+            bool(self.priced),
+        )
+
+    @property
+    def group_names(self) -> list[str]:
+        """Names of all groups; those of several columns with the name of their column."""
+        if len(self.groups) == 1:
+            return list(*self.groups.values())
+        return [f"{column}: {name}" for column, names in self.groups.items() for name in names]
+
+    # Adding cases.
+
+    def update(
+        self,
+        y_true: ArrayLike,
+        scores: Mapping[str, ArrayLike] | ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        case_costs: ArrayLike | None = None,
+    ) -> ScoreState:
+        """Add cases; returns itself. What is refused changes nothing.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+        scores : mapping of str to array-like
+            Of each model probabilities of the positive class (n_samples,), or of each class
+            (n_samples, n_classes). A bare array, if there is one model.
+        sample_weight : array-like of shape (n_samples,), optional
+            If the state is weighted.
+        groups : array-like of shape (n_samples,), or mapping of str to array-like, optional
+            Group of each case, in each column of groups.
+        case_costs : array-like of shape (n_samples,), optional
+            What an error on each case costs: in all updates, or in none.
+        """
+        if np.size(y_true) == 0:
+            return self
+        if not isinstance(scores, Mapping):
+            scores = dict.fromkeys(self.models[:1], scores)
+        unlike = set(scores) ^ set(self.models)
+        if unlike:
+            raise ValueError(
+                f"scores must have an entry for each of the models {listed(self.models)}; these "
+                f"are missing, or are no models: {listed(sorted(unlike))}."
+            )
+        if sample_weight is not None and not self.weighted:
+            raise ValueError("sample_weight was given to a state made without weighted=True.")
+        data = {
+            name: check_labelled_probabilities(
+                y_true,
+                scores[name],
+                labels=self.labels,
+                pos_label=self.labels.tolist()[self.positive] if self.is_binary else None,
+                sample_weight=sample_weight,
+                name=f"scores[{name!r}]",
+            )
+            for name in self.models
+        }
+        return self.add_checked(data, self._group_codes(groups, y_true), case_costs)
+
+    def add_checked(
+        self,
+        data: Mapping[str, LabelledScores],
+        groups: NDArray[Any] | None,
+        case_costs: ArrayLike | None,
+    ) -> ScoreState:
+        """Add checked predictions of every model on the same cases."""
+        first = data[self.models[0]]
+        costs = None
+        if case_costs is not None:
+            costs = check_values(case_costs, "case_costs").astype(np.float64)
+            if costs.shape != first.codes.shape:
+                raise ValueError(
+                    f"case_costs has shape {costs.shape}; give one number for each of the "
+                    f"{first.codes.size} cases."
+                )
+            if not (np.isfinite(costs) & (costs >= 0.0)).all():
+                raise ValueError("case_costs must hold finite numbers of zero or more.")
+        scores = {name: clipped(part) for name, part in data.items()}
+        return self.add(Cases(first.codes, scores, first.weights, groups, costs))
+
+    def add(self, cases: Cases) -> ScoreState:
+        """Add checked cases, some of which may have no weight."""
+        if cases.weights is not None:
+            carrying = cases.weights > 0.0
+            if not carrying.all():
+                cases = cases.take(carrying)
+        if not cases.size:
+            return self
+        if (
+            cases.weights is not None
+            and cases.weights.size
+            and (cases.weights.min() < LIGHTEST or cases.weights.max() > HEAVIEST)
+        ):
+            raise ValueError(
+                f"sample_weight goes from {cases.weights.min():g} to {cases.weights.max():g}; a "
+                f"state takes weights from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them: only "
+                "their ratios matter."
+            )
+        priced = cases.costs is not None
+        if self.priced not in (None, priced):
+            raise ValueError(
+                "Some cases have costs of their own, but not all: give case_costs in every update, "
+                "or in none."
+            )
+        if self.weighted and cases.weights is None:
+            cases = cases._replace(weights=np.ones(cases.size))
+        self.priced = priced
+        self.support += np.bincount(cases.codes, minlength=self.labels.size)
+        first = 0
+        for places, names in zip(
+            () if cases.groups is None else cases.groups.T, self.groups.values(), strict=True
+        ):
+            keys = (places.astype(np.int64) + first) * self.labels.size + cases.codes
+            self.group_support += np.bincount(keys, minlength=self.group_support.size).reshape(
+                self.group_support.shape
+            )
+            first += len(names)
+        if self._sums is None:
+            self._parts.append(cases)
+            self._let_go()
+        else:
+            self._sums.add(cases)
+            self._draw([Sample(cases, np.ones(cases.size, dtype=np.int64))])
+        return self
+
+    def _let_go(self) -> None:
+        """Keep sums instead of the cases, if these are too many."""
+        if int(self.support.sum()) * self.n_columns <= self.hold:
+            return
+        parts, self._parts = self._parts, []
+        self._sums = Sums(self.shape)
+        for part in parts:
+            self._sums.add(part)
+            self._draw([Sample(part, np.ones(part.size, dtype=np.int64))])
+
+    def _draw(self, more: list[Sample]) -> None:
+        """Keep the distinct cases of lowest hash, which are the same however the cases came."""
+        most = int(min(self.hold, HOLD)) // self.n_columns
+        if self.is_binary or not most:  # which need no sample
+            return
+        chosen = []
+        for part in more:
+            hashes = part.cases.hashes()
+            rows = slice(None) if self._below is None else np.flatnonzero(hashes < self._below)
+            chosen.append(Sample(part.cases.take(rows), part.counts[rows]))
+        held = [self._sample] if self._sample is not None else []
+        self._sample = _distinct([*held, *chosen])
+        if self._sample.counts.size > 2 * most or len(more) > 1:
+            self._trim(most)
+
+    def _trim(self, most: int) -> None:
+        assert self._sample is not None
+        if self._sample.counts.size > most:
+            hashes = self._sample.cases.hashes()
+            self._below = int(hashes[most])
+            rows = np.flatnonzero(hashes < self._below)
+            self._sample = Sample(self._sample.cases.take(rows), self._sample.counts[rows])
+
+    # Reading it.
+
+    def cases(self) -> Cases:
+        """All cases, if it is complete; in an order that does not depend on how they came."""
+        found = joined(self._parts)
+        return found.take(np.argsort(found.hashes(), kind="stable"))
+
+    @property
+    def held(self) -> list[Cases]:
+        """The cases that it holds, as they came."""
+        return self._parts
+
+    def sums(self) -> Sums:
+        """Sums over all cases."""
+        if self._sums is not None:
+            return self._sums
+        found = Sums(self.shape)
+        for part in self._parts:
+            found.add(part)
+        return found
+
+    @property
+    def mean_case_cost(self) -> float:
+        """Mean cost of an error, of cases with costs of their own."""
+        if self._sums is not None:
+            cells = next(iter(self._sums.models.values())).tally.cells()
+            assert cells.costs is not None
+            return float(cells.costs.sum() / cells.weight.sum())
+        cases = joined(self._parts)
+        assert cases.costs is not None
+        return float(np.average(cases.costs, weights=cases.weights))
+
+    def sample(self) -> Sample | None:
+        """Cases to fit a calibration map of several classes to, the same on every path."""
+        most = int(min(self.hold, HOLD)) // self.n_columns
+        if self.is_binary or not most:  # which need none
+            return None
+        if self.complete:
+            found = joined(self._parts)
+            hashes = found.hashes()
+            lowest = np.unique(hashes)[:most]
+            found = found.take(np.flatnonzero(hashes <= lowest[-1]))
+            return _distinct([Sample(found, np.ones(found.size, dtype=np.int64))])
+        if self._sample is not None:
+            self._trim(most)
+        return self._sample
+
+    def labelled(self, name: str, cases: Cases) -> LabelledScores:
+        """Scores of one model on some cases."""
+        scores = cases.scores[name]
+        columns = scores.reshape(scores.shape[0], -1)
+        return LabelledScores(
+            scores,
+            cases.codes,
+            self.labels,
+            self.positive,
+            cases.weights,
+            np.bincount(cases.codes, minlength=self.labels.size),
+            np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64),
+        )
+
+    def _group_codes(self, groups: Any, y_true: ArrayLike) -> NDArray[Any] | None:
+        if not self.groups:
+            if groups is not None:
+                raise ValueError("groups were given to a state made without names of groups.")
+            return None
+        columns = groups if isinstance(groups, Mapping) else {next(iter(self.groups)): groups}
+        if set(columns) != set(self.groups) or any(part is None for part in columns.values()):
+            raise ValueError(f"groups must be given for each of {listed(self.groups)}.")
+        found = []
+        for name, known in self.groups.items():
+            names, codes = encode_labels(columns[name])
+            texts = [str(group) for group in names.tolist()]
+            unknown = sorted(set(texts) - set(known))
+            if unknown:
+                raise ValueError(
+                    f"groups holds {listed(unknown)}, which the state was not told of; it knows "
+                    f"{listed(known)}."
+                )
+            if codes.size != np.size(y_true):
+                raise ValueError(
+                    f"groups has {codes.size} entries for {np.size(y_true)} samples; give one for "
+                    "each."
+                )
+            found.append(np.array([known.index(text) for text in texts])[codes])
+        return np.stack(found, axis=1)
+
+    # Merging and storing.
+
+    def merge(self, other: ScoreState) -> ScoreState:
+        """Add all cases of another state; returns itself. A refused merge changes nothing.
+
+        Cases without weights merge with weighted ones as cases of weight one.
+        """
+        if not isinstance(other, ScoreState):
+            raise TypeError(f"A state merges with a state; got {type(other).__name__}.")
+        for what in ("labels", "positive", "models", "groups"):
+            own, others = (np.array(getattr(part, what)).tolist() for part in (self, other))
+            if own != others:
+                raise ValueError(
+                    f"States differ in {what}: {own!r} and {others!r}. Only states of the same "
+                    "classes, models and groups merge."
+                )
+        if None not in (self.priced, other.priced) and self.priced != other.priced:
+            raise ValueError("One state has costs by case, the other has none.")
+        if other is self:
+            raise ValueError("A state was merged with itself, which would count its cases twice.")
+        self.weighted = self.weighted or other.weighted
+        self.hold = min(self.hold, other.hold)
+        self.priced = other.priced if self.priced is None else self.priced
+        self.support += other.support
+        self.group_support += other.group_support
+        if self._sums is not None and self.weighted:
+            self._sums = self._sums.as_weighted()
+        if self.weighted:
+            self._parts = [_weighted(part) for part in self._parts]
+        theirs = [_weighted(part) if self.weighted else part for part in other._parts]
+        if self._sums is None and other._sums is None:
+            self._parts += theirs
+            self._let_go()
+            return self
+        if self._sums is None:
+            self._sums = Sums(self.shape)
+            self._draw_all(self._parts)
+            self._parts = []
+        if other._sums is not None:
+            self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
+        self._draw_all(theirs)
+        if other._sample is not None:
+            bound = [below for below in (self._below, other._below) if below is not None]
+            self._below = min(bound, default=None)
+            sample = other._sample
+            if self.weighted:
+                sample = Sample(_weighted(sample.cases), sample.counts)
+            if self._sample is not None and self.weighted:
+                self._sample = Sample(_weighted(self._sample.cases), self._sample.counts)
+            self._draw([sample])
+        return self
+
+    def _draw_all(self, parts: Sequence[Cases]) -> None:
+        assert self._sums is not None
+        for part in parts:
+            self._sums.add(part)
+            self._draw([Sample(part, np.ones(part.size, dtype=np.int64))])
+
+    @property
+    def sample_bound(self) -> int | None:
+        """Cases of this hash and more are not in the sample; None if all are."""
+        if not self.complete:
+            self.sample()
+        return self._below
+
+    def take_cases(self, cases: Cases) -> None:
+        """Become a state that holds these cases, which it has counted."""
+        self._parts = [cases]
+
+    def take_sums(self, sums: Sums, sample: Sample | None, bound: int | None) -> None:
+        """Become a state of these sums over cases that it has counted."""
+        self._parts, self._sums, self._sample, self._below = [], sums, sample, bound
+
+    def to_bytes(self) -> bytes:
+        """The whole state, with version and checksum; the same bytes for the same cases."""
+        from .state_bytes import sealed
+
+        return sealed(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> ScoreState:
+        """The state that `to_bytes` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are not a state, are damaged, or come from another version.
+        """
+        from .state_bytes import opened
+
+        return opened(data)
+
+    def __repr__(self) -> str:
+        held = "held" if self.complete else "in bins"
+        return f"<ScoreState of {listed(self.models)}: {int(self.support.sum())} cases, {held}>"
+
+
+def clipped(data: LabelledScores) -> NDArray[Any]:
+    """Scores without what rounding adds beyond 0 and 1."""
+    if data.ranges.min() >= 0.0 and data.ranges.max() <= 1.0:
+        return data.scores
+    return np.clip(data.scores, 0.0, 1.0)
+
+
+def _weighted(cases: Cases) -> Cases:
+    return cases if cases.weights is not None else cases._replace(weights=np.ones(cases.size))
+
+
+def _distinct(parts: Sequence[Sample]) -> Sample:
+    """Distinct cases by ascending hash, with how often each came."""
+    cases = joined([part.cases for part in parts])
+    counts = np.concatenate([part.counts for part in parts])
+    hashes = cases.hashes()
+    order = np.argsort(hashes, kind="stable")
+    starts = np.flatnonzero(np.diff(hashes[order], prepend=hashes[order][:1] ^ np.uint64(1)))
+    if not order.size:
+        return Sample(cases, counts)
+    return Sample(cases.take(order[starts]), np.add.reduceat(counts[order], starts))
+
+
+def _check_names(names: Sequence[str], what: str) -> tuple[str, ...]:
+    given = () if isinstance(names, str) else tuple(names)
+    if not given or len(set(given)) < len(given) or not all(isinstance(n, str) for n in given):
+        raise ValueError(f"{what} must be a list of different names; got {names!r}.")
+    return given
+
+
+def _check_groups(
+    groups: Sequence[str] | Mapping[str, Sequence[str]],
+) -> dict[str, tuple[str, ...]]:
+    columns = groups if isinstance(groups, Mapping) else ({"group": groups} if len(groups) else {})
+    return {str(column): _check_names(names, "groups") for column, names in columns.items()}

@@ -1,0 +1,237 @@
+"""Exact sums over any number of cases: all that figures need to know of cases that are not held."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import ExactSums
+from ..measured import CONFIDENT
+from ..moments import Floats
+from .bins import BLOCK, CHUNK, ScoreBins
+from .cases import Cases
+from .layout import Tails
+from .tally import Tally, cell_keys, cells_of, most_probable, threshold_grid
+
+#: Bins in the middle are this power of one half wide: at most, in groups at most, and at least.
+_FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
+#: Memory for the bins of all models, and for those of their groups.
+_BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
+#: A logarithm or a confidence is added in this unit.
+_UNIT = 2.0**-36
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is measured: classes, models, groups, and whether cases have weights and costs.
+
+    Attributes
+    ----------
+    n_classes, positive : int
+    models : tuple of str
+    n_groups : tuple of int
+        Number of groups in each column of groups.
+    weighted, priced : bool
+    """
+
+    n_classes: int
+    positive: int
+    models: tuple[str, ...]
+    n_groups: tuple[int, ...]
+    weighted: bool
+    priced: bool
+
+    @property
+    def is_binary(self) -> bool:
+        return self.n_classes == 2
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of scores of a model: two classes need one."""
+        return 1 if self.is_binary else self.n_classes
+
+    @cached_property
+    def layout(self) -> Tails:
+        """Bins of all cases: a function of this shape alone, so that states merge."""
+        if self.is_binary:
+            return Tails(_FINEST)
+        return _affordable(_FINEST, len(self.models) * self.n_columns, self.n_classes, _BINS_BYTES)
+
+    @cached_property
+    def group_layout(self) -> Tails:
+        """Bins of the cases of each group."""
+        tables = len(self.models) * self.n_columns * sum(self.n_groups)
+        return _affordable(_FINEST_IN_GROUPS, tables, self.n_classes, _GROUPS_BYTES)
+
+
+def _affordable(finest: int, n_columns: int, n_classes: int, memory: int) -> Tails:
+    for m in range(finest, _COARSEST - 1, -1):
+        layout = Tails(m)
+        if ScoreBins.state_bytes(layout.length, n_columns, n_classes) <= memory:
+            return layout
+    raise ValueError(
+        f"{n_classes} classes (in {n_columns} columns of scores of models and groups) are too many "
+        "for cases that are not held: hold all of them (hold=inf, --in-memory), or give fewer "
+        "models or groups."
+    )
+
+
+class ModelSums:
+    """Sums over the scores of one model."""
+
+    def __init__(self, shape: Shape) -> None:
+        columns, classes, exact = shape.n_columns, shape.n_classes, shape.weighted or shape.priced
+        self.bins = ScoreBins(
+            shape.layout, columns, classes, ranges=True, squares=exact, costs=shape.priced
+        )
+        #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
+        self.confidence = None if shape.is_binary else ScoreBins(Tails(_FINEST), 1, 2, ranges=True)
+        groups = sum(shape.n_groups)
+        self.groups = None
+        if groups:
+            self.groups = ScoreBins(
+                shape.group_layout, columns, groups * classes, squares=shape.weighted
+            )
+        self.tally = Tally(classes, exact, shape.priced)
+        #: Of minus the logarithm of the probability of the truth, and of confidences above 90 %.
+        self.totals = ExactSums((1, 2))
+
+    @property
+    def parts(self) -> tuple[ScoreBins | Tally | ExactSums | None, ...]:
+        """All of it."""
+        return self.bins, self.confidence, self.groups, self.tally, self.totals
+
+    def merge(self, other: ModelSums) -> None:
+        """Add the sums over other cases."""
+        for own, others in zip(self.parts, other.parts, strict=True):
+            if own is not None:
+                own.merge(others)  # type: ignore[arg-type]
+
+    @property
+    def log_loss(self) -> float:
+        """Sum over all cases, weighted."""
+        return float(self.totals.floats()[0, 0]) * _UNIT
+
+    @property
+    def confident(self) -> float:
+        """Sum of the confidences above 90 %, weighted."""
+        return float(self.totals.floats()[0, 1]) * _UNIT
+
+
+class Sums:
+    """Sums over the cases, by model.
+
+    Parameters
+    ----------
+    shape : Shape
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.models = {name: ModelSums(shape) for name in shape.models}
+
+    @np.errstate(under="ignore")  # squares of tiny distances
+    def add(self, cases: Cases) -> None:
+        """Add cases."""
+        for start in range(0, cases.size, CHUNK):
+            chunk = cases.take(slice(start, start + CHUNK))
+            if chunk.weights is None and (self.shape.weighted or self.shape.priced):
+                chunk = chunk._replace(weights=np.ones(chunk.size))
+            for name, sums in self.models.items():
+                self._add_scores(sums, name, chunk)
+            if self.shape.n_groups:
+                self._add_groups(chunk)
+
+    def _add_scores(self, sums: ModelSums, name: str, chunk: Cases) -> None:
+        scores = chunk.scores[name]
+        columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
+        found = sums.bins.add(columns, chunk.codes, chunk.weights, costs=chunk.costs)
+        for number, places in enumerate(found):
+            block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
+            self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
+
+    def _decide(
+        self, sums: ModelSums, block: Cases, scores: Floats, places: NDArray[np.int64]
+    ) -> None:
+        """Add what hangs on the predictions."""
+        codes, weights = block.codes, block.weights
+        predicted, confidence = most_probable(scores, self.shape.positive)
+        if self.shape.is_binary:
+            own = np.where(codes == self.shape.positive, scores, 1.0 - scores)
+            keys = self._keys.take(places)
+            cut = np.flatnonzero(keys < 0)  # bins that a threshold divides
+            keys[cut] = self._key_of(predicted[cut], confidence[cut], sums.tally.thresholds)
+        else:
+            own = scores[np.arange(codes.size), codes]
+            keys = self._key_of(predicted, confidence, sums.tally.thresholds)
+            assert sums.confidence is not None
+            right = predicted == codes
+            sums.confidence.add(confidence[:, np.newaxis].clip(max=1.0), right, weights)
+        of_class = self.shape.n_classes * sums.tally.thresholds.size
+        sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
+        losses = -np.log(np.clip(own, _EPS, 1.0))
+        sure = confidence > CONFIDENT
+        for place, terms, rows in ((0, losses, slice(None)), (1, confidence[sure], sure)):
+            self._add_total(sums, place, terms, None if weights is None else weights[rows])
+
+    @staticmethod
+    def _add_total(sums: ModelSums, place: int, terms: Floats, weights: Floats | None) -> None:
+        units = np.rint(terms / _UNIT)
+        if weights is None:
+            total = np.zeros((1, 2), dtype=np.int64)
+            total[0, place] = units.astype(np.int64).sum()
+            sums.totals.add_integers(total)
+        else:
+            sums.totals.add_at(np.full(units.size, place), units * weights, 0)
+
+    def _key_of(
+        self, predicted: NDArray[np.int64], confidence: Floats, thresholds: Floats
+    ) -> NDArray[np.int64]:
+        """Number of the cell of a prediction, among those of its true class."""
+        shape = 1, self.shape.n_classes, thresholds.size
+        return cell_keys(shape, np.zeros(1), predicted, cells_of(thresholds, confidence))
+
+    @cached_property
+    def _keys(self) -> NDArray[np.int64]:
+        """By bin of the score of two classes: the cell of all its predictions, or -1."""
+        edges, thresholds = self.shape.layout.edges, threshold_grid(2)
+        ends = edges, np.append(np.nextafter(edges[1:], 0.0), 1.0)
+        keys = [self._key_of(*most_probable(end, self.shape.positive), thresholds) for end in ends]
+        return np.where(keys[0] == keys[1], keys[0], -1)
+
+    def _add_groups(self, block: Cases) -> None:
+        assert block.groups is not None
+        first = 0
+        for places, count in zip(block.groups.T, self.shape.n_groups, strict=True):
+            keys = (places.astype(np.int64) + first) * self.shape.n_classes + block.codes
+            for name, sums in self.models.items():
+                assert sums.groups is not None
+                scores = block.scores[name]
+                columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
+                sums.groups.add(columns, keys, block.weights)
+            first += count
+
+    def as_weighted(self) -> Sums:
+        """The same with a weight of one for every case."""
+        if self.shape.weighted:
+            return self
+        found = Sums(replace(self.shape, weighted=True))
+        for own, model in zip(self.models.values(), found.models.values(), strict=True):
+            for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
+                if bins is not None and weighted is not None and not bins.extra:
+                    for name in weighted.extra:
+                        bins.extra[name] = deepcopy(bins.exact_weights)
+            for name in model.tally.sums:
+                own.tally.sums.setdefault(name, deepcopy(own.tally.sums["count"]))
+            model.merge(own)
+        return found
+
+    def merge(self, other: Sums) -> None:
+        """Add the sums over other cases."""
+        for own, others in zip(self.models.values(), other.models.values(), strict=True):
+            own.merge(others)

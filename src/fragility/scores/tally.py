@@ -1,0 +1,264 @@
+"""Cases by true class, predicted class and confidence: all that decisions and costs depend on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import ExactSums
+from ..moments import Floats
+
+Integers = NDArray[np.int64]
+
+#: Of more classes than this the thresholds below one half lie wider apart.
+_FEW_CLASSES = 20
+#: Tables of so many cells are kept whole; of more only the cells that are met.
+_MOST_CELLS = 1 << 21
+
+
+def threshold_grid(n_classes: int) -> Floats:
+    """Thresholds of confidence to choose from, for any model: round numbers, finer towards one.
+
+    First 0, where everything is automated; then from 1 / n_classes, the least confidence there is,
+    in steps of 0.005 to 0.95, 0.001 to 0.99, 0.0005 to 0.999, 0.0001 to 0.9999; last 1, where
+    nothing is. At most 250.
+
+    Examples
+    --------
+    >>> from fragility.scores.tally import threshold_grid
+    >>> threshold_grid(2)[:4].tolist()
+    [0.0, 0.5, 0.505, 0.51]
+    """
+    # In units of 0.0001: a quotient of whole numbers is the float next to the decimal number.
+    coarse = 50 if n_classes <= _FEW_CLASSES else 100
+    first = -(-10_000 // n_classes)
+    low = np.arange(-(-first // coarse) * coarse, 5_000, coarse)
+    steps = [(5_000, 9_500, 50), (9_500, 9_900, 10), (9_900, 9_990, 5), (9_990, 10_000, 1)]
+    ticks = np.concatenate([[0], low, *(np.arange(*step) for step in steps), [10_000]])
+    return np.asarray(ticks / 10_000, dtype=np.float64)
+
+
+def most_probable(probabilities: NDArray[Any], positive: int = 1) -> tuple[NDArray[Any], Floats]:
+    """Place of the most probable class of each sample, of equal ones the first; and how probable.
+
+    `probabilities` has shape (n_samples, n_classes), or (n_samples,): of the class at place
+    `positive` of two.
+    """
+    if probabilities.ndim == 1:
+        column = probabilities.astype(np.float64, copy=False)
+        # At one half the first class is predicted, be it the positive one or not.
+        first = column <= 0.5 if positive == 1 else column >= 0.5
+        return (~first).view(np.uint8), np.maximum(column, 1.0 - column)
+    return probabilities.argmax(axis=1), probabilities.max(axis=1).astype(np.float64)
+
+
+def cells_of(thresholds: Floats, confidence: Floats) -> NDArray[np.intp]:
+    """Place of the first threshold that sends each case to a human: it is not above that one."""
+    places = np.searchsorted(thresholds, confidence)
+    # Rounding may push a probability above one, but no threshold lies there.
+    return np.minimum(places, thresholds.size - 1, out=places)
+
+
+class Cells(NamedTuple):
+    """What is known of the cases of each true class, predicted class and cell of confidence.
+
+    Attributes
+    ----------
+    true, predicted, place : ndarray of int
+        Classes, and the first threshold that the confidence is not above. Sorted.
+    count, weight, squares : ndarray
+        Number of cases (perhaps an expected one), sums of their weights and of the squares of these.
+    costs, cost_squares : ndarray, optional
+        Sums of weight times the cost of an error, and of the squares of these, if costs differ by
+        case.
+    """
+
+    true: Integers
+    predicted: Integers
+    place: Integers
+    count: Floats
+    weight: Floats
+    squares: Floats
+    costs: Floats | None = None
+    cost_squares: Floats | None = None
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        return self.true != self.predicted
+
+    @property
+    def units(self) -> Integers:
+        """Cases that each cell counts for: fewer where some outweigh the others."""
+        by_weight = units_of(self.weight, self.squares)
+        if self.costs is None or self.cost_squares is None:
+            return by_weight
+        return np.where(self.costs > 0.0, units_of(self.costs, self.cost_squares), by_weight)
+
+
+def units_of(weight: Floats, squares: Floats) -> Integers:
+    """Effective numbers of cases, rounded, at least one where there is any weight."""
+    counts = np.zeros(weight.shape)
+    np.divide(weight**2, squares, out=counts, where=squares > 0.0)
+    # A hair above one half counts as one half: sums may differ in their last digit.
+    counts = np.floor(counts * (1.0 + 1e-12) + 0.5)
+    return np.maximum(counts, np.where(weight > 0.0, 1.0, 0.0)).astype(np.int64)
+
+
+def cell_keys(
+    shape: tuple[int, int, int], true: NDArray[Any], predicted: NDArray[Any], places: NDArray[Any]
+) -> Integers:
+    """Number of the cell of each case."""
+    return (true.astype(np.int64) * shape[1] + predicted) * shape[2] + places
+
+
+class Tally:
+    """Counts decisions as cases come, exactly.
+
+    Parameters
+    ----------
+    n_classes : int
+    weighted, priced : bool
+        Whether cases have weights, and costs of their own.
+    """
+
+    def __init__(self, n_classes: int, weighted: bool, priced: bool) -> None:
+        self.thresholds = threshold_grid(n_classes)
+        self.shape = n_classes, n_classes, self.thresholds.size
+        self._size = n_classes * n_classes * self.thresholds.size
+        if self._size > 4 * _MOST_CELLS:
+            raise ValueError(
+                f"{n_classes} classes are too many to count decisions of cases that are not held: "
+                "hold all of them (hold=inf, --in-memory)."
+            )
+        names = ["count"] + ["weight", "squares"] * weighted + ["costs", "cost_squares"] * priced
+        self.sums = {name: ExactSums((1, self._size)) for name in names}
+
+    def add(self, keys: Integers, weights: Floats | None, costs: Floats | None) -> None:
+        """Add cases by their cells; at most `fragility.exact.MOST_TERMS`."""
+        self.sums["count"].add(np.bincount(keys, minlength=self._size), 0)
+        if weights is not None:
+            for name, terms in case_amounts(keys.size, weights, costs).items():
+                if name != "count":
+                    self.sums[name].add_at(keys, terms, 0)
+
+    def merge(self, other: Tally) -> None:
+        """Add the cases of another tally of the same kind."""
+        for own, others in zip(self.sums.values(), other.sums.values(), strict=True):
+            own.merge(others)
+
+    def cells(self) -> Cells:
+        """Cells that hold anything."""
+        totals = {name: sums.floats(0) for name, sums in self.sums.items()}
+        held = np.flatnonzero(totals["count"])
+        return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})
+
+
+def case_amounts(n: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
+    """Amounts that cells sum up, of `n` cases."""
+    amounts = {"count": np.ones(n)}
+    if weights is None and costs is None:
+        return amounts
+    own = amounts["count"] if weights is None else weights
+    amounts |= {"weight": own, "squares": own * own}
+    if costs is not None:
+        amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
+    return amounts
+
+
+def _cells(keys: Integers, shape: tuple[int, int, int], totals: dict[str, Floats]) -> Cells:
+    true, predicted, place = np.unravel_index(keys, shape)
+    count = totals["count"]
+    found = totals.get("weight", count), totals.get("squares", count)
+    priced = totals.get("costs"), totals.get("cost_squares")
+    return Cells(true, predicted, place, count, *found, *priced)
+
+
+def cells_of_cases(
+    thresholds: Floats,
+    n_classes: int,
+    true: NDArray[Any],
+    predicted: NDArray[Any],
+    confidence: Floats,
+    amounts: dict[str, Floats],
+) -> Cells:
+    """Cells of cases in memory, by their amounts."""
+    shape = n_classes, n_classes, thresholds.size
+    keys = cell_keys(shape, true, predicted, cells_of(thresholds, confidence))
+    size = n_classes * n_classes * thresholds.size
+    if size <= _MOST_CELLS:
+        held = np.flatnonzero(np.bincount(keys, minlength=size))
+        totals = {name: np.bincount(keys, part, size)[held] for name, part in amounts.items()}
+    else:
+        held, keys = np.unique(keys, return_inverse=True)
+        totals = {name: np.bincount(keys, part) for name, part in amounts.items()}
+    return _cells(held, shape, totals)
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionCounts:
+    """What happens at each threshold δ: a model decides alone where its confidence is above δ.
+
+    All arrays have one entry for each threshold, the weight of the cases: whole numbers, if the
+    cases have no weights and nothing was calibrated.
+
+    Attributes
+    ----------
+    thresholds : ndarray
+        Ascending; the last one is 1.
+    reviewed : ndarray
+        Cases of a confidence of at most δ.
+    errors : ndarray
+        Wrong predictions of a confidence above δ.
+    false_negatives, false_positives : ndarray or None
+        Those of the positive and of the negative class; None for several classes.
+    reviewed_positives : ndarray or None
+        Reviewed cases of the positive class; None for several classes.
+    """
+
+    thresholds: Floats
+    reviewed: NDArray[Any]
+    errors: NDArray[Any]
+    false_negatives: NDArray[Any] | None
+    false_positives: NDArray[Any] | None
+    reviewed_positives: NDArray[Any] | None
+
+    @property
+    def total(self) -> float:
+        """Weight of all cases: at the threshold 1 all are reviewed."""
+        return float(self.reviewed[-1])
+
+
+def decision_counts(
+    cells: Cells, thresholds: Floats, positive: int | None, *, whole: bool
+) -> DecisionCounts:
+    """Decisions at each threshold.
+
+    `positive` is the positive class of two, `whole` says that the cells hold whole numbers.
+    """
+    dtype = np.int64 if whole else np.float64
+
+    def by_place(chosen: NDArray[np.bool_] | None = None) -> Floats:
+        weight = cells.weight if chosen is None else np.where(chosen, cells.weight, 0.0)
+        return np.bincount(cells.place, weight, thresholds.size)
+
+    def up_to(amounts: Floats) -> NDArray[Any]:
+        return np.cumsum(amounts).astype(dtype)
+
+    def above(amounts: Floats) -> NDArray[Any]:
+        # Summed from the top, so that the errors end at exactly zero.
+        return np.append(np.cumsum(amounts[:0:-1])[::-1], 0.0).astype(dtype)
+
+    of_two = positive is not None
+    is_positive = cells.true == positive
+    missed, alarms = (above(by_place(cells.wrong & part)) for part in (is_positive, ~is_positive))
+    return DecisionCounts(
+        thresholds,
+        up_to(by_place()),
+        missed + alarms,
+        missed if of_two else None,
+        alarms if of_two else None,
+        up_to(by_place(is_positive)) if of_two else None,
+    )
