@@ -8,7 +8,7 @@ that was fitted to the other folds, so that no model is calibrated on its own an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import exp, inf, log
 from sys import float_info
 from typing import Any, NamedTuple
@@ -180,7 +180,8 @@ def _platt_targets(positives: int, negatives: int) -> tuple[float, float]:
     return (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0)
 
 
-class _Platt(NamedTuple):
+@dataclass(frozen=True)
+class _Platt:
     """Logistic map of the log-odds, which are brought to order one first."""
 
     slope: float
@@ -209,7 +210,7 @@ class _Platt(NamedTuple):
         slope, intercept = _least(derivatives, start)
         return cls(float(slope), float(intercept), centre, scale)
 
-    def __call__(self, p: NDArray[Any]) -> Floats:
+    def __call__(self, p: NDArray[Any], /) -> Floats:
         least, largest = float_info.min, 1.0 - float_info.epsilon  # nothing is certain
         z = (_log_odds(p) - self.centre) / self.scale
         found: Floats = np.clip(expit(self.slope * z + self.intercept), least, largest)

@@ -162,7 +162,7 @@ def judge(
 
 
 class _Table:
-    """Costs at each threshold, from sums (4, ..., T) by the first threshold that sends to review."""
+    """Costs at each threshold, from sums (4, ..., T) by the first one that sends to review."""
 
     def __init__(self, thresholds: Floats, costs: Costs) -> None:
         self.thresholds = thresholds
@@ -185,7 +185,7 @@ class _Table:
         return first_of_least(allowed, ROUNDING * scale)
 
     def chow(self, sums: Floats) -> int | None:
-        """Chow's threshold, the nearest on offer; the highest that the capacity allows, if lower."""
+        """Chow's threshold, the nearest on offer, or the highest that the capacity allows."""
         if np.isnan(self._chow):
             return None
         place = int(np.abs(self.thresholds - self._chow).argmin())

@@ -121,7 +121,8 @@ class BestThreshold:
         if self.n_held_out:
             return f"{self.n_held_out} held-out cases"
         n_splits, n_folds = self.fold_thresholds.shape
-        return f"{self.n_samples} cases, each at the threshold of others ({n_splits} × {n_folds} folds)"
+        folds = f"{n_splits} × {n_folds} folds"
+        return f"{self.n_samples} cases, each at the threshold of others ({folds})"
 
     def _chow_words(self) -> str:
         if isnan(self.chow_threshold):

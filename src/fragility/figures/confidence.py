@@ -141,9 +141,13 @@ def confidence_shares(
     confidence: Floats, wrong: NDArray[np.bool_], weights: Floats, edges: Floats, counts: Floats
 ) -> ConfidenceShares:
     """Histograms of predictions; `counts` are their numbers of cases."""
-    heights = (_shares_by_bin(confidence, weights * part, edges) for part in (wrong, ~wrong))
-    numbers = (float(counts[part].sum()) for part in (wrong, ~wrong))
-    return ConfidenceShares(edges, *heights, *numbers)
+    return ConfidenceShares(
+        edges,
+        _shares_by_bin(confidence, weights * wrong, edges),
+        _shares_by_bin(confidence, weights * ~wrong, edges),
+        float(counts[wrong].sum()),
+        float(counts[~wrong].sum()),
+    )
 
 
 def _shares_by_bin(confidence: Floats, weights: Floats, edges: Floats) -> Floats:

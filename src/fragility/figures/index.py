@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, inf
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,8 @@ from ..scores.bins import ScoreBins
 _NEAR_ENOUGH = 1e-5
 
 
-class IndexFigures(NamedTuple):
+@dataclass(frozen=True)
+class IndexFigures:
     """Index with its interval, ratio, and the index of each pair of classes."""
 
     index: Measured

@@ -113,7 +113,9 @@ def calibration_error(happened: Atoms, others: Atoms, n_bins: int) -> Measured:
     both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
     high = np.zeros_like(low)
     high[origin] = both[1]
-    weight, total = (np.bincount(origin, part) for part in (both[2], both[2] * both[3]))
+    weight, total = (
+        np.bincount(origin, part).astype(np.float64) for part in (both[2], both[2] * both[3])
+    )
     yes = np.bincount(origin[: happened.low.size], happened.weight, low.size)
     mean = np.clip(total / weight, low, high)
     mass, residual = running_totals(weight), running_totals(yes - weight * mean)

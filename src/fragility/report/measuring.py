@@ -1,4 +1,4 @@
-"""The one builder of reports: from a state, and a second reading of the cases where it is needed."""
+"""The one builder of reports: from a state, and a second reading of the cases if needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from ..figures.rank import (
 from ..figures.tails import tail_bounds, tail_of
 from ..index.errors import RankingErrors, class_pairs
 from ..index.fragility import measure
-from ..index.inference import Interval
+from ..index.inference import Interval, PairedDifference
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Estimator, Measured
 from ..metrics.comparison import compare
 from ..metrics.displays.error_curves import drawn_pair, most_fragile_pair
@@ -143,7 +143,8 @@ class _Builder:
             return Population(support, support.astype(np.float64), support.astype(np.float64))
         cells = next(iter(self.raw.values())).cells
         weight, squares = (
-            np.bincount(cells.true, part, support.size) for part in (cells.weight, cells.squares)
+            np.bincount(cells.true, part, support.size).astype(np.float64)
+            for part in (cells.weight, cells.squares)
         )
         sizes = np.zeros(support.size)
         np.divide(weight**2, squares, out=sizes, where=squares > 0.0)
@@ -255,15 +256,17 @@ class _Builder:
                 "several classes are calibrated by a map that is fitted to cases, and this state "
                 "holds none (hold=0)"
             )
-        weights = sample.counts * (1.0 if sample.cases.weights is None else sample.cases.weights)
+        weights = sample.counts.astype(np.float64)
+        if sample.cases.weights is not None:
+            weights *= sample.cases.weights
         fitted = sample.cases._replace(weights=weights)
         self.mapped = {}
         for name in state.models:
-            data = state.labelled(name, fitted)
-            reason = why_not_calibrated(data)
+            sampled = state.labelled(name, fitted)
+            reason = why_not_calibrated(sampled)
             if reason:
                 return f"in the sample for calibration {reason}"
-            self.mapped[name] = fitted_map(data)
+            self.mapped[name] = fitted_map(sampled)
         self.notes.append(
             "Calibrated by one temperature for each model, fitted to "
             f"{int(sample.counts.sum()):,} of {int(state.support.sum()):,} cases."
@@ -407,7 +410,8 @@ class _Builder:
         return found
 
     def _attributed(self, view: DataView, n: int, rows: NDArray[np.int64]) -> Iterator[WorstCase]:
-        assert self.name_cases is not None and self.cases is not None
+        assert self.name_cases is not None
+        assert self.cases is not None
         labels, groups = self.state.labels.tolist(), self.state.group_names
         found = [case for case in view.found.attribution(n) if case.lift > 1.0 + 1e-9]
         names = self.name_cases([int(rows[case.index]) for case in found])
@@ -449,7 +453,7 @@ class _Builder:
         figures: Sequence[ModelFigures],
     ) -> list[PairedFigures]:
         confidence, names = self.settings.confidence, self.state.models
-        found = []
+        found: list[tuple[PairedDifference, PairedDifference]] = []
         for a, b in pairs:
             one, other = views[names[a]], views[names[b]]
             if isinstance(one, DataView) and isinstance(other, DataView):
@@ -458,16 +462,17 @@ class _Builder:
                 continue
             assert reader is not None
             sums = reader.pairs[names[a], names[b]]
-            values = [
-                [part.figures[name].value for part in (figures[a], figures[b])]
-                for name in ("fragility_index", "ratio")
-            ]
-            found.append(
-                tuple(
-                    sums.difference(*pair, kind, self.population, confidence)
-                    for kind, pair in enumerate(values)
+            index, ratio = (
+                sums.difference(
+                    figures[a].figures[name].value,
+                    figures[b].figures[name].value,
+                    kind,
+                    self.population,
+                    confidence,
                 )
+                for kind, name in enumerate(("fragility_index", "ratio"))
             )
+            found.append((index, ratio))
         adjusted = holm([index.p_value for index, _ in found])
         return [
             PairedFigures(index, ratio, p)
@@ -554,11 +559,9 @@ class _Builder:
             figures = known.figures(confidence)
             return figures.index, figures.ratio.value, known.interval(cautious)
         assert self.cases.groups is not None
-        first = 0
-        for column, names in enumerate(self.state.groups.values()):
-            if place < first + len(names):
-                break
-            first += len(names)
+        ends = np.cumsum([len(names) for names in self.state.groups.values()])
+        column = int(np.searchsorted(ends, place, side="right"))
+        first = int(ends[column - 1]) if column else 0
         part = self.cases.take(self.cases.groups[:, column] == place - first)
         found = measure(RankingErrors(self.state.labelled(model, part)), 0.0, "ovo", None)
         index = Measured(found.value, found.interval(confidence))
@@ -591,7 +594,7 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
         **{name: Measured(value) for name, value in extra.items()},
     }
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
-    count = float(cells.count[above].sum())
+    count = float(cells.number[above].sum())
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
         sure**2 / squares if squares > 0.0 else 0.0,
@@ -609,7 +612,7 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
         threshold,
         confident,
         decision_counts(cells, grid, positive, whole=view.whole),
-        confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.count),
+        confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.number),
         _drawn(view, found.pairs),
     )
 

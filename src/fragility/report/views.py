@@ -57,8 +57,9 @@ class View(Protocol):
         """Scores of a class in a column: two classes have one."""
 
     def outcomes(self) -> tuple[Atoms, Atoms]:
-        """Probabilities of what did not happen, and of what did: of two classes the positive one,
-        of several the predicted one.
+        """Probabilities of what did not happen, and of what did.
+
+        Of two classes the positive one happens or not, of several the predicted one.
         """
 
     def predictions(self) -> PredictionAtoms:
@@ -194,8 +195,9 @@ class BinView:
         return predictions_of_two(atoms, self.positive)
 
     def _half_apart(self, atoms: Atoms, code: int) -> Atoms:
-        """Scores of exactly one half as an atom of their own: the first class is predicted there,
-        but above it the second. The cells tell their weight.
+        """Scores of exactly one half as an atom of their own, whose weight the cells tell.
+
+        There the first class is predicted, but above it the second.
         """
         place = int(np.searchsorted(atoms.low, 0.5))
         if self.positive == 0 or place == atoms.low.size or atoms.low[place] != 0.5:
@@ -271,7 +273,7 @@ class CalibratedView:
         tables = {"weight": bins.weights(), **{name: bins.extra_sums(name) for name in names}}
         #: Amounts by class and bin, as cells name them.
         self._amounts = {
-            {"counts": "count", "weight_squares": "squares"}.get(name, name): table[:, held]
+            {"counts": "number", "weight_squares": "squares"}.get(name, name): table[:, held]
             for name, table in tables.items()
         }
         self._predicted, self._confidence = (

@@ -233,7 +233,10 @@ class ScoreBins:
         return found
 
     def extra_sums(self, name: str, column: int = 0) -> Floats:
-        """Counts, squared weights or costs, by class and bin; without weights the first two agree."""
+        """Counts, squared weights or costs, by class and bin.
+
+        Without weights the first two are equal.
+        """
         return self._table(self.extra.get(name, self._weights), column)
 
     def squared_distances(self, column: int, point: float) -> Floats:

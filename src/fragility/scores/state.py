@@ -472,7 +472,8 @@ def clipped(data: LabelledScores) -> NDArray[Any]:
     """Scores without what rounding adds beyond 0 and 1."""
     if data.ranges.min() >= 0.0 and data.ranges.max() <= 1.0:
         return data.scores
-    return np.clip(data.scores, 0.0, 1.0)
+    found: NDArray[Any] = np.clip(data.scores, 0.0, 1.0)
+    return found
 
 
 def _weighted(cases: Cases) -> Cases:

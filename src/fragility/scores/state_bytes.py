@@ -258,12 +258,12 @@ def _take_model(model: ModelSums, state: ScoreState, source: Iterator[NDArray[An
     for name, sums in model.tally.sums.items():
         _take_sums(sums, name, source)
     cells = model.tally.cells()
-    if not (np.bincount(cells.true, cells.count, classes) == state.support).all():
+    if not (np.bincount(cells.true, cells.number, classes) == state.support).all():
         raise ValueError("its decisions are not those of its cases.")
     if any((part < 0.0).any() for part in cells[3:] if part is not None):
         raise ValueError("its decisions have negative amounts.")
     if model.confidence is not None:
-        wrong = int(cells.count[cells.wrong].sum())
+        wrong = int(cells.number[cells.wrong].sum())
         outcome = np.array([[wrong, int(state.support.sum()) - wrong]])
         _take_bins(model, "confidence", outcome, iter(later["confidence"]))
     _take_sums(model.totals, "totals", source)

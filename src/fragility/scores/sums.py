@@ -227,7 +227,7 @@ class Sums:
                     for name in weighted.extra:
                         bins.extra[name] = deepcopy(bins.exact_weights)
             for name in model.tally.sums:
-                own.tally.sums.setdefault(name, deepcopy(own.tally.sums["count"]))
+                own.tally.sums.setdefault(name, deepcopy(own.tally.sums["number"]))
             model.merge(own)
         return found
 

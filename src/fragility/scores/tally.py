@@ -69,8 +69,8 @@ class Cells(NamedTuple):
     ----------
     true, predicted, place : ndarray of int
         Classes, and the first threshold that the confidence is not above. Sorted.
-    count, weight, squares : ndarray
-        Number of cases (perhaps an expected one), sums of their weights and of the squares of these.
+    number, weight, squares : ndarray
+        Number of cases (perhaps an expected one), sums of their weights and of their squares.
     costs, cost_squares : ndarray, optional
         Sums of weight times the cost of an error, and of the squares of these, if costs differ by
         case.
@@ -79,7 +79,7 @@ class Cells(NamedTuple):
     true: Integers
     predicted: Integers
     place: Integers
-    count: Floats
+    number: Floats
     weight: Floats
     squares: Floats
     costs: Floats | None = None
@@ -87,7 +87,7 @@ class Cells(NamedTuple):
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        return self.true != self.predicted
+        return np.not_equal(self.true, self.predicted)
 
     @property
     def units(self) -> Integers:
@@ -104,14 +104,16 @@ def units_of(weight: Floats, squares: Floats) -> Integers:
     np.divide(weight**2, squares, out=counts, where=squares > 0.0)
     # A hair above one half counts as one half: sums may differ in their last digit.
     counts = np.floor(counts * (1.0 + 1e-12) + 0.5)
-    return np.maximum(counts, np.where(weight > 0.0, 1.0, 0.0)).astype(np.int64)
+    found: Integers = np.maximum(counts, np.where(weight > 0.0, 1.0, 0.0)).astype(np.int64)
+    return found
 
 
 def cell_keys(
     shape: tuple[int, int, int], true: NDArray[Any], predicted: NDArray[Any], places: NDArray[Any]
 ) -> Integers:
     """Number of the cell of each case."""
-    return (true.astype(np.int64) * shape[1] + predicted) * shape[2] + places
+    keys: Integers = (true.astype(np.int64) * shape[1] + predicted) * shape[2] + places
+    return keys
 
 
 class Tally:
@@ -133,15 +135,15 @@ class Tally:
                 f"{n_classes} classes are too many to count decisions of cases that are not held: "
                 "hold all of them (hold=inf, --in-memory)."
             )
-        names = ["count"] + ["weight", "squares"] * weighted + ["costs", "cost_squares"] * priced
+        names = ["number"] + ["weight", "squares"] * weighted + ["costs", "cost_squares"] * priced
         self.sums = {name: ExactSums((1, self._size)) for name in names}
 
     def add(self, keys: Integers, weights: Floats | None, costs: Floats | None) -> None:
         """Add cases by their cells; at most `fragility.exact.MOST_TERMS`."""
-        self.sums["count"].add(np.bincount(keys, minlength=self._size), 0)
+        self.sums["number"].add(np.bincount(keys, minlength=self._size), 0)
         if weights is not None:
             for name, terms in case_amounts(keys.size, weights, costs).items():
-                if name != "count":
+                if name != "number":
                     self.sums[name].add_at(keys, terms, 0)
 
     def merge(self, other: Tally) -> None:
@@ -152,16 +154,16 @@ class Tally:
     def cells(self) -> Cells:
         """Cells that hold anything."""
         totals = {name: sums.floats(0) for name, sums in self.sums.items()}
-        held = np.flatnonzero(totals["count"])
+        held = np.flatnonzero(totals["number"])
         return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})
 
 
 def case_amounts(n: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
     """Amounts that cells sum up, of `n` cases."""
-    amounts = {"count": np.ones(n)}
+    amounts = {"number": np.ones(n)}
     if weights is None and costs is None:
         return amounts
-    own = amounts["count"] if weights is None else weights
+    own = amounts["number"] if weights is None else weights
     amounts |= {"weight": own, "squares": own * own}
     if costs is not None:
         amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
@@ -170,10 +172,14 @@ def case_amounts(n: int, weights: Floats | None, costs: Floats | None) -> dict[s
 
 def _cells(keys: Integers, shape: tuple[int, int, int], totals: dict[str, Floats]) -> Cells:
     true, predicted, place = np.unravel_index(keys, shape)
-    count = totals["count"]
-    found = totals.get("weight", count), totals.get("squares", count)
+    number = totals["number"]
+    found = totals.get("weight", number), totals.get("squares", number)
     priced = totals.get("costs"), totals.get("cost_squares")
-    return Cells(true, predicted, place, count, *found, *priced)
+    return Cells(true, predicted, place, number, *found, *priced)
+
+
+def _summed(keys: Integers, amounts: Floats, size: int) -> Floats:
+    return np.bincount(keys, amounts, size).astype(np.float64, copy=False)
 
 
 def cells_of_cases(
@@ -190,10 +196,10 @@ def cells_of_cases(
     size = n_classes * n_classes * thresholds.size
     if size <= _MOST_CELLS:
         held = np.flatnonzero(np.bincount(keys, minlength=size))
-        totals = {name: np.bincount(keys, part, size)[held] for name, part in amounts.items()}
+        totals = {name: _summed(keys, part, size)[held] for name, part in amounts.items()}
     else:
         held, keys = np.unique(keys, return_inverse=True)
-        totals = {name: np.bincount(keys, part) for name, part in amounts.items()}
+        totals = {name: _summed(keys, part, held.size) for name, part in amounts.items()}
     return _cells(held, shape, totals)
 
 
@@ -242,7 +248,7 @@ def decision_counts(
 
     def by_place(chosen: NDArray[np.bool_] | None = None) -> Floats:
         weight = cells.weight if chosen is None else np.where(chosen, cells.weight, 0.0)
-        return np.bincount(cells.place, weight, thresholds.size)
+        return _summed(cells.place, weight, thresholds.size)
 
     def up_to(amounts: Floats) -> NDArray[Any]:
         return np.cumsum(amounts).astype(dtype)

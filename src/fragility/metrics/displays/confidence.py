@@ -129,11 +129,13 @@ class ConfidenceDisplay(FromEstimator):
         made = predictions(data)
         edges = np.linspace(1.0 / data.labels.size, 1.0, n_bins + 1)
         counts, weights = np.ones(made.wrong.size), made.weights_or_ones
-        shares = confidence_shares(made.confidence, made.wrong, weights, edges, counts)._asdict()
-        numbers = {name: int(shares.pop(name)) for name in ("n_wrong", "n_right")}
+        shares = confidence_shares(made.confidence, made.wrong, weights, edges, counts)
         display = cls(
-            **shares,
-            **numbers,
+            edges=edges,
+            wrong=shares.wrong,
+            right=shares.right,
+            n_wrong=int(shares.n_wrong),
+            n_right=int(shares.n_right),
             n_confident_errors=int(np.count_nonzero(made.wrong & (made.confidence > threshold))),
             confident_error_rate=confident_errors(made, threshold),
             threshold=threshold,
