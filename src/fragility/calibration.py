@@ -30,8 +30,8 @@ CalibrationMap = Callable[[NDArray[Any]], Floats]
 
 #: Probabilities nearer to 0 or 1 are taken as this near: their log-odds are rounding errors.
 _NEAREST = 1e-12
-#: Folds of a calibration, and ways to deal bins to them.
-_FOLDS, _SPLITS = 5, 4
+#: Folds of a calibration, and ways to deal bins to them: of so many cases one way will do.
+_FOLDS, _SPLITS, _MANY_CASES = 5, 4, 100_000
 #: Steps of Newton's method; a dozen are usual.
 _MOST_STEPS = 100
 #: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
@@ -129,26 +129,26 @@ def calibrated(
     data: LabelledScores,
     n_splits: int = 5,
     random_state: Any = 0,
-    beside: Sequence[LabelledScores] = (),
+    beside: Sequence[NDArray[Any]] = (),
 ) -> LabelledScores:
     """The same predictions after cross-fitted calibration.
 
     The folds are drawn from the cases in the order of what they are, so that the order in which
     they came does not matter. Cases that these predictions do not tell apart are in the order of
-    those of other models `beside` them: it does not matter for this model, but for paired tests.
+    what else is known of them, `beside`: the scores of other models, for paired tests, and costs.
     """
     n_splits = min(n_splits, int(data.support[data.support > 0].min()))
     strata = _strata(data)
-    order = content_order(strata, data.scores, data.weights, [part.scores for part in beside])
-    counted = None if data.weights is None else data.weights[order] > 0.0
-    folds = np.empty(data.codes.size, dtype=np.intp)
-    folds[order] = spread_over_folds(
-        strata[order], n_splits, random_generator(random_state), counted
-    )
+    order = content_order(strata, data.scores, data.weights, beside)
+    # Sums in that order, too: their last digits decide about ties after calibration.
+    weights = None if data.weights is None else data.weights[order]
+    ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
+    counted = None if weights is None else weights > 0.0
+    folds = spread_over_folds(strata[order], n_splits, random_generator(random_state), counted)
     scores = np.empty(data.scores.shape)
     for fold in range(n_splits):
         own = folds == fold
-        scores[own] = fitted_map(data, ~own)(data.scores[own])
+        scores[order[own]] = fitted_map(ordered, ~own)(ordered.scores[own])
     ends = scores.min(axis=0, keepdims=True), scores.max(axis=0, keepdims=True)
     return replace(data, scores=scores, ranges=np.stack(ends).reshape(2, -1))
 
@@ -191,9 +191,12 @@ class _Platt:
 
     @classmethod
     def fitted(
-        cls, z: Floats, weights: Floats, targets: Floats, start: Floats | None = None
+        cls, z: Floats, weights: Floats, targets: Floats, start: _Platt | None = None
     ) -> _Platt:
-        """Map of least log-loss of weighted log-odds with these target frequencies."""
+        """Map of least log-loss of weighted log-odds with these target frequencies.
+
+        The search begins at zero, or at another map of the same log-odds.
+        """
         centre, scale = float(z.mean()), float(z.std())
         if z.min() == z.max():  # whose mean and spread are rounding errors
             centre, scale = float(z[0]), 1.0
@@ -207,7 +210,8 @@ class _Platt:
             curvature = (design * (weights * probability * (1.0 - probability))) @ design.T
             return float(loss), gradient, curvature
 
-        slope, intercept = _least(derivatives, start)
+        near = None if start is None else np.array([start.slope, start.intercept])
+        slope, intercept = _least(derivatives, near)
         return cls(float(slope), float(intercept), centre, scale)
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
@@ -231,15 +235,12 @@ class BinnedCalibration(NamedTuple):
         Calibrated score of each bin under each map.
     shares : ndarray of shape (2, n_splits * n_folds, B)
         Share of the cases of each class and bin that is under each map.
-    units : ndarray of shape (2, n_splits * n_folds, B)
-        The same as numbers of cases, which are dealt anew in each split.
     n_splits : int
     """
 
     bins: NDArray[np.intp]
     scores: Floats
     shares: Floats
-    units: NDArray[np.int64]
     n_splits: int
 
 
@@ -261,9 +262,10 @@ def calibrated_bins(
     weights = weights / weights.max()
     z = _log_odds(bins.scores()[:, held].sum(axis=0) / bins.weights()[:, held].sum(axis=0))
     means = expit(z)
-    start = None
+    n_splits = _SPLITS if int(sizes.sum()) <= _MANY_CASES else 1
+    found: _Platt | None = None
     scores, dealt_units = [], []
-    for split in range(_SPLITS):
+    for split in range(n_splits):
         folds = np.stack([dealt(units[code], n_folds, [code, split, seed]) for code in range(2)])
         dealt_units.append(folds)
         for fold in range(n_folds):
@@ -272,13 +274,13 @@ def calibrated_bins(
             counts = (sizes - own.sum(axis=1)).tolist()
             high, low = _platt_targets(counts[positive], counts[1 - positive])
             total = rest.sum(axis=0)
-            used = total > 0.0
-            aim = (high * rest[positive] + low * rest[1 - positive])[used] / total[used]
-            found = _Platt.fitted(z[used], total[used], aim, start)
+            aim = high * rest[positive] + low * rest[1 - positive]
+            np.divide(aim, total, out=aim, where=total > 0.0)
+            found = _Platt.fitted(z, total, aim, found)
             scores.append(found(means))
     folds = np.concatenate(dealt_units, axis=1)
-    shares = folds / np.maximum(_SPLITS * units, 1)[:, np.newaxis]
-    return BinnedCalibration(held, np.stack(scores), shares, folds, _SPLITS)
+    shares = folds / np.maximum(n_splits * units, 1)[:, np.newaxis]
+    return BinnedCalibration(held, np.stack(scores), shares, n_splits)
 
 
 def _temperature(p: NDArray[Any], truth: NDArray[Any], weights: Floats) -> CalibrationMap:

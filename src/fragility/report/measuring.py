@@ -43,7 +43,7 @@ from ..metrics.comparison import compare
 from ..metrics.displays.error_curves import drawn_pair, most_fragile_pair
 from ..moments import Floats
 from ..scores.cases import Cases, joined
-from ..scores.state import HOLD, ScoreState
+from ..scores.state import ScoreState
 from ..scores.sums import Sums
 from ..scores.tally import decision_counts, most_probable, threshold_grid
 from .parts import (
@@ -235,18 +235,19 @@ class _Builder:
         if present.min(initial=2) < 2:
             label = state.labels.tolist()[int(np.flatnonzero(state.support == 1)[0])]
             return f"class {label!r} has a single sample"
-        if self.cases is not None and self.cases.size * state.n_columns <= HOLD:
-            data = {name: view.data for name, view in self._data_views().items()}
+        if self.cases is not None and state.fit_to_all:
+            costs = [] if self.cases.costs is None else [self.cases.costs]
+            scores = self.cases.scores
             self.after = {
                 name: DataView(
                     calibrated(
-                        part,
+                        view.data,
                         random_state=self.settings.random_state,
-                        beside=[other for key, other in data.items() if key != name],
+                        beside=[*(scores[key] for key in scores if key != name), *costs],
                     ),
                     self.cases.costs,
                 )
-                for name, part in data.items()
+                for name, view in self._data_views().items()
             }
             return ""
         self.estimator = "sample_fitted"

@@ -95,7 +95,7 @@ class Reader:
             own = np.flatnonzero(block.groups[:, column] == place)
             block, rows = block.take(own), rows[own]
         columns = {name: self._columns(name, block.scores[name]) for name in self._influences}
-        for code in np.unique(block.codes).tolist():
+        for code in np.flatnonzero(np.bincount(block.codes)).tolist():
             own = np.flatnonzero(block.codes == code)
             weights = None if block.weights is None else block.weights[own]
             total = self._population.weight[code]

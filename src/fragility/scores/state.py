@@ -172,18 +172,23 @@ class ScoreState:
             )
         if sample_weight is not None and not self.weighted:
             raise ValueError("sample_weight was given to a state made without weighted=True.")
+        # A part of the cases may carry no weight at all, though the whole does.
+        weightless = sample_weight is not None and not np.any(
+            check_values(sample_weight, "sample_weight")
+        )
         data = {
             name: check_labelled_probabilities(
                 y_true,
                 scores[name],
                 labels=self.labels,
                 pos_label=self.labels.tolist()[self.positive] if self.is_binary else None,
-                sample_weight=sample_weight,
+                sample_weight=None if weightless else sample_weight,
                 name=f"scores[{name!r}]",
             )
             for name in self.models
         }
-        return self.add_checked(data, self._group_codes(groups, y_true), case_costs)
+        codes = self._group_codes(groups, y_true)
+        return self if weightless else self.add_checked(data, codes, case_costs)
 
     def add_checked(
         self,
@@ -280,7 +285,7 @@ class ScoreState:
         assert self._sample is not None
         if self._sample.counts.size > most:
             hashes = self._sample.cases.hashes()
-            self._below = int(hashes[most])
+            self._below = int(hashes[most - 1]) + 1
             rows = np.flatnonzero(hashes < self._below)
             self._sample = Sample(self._sample.cases.take(rows), self._sample.counts[rows])
 
@@ -304,6 +309,11 @@ class ScoreState:
         for part in self._parts:
             found.add(part)
         return found
+
+    @property
+    def fit_to_all(self) -> bool:
+        """Whether maps of several classes are fitted to all cases: on every path, or on none."""
+        return self.complete and int(self.support.sum()) * self.n_columns <= HOLD
 
     @property
     def mean_case_cost(self) -> float:
@@ -413,8 +423,8 @@ class ScoreState:
             self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
         self._draw_all(theirs)
         if other._sample is not None:
-            bound = [below for below in (self._below, other._below) if below is not None]
-            self._below = min(bound, default=None)
+            bounds = [below for below in (self._below, other._below) if below is not None]
+            self._below = min(bounds, default=None)
             sample = other._sample
             if self.weighted:
                 sample = Sample(_weighted(sample.cases), sample.counts)
@@ -429,20 +439,15 @@ class ScoreState:
             self._sums.add(part)
             self._draw([Sample(part, np.ones(part.size, dtype=np.int64))])
 
-    @property
-    def sample_bound(self) -> int | None:
-        """Cases of this hash and more are not in the sample; None if all are."""
-        if not self.complete:
-            self.sample()
-        return self._below
-
     def take_cases(self, cases: Cases) -> None:
         """Become a state that holds these cases, which it has counted."""
         self._parts = [cases]
 
-    def take_sums(self, sums: Sums, sample: Sample | None, bound: int | None) -> None:
+    def take_sums(self, sums: Sums, sample: Sample | None) -> None:
         """Become a state of these sums over cases that it has counted."""
-        self._parts, self._sums, self._sample, self._below = [], sums, sample, bound
+        self._parts, self._sums, self._sample = [], sums, sample
+        if sample is not None and sample.counts.sum() < self.support.sum():
+            self._below = int(sample.cases.hashes().max()) + 1
 
     def to_bytes(self) -> bytes:
         """The whole state, with version and checksum; the same bytes for the same cases."""

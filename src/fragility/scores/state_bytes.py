@@ -48,7 +48,6 @@ def sealed(state: ScoreState) -> bytes:
         "priced": state.priced,
         "hold": None if state.hold == inf else state.hold,
         "complete": state.complete,
-        "below": state.sample_bound,
     }
     arrays: list[NDArray[Any]] = [state.support, state.group_support]
     if state.complete:
@@ -114,12 +113,10 @@ def _opened(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
             for model in sums.models.values():
                 _take_model(model, state, source)
             sample = None
-            if head["below"] is not None or not state.is_binary:
-                rest = list(source)
-                source = iter(())
-                if rest:
-                    sample = _sample(state, rest)
-            state.take_sums(sums, sample, head["below"])
+            rest, source = list(source), iter(())
+            if rest:
+                sample = _sample(state, rest)
+            state.take_sums(sums, sample)
     except StopIteration:
         raise ValueError("it lacks arrays.") from None
     if next(source, None) is not None:
@@ -130,10 +127,10 @@ def _opened(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
 def _empty(head: dict[str, Any]) -> ScoreState:
     """A state of the same settings, without cases."""
     known = {"labels", "positive", "models", "groups", "weighted", "priced", "hold", "complete"}
-    unlike = set(head) ^ (known | {"below"})
+    unlike = set(head) ^ known
     if unlike:
         raise ValueError(f"its head lacks, or should not have, {listed(sorted(unlike))}.")
-    labels, hold, below = head["labels"], head["hold"], head["below"]
+    labels, hold = head["labels"], head["hold"]
     check_stored_labels(labels)
     kinds = {
         "positive": (int,),
@@ -141,13 +138,12 @@ def _empty(head: dict[str, Any]) -> ScoreState:
         "complete": (bool,),
         "priced": (bool, NoneType),
         "hold": (float, NoneType),
-        "below": (int, NoneType),
     }
     for name, types in kinds.items():
         if type(head[name]) not in types:
             raise ValueError(f"its {name} is {shown(head[name])}.")
-    if not 0 <= head["positive"] < len(labels) or not (below is None or 0 <= below < 2**64):
-        raise ValueError("its positive class or its sample is out of range.")
+    if not 0 <= head["positive"] < len(labels):
+        raise ValueError("its positive class is not one of its classes.")
     if hold is not None and not 0.0 <= hold < inf:
         raise ValueError(f"its hold is {shown(hold)}.")
     models, groups = head["models"], head["groups"]

@@ -83,7 +83,7 @@ def check_stored(
     for part in extra:
         if not (part >= 0.0).all():
             raise ValueError("a sum of squares or costs of its bins is negative.")
-    if extra and not (extra[0] <= weights**2 * (1.0 + _ROUNDING)).all():
+    if extra and not (extra[1] <= weights**2 * (1.0 + _ROUNDING)).all():
         raise ValueError("its squared weights are larger than the squares of its weights.")
     _check_extremes(groups, smallest.ravel(), largest.ravel(), lightest.ravel())
     _check_support(counts, groups, lightest)

@@ -221,7 +221,7 @@ class Sums:
         if self.shape.weighted:
             return self
         found = Sums(replace(self.shape, weighted=True))
-        for own, model in zip(self.models.values(), found.models.values(), strict=True):
+        for own, model in zip(deepcopy(self.models).values(), found.models.values(), strict=True):
             for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
                 if bins is not None and weighted is not None and not bins.extra:
                     for name in weighted.extra:

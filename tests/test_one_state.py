@@ -1,0 +1,324 @@
+"""Every figure is a function of the cases: in memory, from a file, shuffled, merged, or in bins."""
+
+from __future__ import annotations
+
+import csv
+import json
+from math import inf, isnan, nan
+
+import numpy as np
+import pytest
+
+from fragility import Costs, Report, ScoreState
+from fragility.report.data import to_dict
+from fragility.report.files import report_on_file
+from fragility.scores import state as state_module
+from fragility.tables import PredictionFile, open_table
+
+from .command import fragility
+
+MODELS = ("a", "b")
+
+
+class Problem:
+    """Random predictions of two models, with or without weights, groups and costs."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.rng = rng
+        self.n_classes = (2, 3, 2, 4, 2, 5)[seed % 6]
+        n = int(rng.integers(40, 250))
+        self.y = np.concatenate([np.arange(self.n_classes), rng.integers(0, self.n_classes, n)])
+        self.y = np.concatenate([self.y, np.arange(self.n_classes)])
+        n = self.n = self.y.size
+        self.kind = str(rng.choice(["smooth", "rounded", "few", "saturated"]))
+        self.scores = {name: self._scores(sharpness) for name, sharpness in zip(MODELS, (1.0, 2.5))}
+        weights = str(rng.choice(["none", "whole", "real"]))
+        self.weights = None
+        if weights != "none":
+            drawn = rng.integers(0, 4, n) if weights == "whole" else rng.gamma(0.7, size=n)
+            self.weights = drawn.astype(float)
+            self.weights[: self.n_classes] = self.weights[-self.n_classes :] = 1.0
+        self.groups = rng.choice(["north", "south", "west"], n) if rng.random() < 0.6 else None
+        self.by_case = None
+        self.costs: Costs | None = None
+        choice = str(rng.choice(["none", "number", "matrix", "case"]))
+        capacity = float(rng.choice([0.1, 0.3])) if rng.random() < 0.5 else None
+        if choice == "number":
+            self.costs = Costs(float(rng.choice([3.0, 10.0])), 1.0, capacity, 0.05)
+        elif choice == "matrix":
+            matrix = rng.integers(1, 9, (self.n_classes, self.n_classes)).astype(float)
+            np.fill_diagonal(matrix, 0.0)
+            self.costs = Costs(matrix, 1.0, capacity)
+        elif choice == "case":
+            self.by_case = rng.gamma(1.0, 8.0, n).round(3)
+            self.costs = Costs(None, 1.0, capacity)
+
+    def _scores(self, sharpness: float) -> np.ndarray:
+        rng, n, c = self.rng, self.n, self.n_classes
+        if c == 2:
+            z = sharpness * (1.5 * (self.y - 0.5) + rng.normal(size=n))
+            p = 1.0 / (1.0 + np.exp(-z * (8.0 if self.kind == "saturated" else 1.0)))
+            return {"rounded": p.round(2), "few": p.round(1)}.get(self.kind, p)
+        z = rng.normal(size=(n, c)) + 1.5 * np.eye(c)[self.y]
+        p = np.exp(sharpness * z * (6.0 if self.kind == "saturated" else 1.0))
+        p /= p.sum(axis=1, keepdims=True)
+        if self.kind in ("rounded", "few"):
+            tenths = 100 if self.kind == "rounded" else 10
+            rest = np.floor(p[:, 1:] * tenths) / tenths
+            p = np.column_stack([1.0 - rest.sum(axis=1), rest])
+        return p
+
+    # The paths.
+
+    def in_memory(self, order: np.ndarray | None = None) -> Report:
+        rows = np.arange(self.n) if order is None else order
+        costs = self.costs
+        if costs is not None and self.by_case is not None:
+            costs = Costs(self.by_case[rows], 1.0, costs.capacity)
+        return Report.from_predictions(
+            self.y[rows],
+            {name: scores[rows] for name, scores in self.scores.items()},
+            groups=None if self.groups is None else self.groups[rows],
+            costs=costs,
+            labels=np.arange(self.n_classes),
+            sample_weight=None if self.weights is None else self.weights[rows],
+            cases=[f"row {row + 1}" for row in rows],
+            n_worst=5,
+        )
+
+    def write(self, path, order: np.ndarray) -> list[str]:
+        """A CSV file; the options that describe it."""
+        head, columns = ["y", "id"], [self.y, np.array([f"row {row + 1}" for row in range(self.n)])]
+        options = ["--label", "y", "--classes", ",".join(map(str, range(self.n_classes)))]
+        for name, scores in self.scores.items():
+            parts = [scores] if scores.ndim == 1 else list(scores.T)
+            names = [f"{name}{place}" for place in range(len(parts))]
+            head, columns = head + names, columns + parts
+            options += ["--score", f"{name}={','.join(names)}"]
+        for name, column in (("w", self.weights), ("g", self.groups), ("cost", self.by_case)):
+            if column is not None:
+                head.append(name)
+                columns.append(column)
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(head)
+            rows = [[str(part[row]) for part in columns] for row in order]
+            writer.writerows(rows)
+        if self.weights is not None:
+            options += ["--weight", "w"]
+        return options
+
+    def from_file(self, path, order: np.ndarray, hold: float) -> Report:
+        self.write(path, order)
+        file = PredictionFile(
+            open_table(path),
+            label="y",
+            models={
+                name: [name + str(k) for k in range(1 if self.n_classes == 2 else self.n_classes)]
+                for name in MODELS
+            },
+            classes=[str(c) for c in range(self.n_classes)],
+            weight=None if self.weights is None else "w",
+            group=None if self.groups is None else "g",
+            error_cost=None if self.by_case is None else "cost",
+        )
+        return report_on_file(file, costs=self.costs, hold=hold, n_worst=5, id_column="id")
+
+    def state(self, rows: np.ndarray, hold: float) -> ScoreState:
+        names = [] if self.groups is None else sorted(set(self.groups.tolist()))
+        state = ScoreState(range(self.n_classes), MODELS, names, self.weights is not None, hold)
+        for part in np.array_split(rows, self.rng.integers(1, 4)):
+            state.update(
+                self.y[part],
+                {name: scores[part] for name, scores in self.scores.items()},
+                None if self.weights is None else self.weights[part],
+                None if self.groups is None else self.groups[part],
+                None if self.by_case is None else self.by_case[part],
+            )
+        return state
+
+    def merged_state(self, hold: float) -> ScoreState:
+        """Random parts, some of them written and read, merged in random order."""
+        order = self.rng.permutation(self.n)
+        parts = [self.state(rows, hold) for rows in np.array_split(order, self.rng.integers(2, 6))]
+        while len(parts) > 1:
+            self.rng.shuffle(parts)
+            last, *parts = parts
+            if self.rng.random() < 0.5:
+                last = ScoreState.from_bytes(last.to_bytes())
+            parts[0] = parts[0].merge(last)
+        return parts[0]
+
+
+def same(a: float | None, b: float | None, rel: float = 1e-9) -> bool:
+    if a is None or b is None or isnan(a) or isnan(b):
+        return (a is None or isnan(a)) and (b is None or isnan(b))
+    if min(a, b) > 1e100:  # no upper limit
+        return True
+    return a == b or (abs(a - b) <= rel * max(abs(a), abs(b)) + 1e-12 and inf not in (a, b))
+
+
+def close_figures(exact, other, where: str) -> None:
+    """The same value, or one between the bounds that the other has; the same interval."""
+    assert exact.estimator == other.estimator, where
+    if other.bounds is None:
+        assert same(exact.value, other.value), (where, exact, other)
+    else:
+        low, high = other.bounds
+        room = 1e-12 * max(1.0, abs(exact.value))
+        assert low - room <= exact.value <= high + room, (where, exact, other)
+    if other.interval is not None and exact.interval is not None:
+        for one, two in zip(exact.interval, other.interval, strict=True):
+            assert same(one, two, 1e-5), (where, exact, other)
+
+
+def close_models(exact, other, where: str) -> None:
+    assert list(exact.figures) == list(other.figures)
+    for name, figure in exact.figures.items():
+        close_figures(figure, other.figures[name], f"{where} {name}")
+    index = other.figures["fragility_index"]
+    width = 0.0 if index.bounds is None else index.bounds.high - index.bounds.low
+    rtol = 1e-9 + (4.0 * len(exact.pairs) ** 2 * width / index.value if width else 0.0)
+    assert np.allclose(exact.pairs, other.pairs, rtol=rtol, equal_nan=True), where
+    assert exact.n_infinite_pairs == other.n_infinite_pairs
+    for name, amounts in vars(exact.decisions).items():
+        if amounts is not None:
+            np.testing.assert_allclose(amounts, getattr(other.decisions, name), 1e-9, 1e-9)
+    for one, two in zip(exact.histogram, other.histogram, strict=True):
+        np.testing.assert_allclose(one, two, 1e-9, 1e-9)
+    for one, two in zip(vars(exact.confident).values(), vars(other.confident).values()):
+        assert same(one, two), (where, exact.confident, other.confident)
+    if exact.threshold is not None:
+        found, others = vars(exact.threshold), vars(other.threshold)
+        for name in found.keys() - {"cost", "gap_interval"}:
+            assert same(found[name], others[name]), (where, name)
+        for one, two in zip(found["gap_interval"], others["gap_interval"], strict=True):
+            assert same(one, two), (where, found, others)
+
+
+def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = True) -> None:
+    """Every field, but for what is absent by name."""
+    assert list(map(str, exact.labels)) == list(map(str, other.labels))
+    assert exact.support == other.support
+    assert exact.weighted == other.weighted
+    absent = merged and other.streamed
+    several = len(exact.labels) > 2
+    for one, two in zip(exact.models, other.models, strict=True):
+        assert one.name == two.name
+        close_models(one.raw, two.raw, f"{one.name} raw")
+        index = two.raw.figures["fragility_index"]
+        if absent and several:
+            assert index.interval is None
+            assert two.calibrated is None
+            assert "cases once more" in two.why_not_calibrated or "sample" in two.why_not_calibrated
+        elif one.calibrated is None:
+            assert two.calibrated is None
+        else:
+            assert two.calibrated is not None
+            close_models(one.calibrated, two.calibrated, f"{one.name} calibrated")
+            assert (one.raw.figures["fragility_index"].interval is None) == (index.interval is None)
+        if worst and 0.0 < one.raw.figures["fragility_index"].value < inf and not several:
+            assert [round(case.lift, 5) for case in one.worst] == pytest.approx(
+                [round(case.lift, 5) for case in two.worst], rel=1e-4
+            )
+            lifts = [case.lift for case in one.worst]
+            if len({round(lift, 3) for lift in lifts}) == len(lifts):
+                assert [case.case for case in one.worst] == [case.case for case in two.worst]
+    if absent:
+        assert not other.comparisons
+        assert any("paired tests" in note for note in other.notes)
+    else:
+        for one, two in zip(exact.comparisons, other.comparisons, strict=True):
+            for before, later in ((one.raw, two.raw), (one.calibrated, two.calibrated)):
+                if before is None or later is None:
+                    assert before is later
+                    continue
+                for part in ("index", "ratio"):
+                    a, b = getattr(before, part), getattr(later, part)
+                    assert same(a.standard_error, b.standard_error, 1e-5), (part, a, b)
+                    assert same(a.p_value, b.p_value, 1e-4)
+                assert same(before.p_value, later.p_value, 1e-4)
+    for one, two in zip(exact.groups, other.groups, strict=True):
+        assert (one.model, one.group, one.n, one.reason) == (two.model, two.group, two.n, two.reason)
+        assert same(one.in_all, two.in_all, 1e-6)
+        if one.index is not None:
+            close_figures(one.index, two.index, f"group {one.group}")
+            if two.index.exact:
+                assert same(one.ratio, two.ratio, 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_every_path_has_the_same_figures(seed, tmp_path, monkeypatch):
+    problem = Problem(seed)
+    order = problem.rng.permutation(problem.n)
+    exact = problem.in_memory()
+    close(exact, problem.in_memory(order))
+    close(exact, problem.from_file(tmp_path / "held.csv", order, 2**20))
+    state = problem.merged_state(2**20)
+    assert state.complete
+    close(exact, Report.from_state(state, problem.costs), merged=True, worst=False)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_more_scores_than_are_held(seed, tmp_path, monkeypatch):
+    problem = Problem(seed)
+    hold = 40 * len(MODELS) * (1 if problem.n_classes == 2 else problem.n_classes) // 2
+    monkeypatch.setattr(state_module, "HOLD", hold)
+    order = problem.rng.permutation(problem.n)
+    exact = problem.in_memory()
+    streamed = problem.from_file(tmp_path / "streamed.csv", order, hold)
+    assert streamed.streamed
+    close(exact, streamed)
+    state = problem.merged_state(hold)
+    assert not state.complete
+    close(exact, Report.from_state(state, problem.costs), merged=True, worst=False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("hold", [0, 60, 2**20])
+def test_the_same_cases_make_the_same_bytes(seed, hold):
+    problem = Problem(seed)
+    whole = problem.state(np.arange(problem.n), hold).to_bytes()
+    assert problem.merged_state(hold).to_bytes() == whole
+    assert ScoreState.from_bytes(whole).to_bytes() == whole
+
+
+def test_a_gate_passes_on_the_file_that_made_its_baseline(tmp_path):
+    problem = Problem(3)
+    problem.costs, problem.by_case = None, None
+    table = tmp_path / "predictions.csv"
+    options = problem.write(table, np.arange(problem.n))
+    for first, second in ((["--hold", "20"], ["--in-memory"]), (["--in-memory"], ["--hold", "20"])):
+        made = fragility("evaluate", str(table), *options, "--json", "--error-cost", "10", *first)
+        assert made.code == 0, made.err
+        baseline = tmp_path / "old.json"
+        baseline.write_text(made.out)
+        assert json.loads(made.out)["models"][0]["raw"]["figures"]["cost"]["estimator"]
+        held = fragility(
+            *("gate", str(table), *options, "--error-cost", "10", *second),
+            *("--baseline", str(baseline)),
+        )
+        assert held.code == 0, held.out + held.err
+
+
+def test_unweighted_cases_merge_as_cases_of_weight_one():
+    problem = Problem(0)
+    rows = np.arange(problem.n)
+    problem.weights = None
+    for hold in (0, 2**20):
+        plain = problem.state(rows, hold)
+        problem.weights = np.ones(problem.n)
+        weighted = problem.state(rows, hold)
+        problem.weights = None
+        both, other = weighted.merge(plain), problem.state(rows, hold).merge(plain)
+        a, b = (to_dict(Report.from_state(part))["models"] for part in (both, other))
+        for one, two in zip(a, b, strict=True):
+            for name, figure in one["raw"]["figures"].items():
+                assert same(figure["value"], two["raw"]["figures"][name]["value"]), name
+
+
+def test_nan_is_not_a_number_of_the_same():
+    assert same(nan, None)
+    assert not same(1.0, nan)
+    assert not same(1.0, 1.001)
