@@ -175,7 +175,7 @@ _PARTS = (
     "metrics",
     "pipelines",
     "report",
-    "streaming",
+    "scores",
     "tables",
     "torch",
 )

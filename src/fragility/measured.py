@@ -1,7 +1,7 @@
 """A number of a report: how sure it is, whether it is exact, and what it means.
 
-Every table of the library shows these figures, in this order and under these names, wherever they
-were computed: in memory or from a file in two passes.
+Every table of the library shows these figures, in this order and under these names, whatever they
+were computed from.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CVAR_LEVEL = 0.95
 CALIBRATION_BINS = 15
 
 
-Estimator = Literal["cross_fitted", "same_cases", "sample_fitted"]
+Estimator = Literal["cross_fitted", "sample_fitted"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Measured:
         Confidence interval for the population that the samples are from.
     bounds : Interval, optional
         The exact figure of the data lies between these; None if `value` is that figure.
-    estimator : {"cross_fitted", "same_cases", "sample_fitted"}, optional
+    estimator : {"cross_fitted", "sample_fitted"}, optional
         How something that the figure hangs on was chosen: a threshold or a calibration map by the
-        other folds; by the very cases that are judged; by a sample of them. None if nothing was.
+        other folds; one map by a sample of the cases. None if nothing was.
     """
 
     value: float

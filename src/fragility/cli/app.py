@@ -64,7 +64,7 @@ def _ended(arguments: Sequence[str]) -> int:
         say("Interrupted.")
         return INTERRUPTED
     except MemoryError:
-        return _failed("the data do not fit in memory; measure them in passes, with --hold 0.")
+        return _failed("the data do not fit in memory; hold none of them, with --hold 0.")
     except Exception as error:
         if was_interrupted():
             say("Interrupted.")

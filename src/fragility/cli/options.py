@@ -53,7 +53,7 @@ _PREDICTIONS = (
         default=HOLD,
         show_default=True,
         metavar="N",
-        help="Scores held in memory; a file of more is measured in passes.",
+        help="Scores held in memory; a file of more is measured from exact sums.",
     ),
     click.option(
         "--in-memory/--stream",

@@ -162,8 +162,10 @@ def make_report(
     """Report on the file that the options describe."""
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
     predictions = prediction_file(file, **columns, error_cost_column=error_cost_column)
-    readings = 2 if no_calibration else 4
     rows = predictions.table.n_rows
+    several = max(len(part) for part in predictions.columns.models.values()) > 2
+    held = in_memory or (rows or 0) * len(predictions.columns.all) <= hold
+    readings = 1 if held else 3 if several and not no_calibration else 2
     with progress_bar("Measuring", None if rows is None else readings * rows) as progress:
         return report_on_file(
             predictions,

@@ -241,7 +241,8 @@ class KnownIndex:
 
 def pair_scale(groups: Sequence[Sample], s: float) -> float:
     """Movement of the index with a case, over what the worst case adds to its share."""
-    return 1.0 / (s * (s * SampleEquation(groups, 0.0)(s).slope))
+    slope = SampleEquation(groups, 0.0)(s).slope
+    return 1.0 / (s * (s * slope)) if slope > 0.0 else 0.0  # scores that differ by rounding alone
 
 
 def _bounds(low: float, high: float) -> Interval | None:

@@ -91,8 +91,8 @@ class Baseline:
         if old != estimator:
             raise ValueError(
                 f"The cost in the baseline {self.path} cannot be compared: its estimator there: "
-                f"{_short(old)}, here: {_short(estimator)}. A file of more scores than --hold is "
-                "measured in passes, in another way: give both --in-memory, or leave the costs out."
+                f"{_short(old)}, here: {_short(estimator)}. Make the baseline again with this "
+                "version of fragility evaluate --json, or leave the costs out."
             )
 
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:

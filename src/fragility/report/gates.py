@@ -208,8 +208,8 @@ def _check(
         reason = ""
     elif isnan(value) and figure in _WITH_INTERVAL:
         reason = (
-            f"{kind.title} of {shown} has no interval when it is measured in passes, so no upper "
-            "limit: give --in-memory, or hold the estimate."
+            f"{kind.title} of {shown} has no interval, since its scores differ too little for the "
+            "bins of a large file, so no upper limit: give --in-memory, or hold the estimate."
         )
     else:
         side = "above" if kind.better == "lower" else "below"

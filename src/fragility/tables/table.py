@@ -119,7 +119,7 @@ class Table(ABC):
         except MemoryError as error:
             raise self.error(
                 f"the file ({self.kind}) asks for more memory than there is ({error}). It is "
-                "damaged, or too large: copy it again, or measure it in passes (--hold 0)."
+                "damaged, or too large: copy it again, or hold none of it (--hold 0)."
             ) from error
         except Exception as error:  # of damaged files, readers raise anything
             what = str(error) or type(error).__name__
