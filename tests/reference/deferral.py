@@ -10,7 +10,14 @@ from .companions import predict
 
 def cases(codes, rows, error_cost, review_cost=1.0, reviewer_error=0.0, weights=None):
     """(confidence, wrong, weight, cost alone, cost reviewed) of each case of positive weight."""
-    predicted, confidence = predict(rows)
+    made = predict(rows)
+    return of_predictions(codes, *made, error_cost, review_cost, reviewer_error, weights)
+
+
+def of_predictions(
+    codes, predicted, confidence, error_cost, review_cost=1.0, reviewer_error=0.0, weights=None
+):
+    """The same of predicted classes and their confidence."""
     found = []
     for k, true in enumerate(codes):
         weight = 1 if weights is None else weights[k]
@@ -53,15 +60,44 @@ def candidates(found):
     return [Fraction(0), *sorted({confidence for confidence, *_ in found})]
 
 
-def allowed(found, capacity):
+def offered(n_classes):
+    """Thresholds on offer: 0, round numbers that lie closer towards one, and 1.
+
+    From one over the number of classes in steps of 0.005 (of more than 20 classes 0.01 below one
+    half) to 0.95, of 0.001 to 0.99, of 0.0005 to 0.999, of 0.0001 to 1.
+    """
+    found = [0.0]
+    for tick in range(1, 10_001):
+        if tick < 9_500:
+            step = 100 if tick < 5_000 and n_classes > 20 else 50
+        else:
+            step = 10 if tick < 9_900 else 5 if tick < 9_990 else 1
+        if tick % step == 0 and tick * n_classes >= 10_000:
+            found.append(float(Fraction(tick, 10_000)))
+    return [Fraction(threshold) for threshold in found]
+
+
+def allowed(found, capacity, thresholds=None):
     """Thresholds that the capacity allows; what is given in floats may be so by rounding only."""
     most = 1 if capacity is None else Fraction(capacity) + Fraction(1, 10**12)
-    return [threshold for threshold in candidates(found) if at(found, threshold)[3] <= most]
+    if thresholds is None:
+        thresholds = candidates(found)
+    return [threshold for threshold in thresholds if at(found, threshold)[3] <= most]
 
 
-def best(found, capacity=None):
+def best(found, capacity=None, thresholds=None):
     """The lowest of the cheapest thresholds that are allowed."""
-    return min(allowed(found, capacity), key=lambda threshold: (at(found, threshold)[0], threshold))
+    return min(
+        allowed(found, capacity, thresholds),
+        key=lambda threshold: (at(found, threshold)[0], threshold),
+    )
+
+
+def nearest_chow(found, error_cost, review_cost, reviewer_error, thresholds, capacity=None):
+    """Of these thresholds the one nearest to Chow's, or the highest that the capacity allows."""
+    rule = chow(found, error_cost, review_cost, reviewer_error)
+    nearest = min(thresholds, key=lambda threshold: (abs(threshold - rule), threshold))
+    return min(nearest, max(allowed(found, capacity, thresholds)))
 
 
 def chow(found, error_cost, review_cost, reviewer_error, capacity=None):
@@ -78,23 +114,24 @@ def chow(found, error_cost, review_cost, reviewer_error, capacity=None):
     return max(allowed(found, capacity))
 
 
-def cross_fitted(found, folds, counts, capacity=None, chow_options=None):
-    """Sum of weight times cost, each case at the threshold of the other folds; and Chow's.
+def dealt(found, folds, counts, thresholds, capacity=None):
+    """What the folds pay: cost, weight decided alone, weight of that wrong, and the thresholds.
 
-    Case k comes counts[k] times.
+    Case k comes counts[k] times. Each fold is decided at the threshold that is best on the others.
     """
     copies = [
         (fold, case)
         for fold, case, count in zip(folds, found, counts, strict=True)
         for _ in range(count)
     ]
-    total, chow_total, thresholds = Fraction(0), Fraction(0), []
+    cost = alone = wrong = Fraction(0)
+    chosen = []
     for fold in range(max(folds) + 1):
-        others = [case for f, case in copies if f != fold]
-        own = [case for f, case in copies if f == fold]
-        weight = sum(case[2] for case in own)
-        thresholds.append(best(others, capacity))
-        total += at(own, thresholds[-1])[0] * weight
-        if chow_options is not None:
-            chow_total += at(own, chow(others, *chow_options, capacity))[0] * weight
-    return total, chow_total, thresholds
+        chosen.append(best([case for f, case in copies if f != fold], capacity, thresholds))
+        for f, (confidence, mistaken, weight, decided, reviewed) in copies:
+            if f == fold and confidence > chosen[-1]:
+                cost, alone = cost + weight * decided, alone + weight
+                wrong += weight * mistaken
+            elif f == fold:
+                cost += weight * reviewed
+    return cost, alone, wrong, chosen

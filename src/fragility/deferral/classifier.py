@@ -34,8 +34,6 @@ from .decisions import Decisions
 from .out_of_fold import Part, check_can_predict, out_of_fold
 from .threshold import BestThreshold, best_threshold
 
-__all__ = ["DeferralClassifier"]
-
 _FOLDS = 5  # for the cost, where `cv` does not say a number
 
 

@@ -13,8 +13,6 @@ from .._parameters import check_target
 from .._validation import check_values
 from ..moments import Floats
 
-__all__ = ["CaseCosts", "Costs", "chow_threshold"]
-
 
 @dataclass(frozen=True, eq=False)
 class Costs:

@@ -60,14 +60,23 @@ def priced_sums(cells: Cells, costs: Costs) -> Floats:
 
 def dealt_cells(cells: Cells, costs: Costs, n_folds: int, seed: Sequence[int]) -> FoldCells:
     """Cells dealt to folds, each true class spread evenly."""
-    order = np.argsort(cells.place, kind="stable")
-    units = cells.units
+    units, sums = cells.units, priced_sums(cells, costs)
+    # Cases of a class that are decided and priced alike are equals, whatever was predicted.
+    alike = np.column_stack([cells.place, cells.true, *np.round(sums / units, 9)[1:3]])
+    if cells.costs is None and np.array_equal(cells.weight, cells.number):
+        kinds, origin = np.unique(alike, axis=0, return_inverse=True)
+        origin = origin.ravel()
+        units = np.bincount(origin, units).astype(np.int64)
+        sums = np.stack([np.bincount(origin, part) for part in sums])
+    else:
+        order = np.argsort(cells.place, kind="stable")
+        kinds, units, sums = alike[order], units[order], sums[:, order]
+    place, true = kinds[:, :2].astype(np.int64).T
     folds = np.zeros((n_folds, units.size), dtype=np.int64)
-    for code in np.unique(cells.true).tolist():
-        own = np.flatnonzero(cells.true == code)
+    for code in np.unique(true).tolist():
+        own = np.flatnonzero(true == code)
         folds[:, own] = dealt(units[own], n_folds, [code, *seed])
-    sums = priced_sums(cells, costs)[:, np.newaxis] * (folds / units)
-    return FoldCells(cells.place[order], folds[:, order], sums[..., order])
+    return FoldCells(place, folds, sums[:, np.newaxis] * (folds / units))
 
 
 class Verdict(NamedTuple):
@@ -125,89 +134,78 @@ def judge(
         Draws of all cases for the intervals.
     """
     table = _Table(thresholds, costs)
-    paid = np.zeros(4)
-    chosen = []
-    for split in splits:
-        sums = _by_place(split.sums, split.place, thresholds.size)
-        others = (
-            None if held_out is None else _by_place(held_out.sums, held_out.place, sums.shape[-1])
-        )
-        amounts, places = table.pay(sums, others)
-        paid += amounts / amounts[0]
-        chosen.append(places)
-    paid /= len(splits)
-    first = _by_place(splits[0].sums, splits[0].place, thresholds.size).sum(axis=1)
-    judged = first
-    if held_out is not None:
-        judged = _by_place(held_out.sums, held_out.place, thresholds.size).sum(axis=1)
-    best, chow = table.best(first), table.chow(first)
+    sums = np.stack([_by_place(split, thresholds.size) for split in splits], axis=1)
+    others = None if held_out is None else _by_place(held_out, thresholds.size)[:, np.newaxis]
+    paid, chosen = table.pay(sums, others)
+    _, alone, mistakes, cost = (paid / paid[0]).mean(axis=1).tolist()
+    whole = sums[:, 0].sum(axis=1)
+    judged = whole if others is None else others[:, 0].sum(axis=1)
+    chow = table.chow(whole)
+    found = table.curves(judged)[3] / judged[0].sum()
     draws = _draws(splits[0], held_out, table, n_draws, seed)
-    _, alone, mistakes, cost = paid.tolist()
-    everything, nothing = table.at(judged, 0)[3], table.at(judged, thresholds.size - 1)[3]
-    weight = float(judged[0].sum())
+    cost_interval, gap_interval, threshold_interval = (
+        _percentiles(part, confidence) for part in draws
+    )
     return Verdict(
-        float(thresholds[best]),
+        float(thresholds[table.best(whole)]),
         nan if chow is None else float(thresholds[chow]),
         cost,
-        nan if chow is None else table.at(judged, chow)[3] / weight,
+        nan if chow is None else float(found[chow]),
         alone,
         mistakes / alone if alone > 0.0 else nan,
-        _percentiles(draws[0], confidence),
-        _percentiles(draws[1], confidence),
-        _percentiles(draws[2], confidence),
-        everything / weight,
-        nothing / weight,
-        thresholds[np.array(chosen)],
+        cost_interval,
+        gap_interval,
+        threshold_interval,
+        float(found[0]),
+        float(found[-1]),
+        thresholds[chosen],
     )
 
 
 class _Table:
-    """Costs at each threshold, from sums (4, ..., T) by the first one that sends to review."""
+    """What happens at each threshold, from sums (4, ..., T) by the first that sends to review."""
 
     def __init__(self, thresholds: Floats, costs: Costs) -> None:
         self.thresholds = thresholds
         self._capacity = 1.0 if costs.capacity is None else costs.capacity
         self._chow = chow_threshold(costs)
 
-    def curve(self, sums: Floats) -> tuple[Floats, Floats]:
-        """Cost at each threshold, and share of the weight that is reviewed."""
+    def curves(self, sums: Floats) -> Floats:
+        """Weight of all, of those decided alone, of these the wrong; cost, at each threshold."""
+        above = np.zeros_like(sums)
+        # Summed from the top, so that nothing is left at the last threshold.
+        above[..., :-1] = np.cumsum(sums[..., :0:-1], axis=-1)[..., ::-1]
+        total = np.broadcast_to(sums[0].sum(axis=-1, keepdims=True), sums.shape[1:])
+        return np.stack([total, above[0], above[1], np.cumsum(sums[3], axis=-1) + above[2]])
+
+    def _allowed(self, sums: Floats) -> NDArray[np.bool_]:
+        """Thresholds at which the humans can do all reviews."""
         reviewed = np.cumsum(sums[0], axis=-1)
-        alone = np.cumsum(sums[2][..., ::-1], axis=-1)[..., ::-1]
-        alone = np.concatenate([alone[..., 1:], np.zeros_like(alone[..., :1])], axis=-1)
-        total = reviewed[..., -1:]
-        return np.cumsum(sums[3], axis=-1) + alone, reviewed / np.where(total > 0.0, total, 1.0)
+        found: NDArray[np.bool_] = reviewed <= (self._capacity + ROUNDING) * reviewed[..., -1:]
+        return found
 
     def best(self, sums: Floats) -> NDArray[np.intp]:
         """Cheapest threshold that the capacity allows; of equally cheap ones the lowest."""
-        cost, reviewed = self.curve(sums)
-        scale = np.maximum(cost.max(axis=-1, keepdims=True), 1e-300)
-        allowed = np.where(reviewed <= self._capacity + ROUNDING, cost, np.inf)
-        return first_of_least(allowed, ROUNDING * scale)
+        cost = self.curves(sums)[3]
+        scale = cost.max(axis=-1, keepdims=True)
+        return first_of_least(np.where(self._allowed(sums), cost, np.inf), ROUNDING * scale)
 
-    def chow(self, sums: Floats) -> int | None:
+    def chow(self, sums: Floats) -> NDArray[np.intp] | None:
         """Chow's threshold, the nearest on offer, or the highest that the capacity allows."""
         if np.isnan(self._chow):
             return None
-        place = int(np.abs(self.thresholds - self._chow).argmin())
-        reviewed = self.curve(sums)[1]
-        return min(place, int(np.flatnonzero(reviewed <= self._capacity + ROUNDING)[-1]))
-
-    def at(self, sums: Floats, place: int) -> Floats:
-        """Weight, of it decided alone, of that wrong, and cost, at a threshold."""
-        above = sums[:2, place + 1 :].sum(axis=1)
-        cost = sums[3, : place + 1].sum() + sums[2, place + 1 :].sum()
-        return np.array([sums[0].sum(), above[0], above[1], cost])
+        last = np.count_nonzero(self._allowed(sums), axis=-1) - 1
+        nearest = np.abs(self.thresholds - self._chow).argmin()
+        return np.asarray(np.minimum(nearest, last))
 
     def pay(self, sums: Floats, held_out: Floats | None) -> tuple[Floats, NDArray[np.intp]]:
-        """What the folds pay at the threshold of the others, added up; and those thresholds."""
-        whole = sums.sum(axis=1, keepdims=True)
-        if held_out is None:
-            choosing, paying = np.maximum(whole - sums, 0.0), sums
-        else:
-            choosing, paying = whole, held_out.sum(axis=1, keepdims=True)
+        """What folds (4, ..., n_folds, T) pay in all at the thresholds of the others; and these."""
+        whole = sums.sum(axis=-2, keepdims=True)
+        choosing = np.maximum(whole - sums, 0.0) if held_out is None else whole
         places = self.best(choosing)
-        parts = [self.at(paying[:, fold], int(place)) for fold, place in enumerate(places)]
-        return np.sum(parts, axis=0), places
+        paid = self.curves(sums if held_out is None else held_out)
+        at = np.take_along_axis(paid, places[np.newaxis, ..., np.newaxis], axis=-1)
+        return at[..., 0].sum(axis=-1), places
 
 
 def first_of_least(cost: Floats, tolerance: Floats | float) -> NDArray[np.intp]:
@@ -217,46 +215,59 @@ def first_of_least(cost: Floats, tolerance: Floats | float) -> NDArray[np.intp]:
     return places
 
 
-def _by_place(sums: Floats, place: NDArray[np.int64], n: int) -> Floats:
-    """Sums over the cells of each place, along the last axis."""
-    starts = np.flatnonzero(np.diff(place, prepend=-1))
+def _by_place(part: FoldCells, n: int, times: Floats | None = None) -> Floats:
+    """Sums over the cells of each place, each cell as often as is said."""
+    starts = np.flatnonzero(np.diff(part.place, prepend=-1))
+    sums = part.sums if times is None else part.sums[:, np.newaxis] * times
     found = np.zeros((*sums.shape[:-1], n))
-    found[..., place[starts]] = np.add.reduceat(sums, starts, axis=-1)
+    found[..., part.place[starts]] = np.add.reduceat(sums, starts, axis=-1)
     return found
 
 
 def _draws(
     split: FoldCells, held_out: FoldCells | None, table: _Table, n_draws: int, seed: int
-) -> list[list[float]]:
+) -> tuple[list[float], list[float], list[float]]:
     """Cost, gap of Chow's rule, and threshold, of cases drawn anew with their folds."""
-    random = np.random.RandomState([seed, split.units.shape[1] % 2**31])
-    found: list[list[float]] = [[], [], []]
-    parts = [split] if held_out is None else [split, held_out]
+    random = np.random.RandomState([seed, n_draws])
+    parts = [_gathered(part) for part in (split, held_out) if part is not None]
+    costs: list[float] = []
+    gaps: list[float] = []
+    chosen: list[float] = []
     for start in range(0, n_draws, _TOGETHER):
-        drawn = [_redrawn(part, table, min(_TOGETHER, n_draws - start), random) for part in parts]
-        for number in range(drawn[0].shape[1]):
-            sums, others = drawn[0][:, number], drawn[1][:, number] if held_out else None
-            judged = sums if others is None else others
-            if not (sums[0].sum() > 0.0 and judged[0].sum() > 0.0):
-                continue  # of very few cases none may be drawn
-            amounts, _ = table.pay(sums, others)
-            whole = sums.sum(axis=1)
-            chow = table.chow(whole)
-            cost = float(amounts[3] / amounts[0])
-            found[0].append(cost)
-            if chow is not None:
-                at = table.at(judged.sum(axis=1), chow)
-                found[1].append(float(at[3] / at[0]) - cost)
-            found[2].append(float(table.thresholds[table.best(whole)]))
-    return found
+        n = min(_TOGETHER, n_draws - start)
+        drawn = []
+        for part in parts:
+            times = random.poisson(part.units, (n, *part.units.shape)) / np.maximum(part.units, 1)
+            drawn.append(_by_place(part, table.thresholds.size, times))
+        judged = drawn[-1].sum(axis=-2)
+        whole = drawn[0].sum(axis=-2)
+        # Of very few cases none may be drawn.
+        some = (judged[0].sum(axis=-1) > 0.0) & (whole[0].sum(axis=-1) > 0.0)
+        sums, others = drawn[0][:, some], drawn[1][:, some] if held_out else None
+        whole, judged = whole[:, some], judged[:, some]
+        paid, _ = table.pay(sums, others)
+        cost = paid[3] / paid[0]
+        costs += cost.tolist()
+        chosen += table.thresholds[table.best(whole)].tolist()
+        chow = table.chow(whole)
+        if chow is not None:
+            at = np.take_along_axis(table.curves(judged), chow[np.newaxis, :, np.newaxis], axis=-1)
+            gaps += (at[3, :, 0] / at[0, :, 0] - cost).tolist()
+    return costs, gaps, chosen
 
 
-def _redrawn(part: FoldCells, table: _Table, n_draws: int, random: np.random.RandomState) -> Floats:
-    """Sums (4, n_draws, n_folds, T) of cases that are drawn independently of each other."""
-    units = np.maximum(part.units, 1)
-    times = random.poisson(part.units, (n_draws, *part.units.shape)) / units
-    sums = part.sums[:, np.newaxis] * times
-    return _by_place(sums, part.place, table.thresholds.size)
+def _gathered(part: FoldCells) -> FoldCells:
+    """The same with cells of one place and price as one: a sum of Poisson numbers is one, too."""
+    units = part.units.sum(axis=0)
+    if not np.allclose(part.sums[0], part.units, rtol=1e-9, atol=0.0):
+        return part  # weights make every cell a price of its own
+    each = part.sums.sum(axis=1) / np.maximum(units, 1)
+    alike = np.column_stack([part.place, *(np.round(row, 9) for row in each)])
+    kinds, origin = np.unique(alike, axis=0, return_inverse=True)
+    onto = np.zeros((units.size, len(kinds)))
+    onto[np.arange(units.size), origin.ravel()] = 1.0
+    gathered = (part.units @ onto).astype(np.int64)
+    return FoldCells(kinds[:, 0].astype(np.int64), gathered, part.sums @ onto)
 
 
 def _percentiles(draws: list[float], confidence: float) -> Interval:

@@ -23,8 +23,6 @@ from .cross_fitting import ROUNDING, first_of_least
 if TYPE_CHECKING:
     from .display import DeferralDisplay
 
-__all__ = ["DeferralCurve", "OperatingPoint", "deferral_curve", "errors_in_words"]
-
 
 class OperatingPoint(NamedTuple):
     """What happens at one threshold: cost per case, share decided alone, errors among these."""

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from .._summary import SummaryRow, as_html, as_text, percentage
 from ..moments import Floats
 
-__all__ = ["Decisions"]
-
 #: Digits that are tried until a confidence and the threshold look different.
 _DIGITS = (2, 4, 8, 17)
 

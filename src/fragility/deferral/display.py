@@ -15,8 +15,6 @@ from ..moments import Floats
 from .costs import chow_threshold
 from .curve import DeferralCurve, deferral_curve
 
-__all__ = ["DeferralDisplay"]
-
 # Of Okabe and Ito, told apart by every kind of colour vision; styles tell them apart in grey.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5)), (0, (10, 3)))

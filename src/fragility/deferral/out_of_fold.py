@@ -14,8 +14,6 @@ from sklearn.utils.validation import _check_method_params
 from .._labels import listed
 from ..moments import Floats
 
-__all__ = ["OutOfFold", "Part", "check_can_predict", "out_of_fold"]
-
 Part = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 

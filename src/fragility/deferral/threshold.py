@@ -18,8 +18,6 @@ from .costs import Costs, chow_threshold
 from .cross_fitting import SPLITS, FoldCells, dealt_cells, judge
 from .curve import DeferralCurve, deferral_curve, errors_in_words
 
-__all__ = ["BestThreshold", "best_threshold"]
-
 #: With fewer cases nothing is learned from some about the others.
 _LEAST_CASES = 4
 

@@ -21,14 +21,6 @@ from ..figures.tails import buffered_auc, conditional_value_at_risk, error_tails
 from ..index.errors import RankingErrors
 from .functions import Labels, MultiClass
 
-__all__ = [
-    "area_under_risk_coverage",
-    "buffered_auc_score",
-    "confident_error_rate",
-    "equal_mass_calibration_error",
-    "ranking_error_cvar",
-]
-
 # Products of small numbers may underflow without harm.
 _quiet = np.errstate(over="ignore", under="ignore")
 

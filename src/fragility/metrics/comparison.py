@@ -19,8 +19,6 @@ from ..index.influence import SolvedPair, degrees_of_freedom, movements, standar
 from ..moments import Floats
 from .functions import Labels, MultiClass
 
-__all__ = ["FragilityComparison", "compare", "compare_fragility"]
-
 
 @dataclass(frozen=True, repr=False)
 class FragilityComparison(PairedDifference):

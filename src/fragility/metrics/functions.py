@@ -17,14 +17,6 @@ from ..index.root import solve
 from ..index.wasserstein import lowest_price
 from ..moments import Floats, Sample, order_one_factor
 
-__all__ = [
-    "fragility_index",
-    "fragility_ratio",
-    "loss_fragility",
-    "measure_fragility",
-    "wasserstein_fragility_index",
-]
-
 MultiClass = Literal["ovo", "ovr"]
 Labels = Sequence[Any] | NDArray[Any] | None
 

@@ -20,8 +20,6 @@ from sklearn.metrics import make_scorer
 
 from .functions import fragility_index, fragility_ratio
 
-__all__ = ["neg_fragility_index_scorer", "neg_fragility_ratio_scorer"]
-
 _Scorer: Any = type(make_scorer(fragility_index, response_method="predict_proba"))
 
 

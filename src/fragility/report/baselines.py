@@ -18,8 +18,6 @@ from . import words
 from .data import FORMAT, strict
 from .report import Report
 
-__all__ = ["HELD", "LARGEST_LOG_LOSS", "Baseline", "can_fail", "read_baseline"]
-
 #: The figures of a baseline: the index falls when scores shrink, the others then do not.
 HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
 #: Figures that every baseline has; costs may not have been given.

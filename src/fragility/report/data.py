@@ -19,21 +19,6 @@ from .parts import Comparison, GroupFigures, ModelFigures, PairedFigures, Thresh
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = [
-    "FORMAT",
-    "comparison_data",
-    "group_data",
-    "json_text",
-    "measured_data",
-    "strict",
-    "to_arrow",
-    "to_dict",
-    "to_json",
-    "to_metrics",
-    "to_pandas",
-    "to_polars",
-]
-
 #: Of the dictionary; a reader of old files can tell.
 FORMAT = 1
 

@@ -15,8 +15,6 @@ from .baselines import HELD, LARGEST_LOG_LOSS, Baseline, can_fail
 from .parts import ModelFigures
 from .report import Report
 
-__all__ = ["Check", "Limits", "check_gates"]
-
 _WITH_INTERVAL = ("fragility_index", "cost")
 #: The same predictions pass their own baseline, however they are rounded in a file.
 _ROUNDING = 1e-9

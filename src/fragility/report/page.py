@@ -21,8 +21,6 @@ from .parts import GroupFigures
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["framed", "page"]
-
 #: Read in this order, they are one script.
 _SCRIPTS = ("arithmetic.js", "charts.js", "page.js")
 #: More rows of groups than this would make a large page.

@@ -17,8 +17,6 @@ from .parts import ModelFigures
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = ["MOST_CLASSES", "is_weighted_cost", "page_data", "script_json"]
-
 #: Matrices of more classes would make a page of megabytes.
 MOST_CLASSES = 20
 #: Costs that the page starts with if none were given.

@@ -14,18 +14,6 @@ from ..metrics.displays.error_curves import DrawnPair
 from ..moments import Floats
 from ..scores.tally import DecisionCounts
 
-__all__ = [
-    "Comparison",
-    "ConfidentCases",
-    "Finding",
-    "GroupFigures",
-    "ModelFigures",
-    "ModelReport",
-    "PairedFigures",
-    "ThresholdFigures",
-    "WorstCase",
-]
-
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.
 _ROUNDING = 1e-7
 

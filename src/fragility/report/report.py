@@ -34,8 +34,6 @@ from .measuring import Metric, Settings, build, extra_figures
 from .parts import Comparison, Finding, GroupFigures, ModelReport
 from .rereading import CaseRows, Rereading
 
-__all__ = ["Report"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:

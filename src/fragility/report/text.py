@@ -14,21 +14,6 @@ from .parts import Comparison, GroupFigures, PairedFigures
 if TYPE_CHECKING:
     from .report import Report
 
-__all__ = [
-    "about",
-    "about_thresholds",
-    "comparison_rows",
-    "figure_rows",
-    "group_rows",
-    "level",
-    "pair_rows",
-    "table",
-    "threshold_rows",
-    "to_markdown",
-    "to_text",
-    "worst_rows",
-]
-
 
 def table(report: Report) -> tuple[list[str], list[list[str]]]:
     """Heading and rows of the table for people: a column for each model."""

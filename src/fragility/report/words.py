@@ -10,22 +10,6 @@ from .. import _names
 from ..index.inference import Interval
 from ..measured import Measured
 
-__all__ = [
-    "UNDEFINED",
-    "amount",
-    "count",
-    "decimals_for",
-    "interval",
-    "margin",
-    "measured",
-    "money",
-    "number",
-    "percent",
-    "seen",
-    "shortened",
-    "signed",
-]
-
 UNDEFINED = "undefined"
 #: What would command a terminal, turn the writing round, or cannot be written at all.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["dealt"]
-
 Counts = NDArray[np.int64]
 
 

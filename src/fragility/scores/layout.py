@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from ..moments import Floats
 
-__all__ = ["Layout", "Tails", "Uniform"]
-
 #: Values of k; below the last of them is one bin.
 _GROUPS = 12
 #: Bits of the fraction of a float, and the exponent that stands for 1.

@@ -32,8 +32,6 @@ from .bins import ScoreBins
 from .layout import Uniform
 from .stored import HEAVIEST, LIGHTEST, check_stored, check_stored_labels, check_support
 
-__all__ = ["FragilitySketch", "SketchFragility"]
-
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
 _MOST_SAMPLES = 2**63 - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -302,10 +303,10 @@ class ScoreState:
         return self._parts
 
     def sums(self) -> Sums:
-        """Sums over all cases."""
+        """Sums over all cases; of cases that are held without those of groups."""
         if self._sums is not None:
             return self._sums
-        found = Sums(self.shape)
+        found = Sums(replace(self.shape, n_groups=()))
         for part in self._parts:
             found.add(part)
         return found

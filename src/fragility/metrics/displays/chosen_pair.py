@@ -9,8 +9,6 @@ from ..._validation import LabelledScores
 from ...index.errors import Pair
 from .figure import shortened
 
-__all__ = ["chosen_pair", "error_name"]
-
 
 def chosen_pair(data: LabelledScores, pair: tuple[Any, Any] | None) -> Pair:
     """The pair (scored as, true), or the only one that two classes have."""

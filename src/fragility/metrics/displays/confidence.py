@@ -29,8 +29,6 @@ from .figure import (
     tidy,
 )
 
-__all__ = ["ConfidenceDisplay"]
-
 
 class ConfidenceDisplay(FromEstimator):
     r"""Confidence :math:`q = \max_c p_c` of the wrong and of the right predictions.

@@ -11,8 +11,6 @@ from ...figures.tails import ErrorTail
 from ...index.errors import Pair
 from ...moments import Floats
 
-__all__ = ["DrawnPair", "ErrorCurves", "drawn_pair", "error_curves", "most_fragile_pair"]
-
 #: Up to this many errors the tail has every step it takes.
 _FEW_ERRORS = 10_000
 _TAIL_POINTS = 101

@@ -12,8 +12,6 @@ from ..._labels import later_category
 from ..._names import told_apart
 from .figure import pyplot
 
-__all__ = ["FromEstimator", "model_name", "named_models", "probabilities"]
-
 
 class FromEstimator:
     """A Display of predictions, which can be those of a classifier."""

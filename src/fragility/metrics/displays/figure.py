@@ -7,19 +7,6 @@ from typing import Any
 
 from ... import _names
 
-__all__ = [
-    "BACKED",
-    "GREY",
-    "RIGHT",
-    "WRONG",
-    "new_axes",
-    "number",
-    "pyplot",
-    "shortened",
-    "summary",
-    "tidy",
-]
-
 # Blue and vermilion of Okabe and Ito, told apart by every kind of colour vision.
 RIGHT, WRONG, GREY = "#0072B2", "#D55E00", "#5F5F5F"
 #: Behind words that a line may cross.

@@ -24,8 +24,6 @@ from .figure import (
     summary,
 )
 
-__all__ = ["PairwiseFragilityDisplay"]
-
 #: Above this many classes the values do not fit into the cells.
 _MOST_ANNOTATED = 20
 _BLANK = "#EDEDED"

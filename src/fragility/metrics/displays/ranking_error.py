@@ -30,8 +30,6 @@ from .figure import (
     tidy,
 )
 
-__all__ = ["RankingErrorDisplay"]
-
 
 class RankingErrorDisplay(FromEstimator):
     r"""Density of the ranking errors, and their tail under the bound that FI gives.

@@ -10,8 +10,6 @@ from ...deferral import Costs
 from .. import words
 from ..parts import Comparison, GroupFigures, ModelReport
 
-__all__ = ["Figures", "Sentences", "label", "possessive"]
-
 #: Sentences of a rule, each with the models that it speaks of.
 Sentences = Iterator[tuple[str, Sequence[str]]]
 

@@ -10,8 +10,6 @@ from ..parts import PairedFigures
 from ..words import shortened as short
 from .basis import Figures, Sentences, possessive
 
-__all__ = ["explained_by_scale", "fewer_confident_mistakes", "no_difference", "same_auc"]
-
 #: A difference of AUCs that nobody would choose a model by.
 _EQUAL_AUC = 0.005
 #: Nor is this share of the pairs that the better of them ranks wrongly.

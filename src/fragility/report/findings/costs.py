@@ -11,8 +11,6 @@ from ..parts import ModelReport, ThresholdFigures
 from ..words import shortened as short
 from .basis import Figures, Sentences
 
-__all__ = ["act_alone", "cheapest", "chow_gap", "trust_chow"]
-
 
 def cheapest(figures: Figures) -> Sentences:
     """Which model costs least, each at its own threshold."""

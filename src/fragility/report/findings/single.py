@@ -13,16 +13,6 @@ from ..parts import ConfidentCases
 from ..words import shortened as short
 from .basis import Figures, Sentences, label, possessive
 
-__all__ = [
-    "fragile_group",
-    "fragile_pair",
-    "infinite_pairs",
-    "no_separation",
-    "overconfident",
-    "perfect_ranking",
-    "too_few_cases",
-]
-
 #: Overconfidence below this share of cases is not worth a sentence.
 _WORTH_SAYING = 0.01
 #: A pair of classes stands out if its index is so many times the median.
