@@ -163,7 +163,7 @@ class _Builder:
             self.notes.insert(
                 0,
                 "Measured from sums in narrow bins: figures with ± are known up to that much, all "
-                "others are exact.",
+                "others to nine digits or more.",
             )
         if self.name_cases is None and settings.n_worst:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")

@@ -13,6 +13,8 @@ from ..measured import Measured
 UNDEFINED = "undefined"
 #: What would command a terminal, turn the writing round, or cannot be written at all.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
+#: Bounds that are closer are not shown.
+_SEEN = 1e-9
 _LONGEST_NAME = 60
 
 
@@ -81,10 +83,13 @@ def interval(limits: Interval) -> str:
 
 
 def measured(figure: Measured) -> str:
-    """A figure with its interval; one that is known between bounds has a ± of half their width."""
+    """A figure with its interval; one that is known between bounds has a ± of half their width.
+
+    Bounds that differ in the ninth digit only say nothing to a reader.
+    """
     decimals = 3 if figure.interval is None else decimals_for(figure.interval)
     text = number(figure.value, decimals)
-    if figure.bounds is not None:
+    if figure.bounds is not None and not figure.bounds.high - figure.bounds.low < _SEEN:
         text = f"{text} ± {margin(figure.bounds)}"
     return text if figure.interval is None else f"{text} ({interval(figure.interval)})"
 
