@@ -122,10 +122,10 @@ def corpus() -> list[bytes]:
 
 
 def mutations(data: bytes, rng: np.random.Generator) -> Iterator[bytes]:
-    """Some changes of the bytes of a state, without end; nearly all have a valid checksum."""
+    """Some hundred changes of the bytes of a state; nearly all have a valid checksum."""
     head, arrays = taken_apart(data)
-    yield from _other_heads(head, arrays)
-    while True:
+    yield from (part for part in _other_heads(head, arrays) if rng.random() < 0.5)
+    for _ in range(70):
         kind = rng.integers(10)
         if kind == 0:
             yield _damaged(data, rng)
@@ -275,7 +275,7 @@ def check(data: bytes) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", AbsentClassWarning)
-        _check_report(state)
+        _check_report(state, priced=data[-1] % 4 == 0)  # which takes longest
         twice, refusal = _answer(ScoreState.from_bytes(data).merge, state)
         if twice is None:
             assert "2**63" in refusal, refusal
@@ -293,8 +293,8 @@ def _answer(function: Callable[..., Any], *given: Any) -> tuple[Any, str]:
         return None, str(error)
 
 
-def _check_report(state: ScoreState) -> None:
-    costs = Costs(None if state.priced else 5.0, 1.0)
+def _check_report(state: ScoreState, priced: bool) -> None:
+    costs = Costs(None if state.priced else 5.0, 1.0) if priced else None
     report, refusal = _answer(Report.from_state, state, costs)
     if report is None:
         assert "class" in refusal, refusal

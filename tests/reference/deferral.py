@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from math import nan
 
 from .companions import predict
@@ -60,6 +61,7 @@ def candidates(found):
     return [Fraction(0), *sorted({confidence for confidence, *_ in found})]
 
 
+@cache
 def offered(n_classes):
     """Thresholds on offer: 0, round numbers that lie closer towards one, and 1.
 
@@ -74,7 +76,7 @@ def offered(n_classes):
             step = 10 if tick < 9_900 else 5 if tick < 9_990 else 1
         if tick % step == 0 and tick * n_classes >= 10_000:
             found.append(float(Fraction(tick, 10_000)))
-    return [Fraction(threshold) for threshold in found]
+    return tuple(Fraction(threshold) for threshold in found)
 
 
 def allowed(found, capacity, thresholds=None):

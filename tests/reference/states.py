@@ -166,7 +166,7 @@ def separation(errors, shares):
 
 def buffered_auc(errors, shares):
     """One minus the least E(aε + 1)₊ over a ≥ 0: read at every corner, and far out."""
-    corners = [0.0, *(-1.0 / np.unique(errors[errors < 0.0]))]
+    corners = [0.0, *(-1.0 / np.unique(errors[errors < -1e-300]))]
     values = [float(shares @ np.maximum(a * errors + 1.0, 0.0)) for a in corners]
     if errors.max() <= 0.0:
         values.append(float(shares[errors == 0.0].sum()))
@@ -271,6 +271,19 @@ def calibrated_units(means, amounts, splits, positive):
                     score = 1.0 / (1.0 + math.exp(-(a * z[b] + c)))
                     found.append((code, b, score, w / len(splits)))
     return found
+
+
+def hypergeometric_moments(total, marked, drawn):
+    """Mean, variance and fourth central moment of the marked ones among those drawn."""
+    chances = {
+        k: math.comb(marked, k) * math.comb(total - marked, drawn - k) / math.comb(total, drawn)
+        for k in range(max(0, drawn + marked - total), min(marked, drawn) + 1)
+    }
+    mean = sum(k * chance for k, chance in chances.items())
+    second, fourth = (
+        sum((k - mean) ** power * chance for k, chance in chances.items()) for power in (2, 4)
+    )
+    return mean, second, fourth
 
 
 # Standard errors of differences.

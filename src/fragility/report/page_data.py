@@ -109,8 +109,8 @@ def _version(found: ModelFigures, labels: list[str], decimals: int) -> dict[str,
             "edges": _drawn(shown.edges),
             "wrong": _drawn(shown.wrong),
             "right": _drawn(shown.right),
-            "n_wrong": shown.n_wrong,
-            "n_right": shown.n_right,
+            "n_wrong": round(shown.n_wrong),  # after calibration expected numbers
+            "n_right": round(shown.n_right),
         },
         "ranking": None
         if ranking is None
