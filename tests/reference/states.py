@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.optimize import brentq, minimize, root
@@ -166,8 +167,13 @@ def separation(errors, shares):
 
 def buffered_auc(errors, shares):
     """One minus the least E(aε + 1)₊ over a ≥ 0: read at every corner, and far out."""
-    corners = [0.0, *(-1.0 / np.unique(errors[errors < -1e-300]))]
-    values = [float(shares @ np.maximum(a * errors + 1.0, 0.0)) for a in corners]
+    if errors.size <= 64:  # few enough for exact arithmetic, where errors of 1e-16 are no problem
+        pairs = [(Fraction(float(e)), Fraction(float(w))) for e, w in zip(errors, shares, strict=True)]
+        corners = [Fraction(0), *(-1 / e for e in {e for e, _ in pairs} if e < 0)]
+        values = [float(sum(w * max(a * e + 1, 0) for e, w in pairs)) for a in corners]
+    else:
+        corners = [0.0, *(-1.0 / np.unique(errors[errors < -1e-300]))]
+        values = [float(shares @ np.maximum(a * errors + 1.0, 0.0)) for a in corners]
     if errors.max() <= 0.0:
         values.append(float(shares[errors == 0.0].sum()))
     return 1.0 - min(values)
