@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-__all__ = ["encode_labels", "later_category", "later_places", "listed"]
-
 Encoded = tuple[NDArray[Any], NDArray[Any]]
 
 _BLOCK = 131_072

@@ -17,14 +17,6 @@ from ._names import shown
 from ._parameters import check_not_negative
 from ._validation import check_weights, long_integers_refused
 
-__all__ = [
-    "LabelledSamples",
-    "LinearModel",
-    "check_labelled_samples",
-    "check_linear_model",
-    "class_factors",
-]
-
 Floats = NDArray[np.float64]
 
 

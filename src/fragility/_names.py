@@ -6,8 +6,6 @@ from collections.abc import Container, Iterable
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["nearest", "shortened", "shown", "told_apart"]
-
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The name that is most alike, in upper or lower case; None if none is."""

@@ -10,17 +10,6 @@ from typing import Any
 from ._labels import listed
 from ._names import shown
 
-__all__ = [
-    "check_choice",
-    "check_confidence",
-    "check_count",
-    "check_not_negative",
-    "check_positive",
-    "check_radius",
-    "check_target",
-    "check_threshold",
-]
-
 
 def check_target(target: float, name: str = "target") -> float:
     """A finite number."""

@@ -21,21 +21,6 @@ from scipy.sparse import issparse
 from ._labels import encode_labels, later_category, listed
 from .exceptions import AbsentClassWarning
 
-__all__ = [
-    "PROBABILITY_ROUNDING",
-    "SUM_TOLERANCE",
-    "LabelledScores",
-    "check_labelled_probabilities",
-    "check_labelled_scores",
-    "check_labels",
-    "check_pair_weight",
-    "check_presence",
-    "check_values",
-    "check_weights",
-    "long_integers_refused",
-    "positive_index",
-]
-
 Floats = NDArray[np.float64]
 
 #: Up to this whole numbers are floats.

@@ -19,8 +19,6 @@ from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
 from .training import predict, train
 
-__all__ = ["command", "run"]
-
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -15,8 +15,6 @@ from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
 from .predictions import make_report
 
-__all__ = ["gate"]
-
 
 @click.command()
 @prediction_options

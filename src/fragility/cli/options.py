@@ -12,17 +12,6 @@ from ..deferral import Costs
 from ..scores.state import HOLD
 from ..tables import PredictionFile, open_table, parse_models
 
-__all__ = [
-    "as_costs",
-    "check_ending",
-    "cost_options",
-    "force_option",
-    "group_option",
-    "json_option",
-    "prediction_file",
-    "prediction_options",
-]
-
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _PREDICTIONS = (

@@ -39,8 +39,6 @@ from .options import (
     prediction_options,
 )
 
-__all__ = ["compare", "cost", "evaluate", "make_report", "report"]
-
 
 @click.command()
 @prediction_options

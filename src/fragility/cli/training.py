@@ -11,8 +11,6 @@ from ..tables import check_output, open_table, with_columns, write_table
 from .console import say, show_text, write_json
 from .options import check_ending, force_option, json_option
 
-__all__ = ["predict", "train"]
-
 
 @click.command()
 @click.argument("file", type=click.Path())

@@ -17,8 +17,6 @@ from urllib.request import Request, urlopen
 
 from .._files import write_whole
 
-__all__ = ["DataFile"]
-
 _TIMEOUT = 60.0
 _MD5_DIGITS = 32
 

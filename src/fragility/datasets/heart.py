@@ -13,8 +13,6 @@ from sklearn.utils import Bunch
 from ..moments import Floats
 from .files import DataFile
 
-__all__ = ["load_heart"]
-
 _FILE = DataFile(
     folder="heart",
     name="heart.csv",

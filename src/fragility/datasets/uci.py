@@ -17,8 +17,6 @@ from .._parameters import check_choice, check_target
 from ..moments import Floats
 from .uci_files import GERMAN_NUMERIC, SETS, Table
 
-__all__ = ["load_uci"]
-
 _OTHER_NAMES = {
     "bupa": "liver", "wpbc": "prognostic", "pima": "diabetes",
     **{table.abbreviation.lower(): name for name, table in SETS.items()},

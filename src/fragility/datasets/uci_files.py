@@ -8,8 +8,6 @@ from typing import Literal
 
 from .files import DataFile
 
-__all__ = ["GERMAN_NUMERIC", "SETS", "Table"]
-
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 _LICENCE = "CC BY 4.0"
 

@@ -18,8 +18,6 @@ from ..exceptions import ModelFileError
 from .fitted import check_pipeline
 from .trusted_types import OWN_TYPES, array_files, check_schema
 
-__all__ = ["LARGEST", "Members", "described", "opened", "packed", "unpacked"]
-
 Members = dict[str, bytes]
 
 _FORMAT = 1

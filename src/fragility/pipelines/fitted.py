@@ -33,8 +33,6 @@ from .plain_values import (
 from .reader import ColumnReader
 from .trial import check_trial
 
-__all__ = ["check_pipeline"]
-
 
 def check_pipeline(pipeline: Any) -> None:
     """Refuse all but a fitted Pipeline whose probabilities can be computed.

@@ -12,8 +12,6 @@ from .._labels import listed
 from .._names import nearest
 from ..exceptions import TableError
 
-__all__ = ["check_frame", "check_present", "in_rows", "is_date", "missing_cells", "pandas"]
-
 
 def pandas() -> Any:
     """The pandas module, imported when a table is read and not before."""

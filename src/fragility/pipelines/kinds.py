@@ -16,8 +16,6 @@ from .._labels import listed
 from ..exceptions import TableError
 from .frames import in_rows, is_date, pandas
 
-__all__ = ["ColumnKinds", "sort_columns"]
-
 #: Text columns of more different values than this, and than a tenth of the rows, are refused.
 _FEW_LEVELS = 50
 #: Text with more different numbers than this is a measurement that something else got into.

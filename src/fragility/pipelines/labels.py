@@ -12,8 +12,6 @@ from ..exceptions import TableError
 from ..tables.categories import MOST_CLASSES
 from .frames import in_rows, is_date, pandas
 
-__all__ = ["read_labels", "read_weights"]
-
 
 def read_labels(frame: Any, name: str) -> NDArray[Any]:
     """Labels of a column without gaps: whole numbers, booleans or text, as they are."""

@@ -6,16 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "LARGEST",
-    "are_categories",
-    "are_indices",
-    "are_levels",
-    "is_count",
-    "is_level",
-    "is_number",
-]
-
 #: Numbers up to this size, and scales down to its inverse, make no score overflow.
 LARGEST = 1e100
 

@@ -15,8 +15,6 @@ from .frames import check_frame, check_present, in_rows, pandas
 from .reader import ColumnReader
 from .trial import usable_rows
 
-__all__ = ["predict_frame"]
-
 
 def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = None) -> Any:
     """Class, confidence and probabilities of every row.

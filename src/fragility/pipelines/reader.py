@@ -20,8 +20,6 @@ from .._labels import listed
 from ..exceptions import TableError, UnseenValuesWarning
 from .frames import check_frame, check_present, in_rows, is_date, missing_cells, pandas
 
-__all__ = ["ColumnReader"]
-
 
 class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Read columns of a data frame as numbers or as levels known from training.

@@ -8,8 +8,6 @@ from typing import Any
 from ..exceptions import TableError
 from .frames import check_present, in_rows, missing_cells
 
-__all__ = ["feature_names", "without_gaps"]
-
 
 def feature_names(
     frame: Any,

@@ -17,8 +17,6 @@ from ..figures.tails import error_tails
 from ..index.errors import RankingErrors
 from ..moments import Floats
 
-__all__ = ["TrainingSummary", "guarantee_of", "training_figures", "units_of"]
-
 #: Every pair of classes has an AUC: beyond so many classes it is not worth the time.
 _MOST_PAIRED = 50
 

@@ -27,8 +27,6 @@ from .reader import ColumnReader
 from .selection import feature_names, without_gaps
 from .summary import TrainingSummary, guarantee_of, training_figures, units_of
 
-__all__ = ["Method", "TrainedPipeline", "train_pipeline"]
-
 Method = Literal["satisficing", "dro", "erm"]
 
 _SLACK, _RADIUS = 0.1, 0.1

@@ -14,18 +14,6 @@ from numpy.typing import NDArray
 from .._labels import later_places, listed
 from .table import Table
 
-__all__ = [
-    "MOST_CLASSES",
-    "Categories",
-    "check_number_of_classes",
-    "class_of_columns",
-    "found_classes",
-    "found_groups",
-    "later_class",
-    "named",
-    "same_names",
-]
-
 MOST_CLASSES = 1_000
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _TRUTH = {"true": 1, "false": 0}

@@ -10,8 +10,6 @@ from typing import Any
 from .arrow import name_of_file, pyarrow
 from .table import Batches, Table, checked_names, rows_at_once
 
-__all__ = ["ArrowTable", "ParquetTable"]
-
 #: What writers of Parquet are called that write all categories in their order.
 _KEEP_ORDER = ("parquet-cpp", "Polars")
 

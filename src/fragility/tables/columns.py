@@ -12,8 +12,6 @@ from .arrow import pyarrow
 from .categories import Categories, class_of_columns
 from .table import Table, require_columns
 
-__all__ = ["Columns", "parse_models"]
-
 
 @dataclass(frozen=True)
 class Columns:

@@ -22,8 +22,6 @@ from .problems import (
 from .table import Table
 from .values import encoded, numbers
 
-__all__ = ["Conversion", "encoded_or_refused"]
-
 
 class Conversion:
     """One reading of a table from its first row to its last.

@@ -12,8 +12,6 @@ from .column_files import ArrowTable, ParquetTable
 from .table import Table
 from .text_files import CsvTable
 
-__all__ = ["open_table"]
-
 _GIVE = "Give a CSV (also gzipped), Parquet or Arrow file."
 _STREAM_START = b"\xff\xff\xff\xff"
 _GZIP = b"\x1f\x8b"

@@ -10,8 +10,6 @@ from pathlib import Path
 from ..exceptions import TableError
 from .writing import check_writable
 
-__all__ = ["check_output"]
-
 #: Bytes at the beginning of a file that tell its kind.
 _BEGINNING = 4096
 

@@ -25,8 +25,6 @@ from .problems import unreadable_numbers
 from .table import Table, UnreadableValueError
 from .values import category_order
 
-__all__ = ["PredictionBatch", "PredictionFile"]
-
 
 class PredictionFile:
     r"""True labels and scores of models in the columns of a table.

@@ -23,15 +23,6 @@ from .table import Table, UnreadableValueError
 from .values import encoded, is_text, numbers, unreadable
 from .wrong_rows import WrongRows
 
-__all__ = [
-    "label_problem",
-    "missing_values",
-    "negative_values",
-    "not_probabilities",
-    "sums_not_one",
-    "unreadable_numbers",
-]
-
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _LOGITS = (
     "Logits need the logistic function (several columns: softmax), percentages a division by 100."

@@ -14,15 +14,6 @@ from .._names import nearest
 from ..exceptions import TableError
 from .arrow import pyarrow
 
-__all__ = [
-    "Batches",
-    "Table",
-    "UnreadableValueError",
-    "checked_names",
-    "require_columns",
-    "rows_at_once",
-]
-
 _CELLS_AT_ONCE = 1 << 20
 
 

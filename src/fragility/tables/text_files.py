@@ -16,8 +16,6 @@ from .text_source import TextSource
 from .values import MISSING_WORDS
 from .wrong_rows import WrongRows
 
-__all__ = ["CsvTable"]
-
 _SAMPLE = 1 << 20
 _LONGEST_HEADER = 1 << 26
 _BLOCK = 1 << 20  # pyarrow reads a few dozen of them ahead

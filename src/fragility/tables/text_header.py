@@ -13,8 +13,6 @@ from pathlib import Path
 from ..exceptions import TableError
 from .text_quotes import check_rows
 
-__all__ = ["Header", "check_is_text", "not_utf8", "read_header"]
-
 _DELIMITERS = (",", ";", "\t", "|")
 _ROWS_COMPARED = 5
 _LONGEST_NAME = 1_000

@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Rows", "check_rows"]
-
 _QUOTES = re.compile(b'"+')
 _LINE_END = re.compile(rb"[\r\n]")
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from .arrow import name_of_file, pyarrow
 
-__all__ = ["TextSource"]
-
 _BLOCK = 1 << 20
 
 

@@ -11,8 +11,6 @@ from .._labels import encode_labels
 from .arrow import pyarrow
 from .table import UnreadableValueError
 
-__all__ = ["MISSING_WORDS", "category_order", "encoded", "is_text", "numbers", "unreadable"]
-
 #: Text that stands for a missing value.
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),

@@ -14,8 +14,6 @@ from .._labels import listed
 from ..exceptions import TableError
 from .arrow import pyarrow
 
-__all__ = ["check_writable", "with_columns", "write_file", "write_table"]
-
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Refuse a path that no file can be written to, before long work is done for it.

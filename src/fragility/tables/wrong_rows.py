@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from .._labels import listed
 from .table import Table
 
-__all__ = ["WrongRows"]
-
 _MOST_ROWS = 5
 _MOST_EXAMPLES = 3
 _LONGEST_EXAMPLE = 60
