@@ -55,13 +55,11 @@ class Columns:
     def types(self, table: Table) -> dict[str, Any]:
         """Types to read the columns as, the fastest ones."""
         pa = pyarrow()
+        text = self.categorical
+        if table.schema is not None:
+            text = [c for c in text if pa.types.is_string(table.schema.field(c).type)]
         repeated = pa.dictionary(pa.int32(), pa.string())
-        if table.schema is None:
-            return dict.fromkeys(self.numeric, pa.float64()) | dict.fromkeys(
-                self.categorical, repeated
-            )
-        text = [c for c in self.categorical if pa.types.is_string(table.schema.field(c).type)]
-        return dict.fromkeys(text, repeated)
+        return table.number_types(self.numeric) | dict.fromkeys(text, repeated)
 
     def in_class_order(
         self, table: Table, classes: Categories, *, are_given: bool

@@ -111,6 +111,10 @@ class Table(ABC):
         """Whether ordered categories of a column are stored in their order."""
         return True
 
+    def number_types(self, columns: Sequence[str]) -> dict[str, Any]:
+        """Types to read columns of numbers as: only text must be told."""
+        return dict.fromkeys(columns, pyarrow().float64()) if self.schema is None else {}
+
     def error(self, message: str) -> TableError:
         """An error that names this file."""
         return TableError(f"{self.path}: {message}")

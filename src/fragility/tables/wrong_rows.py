@@ -71,7 +71,5 @@ class WrongRows:
 
     def places(self, table: Table) -> str:
         """The first rows for a message."""
-        if self.count == 1:
-            return f"data row {self.rows[0]}, {table.row_note}"
         numbers = ", ".join(map(str, self.rows)) + (", ..." if self.count > _MOST_ROWS else "")
-        return f"data rows {numbers}, {table.row_note}"
+        return f"data row{'' if self.count == 1 else 's'} {numbers}, {table.row_note}"
