@@ -98,6 +98,14 @@ def listed(items: Iterable[Any], most: int = 10) -> str:
     return ", ".join(shown[:most]) + (f", ... ({more} more)" if more > 0 else "")
 
 
+def in_rows(mask: ArrayLike, frame: Any = None) -> str:
+    """How many rows a mask is true for, and which are the first; as the index of a frame has it."""
+    true = np.asarray(mask)
+    rows = np.flatnonzero(true)
+    shown = rows[:5] if frame is None else frame.index[rows[:5]]
+    return f"{rows.size} of {true.size} rows (first: {listed(shown)})"
+
+
 def _as_labels(y_true: ArrayLike) -> NDArray[Any]:
     if issparse(y_true):
         raise ValueError("y_true is a sparse matrix; give a dense array of class labels.")

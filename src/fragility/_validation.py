@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ._labels import encode_labels, later_category, listed
+from ._labels import encode_labels, in_rows, later_category, listed
 from .exceptions import AbsentClassWarning
 
 Floats = NDArray[np.float64]
@@ -222,11 +222,10 @@ def _finite_ranges(scores: NDArray[Any], name: str) -> Floats:
     # A minimum or maximum is NaN where any entry is: no separate pass is needed.
     ranges = np.array(_column_extremes(columns), dtype=np.float64)
     if not np.isfinite(ranges).all():
-        rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        where = in_rows(~np.isfinite(columns).all(axis=1))
         raise ValueError(
-            f"{name} has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
-            f"(first: {listed(rows[:5])}); only finite ones can be measured. Drop those rows or "
-            "repair the model that made them."
+            f"{name} has NaN or infinite values in {where}; only finite ones can be measured. Drop "
+            "those rows or repair the model that made them."
         )
     return ranges
 

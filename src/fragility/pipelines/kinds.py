@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._labels import listed
+from .._labels import in_rows, listed
 from ..exceptions import TableError
-from .frames import in_rows, is_date, pandas
+from .frames import is_date, pandas
 
 #: Text columns of more different values than this, and than a tenth of the rows, are refused.
 _FEW_LEVELS = 50
@@ -80,7 +80,7 @@ def _is_numeric(column: Any) -> bool:
     rare = column.notna() & (column.map(lambda value: type(value).__name__) == kinds.index[-1])
     raise TableError(
         f"Column {column.name!r} must hold numbers, text or booleans, and one of them only; it "
-        f"holds {found}, the last in {in_rows(column, rare)}. Correct these, or exclude the column."
+        f"holds {found}, the last in {in_rows(rare, column)}. Correct these, or exclude the column."
     )
 
 
@@ -95,7 +95,7 @@ def _check_finite(frame: Any, name: str) -> None:
     values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(values).any():
         raise TableError(
-            f"Column {name!r} has infinite values in {in_rows(frame, np.isinf(values))}. Correct "
+            f"Column {name!r} has infinite values in {in_rows(np.isinf(values), frame)}. Correct "
             "these, empty them if they stand for missing ones, or exclude the column."
         )
 
@@ -156,6 +156,6 @@ def _check_stray_text(frame: Any, name: str, counts: Any) -> None:
     stray = counts.index[text]
     raise TableError(
         f"Column {name!r} mixes numbers and text: no number is in "
-        f"{in_rows(frame, frame[name].isin(stray))}, such as {listed(stray[:3])}. Correct these, "
+        f"{in_rows(frame[name].isin(stray), frame)}, such as {listed(stray[:3])}. Correct these, "
         "empty them if they stand for missing values, or exclude the column."
     )

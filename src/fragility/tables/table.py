@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._labels import listed
-from .._names import nearest
+from .._names import alike
 from ..exceptions import TableError
 from .arrow import pyarrow
 
@@ -177,8 +177,7 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
     if not missing:
         return
-    alike = {name: nearest(name, table.column_names, cutoff=0.5) for name in missing}
-    hints = [f"{near!r} for {name!r}" for name, near in alike.items() if near is not None]
+    hints = alike(missing, table.column_names, cutoff=0.5)
     hint = f" Did you mean {' and '.join(hints)}?" if hints else ""
     if all(_is_number(name) for name in table.column_names):
         hint = " The first line must name the columns; here it looks like data."
