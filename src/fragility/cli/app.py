@@ -58,13 +58,10 @@ def _ended(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
-    except (click.Abort, KeyboardInterrupt):
-        say("Interrupted.")
-        return INTERRUPTED
     except MemoryError:
         return _failed("the data do not fit in memory; measure them in passes, with --hold 0.")
-    except Exception as error:
-        if was_interrupted():
+    except (Exception, KeyboardInterrupt) as error:
+        if was_interrupted() or isinstance(error, (click.Abort, KeyboardInterrupt)):
             say("Interrupted.")
             return INTERRUPTED
         if "FRAGILITY_DEBUG" in os.environ:

@@ -10,11 +10,17 @@ import click
 
 from ..deferral import Costs
 from ..scores.state import HOLD
-from ..tables import PredictionFile, open_table, parse_models
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PREDICTIONS = (
+
+def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one, in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+
+
+#: FILE and the options that say what is in it.
+prediction_options = _together(
     click.argument("file", type=click.Path()),
     click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes."),
     click.option(
@@ -54,7 +60,8 @@ _PREDICTIONS = (
         "--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."
     ),
 )
-_COSTS = (
+#: What errors and reviews cost.
+cost_options = _together(
     click.option(
         "--error-cost",
         metavar="COST",
@@ -76,22 +83,6 @@ _COSTS = (
         help="Share of the reviews that are wrong.",
     ),
 )
-
-
-def _decorated(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Command]:
-    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
-
-
-def prediction_options(command: Command) -> Command:
-    """FILE and the options that say what is in it."""
-    return _decorated(_PREDICTIONS)(command)
-
-
-def cost_options(command: Command) -> Command:
-    """What errors and reviews cost."""
-    return _decorated(_COSTS)(command)
-
-
 group_option = click.option(
     "--group", metavar="COLUMN", help="Column of groups, for the index by group."
 )
@@ -109,33 +100,6 @@ def check_ending(output: str, *endings: str) -> str:
         allowed = f"{', '.join(others)} or {last}" if others else last
         raise click.BadParameter(f"{output!r} must end in {allowed}.", param_hint="--output")
     return found
-
-
-def prediction_file(
-    file: str,
-    *,
-    label: str,
-    scores: tuple[str, ...],
-    classes: str | None,
-    positive: str | None,
-    weight: str | None,
-    drop_missing: bool,
-    group: str | None = None,
-    error_cost_column: str | None = None,
-) -> PredictionFile:
-    """The predictions that the options describe."""
-    table = open_table(file)
-    return PredictionFile(
-        table,
-        label=label,
-        models=parse_models(scores, table.column_names),
-        classes=None if classes is None else [name.strip() for name in classes.split(",")],
-        positive=positive,
-        weight=weight,
-        group=group,
-        error_cost=error_cost_column,
-        drop_missing=drop_missing,
-    )
 
 
 def as_costs(

@@ -18,7 +18,7 @@ from ..report.text import (
     table,
     threshold_rows,
 )
-from ..tables import check_output, write_file
+from ..tables import PredictionFile, check_output, open_table, parse_models, write_file
 from .console import (
     progress_bar,
     say,
@@ -35,7 +35,6 @@ from .options import (
     force_option,
     group_option,
     json_option,
-    prediction_file,
     prediction_options,
 )
 
@@ -54,7 +53,12 @@ def evaluate(as_json: bool, **options: Any) -> None:
     made = make_report(**options)
     if as_json:
         write_json(made.to_json())
-    _show(made, stderr=as_json)
+    show_text(about(made) + "\n", stderr=as_json)
+    show_models(*table(made), stderr=as_json)
+    if made.groups:
+        show_text("", stderr=as_json)
+        show_table(*group_rows(made), stderr=as_json)
+    _show_sentences(made, [finding.text for finding in made.findings], as_json)
 
 
 @click.command()
@@ -144,6 +148,8 @@ def cost(as_json: bool, **options: Any) -> None:
 def make_report(
     file: str,
     *,
+    scores: tuple[str, ...],
+    classes: str | None,
     hold: int,
     in_memory: bool,
     no_calibration: bool,
@@ -159,10 +165,17 @@ def make_report(
 ) -> Report:
     """Report on the file that the options describe."""
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
-    predictions = prediction_file(file, **columns, error_cost_column=error_cost_column)
+    opened = open_table(file)
+    predictions = PredictionFile(
+        opened,
+        models=parse_models(scores, opened.column_names),
+        classes=None if classes is None else [name.strip() for name in classes.split(",")],
+        error_cost=error_cost_column,
+        **columns,
+    )
     readings = 2 if no_calibration else 4
-    rows = predictions.table.n_rows
-    with progress_bar("Measuring", None if rows is None else readings * rows) as progress:
+    total = None if opened.n_rows is None else readings * opened.n_rows
+    with progress_bar("Measuring", total) as progress:
         return report_on_file(
             predictions,
             costs=costs,
@@ -173,15 +186,6 @@ def make_report(
             hold=inf if in_memory else hold,
             progress=progress,
         )
-
-
-def _show(made: Report, *, stderr: bool) -> None:
-    show_text(about(made) + "\n", stderr=stderr)
-    show_models(*table(made), stderr=stderr)
-    if made.groups:
-        show_text("", stderr=stderr)
-        show_table(*group_rows(made), stderr=stderr)
-    _show_sentences(made, [finding.text for finding in made.findings], stderr)
 
 
 def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:

@@ -28,6 +28,11 @@ def are_levels(levels: list[Any]) -> bool:
     return all(map(is_level, levels)) and len(set(levels)) == len(levels)
 
 
+def are_names(values: list[Any]) -> bool:
+    """Different texts."""
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
+
+
 def is_level(value: Any) -> bool:
     """Text, a truth value or a number."""
     return isinstance(value, (str, bool)) or is_number(value)
