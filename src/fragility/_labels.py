@@ -91,6 +91,13 @@ def _category_orders(values: Any) -> list[list[Any]]:
     return [part.dictionary.to_pylist() for part in getattr(values, "chunks", [values])]
 
 
+def places_among(labels: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+    """Place of each label among those that are known; the labels that are not."""
+    place = {label: code for code, label in enumerate(known.tolist())}
+    unknown = [label for label in labels.tolist() if label not in place]
+    return np.array([place.get(label, -1) for label in labels.tolist()]), unknown
+
+
 def listed(items: Iterable[Any], most: int = 10) -> str:
     """Items for a message, cut when there are many."""
     shown = [repr(i.item() if isinstance(i, np.generic) else i) for i in items]

@@ -35,7 +35,6 @@ from .predictions import make_report
 )
 @click.option(
     "--tolerance",
-    type=float,
     default=0.0,
     show_default=True,
     help="How much worse than the baseline is allowed, relative.",

@@ -56,9 +56,7 @@ prediction_options = _together(
         help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
-    click.option(
-        "--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."
-    ),
+    click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
 )
 #: What errors and reviews cost.
 cost_options = _together(
@@ -71,18 +69,22 @@ cost_options = _together(
     click.option(
         "--error-cost-column", metavar="COLUMN", help="Column of the cost of an error, by case."
     ),
-    click.option(
-        "--review-cost", type=float, default=1.0, show_default=True, help="Cost of a review."
-    ),
+    click.option("--review-cost", default=1.0, show_default=True, help="Cost of a review."),
     click.option("--capacity", type=float, help="Largest share of cases humans can review."),
     click.option(
         "--reviewer-error",
-        type=float,
         default=0.0,
         show_default=True,
         help="Share of the reviews that are wrong.",
     ),
 )
+
+
+def output_option(words: str) -> Callable[[Command], Command]:
+    """The file to write."""
+    return click.option("--output", required=True, type=click.Path(), help=words)
+
+
 group_option = click.option(
     "--group", metavar="COLUMN", help="Column of groups, for the index by group."
 )

@@ -35,6 +35,7 @@ from .options import (
     force_option,
     group_option,
     json_option,
+    output_option,
     prediction_options,
 )
 
@@ -87,12 +88,7 @@ def compare(as_json: bool, **options: Any) -> None:
 @prediction_options
 @group_option
 @cost_options
-@click.option(
-    "--output",
-    required=True,
-    type=click.Path(),
-    help="File to write: .html, .md or .json.",
-)
+@output_option("File to write: .html, .md or .json.")
 @click.option(
     "--worst",
     type=click.IntRange(min=0),

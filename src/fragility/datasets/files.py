@@ -9,7 +9,6 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
@@ -54,24 +53,19 @@ class DataFile:
             Folder to look in first; by default the environment variable ``FRAGILITY_DATA``.
         """
         own = data_home if data_home is not None else os.environ.get("FRAGILITY_DATA")
-        if own is not None:
-            for path in self._places(Path(own)):
-                if path.is_file():
-                    return self._checked(path.read_bytes(), str(path))
-            if data_home is not None:
-                places = " or ".join(map(str, self._places(Path(own))))
-                raise FileNotFoundError(f"{places} is not there.")
         cached = _cache() / self.folder / self.name
-        if cached.is_file():
-            return self._checked(cached.read_bytes(), str(cached))
+        places = [cached] if data_home is None else []
+        if own is not None:
+            places = [Path(own) / self.folder / self.name, Path(own) / self.name, *places]
+        for path in places:
+            if path.is_file():
+                return self._checked(path.read_bytes(), str(path))
+        if data_home is not None:
+            raise FileNotFoundError(f"{' or '.join(map(str, places))} is not there.")
         content = self._checked(self._taken_out(self._download()), self.url)
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cached, content)
         return content
-
-    def _places(self, folder: Path) -> Iterator[Path]:
-        yield folder / self.folder / self.name
-        yield folder / self.name
 
     def _checked(self, content: bytes, origin: str) -> bytes:
         kind = "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -13,8 +12,7 @@ from sklearn.utils import Bunch
 from .._labels import listed
 from .._parameters import check_choice, check_target
 from ..moments import Floats
-from .text_table import Table
-from .uci_files import GERMAN_NUMERIC, SETS
+from .uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
 
 _OTHER_NAMES = {
     "bupa": "liver", "wpbc": "prognostic", "pima": "diabetes",
@@ -117,8 +115,7 @@ def load_uci(
     key = _key(name)
     table = GERMAN_NUMERIC if key == "german" and german == "numeric" else SETS[key]
     by_drinks = key == "liver" and liver_label == "drinks"
-    if by_drinks:
-        table = _labelled_by_drinks(table)
+    table = LIVER_BY_DRINKS if by_drinks else table
     columns = table.read(data_home)
     target = _at_least(columns["drinks"], drinks_from) if by_drinks else table.target(columns)
     names, data = table.features(columns)
@@ -149,16 +146,6 @@ def _key(name: str) -> str:
             f"them {abbreviations}."
         )
     return key
-
-
-def _labelled_by_drinks(table: Table) -> Table:
-    return replace(
-        table,
-        label="drinks",
-        target_names=("fewer drinks", "more drinks"),
-        left_out=("selector",),
-        remark="The label is the number of drinks; the selector is left out.",
-    )
 
 
 def _at_least(values: list[str], least: float) -> NDArray[np.int64]:

@@ -12,8 +12,10 @@ _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
 
 def _file(
-    name: str, checksum: str, address: str, licence: str = "CC BY 4.0", note: str = ""
+    address: str, checksum: str, name: str = "", licence: str = "CC BY 4.0", note: str = ""
 ) -> DataFile:
+    """A file of the archive, by default of the name that it has there."""
+    name = name or address.rpartition("/")[2]
     return DataFile("uci", name, checksum, _ARCHIVE + address, licence, note)
 
 
@@ -36,9 +38,7 @@ SETS = {
         abbreviation="BCC",
         title="Breast Cancer Coimbra",
         file=_file(
-            "dataR2.csv",
-            "68c56c7e7a38dfff1046a8b35e5b3afc17229eff7fb9d8dca7053442b1c37e7e",
-            "00451/dataR2.csv",
+            "00451/dataR2.csv", "68c56c7e7a38dfff1046a8b35e5b3afc17229eff7fb9d8dca7053442b1c37e7e"
         ),
         columns=names(
             "Age, BMI, Glucose, Insulin, HOMA, Leptin, Adiponectin, Resistin, MCP.1, Classification"
@@ -52,9 +52,8 @@ SETS = {
         abbreviation="LD",
         title="Liver Disorders (BUPA)",
         file=_file(
-            "bupa.data",
-            "a166a3e7a6f4dc41aaaedc59a107e57d8adcaeb8821f0873d756982f1ea74c92",
             "liver-disorders/bupa.data",
+            "a166a3e7a6f4dc41aaaedc59a107e57d8adcaeb8821f0873d756982f1ea74c92",
         ),
         columns=("mcv", "alkphos", "sgpt", "sgot", "gammagt", "drinks", "selector"),
         label="selector",
@@ -69,9 +68,9 @@ SETS = {
         abbreviation="ILDP",
         title="Indian Liver Patient Dataset",
         file=_file(
-            "ilpd.csv",
-            "84feac16488de5cf89bd22bd802c77f25841fe93e9ddd32355683e94d46c3425",
             "00225/Indian%20Liver%20Patient%20Dataset%20(ILPD).csv",
+            "84feac16488de5cf89bd22bd802c77f25841fe93e9ddd32355683e94d46c3425",
+            "ilpd.csv",
         ),
         columns=names(
             "age, male, total bilirubin, direct bilirubin, alkaline phosphotase, sgpt, sgot, "
@@ -88,9 +87,8 @@ SETS = {
         abbreviation="SG",
         title="Statlog (German Credit Data)",
         file=_file(
-            "german.data",
-            "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
             "statlog/german/german.data",
+            "b21f3d81db8071257d5ff1deaeba1fd4303b62712e6fcc9715c7a86202cb5871",
         ),
         columns=(*_GERMAN_COLUMNS, "credit"),
         label="credit",
@@ -103,9 +101,8 @@ SETS = {
         abbreviation="BCW",
         title="Breast Cancer Wisconsin (Prognostic)",
         file=_file(
-            "wpbc.data",
-            "f2bd5ccdb6086fa832370dc043319907430cf6bfcfd3b96a3961a357be345c8e",
             "breast-cancer-wisconsin/wpbc.data",
+            "f2bd5ccdb6086fa832370dc043319907430cf6bfcfd3b96a3961a357be345c8e",
         ),
         columns=(
             "id",
@@ -129,11 +126,10 @@ SETS = {
         abbreviation="DI",
         title="Pima Indians Diabetes",
         file=_file(
-            "pima-indians-diabetes.data",
-            "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5",
             "pima-indians-diabetes/pima-indians-diabetes.data",
-            "public",
-            "The repository has withdrawn this data set: you may need a copy from elsewhere.",
+            "06f5b7c2cd7bca686fda4f92eab5f61e7ff6426a9acefa2e3dda04fc54293cf5",
+            licence="public",
+            note="The repository has withdrawn this data set: you may need a copy from elsewhere.",
         ),
         columns=names(
             "pregnancies, glucose, blood pressure, skin thickness, insulin, bmi, pedigree, age, "
@@ -151,9 +147,8 @@ SETS = {
         abbreviation="IO",
         title="Ionosphere",
         file=_file(
-            "ionosphere.data",
-            "46d52186b84e20be52918adb93e8fb9926b34795ff7504c24350ae0616a04bbd",
             "ionosphere/ionosphere.data",
+            "46d52186b84e20be52918adb93e8fb9926b34795ff7504c24350ae0616a04bbd",
         ),
         columns=(
             *(f"pulse {i} {part}" for i, part in product(range(1, 18), ("real", "imaginary"))),
@@ -168,9 +163,8 @@ SETS = {
         abbreviation="CB",
         title="Connectionist Bench (Sonar, Mines vs. Rocks)",
         file=_file(
-            "sonar.all-data",
-            "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d",
             "undocumented/connectionist-bench/sonar/sonar.all-data",
+            "e90434cdbf00fcf93ffa911fe447ae25606979658e60f1d32e155c3b5240234d",
         ),
         columns=(*(f"band {i}" for i in range(1, 61)), "object"),
         label="object",
@@ -183,11 +177,18 @@ GERMAN_NUMERIC = replace(
     SETS["german"],
     title="Statlog (German Credit Data), coded as numbers",
     file=_file(
-        "german.data-numeric",
-        "2752b044394958ab6dd193a0b56ca0f0b3a2d8bc7cb8c008e35a5e84bbec02f8",
         "statlog/german/german.data-numeric",
+        "2752b044394958ab6dd193a0b56ca0f0b3a2d8bc7cb8c008e35a5e84bbec02f8",
     ),
     columns=(*(f"attribute {i}" for i in range(1, 25)), "credit"),
     text={},
     remark="The numbers are the donors'; what each column means is not recorded.",
+)
+
+LIVER_BY_DRINKS = replace(
+    SETS["liver"],
+    label="drinks",
+    target_names=("fewer drinks", "more drinks"),
+    left_out=("selector",),
+    remark="The label is the number of drinks; the selector is left out.",
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .._labels import in_rows, listed
 from .._names import alike
 from ..exceptions import TableError
@@ -62,6 +65,16 @@ def needed_columns(frame: Any, names: Sequence[str]) -> Any:
     """The columns that a model needs, in its order."""
     check_present(names, frame.columns, "Columns that the model needs are", "Rename or add them.")
     return frame[list(names)]
+
+
+def check_finite(frame: Any, name: str, numbers: NDArray[np.float64], remedy: str) -> None:
+    """No number of a column is infinite."""
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise TableError(
+            f"Column {name!r} has infinite values in {in_rows(infinite, frame)}. Correct these, "
+            + remedy
+        )
 
 
 def missing_cells(frame: Any) -> str:

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._labels import in_rows, listed
 from ..exceptions import TableError, UnseenValuesWarning
-from .frames import check_frame, is_date, missing_cells, needed_columns, pandas
+from .frames import check_finite, check_frame, is_date, missing_cells, needed_columns, pandas
 
 
 class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -137,11 +137,7 @@ def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
             f"{in_rows(text, frame)}, such as {listed(column[text].unique()[:3])}. Correct these, "
             "or empty them if they stand for missing values."
         )
-    if np.isinf(numbers).any():
-        raise TableError(
-            f"Column {name!r} has infinite values in {in_rows(np.isinf(numbers), frame)}. Correct "
-            "these, or empty them if they stand for missing values."
-        )
+    check_finite(frame, name, numbers, "or empty them if they stand for missing values.")
     return numbers
 
 

@@ -119,10 +119,9 @@ def class_of_columns(columns: Sequence[str], categories: Categories) -> list[int
     "p_cat", "p_owl", "p_cow" are named for the classes 0, 2, 1 of "cat", "cow", "owl".
     """
     n = len(categories.names)
-    shared = 0
-    while all(len(c) > shared and c[shared] == columns[0][shared] for c in columns):
-        shared += 1
-    for length in range(shared + 1):  # names of classes may begin alike, too
+    for length in range(min(map(len, columns)) + 1):  # names of classes may begin alike, too
+        if len({column[:length] for column in columns}) > 1:
+            break
         codes = [categories.code(column[length:]) for column in columns]
         if None not in codes and len(set(codes)) == n == len(columns):
             return [code for code in codes if code is not None]

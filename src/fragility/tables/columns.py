@@ -62,18 +62,10 @@ class Columns:
         return table.number_types(self.numeric) | dict.fromkeys(text, repeated)
 
     def in_class_order(
-        self, table: Table, classes: Categories, *, are_given: bool
-    ) -> dict[str, list[str]]:
-        """Columns of each model in the order of the classes (one column: of the positive class)."""
-        return {
-            model: self._ordered(table, model, list(columns), classes, are_given)
-            for model, columns in self.models.items()
-        }
-
-    def _ordered(
-        self, table: Table, model: str, columns: list[str], classes: Categories, are_given: bool
+        self, table: Table, model: str, classes: Categories, *, are_given: bool
     ) -> list[str]:
-        n = len(classes.names)
+        """Columns of a model in the order of the classes (one column: of the positive class)."""
+        columns, n = list(self.models[model]), len(classes.names)
         who = f"model {model!r} has {len(columns)} column{'s' if len(columns) > 1 else ''}"
         held = f"{n} classes ({listed(classes.names)})"
         if len(columns) == 1 and n == 2:

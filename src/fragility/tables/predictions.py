@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from functools import partial
 from typing import Any
 
 from .._labels import listed
@@ -177,10 +178,8 @@ class PredictionFile:
                 order = category_order(batch.column(columns.label))
                 if order is not None and order not in orders[-1:]:
                     orders.append(order)
-        classes = self._given
-        if classes is None:
-            classes = found_classes(self.table, columns.label, values[columns.label])
-        groups = None
+        label, groups = columns.label, None
+        classes = self._given or found_classes(self.table, label, values[label])
         if columns.group is not None:
             groups = found_groups(self.table, columns.group, values[columns.group])
         return self._know(classes, groups, orders)
@@ -198,8 +197,8 @@ class PredictionFile:
     def _know(
         self, classes: Categories, groups: Categories | None, orders: Sequence[Sequence[Any]] = ()
     ) -> Known:
-        are_given = self._given is not None
-        layout = self.columns.in_class_order(self.table, classes, are_given=are_given)
+        ordered = partial(self.columns.in_class_order, are_given=self._given is not None)
+        layout = {model: ordered(self.table, model, classes) for model in self.columns.models}
         self._known = Known(classes, groups, self._positive_place(classes, orders), layout)
         for column in self._single_columns():
             if says_whether_right(self.columns.label, classes.names, column):

@@ -107,8 +107,7 @@ class CsvTable(Table):
     def _in_words(self, error: Exception) -> TableError:
         said = str(error)
         is_uneven = "columns, got" in said
-        wrong = self._not_utf8() if is_uneven or "UTF8" in said else None
-        if wrong is not None:
+        if (is_uneven or "UTF8" in said) and (wrong := self._not_utf8()):
             return wrong
         self._check_rows()
         if is_uneven:
