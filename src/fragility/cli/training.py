@@ -17,9 +17,12 @@ def _choice(
     name: str, allowed: list[str], default: str | None = None, help: str | None = None
 ) -> Callable[[Any], Any]:
     """An option of a few values, by default the first."""
-    kind = click.Choice(allowed)
     return click.option(
-        name, type=kind, default=default or allowed[0], show_default=True, help=help
+        name,
+        type=click.Choice(allowed),
+        default=default or allowed[0],
+        show_default=True,
+        help=help,
     )
 
 

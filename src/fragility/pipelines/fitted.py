@@ -106,11 +106,8 @@ def _check_step(step: Any, width: int | None) -> int | None:
 
 def _check_own(step: Any) -> None:
     """Parameters are of the kinds that scikit-learn allows, and methods are those of the class."""
-    _require(
-        not any(hasattr(type(step), name) for name in vars(step)),
-        step,
-        "must have no attributes in the place of its methods",
-    )
+    hidden = any(hasattr(type(step), name) for name in vars(step))
+    _require(not hidden, step, "must have no attributes in the place of its methods")
     if hasattr(step, "_parameter_constraints"):
         step._validate_params()
 
@@ -222,23 +219,16 @@ def _check_encoder(step: OneHotEncoder, _: int | None) -> int:
             width -= 1
         widths.append(width)
     outputs = list(step._n_features_outs)
-    _require(
-        all(map(is_count, outputs, [0] * len(outputs))) and outputs == widths,
-        step,
-        f"must have {widths} outputs",
-    )
+    fits = all(is_count(output, 0) for output in outputs) and outputs == widths
+    _require(fits, step, f"must have {widths} outputs")
     return sum(widths)
 
 
 def _check_columns(step: ColumnTransformer, _: int | None) -> int | None:
     """Every part, for the columns that it takes."""
     weights = step.transformer_weights
-    _require(
-        weights is None
-        or (isinstance(weights, dict) and all(is_number(value) for value in weights.values())),
-        step,
-        "must have finite weights",
-    )
+    fits = weights is None or (isinstance(weights, dict) and all(map(is_number, weights.values())))
+    _require(fits, step, "must have finite weights")
     _check_entries(step, step.transformers, 3)
     _check_entries(step, step.transformers_, 3)
     taken = step._transformer_to_input_indices

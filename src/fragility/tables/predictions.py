@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from functools import partial
 from typing import Any
 
 from .._labels import listed
@@ -197,8 +196,11 @@ class PredictionFile:
     def _know(
         self, classes: Categories, groups: Categories | None, orders: Sequence[Sequence[Any]] = ()
     ) -> Known:
-        ordered = partial(self.columns.in_class_order, are_given=self._given is not None)
-        layout = {model: ordered(self.table, model, classes) for model in self.columns.models}
+        are_given = self._given is not None
+        layout = {
+            model: self.columns.in_class_order(self.table, model, classes, are_given=are_given)
+            for model in self.columns.models
+        }
         self._known = Known(classes, groups, self._positive_place(classes, orders), layout)
         for column in self._single_columns():
             if says_whether_right(self.columns.label, classes.names, column):
