@@ -17,13 +17,8 @@ def _choice(
     name: str, allowed: list[str], default: str | None = None, help: str | None = None
 ) -> Callable[[Any], Any]:
     """An option of a few values, by default the first."""
-    return click.option(
-        name,
-        type=click.Choice(allowed),
-        default=default or allowed[0],
-        show_default=True,
-        help=help,
-    )
+    kind, first = click.Choice(allowed), default or allowed[0]
+    return click.option(name, type=kind, default=first, show_default=True, help=help)
 
 
 @click.command()

@@ -50,8 +50,7 @@ def numbers(column: Any) -> NDArray[Any] | None:
         column = column.cast(pa.float32() if single else pa.float64(), safe=False)
     except pa.ArrowInvalid as error:
         raise UnreadableValueError(str(error)) from error
-    floats: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return floats
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def unreadable(column: Any) -> NDArray[np.bool_]:
