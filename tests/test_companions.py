@@ -110,7 +110,7 @@ def test_binary_pairs(seed):
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("thinned", [False, True])
 def test_many_pairs(seed, thinned, monkeypatch):
-    from fragility.index import tails
+    from fragility.figures import tails
 
     monkeypatch.setattr(tails, "_THINNING_PAYS", 0 if thinned else 1 << 60)
     monkeypatch.setattr(tails, "_THINNED", 16)
@@ -198,7 +198,7 @@ def test_near_ties(seed, spread):
 @pytest.mark.parametrize("seed", range(40))
 def test_errors_of_many_scales(seed, monkeypatch):
     """The search for the minimum ends well before it would be stopped."""
-    from fragility.index import tails
+    from fragility.figures import tails
 
     monkeypatch.setattr(tails, "_MOST_STEPS", 50)
     rng = np.random.default_rng(seed)
@@ -217,7 +217,7 @@ def test_errors_of_many_scales(seed, monkeypatch):
 @pytest.mark.parametrize("separation", [0.2, 1.4, 4.0])
 def test_longer_input(separation, monkeypatch):
     """From some ten thousand samples on, here fewer, a thinned tail says where to look first."""
-    from fragility.index import tails
+    from fragility.figures import tails
 
     monkeypatch.setattr(tails, "_THINNING_PAYS", 1 << 20)
     monkeypatch.setattr(tails, "_THINNED", 1 << 8)

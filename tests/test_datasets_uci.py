@@ -12,6 +12,7 @@ import pytest
 
 from fragility.datasets import files, load_medmnist, load_uci, medmnist, uci, uci_files
 from fragility.datasets.files import DataFile
+from fragility.datasets.text_table import Table
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 REAL = Path(os.environ.get("FRAGILITY_DATA", SHARED))
@@ -128,7 +129,7 @@ TOY = b"1,x\r\n?,y\r\n3,x\r\n"
 @pytest.fixture
 def toy(monkeypatch):
     """A data set of three rows instead of the sonar's."""
-    table = uci_files.Table(
+    table = Table(
         abbreviation="CB",
         title="Toy",
         file=DataFile(
@@ -158,7 +159,7 @@ def test_a_table_of_ones_own_folder(toy, tmp_path):
 
 
 def test_the_text_of_an_indicator(toy, monkeypatch, tmp_path):
-    table = replace(toy, label="a", positive="3", text=(("kind", None),))
+    table = replace(toy, label="a", positive="3", text={"kind": None})
     monkeypatch.setitem(uci.SETS, "sonar", table)
     (tmp_path / "toy.csv").write_bytes(TOY)
     loaded = load_uci("cb", data_home=tmp_path)

@@ -1,4 +1,4 @@
-"""Decisions at a grid of thresholds: streamed ones are those counted case by case."""
+"""Decisions at the thresholds on offer: those of sums are those counted case by case."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fragility.deferral.decision_counts import DecisionTally, threshold_grid
-from fragility.streaming import Batch, measure_batches
-from fragility.streaming import batches as batches_module
+from fragility import Report, ScoreState
+from fragility.scores.tally import decision_counts, threshold_grid
 
-from .reference import page
+from .reference import deferral, page
 
 
 def next_to(rng, grid, n):
@@ -32,66 +31,79 @@ SCORES = {
 }
 
 
+def counted(codes, scores, weights=None, positive=None, n_classes=2, hold=0, sizes=(100,)):
+    """Decisions of a state that holds no case, or all."""
+    state = ScoreState(range(n_classes), ["m"], (), weights is not None, hold, pos_label=positive)
+    starts = np.cumsum([0, *sizes])
+    for rows in np.split(np.arange(codes.size), starts[(0 < starts) & (starts < codes.size)]):
+        state.update(codes[rows], scores[rows], None if weights is None else weights[rows])
+    assert state.complete == (hold > 0)
+    (model,) = Report.from_state(state, calibrate=False).models
+    cells = state.sums().models["m"].tally.cells()
+    place = (1 if positive is None else positive) if n_classes == 2 else None
+    direct = decision_counts(cells, threshold_grid(n_classes), place, whole=weights is None)
+    return model.raw.decisions, direct
+
+
+def same(found, expected, grid):
+    assert found.thresholds.tolist() == grid.tolist()
+    for name, amounts in expected.items():
+        assert getattr(found, name).tolist() == amounts, name
+
+
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("positive", [0, 1])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_streamed_decisions_are_counted_case_by_case(monkeypatch, kind, positive, weighted):
-    monkeypatch.setattr(batches_module, "BLOCK_ROWS", 100)
+@pytest.mark.parametrize("wide", [False, True])
+def test_decisions_are_counted_case_by_case(monkeypatch, kind, positive, weighted, wide):
+    """Where bins are wide, several thresholds cut one."""
+    if wide:
+        monkeypatch.setattr("fragility.scores.sums._FINEST", 4)
     rng = np.random.default_rng(5)
-    # Thresholds closer than any bin, too.
-    grid = np.union1d(threshold_grid(2), [0.7, 0.7 + 1e-12, 0.7 + 2e-12, 1 - 1e-13, 1 - 1e-15])
+    grid = threshold_grid(2)
     p = SCORES[kind](rng, grid, 350)
     codes = rng.integers(0, 2, 350)
     weights = rng.integers(0, 5, 350).astype(float) if weighted else None
-    batch = Batch(codes, {"m": p}, weights)
-    measured = measure_batches(
-        lambda: [batch], labels=[0, 1], models=["m"], pos_label=positive, thresholds=grid
-    )
     rows = [[1 - x, x] if positive else [x, 1 - x] for x in p.tolist()]
     expected = page.decisions(codes.tolist(), rows, grid.tolist(), weights, positive)
-    for name, amounts in expected.items():
-        assert getattr(measured.models["m"].decisions, name).tolist() == amounts, name
+    for hold in (0, np.inf):
+        for found in counted(codes, p, weights, positive, hold=hold, sizes=(100, 1, 200)):
+            same(found, expected, grid)
 
 
-def test_streamed_decisions_where_thresholds_are_edges_of_bins():
+def test_decisions_where_thresholds_are_edges_of_bins():
     """The confidence 1 - p is rounded, perhaps to a threshold that is in the next bin."""
-    edges = [(k / 2**16) ** 4 for k in range(2_000, 12_000, 151)]
-    grid = np.unique([1.0 - edge for edge in edges] + [1.0])
+    grid = threshold_grid(2)
+    edges = grid[(grid * 2**13) % 1 == 0]
+    assert {0.5, 0.625, 0.75, 0.875} <= set(edges.tolist())
+    both = np.concatenate([grid[1:], 1.0 - grid[1:]])
     shifts = np.arange(-4, 5) * 2.0**-55
-    near = np.concatenate([edge + shifts for edge in edges] + [np.array(edges) * (1 - 1e-7)])
+    near = np.clip((both[:, np.newaxis] + shifts).ravel(), 0.0, 1.0)
+    steps = [np.nextafter(both, end) for end in (0.0, 1.0)]
+    near = np.concatenate([near, *steps])
     codes = np.arange(near.size) % 2
-    batch = Batch(codes, {"m": near})
-    measured = measure_batches(lambda: [batch], labels=[0, 1], models=["m"], thresholds=grid)
     rows = [[1 - x, x] for x in near.tolist()]
     expected = page.decisions(codes.tolist(), rows, grid.tolist(), None, 1)
-    for name, amounts in expected.items():
-        assert getattr(measured.models["m"].decisions, name).tolist() == amounts, name
+    for found in counted(codes, near):
+        same(found, expected, grid)
 
 
-@pytest.mark.parametrize("wide", [False, True])
-def test_streamed_decisions_on_several_classes(monkeypatch, wide):
-    """Where memory allows wide bins only, several thresholds cut one."""
-    n_classes = 3
-    monkeypatch.setattr(batches_module, "BLOCK_ROWS", 100)
-    if wide:
-        monkeypatch.setattr("fragility.streaming.fine_bins._STATE_BYTES", 0)
+@pytest.mark.parametrize("n_classes", [3, 22])
+def test_decisions_on_several_classes(n_classes):
     rng = np.random.default_rng(6)
     grid = threshold_grid(n_classes)
     codes = np.r_[np.arange(n_classes), rng.integers(0, n_classes, 300 - n_classes)]
     p = rng.dirichlet(np.full(n_classes, 0.2), 300)
     top = np.clip(next_to(rng, grid, 300), 0.5, 1.0)
-    p[np.arange(300), codes] = 0.0
+    winner = np.where(rng.random(300) < 0.6, codes, (codes + 1) % n_classes)
+    p[np.arange(300), winner] = 0.0
     p *= ((1 - top) / p.sum(axis=1))[:, None]
-    p[np.arange(300), np.where(rng.random(300) < 0.6, codes, (codes + 1) % n_classes)] = top
-    batch = Batch(codes, {"m": p})
-    measured = measure_batches(
-        lambda: [batch], labels=range(n_classes), models=["m"], thresholds=grid
-    )
+    p[np.arange(300), winner] = top
     expected = page.decisions(codes.tolist(), p.tolist(), grid.tolist())
-    decided = measured.models["m"].decisions
-    assert decided.reviewed.tolist() == expected["reviewed"]
-    assert decided.errors.tolist() == expected["errors"]
-    assert decided.false_negatives is None
+    for found in counted(codes, p, n_classes=n_classes):
+        assert found.reviewed.tolist() == expected["reviewed"]
+        assert found.errors.tolist() == expected["errors"]
+        assert found.false_negatives is None
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 4, 10, 20, 21, 100, 5000])
@@ -106,9 +118,4 @@ def test_the_grid_is_round_and_fine_towards_one(n_classes):
     assert all(later <= earlier + 1e-12 for earlier, later in pairwise(steps))
     assert 1 / n_classes <= grid[1] <= 1 / n_classes + 0.01
     assert {0.5, 0.9, 0.95, 0.99, 0.999, 0.9999} <= set(grid)
-
-
-@pytest.mark.parametrize("thresholds", [[0.5], [0.5, 0.5, 1.0], [0.9, 0.5, 1.0], []])
-def test_thresholds_that_are_none(thresholds):
-    with pytest.raises(ValueError, match="ascending"):
-        DecisionTally(np.array(thresholds))
+    assert grid == [float(threshold) for threshold in deferral.offered(n_classes)]

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from math import isnan, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from fragility import best_threshold, deferral_curve
-from fragility._random import spread_over_folds
 from fragility.deferral import Costs
-from fragility.deferral.cases import Cases
-from fragility.deferral.choice import Chooser
-from fragility.deferral.costs import chow_threshold
+from fragility.deferral.cross_fitting import FoldCells, dealt_cells, judge
+from fragility.scores.tally import threshold_grid
 
 from .confident_models import model
 from .reference import deferral as reference
@@ -105,70 +102,68 @@ def test_curve_is_the_loop(problem, step):
         assert same(point.error_rate, errors)
 
 
-@settings(max_examples=200)
+def by_fold(cases, folds, counts, thresholds):
+    """Cells of one case each, repeated in their fold."""
+    order = sorted(range(len(cases)), key=lambda k: cases[k][0])
+    place, sums = [], np.zeros((4, max(folds) + 1, len(cases)))
+    for column, k in enumerate(order):
+        confidence, wrong, weight, alone, reviewed = cases[k]
+        place.append(next(t for t, threshold in enumerate(thresholds) if confidence <= threshold))
+        each = weight, weight * wrong, weight * alone, weight * reviewed
+        sums[:, folds[k], column] = [float(amount * counts[k]) for amount in each]
+    units = (sums[0] > 0.0).astype(np.int64)
+    return FoldCells(np.array(place), units, sums)
+
+
+@settings(max_examples=100)
 @given(problems(least=2, most=8), st.data())
 def test_thresholds_of_folds_are_the_loop(problem, data):
-    """All at once, resampled: each fold at the threshold that the others chose, and at Chow's."""
-    *_, options = problem
-    cases = curve_of(problem)._cases.sorted()
-    n = cases.size
+    """Repeated cases in any folds: each at the threshold that the others chose, and at Chow's."""
+    n_classes, *_, options = problem
+    cases = literal(problem)
+    n = len(cases)
     n_folds = data.draw(st.integers(1, 4))
     folds = data.draw(st.lists(st.integers(0, n_folds - 1), min_size=n, max_size=n))
     counts = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
-    chow = nan
+    assume(any(counts))
+    capacity, thresholds = options["capacity"], reference.offered(n_classes)
+    everyone = [case for case, count in zip(cases, counts, strict=True) for _ in range(count)]
+    costs = Costs(**options).checked(n_classes, len(problem[1]))
+    split = by_fold(cases, folds, counts, thresholds)
+    found = judge([split], threshold_grid(n_classes), costs, n_draws=0)
+    assert found.threshold == reference.best(everyone, capacity, thresholds)
+    cost, alone, _, chosen = reference.dealt(cases, folds, counts, thresholds, capacity)
+    assert found.fold_thresholds.tolist() == [[float(threshold) for threshold in chosen]]
+    weight = sum(case[2] for case in everyone)
+    assert same(found.cost, cost / weight)
+    assert same(found.automation_rate, alone / weight)
     if isinstance(options["error_cost"], float):
-        costs = Costs(**options).checked(problem[0], len(problem[1]))
-        chow = chow_threshold(costs)
-    chooser = Chooser(cases, np.array(folds), options["capacity"], chow)
-    found = chooser.choose(np.array(counts, dtype=float))
-
-    parts = cases.confidence, cases.wrong, cases.weights, cases.alone, cases.reviewed
-    exact = [tuple(Fraction(float(part[k])) for part in parts) for k in range(n)]
-    rule = None
-    if not isnan(chow):
         rule = (options["error_cost"], options["review_cost"], options["reviewer_error"])
-    cost, chow_cost, thresholds = reference.cross_fitted(
-        exact, folds, counts, options["capacity"], rule
-    )
-    everyone = [case for case, count in zip(exact, counts, strict=True) for _ in range(count)]
-    assert [chooser.threshold(int(cut)) for cut in found.cuts] == [
-        reference.best(everyone, options["capacity"]),
-        *thresholds,
-    ]
-    assert same(found.cost, cost)
-    if rule is not None:
-        assert same(found.chow_cost, chow_cost)
-        assert same(found.chow_threshold, reference.chow(everyone, *rule, options["capacity"]))
+        chow = reference.nearest_chow(everyone, *rule, thresholds, capacity)
+        assert found.chow_threshold == chow
+        assert same(found.chow_cost, reference.at(everyone, chow)[0])
 
 
 def test_capacity_of_many_cases():
-    """More cases than one block of the search for the last cut that is allowed."""
     y, p = model(0, 5000)
-    p = np.round(p, 3)
+    thresholds = threshold_grid(2)
     for capacity in (0.0, 0.1, 0.5, 0.999):
         curve = deferral_curve(y, p, error_cost=50, capacity=capacity)
-        cases = curve._cases.sorted()
-        folds = spread_over_folds(cases.true, 3, np.random.default_rng(0))
-        counts = np.random.default_rng(1).integers(0, 3, cases.size).astype(float)
-        chosen = Chooser(cases, folds, capacity, 0.98).choose(counts)
-        for row, fold in enumerate((-1, 0, 1, 2)):
-            rest = np.repeat(
-                np.flatnonzero(folds != fold), counts[folds != fold].astype(int).tolist()
-            )
-            confidence = cases.confidence[rest]
-            values = np.unique(confidence)
-            shares = np.array([(confidence <= value).mean() for value in values])
-            limit = values[shares <= capacity].max(initial=0.0)
-            cost = [
-                np.where(confidence > t, cases.alone[rest], 1.0).mean()
-                for t in [0.0, *values[values <= limit]]
-            ]
-            best = [0.0, *values][int(np.argmin(cost))]
-            cut = int(chosen.cuts[row])
-            assert (cases.confidence[cut - 1] if cut else 0.0) == best
-            if row == 0:
-                lowered = (confidence <= 0.98).mean() > capacity
-                assert chosen.chow_threshold == (limit if lowered else 0.98)
+        split = dealt_cells(curve._cells, curve.costs, 3, [0, 0])
+        found = judge([split], thresholds, curve.costs, n_draws=0)
+        alone = split.sums[2].sum(axis=0) / split.units.sum(axis=0)
+        for fold in range(3):
+            rest = split.units.sum(axis=0) - split.units[fold]
+            reviewed = np.array([rest[split.place <= t].sum() for t in range(thresholds.size)])
+            cost = reviewed + [(rest * alone)[split.place > t].sum() for t in range(thresholds.size)]
+            allowed = reviewed <= capacity * rest.sum() * (1 + 1e-12)
+            least = cost[allowed].min()
+            best = np.flatnonzero(allowed & (cost <= least * (1 + 1e-12)))[0]
+            assert found.fold_thresholds[0, fold] == thresholds[best]
+        confidence = np.maximum(p, 1 - p)
+        shares = np.array([(confidence <= threshold).mean() for threshold in thresholds])
+        highest = thresholds[shares <= capacity + 1e-12].max()
+        assert found.chow_threshold == min(0.98, highest)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -186,6 +181,8 @@ def test_ties_by_rounding_go_to_the_lowest(seed):
     )
     assert best.threshold == reference.best(exact)
     assert best.cost == pytest.approx(float(reference.at(exact, reference.best(exact))[0]) / 10)
+    offered = best_threshold(y, p, sample_weight=weights, n_bootstrap=0, **costs).threshold
+    assert offered == reference.best(exact, None, reference.offered(2))
 
 
 # What must not matter
@@ -209,9 +206,9 @@ def test_weights_are_repetition():
         )
     assert weighted.allowed.tolist() == repeated.allowed.tolist()
     by_weight = best_threshold(y, p, error_cost=10, sample_weight=counts, n_bootstrap=0)
-    assert (
-        by_weight.threshold == deferral_curve(y, p, error_cost=10, sample_weight=counts).best()[0]
-    )
+    curve = deferral_curve(np.repeat(y, counts), np.repeat(p, counts), error_cost=10)
+    points = [curve.at(float(threshold)) for threshold in reference.offered(2)]
+    assert by_weight.threshold == reference.best_of_points(points).threshold
     heavy = best_threshold(y, p, error_cost=10, sample_weight=counts * 2.0**600, n_bootstrap=0)
     assert fields(heavy) == fields(by_weight)
 
@@ -305,7 +302,7 @@ def test_readable():
         f"(95% interval {low:.3g} to {high:.3g})"
     )
     assert third.startswith("automating all costs ")
-    assert fourth == "measured on 2000 cases, each at the threshold of 5 folds"
+    assert fourth == "measured on 2000 cases, each at the threshold of others (20 × 5 folds)"
     assert "Chow&#x27;s rule" in found._repr_html_()
     calibrated = best_threshold(*model(4), error_cost=10, n_bootstrap=0)
     assert calibrated.gap < 0.0
@@ -395,14 +392,3 @@ def test_bad_predictions(function, y, p, message):
 def test_bad_threshold(threshold):
     with pytest.raises(ValueError, match="threshold must"):
         deferral_curve(Y, P, error_cost=10).at(threshold)
-
-
-def test_cases_sort_the_same_from_any_order():
-    rng = np.random.default_rng(0)
-    parts = [rng.integers(0, 3, 50) for _ in range(6)]
-    parts[2] = parts[2] > 0
-    order = rng.permutation(50)
-    one = Cases(*parts).sorted()
-    other = Cases(*(part[order] for part in parts)).sorted()
-    for name in ("confidence", "true", "wrong", "weights", "alone", "reviewed"):
-        assert getattr(one, name).tolist() == getattr(other, name).tolist()

@@ -35,6 +35,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from fragility import DeferralClassifier, best_threshold, deferral_curve
 from fragility.deferral import Decisions
 
+from .reference import deferral as reference
+
 
 @parametrize_with_checks(
     [
@@ -60,6 +62,12 @@ def split(y):
     return PredefinedSplit(np.arange(y.size) % 4)
 
 
+def best_on_offer(curve, n_classes=2):
+    """The best threshold among those on offer, one by one."""
+    points = [curve.at(float(threshold)) for threshold in reference.offered(n_classes)]
+    return reference.best_of_points(points, curve.costs.capacity)
+
+
 class Recorder(ClassifierMixin, BaseEstimator):
     """Predicts the shares of the classes, and remembers what it was given."""
 
@@ -81,7 +89,7 @@ def test_threshold_is_that_of_out_of_fold_predictions(data, options):
     found = DeferralClassifier(model, error_cost=6, cv=split(y), random_state=3, **options)
     found.fit(X, y)
     proba = cross_val_predict(model, X, y, cv=split(y), method="predict_proba")
-    expected = deferral_curve(y, proba, error_cost=6, **options).best()
+    expected = best_on_offer(deferral_curve(y, proba, error_cost=6, **options))
     assert found.threshold_ == found.deferral_.threshold == expected.threshold
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
@@ -100,7 +108,7 @@ def test_folds_by_number(data):
     assert repr(one.deferral_) == repr(same.deferral_)
     assert one.deferral_.cost == same.deferral_.cost
     assert one.deferral_.cost != other.deferral_.cost
-    assert one.deferral_.fold_thresholds.size == 4
+    assert one.deferral_.fold_thresholds.shape == (20, 4)
     DeferralClassifier(error_cost=6, random_state=np.random.RandomState(0)).fit(X, y)
 
 
@@ -151,7 +159,8 @@ def test_matrix_of_costs_and_several_classes():
     model = GaussianNB()
     found = DeferralClassifier(model, error_cost=matrix, cv=folds).fit(X, names)
     proba = cross_val_predict(model, X, names, cv=folds, method="predict_proba")
-    assert found.threshold_ == deferral_curve(names, proba, error_cost=matrix).best().threshold
+    curve = deferral_curve(names, proba, error_cost=matrix)
+    assert found.threshold_ == best_on_offer(curve, 3).threshold
     assert found.classes_.tolist() == ["a", "b", "c"]
 
 
@@ -171,7 +180,7 @@ def test_case_costs(data):
     amounts = np.random.default_rng(1).integers(1, 40, y.size)
     found = DeferralClassifier(cv=split(y)).fit(X, y, case_cost=amounts)
     proba = cross_val_predict(LogisticRegression(), X, y, cv=split(y), method="predict_proba")
-    assert found.threshold_ == deferral_curve(y, proba, error_cost=amounts).best().threshold
+    assert found.threshold_ == best_on_offer(deferral_curve(y, proba, error_cost=amounts)).threshold
     # In the place of error_cost; of those that are never tested none is needed.
     again = DeferralClassifier(error_cost=1e6, cv=split(y)).fit(X, y, case_cost=list(amounts))
     assert again.threshold_ == found.threshold_
@@ -187,8 +196,8 @@ def test_weights_reach_the_model_and_the_costs(data):
     for train, test in split(y).split():
         part = LogisticRegression().fit(X[train], y[train], sample_weight=weights[train])
         proba[test] = part.predict_proba(X[test])[:, 1]
-    expected = deferral_curve(y, proba, error_cost=6, sample_weight=weights).best()
-    assert found.threshold_ == pytest.approx(expected.threshold, rel=1e-5)
+    expected = best_on_offer(deferral_curve(y, proba, error_cost=6, sample_weight=weights))
+    assert found.threshold_ == expected.threshold
     assert found.deferral_.n_samples == np.count_nonzero(weights)
     whole = LogisticRegression().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X))
@@ -224,10 +233,18 @@ def test_decisions(data):
     assert made._repr_html_().count("<tr>") == 2
 
 
+class TwoDecimals(LogisticRegression):
+    """Its probabilities are thresholds on offer."""
+
+    def predict_proba(self, X):
+        positive = np.round(super().predict_proba(X)[:, 1], 2)
+        return np.column_stack([1.0 - positive, positive])
+
+
 def test_decisions_are_those_the_threshold_was_chosen_for(data):
     """A confidence that is the threshold itself is reviewed, as it was when it was chosen."""
     X, y = data
-    model = LogisticRegression().fit(X, y)
+    model = TwoDecimals().fit(X, y)
     found = DeferralClassifier(FrozenEstimator(model), error_cost=6).fit(X, y)
     made = found.decide(X)
     at = deferral_curve(y, model.predict_proba(X), error_cost=6).at(found.threshold_)

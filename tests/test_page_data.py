@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import json
 import re
+from itertools import pairwise
 from math import inf, isnan
 
 import numpy as np
 import pytest
 
 import fragility as fr
-from fragility.calibration import cross_fitted_calibration
 from fragility.deferral import Costs
 from fragility.deferral.costs import chow_threshold
 from fragility.metrics import ConfidenceDisplay, RankingErrorDisplay
@@ -19,11 +19,11 @@ from fragility.report import page as page_module
 from fragility.report import page_data as module
 from fragility.report.files import report_on_file
 from fragility.report.page_data import page_data, script_json
-from fragility.streaming import Batch, measure_batches
+from fragility.scores.folds import dealt
 from fragility.tables import PredictionFile, open_table
 
 from .confident_models import logistic
-from .reference import page
+from .reference import calibration, page
 
 LABELS = {2: ["benign", "malignant"], 4: ["ant", "bee", "cat", "dog"]}
 
@@ -193,14 +193,21 @@ def test_a_weight_of_false_negatives_is_a_cost_matrix(
 
 
 def test_calibrated_decisions_are_those_of_the_calibrated_probabilities(tmp_path):
+    """A case may be under several maps: so many cases are expected at each threshold."""
     codes, models = scored(2, 300)
     found = page_data(report_of(tmp_path, codes, models))
-    after = cross_fitted_calibration(codes, models["m0"])
-    curve = fr.deferral_curve(codes, after, error_cost=10)
+    truth, after, shares = calibration.binned(
+        models["m0"],
+        codes == 1,
+        np.ones(300),
+        lambda units, code, split: dealt(units, 5, [code, split, 0]),
+    )
+    curve = fr.deferral_curve(truth, after, error_cost=10, sample_weight=shares)
     version = found["models"][0]["calibrated"]
     for i, threshold in enumerate(found["grid"]):
         ours = page.cost(version["decisions"], i, 300, 10.0, 1.0)
-        assert ours == pytest.approx(curve.at(threshold).cost, rel=1e-12)
+        assert same(ours, curve.at(threshold).cost)
+    assert any(not float(count).is_integer() for count in version["decisions"]["errors"])
 
 
 @pytest.mark.parametrize("streamed", [False, True])
@@ -210,12 +217,23 @@ def test_histogram_and_ranking_errors_are_those_of_the_displays(tmp_path, stream
     p = models["m0"]
     weights = weights_of(300) if weighted else None
     report = report_of(tmp_path, codes, models, weights, streamed, calibrate=False)
-    version = page_data(report)["models"][0]["raw"]
+    found = page_data(report)
+    grid, version = found["grid"], found["models"][0]["raw"]
     options = {"labels": LABELS[4], "sample_weight": weights}
     y = np.array(LABELS[4])[codes]
     shown = ConfidenceDisplay.from_predictions(y, p, **options)
-    for name in ("edges", "wrong", "right"):
-        np.testing.assert_allclose(version["histogram"][name], getattr(shown, name), rtol=5e-4)
+    # Bins end at the thresholds on offer that are nearest to those of the display.
+    edges = version["histogram"]["edges"]
+    np.testing.assert_allclose(edges, shown.edges, atol=0.0025 + 1e-9)
+    assert all(edge == pytest.approx(min(grid, key=lambda t: abs(t - edge))) for edge in edges)
+    wrong = p.argmax(axis=1) != codes
+    for name, rows in (("wrong", wrong), ("right", ~wrong)):
+        amounts = np.where(rows, 1.0 if weights is None else weights, 0.0)
+        shares = [
+            amounts[(low < p.max(axis=1)) & (p.max(axis=1) <= high)].sum() / amounts.sum()
+            for low, high in pairwise(edges)
+        ]
+        np.testing.assert_allclose(version["histogram"][name], shares, rtol=5e-4)
     assert version["histogram"]["n_wrong"] == shown.n_wrong
     assert version["histogram"]["n_right"] == shown.n_right
     pairs = report.models[0].raw.pairs
@@ -238,16 +256,28 @@ def test_histogram_and_ranking_errors_are_those_of_the_displays(tmp_path, stream
 
 
 @pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_histograms_of_two_classes_are_those_of_the_display(tmp_path, streamed, weighted):
+    """Their bins end at thresholds on offer: a confidence at one belongs to the bin below."""
+    codes, models = scored(2, 700)
+    weights = weights_of(700) if weighted else None
+    report = report_of(tmp_path, codes, models, weights, streamed, calibrate=False)
+    found = report.models[0].raw.histogram
+    shown = ConfidenceDisplay.from_predictions(codes, models["m0"], sample_weight=weights)
+    for name in ("edges", "wrong", "right"):
+        np.testing.assert_allclose(getattr(found, name), getattr(shown, name), 1e-12, 1e-15)
+    assert (found.n_wrong, found.n_right) == (shown.n_wrong, shown.n_right)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
 def test_errors_of_many_pairs_are_drawn_from_narrow_cells(streamed):
     rng = np.random.default_rng(7)
     codes = rng.integers(0, 2, 40_000)
     p = logistic(1.5 * rng.normal(size=40_000) + 2 * codes - 1)
-    if streamed:
-        batch = Batch(codes, {"m": p})
-        measured = measure_batches(lambda: [batch], labels=[0, 1], models=["m"])
-        shown = measured.models["m"].ranking
-    else:
-        shown = fr.Report.from_predictions(codes, {"m": p}, calibrate=False).models[0].raw.ranking
+    state = fr.ScoreState([0, 1], ["m"], hold=0 if streamed else inf).update(codes, p)
+    report = fr.Report.from_state(state, calibrate=False)
+    assert report.streamed == streamed
+    shown = report.models[0].raw.ranking
     assert shown.pair is None
     drawn = RankingErrorDisplay.from_predictions(codes, p, n_bins=58)
     curves = shown.curves

@@ -297,6 +297,12 @@ class TestBatches:
 
 
 class TestClasses:
+    def test_numbers_beyond_all_exponents(self, tmp_path):
+        text = "y,p\n1e99999999999999999999,0.5\nx,0.5\n"
+        assert predicted(tmp_path, text).classes == ["1e99999999999999999999", "x"]
+        text = "y,p\n1e99999999999999999999,0.5\n1,0.5\n"
+        refuse(tmp_path, text, "numbers that are not class labels", "1e99999999999999999999")
+
     def test_numbers_by_size_text_by_alphabet(self, tmp_path):
         assert predicted(tmp_path, "y,p\n10,0\n9.0,1\n10.0,0\n").classes == ["9", "10"]
         assert predicted(tmp_path, "y,p\nb10,0\nb9,1\n").classes == ["b10", "b9"]

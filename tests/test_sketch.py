@@ -25,6 +25,7 @@ from fragility.envelope import Envelope
 from fragility.exact import ExactSums
 from fragility.index.certified import BinMoments
 from fragility.scores.bins import ScoreBins
+from fragility.scores.layout import Tails, Uniform
 
 from .reference.pairs import exact_index
 
@@ -189,11 +190,11 @@ class TestBinMoments:
         # Values x in widths from the only centre, 2.
         mean, square = np.average(x, weights=weights), np.average(np.square(x), weights=weights)
         return BinMoments(
-            centres=np.array([2.0]),
+            centres=np.array([2.0 * width]),
+            widths=np.array([width]),
             weights=np.array([float(np.sum(weights))]),
             means=np.array([mean]),
             squares=np.array([square]),
-            width=width,
             smallest=(2 + min(x)) * width,
             largest=(2 + max(x)) * width,
             lightest=float(min(weights)),
@@ -231,7 +232,10 @@ class TestBinMoments:
             weights = rng.exponential(size=centres.size)
             zeros = np.zeros(centres.size)
             ends = centres[0] * width, centres[-1] * width
-            group = BinMoments(centres, weights, zeros, zeros, width, *ends, weights.min())
+            widths = np.full(centres.size, width)
+            group = BinMoments(
+                centres * width, widths, weights, zeros, zeros, *ends, weights.min()
+            )
             s = rng.uniform(0.01, 0.9) if centred else rng.uniform(1.5, 50.0)
             pivot = group.mean if centred else group.largest
             low, high = group.log_moment(s, centred=centred)
@@ -244,9 +248,27 @@ class TestBinMoments:
                 exact = mpmath.log(mpmath.fsum(terms) / total)
                 assert low <= exact <= high
 
-    def test_tells_small_tilts_from_none(self):
+    @pytest.mark.parametrize("m", [4, 7])
+    def test_bins_of_many_widths_hold_the_log_moment(self, m):
+        """Scores that crowd at both ends, in bins that narrow there."""
+        rng = np.random.default_rng(m)
+        p = 1 / (1 + np.exp(-6 * rng.normal(size=300)))
+        p[:4] = [0.0, 1.0, 0.5, 1e-20]
+        state = ScoreBins(Tails(m), 1, 2)
+        state.add(p[:, np.newaxis], np.zeros(p.size, int))
+        group = state.moments(0, 0)
+        assert np.unique(group.widths).size > 5
+        for s in (0.1, 1.0, 7.0, 60.0):
+            low, high = group.log_moment(s, centred=False)
+            exact = math.log(math.fsum(math.exp(s * (v - 1.0)) for v in p) / p.size)
+            assert low <= exact + 1e-14
+            assert exact - 1e-14 <= high
+            assert low < high
+
+    @pytest.mark.parametrize("layout", [Uniform(4096), Tails(13)], ids=["equal", "tails"])
+    def test_tells_small_tilts_from_none(self, layout):
         y, p = ordinary(3, 2000)
-        state = ScoreBins(4096, 1, 2)
+        state = ScoreBins(layout, 1, 2)
         state.add(p[:, np.newaxis], y)
         group = state.moments(0, 0)
         for s in (1e-2, 1e-5, 1e-8):

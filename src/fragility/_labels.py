@@ -14,8 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-__all__ = ["encode_labels", "later_category", "later_places", "listed"]
-
 Encoded = tuple[NDArray[Any], NDArray[Any]]
 
 _BLOCK = 131_072
@@ -93,11 +91,26 @@ def _category_orders(values: Any) -> list[list[Any]]:
     return [part.dictionary.to_pylist() for part in getattr(values, "chunks", [values])]
 
 
+def places_among(labels: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+    """Place of each label among those that are known; the labels that are not."""
+    place = {label: code for code, label in enumerate(known.tolist())}
+    unknown = [label for label in labels.tolist() if label not in place]
+    return np.array([place.get(label, -1) for label in labels.tolist()]), unknown
+
+
 def listed(items: Iterable[Any], most: int = 10) -> str:
     """Items for a message, cut when there are many."""
     shown = [repr(i.item() if isinstance(i, np.generic) else i) for i in items]
     more = len(shown) - most
     return ", ".join(shown[:most]) + (f", ... ({more} more)" if more > 0 else "")
+
+
+def in_rows(mask: ArrayLike, frame: Any = None) -> str:
+    """How many rows a mask is true for, and which are the first; as the index of a frame has it."""
+    true = np.asarray(mask)
+    rows = np.flatnonzero(true)
+    shown = rows[:5] if frame is None else frame.index[rows[:5]]
+    return f"{rows.size} of {true.size} rows (first: {listed(shown)})"
 
 
 def _as_labels(y_true: ArrayLike) -> NDArray[Any]:

@@ -12,18 +12,10 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.class_weight import compute_class_weight
 
-from ._labels import encode_labels, listed
+from ._labels import encode_labels, listed, places_among
 from ._names import shown
 from ._parameters import check_not_negative
 from ._validation import check_weights, long_integers_refused
-
-__all__ = [
-    "LabelledSamples",
-    "LinearModel",
-    "check_labelled_samples",
-    "check_linear_model",
-    "class_factors",
-]
 
 Floats = NDArray[np.float64]
 
@@ -101,16 +93,14 @@ def check_labelled_samples(
     present, found = encode_labels(y)
     if found.size != features.shape[0]:
         raise ValueError(f"X has {features.shape[0]} samples but y has {found.size}.")
-    place = {label: code for code, label in enumerate(linear.classes.tolist())}
-    unknown = [label for label in present.tolist() if label not in place]
+    places, unknown = places_among(present, linear.classes)
     if unknown:
         raise ValueError(
             f"y has labels that the model does not know: {listed(unknown)}; its classes are "
             f"{listed(linear.classes)}."
         )
-    codes = np.array([place[label] for label in present.tolist()])[found]
     weights = None if sample_weight is None else check_weights(sample_weight, found.size)
-    return LabelledSamples(features, codes, weights)
+    return LabelledSamples(features, places[found], weights)
 
 
 def _names(holder: Any, attribute: str) -> list[str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from difflib import get_close_matches
 from typing import Any
-
-__all__ = ["nearest", "shortened", "shown", "told_apart"]
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -14,6 +12,12 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     by_folded = {known.casefold(): known for known in names}
     close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=cutoff)
     return by_folded[close[0]] if close else None
+
+
+def alike(names: Iterable[Any], known: Collection[str], cutoff: float = 0.6) -> list[str]:
+    """For a message: which known names are most alike those that are not known."""
+    near = ((name, nearest(str(name), known, cutoff)) for name in names)
+    return [f"{found!r} for {name!r}" for name, found in near if found is not None]
 
 
 def shortened(name: Any, longest: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, isfinite
 from numbers import Integral
 from sys import maxsize
@@ -9,17 +10,6 @@ from typing import Any
 
 from ._labels import listed
 from ._names import shown
-
-__all__ = [
-    "check_choice",
-    "check_confidence",
-    "check_count",
-    "check_not_negative",
-    "check_positive",
-    "check_radius",
-    "check_target",
-    "check_threshold",
-]
 
 
 def check_target(target: float, name: str = "target") -> float:
@@ -40,20 +30,21 @@ def check_target(target: float, name: str = "target") -> float:
     return value
 
 
+def _limited(given: float, name: str, fits: Callable[[float], bool], must: str) -> float:
+    number = check_target(given, name)
+    if not fits(number):
+        raise ValueError(f"{name} must {must}; got {shown(given)}.")
+    return number
+
+
 def check_positive(value: float, name: str) -> float:
     """A finite number above zero."""
-    number = check_target(value, name)
-    if not number > 0.0:
-        raise ValueError(f"{name} must be positive; got {shown(value)}.")
-    return number
+    return _limited(value, name, lambda number: number > 0.0, "be positive")
 
 
 def check_not_negative(value: float, name: str) -> float:
     """A finite number, zero or more."""
-    number = check_target(value, name)
-    if number < 0.0:
-        raise ValueError(f"{name} must be zero or more; got {shown(value)}.")
-    return number
+    return _limited(value, name, lambda number: number >= 0.0, "be zero or more")
 
 
 def check_radius(radius: float) -> float:
@@ -68,18 +59,14 @@ def check_radius(radius: float) -> float:
 
 def check_confidence(confidence: float, name: str = "confidence") -> float:
     """A level strictly between 0 and 1."""
-    value = check_target(confidence, name)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, such as 0.95; got {shown(confidence)}.")
-    return value
+    must = "lie between 0 and 1, such as 0.95"
+    return _limited(confidence, name, lambda level: 0.0 < level < 1.0, must)
 
 
 def check_threshold(threshold: float) -> float:
     """A confidence from 0 to 1."""
-    value = check_target(threshold, "threshold")
-    if not 0.0 <= value <= 1.0:
-        raise ValueError(f"threshold must lie from 0 to 1, such as 0.9; got {shown(threshold)}.")
-    return value
+    must = "lie from 0 to 1, such as 0.9"
+    return _limited(threshold, "threshold", lambda level: 0.0 <= level <= 1.0, must)
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:

@@ -18,23 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from ._labels import encode_labels, later_category, listed
+from ._labels import encode_labels, in_rows, later_category, listed, places_among
 from .exceptions import AbsentClassWarning
-
-__all__ = [
-    "PROBABILITY_ROUNDING",
-    "SUM_TOLERANCE",
-    "LabelledScores",
-    "check_labelled_probabilities",
-    "check_labelled_scores",
-    "check_labels",
-    "check_pair_weight",
-    "check_presence",
-    "check_values",
-    "check_weights",
-    "long_integers_refused",
-    "positive_index",
-]
 
 Floats = NDArray[np.float64]
 
@@ -193,7 +178,8 @@ def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(f"{name} has masked entries; drop or fill them first.")
     array = np.asarray(values)
-    if array.dtype.kind in "UST" or any(isinstance(v, str) for v in _objects(array)):
+    objects = array.flat if array.dtype.kind == "O" else ()
+    if array.dtype.kind in "UST" or any(isinstance(v, str) for v in objects):
         raise ValueError(f"{name} must hold numbers, but it holds text; convert it first.")
     if array.dtype.kind == "O":  # numbers among missing values, or decimals
         with long_integers_refused(name):
@@ -228,20 +214,15 @@ def long_integers_refused(name: str) -> Iterator[None]:
         ) from None
 
 
-def _objects(array: NDArray[Any]) -> Iterable[Any]:
-    return array.flat if array.dtype.kind == "O" else ()
-
-
 def _finite_ranges(scores: NDArray[Any], name: str) -> Floats:
     columns = scores if scores.ndim == 2 else scores[:, np.newaxis]
     # A minimum or maximum is NaN where any entry is: no separate pass is needed.
     ranges = np.array(_column_extremes(columns), dtype=np.float64)
     if not np.isfinite(ranges).all():
-        rows = np.flatnonzero(~np.isfinite(columns).all(axis=1))
+        where = in_rows(~np.isfinite(columns).all(axis=1))
         raise ValueError(
-            f"{name} has NaN or infinite values in {rows.size} of {scores.shape[0]} rows "
-            f"(first: {listed(rows[:5])}); only finite ones can be measured. Drop those rows or "
-            "repair the model that made them."
+            f"{name} has NaN or infinite values in {where}; only finite ones can be measured. Drop "
+            "those rows or repair the model that made them."
         )
     return ranges
 
@@ -298,9 +279,8 @@ def check_labels(labels: Iterable[Any]) -> NDArray[Any]:
         raise ValueError(f"labels must list at least two classes; got {labels!r}.")
     if len(set(given.tolist())) < given.size:
         raise ValueError(f"labels has duplicates: {listed(given)}.")
-    if any(isinstance(v, float) and not v.is_integer() for v in given.tolist()) or any(
-        v is None for v in given.tolist()
-    ):
+    fractions = (isinstance(v, float) and not v.is_integer() for v in given.tolist())
+    if any(fractions) or None in given.tolist():
         raise ValueError(
             f"labels must be text, booleans or whole numbers; got {listed(given)}. Leave out "
             "missing values."
@@ -312,14 +292,12 @@ def _in_label_order(
     labels: Iterable[Any], classes: NDArray[Any], codes: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     given = check_labels(labels)
-    position = {label: index for index, label in enumerate(given.tolist())}
-    unknown = [label for label in classes.tolist() if label not in position]
+    table, unknown = places_among(classes, given)
     if unknown:
         raise ValueError(
             f"y_true has classes that labels does not name: {listed(unknown)}; "
             f"labels are {listed(given)}."
         )
-    table = np.array([position[label] for label in classes.tolist()])
     if not np.array_equal(table, np.arange(table.size)):
         codes = table.astype(np.min_scalar_type(given.size))[codes]
     return given, codes

@@ -4,7 +4,7 @@ from math import log
 
 import mpmath
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar
+from scipy.optimize import minimize, minimize_scalar, root
 
 
 def platt(p, positive, weights):
@@ -62,3 +62,71 @@ def exact_temperature(logits, codes, weights, start):
 
         root = mpmath.findroot(slope, (log(start) - 1e-3, log(start) + 1e-3), tol=1e-60)
         return float(mpmath.exp(root))
+
+
+def bin_edges(m):
+    """Least score of each bin that narrows towards 0 and 1, from the definition."""
+    lower = {0.0, np.nextafter(0.0, 1.0)}
+    for k in range(12):
+        low, high, width = 2.0 ** -(5 + 4 * k), 2.0 ** -(1 + 4 * k), 2.0 ** -(m + 3 * k)
+        lower.add(low)
+        multiple = width
+        while multiple < high:
+            if multiple > low:
+                lower.add(multiple)
+            multiple += width
+    upper = {1.0 - edge for edge in lower if edge >= 2.0**-49}
+    return sorted(lower | upper | {0.5, 1.0})
+
+
+def units_of(weights):
+    """How many cases of equal weight these count for, rounded; at least one."""
+    return max(1, int(np.floor(weights.sum() ** 2 / (weights**2).sum() * (1 + 1e-12) + 0.5)))
+
+
+def binned(p, truth, weights, deal, n_splits=4, n_folds=5):
+    """Cross-fitted Platt scaling of bins, as cases: truth, calibrated score, weight of each.
+
+    A case has the mean score of its bin. `deal(units, code, split)` gives how many of the units of
+    each bin, of the cases that are not (0) or are (1) true, are in each fold: (n_folds, n_bins).
+    """
+    places = np.searchsorted(bin_edges(13), p, side="right") - 1
+    bins = np.unique(places)
+    means = np.array([np.average(p[places == b], weights=weights[places == b]) for b in bins])
+    means = np.clip(means, 1e-12, 1 - 1e-12)
+    z = np.log(means / (1 - means))
+    weight, units = np.zeros((2, bins.size)), np.zeros((2, bins.size), dtype=int)
+    for place, b in enumerate(bins):
+        for code in (0, 1):
+            own = weights[(places == b) & (truth == code)]
+            if own.size:
+                weight[code, place], units[code, place] = own.sum(), units_of(own)
+    found = []
+    for split in range(n_splits):
+        folds = np.stack([deal(units[code], code, split) for code in (0, 1)])
+        for fold in range(n_folds):
+            share = folds[:, fold] / np.maximum(units, 1)
+            calibrated = _platt_of_bins(
+                z, weight * (1 - share), (units - folds[:, fold]).sum(axis=1)
+            )
+            for code in (0, 1):
+                held = np.flatnonzero(share[code])
+                rows = np.full(held.size, code), calibrated[held], (weight * share)[code, held]
+                found.append(rows)
+    codes, scores, shares = (np.concatenate(part) for part in zip(*found, strict=True))
+    return codes, scores, shares / n_splits
+
+
+def _platt_of_bins(z, weight, counts):
+    """Calibrated scores of bins by the map of least smoothed log-loss on these weights."""
+    targets = 1 / (counts[0] + 2), (counts[1] + 1) / (counts[1] + 2)
+    design = np.stack([z, np.ones_like(z)])
+
+    def slope(ab):
+        q = 1 / (1 + np.exp(-(ab @ design)))
+        return sum(design @ (w * (q - target)) for w, target in zip(weight, targets, strict=True))
+
+    ab = np.zeros(2)
+    for _ in range(3):
+        ab = root(slope, ab, options={"xtol": 1e-15}).x
+    return 1 / (1 + np.exp(-(ab @ design)))

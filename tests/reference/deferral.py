@@ -95,6 +95,14 @@ def best(found, capacity=None, thresholds=None):
     )
 
 
+def best_of_points(points, capacity=None):
+    """The first of the cheapest (threshold, cost, automation rate, error rate) that are allowed."""
+    most = 1.0 if capacity is None else capacity + 1e-12
+    points = [point for point in points if 1.0 - point[2] <= most]
+    room = 1e-12 * max(point[1] for point in points)
+    return next(p for p in points if p[1] <= min(point[1] for point in points) + room)
+
+
 def nearest_chow(found, error_cost, review_cost, reviewer_error, thresholds, capacity=None):
     """Of these thresholds the one nearest to Chow's, or the highest that the capacity allows."""
     rule = chow(found, error_cost, review_cost, reviewer_error)

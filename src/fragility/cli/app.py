@@ -19,8 +19,6 @@ from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
 from .training import predict, train
 
-__all__ = ["command", "run"]
-
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -60,13 +58,10 @@ def _ended(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         error.show()
         return BAD_INPUT
-    except (click.Abort, KeyboardInterrupt):
-        say("Interrupted.")
-        return INTERRUPTED
     except MemoryError:
         return _failed("the data do not fit in memory; hold none of them, with --hold 0.")
-    except Exception as error:
-        if was_interrupted():
+    except (Exception, KeyboardInterrupt) as error:
+        if was_interrupted() or isinstance(error, (click.Abort, KeyboardInterrupt)):
             say("Interrupted.")
             return INTERRUPTED
         if "FRAGILITY_DEBUG" in os.environ:

@@ -16,18 +16,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-__all__ = [
-    "progress_bar",
-    "say",
-    "show_lines",
-    "show_models",
-    "show_table",
-    "show_text",
-    "warn",
-    "write",
-    "write_json",
-]
-
 #: A table that nobody looks at on a terminal is not wrapped.
 _WIDE = 10_000
 #: Blanks between columns.

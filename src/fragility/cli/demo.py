@@ -10,8 +10,6 @@ from ..tables import check_output, write_file
 from .console import say, show_lines, show_models, show_table, write
 from .options import check_ending, force_option
 
-__all__ = ["demo", "demo_report"]
-
 _STORY = """\
 Malignant or benign? 569 tumours, ten measurements each; data that come with scikit-learn. Four
 models, each judged by ten-fold cross-validation on tumours it has not seen:

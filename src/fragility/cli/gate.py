@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ..report import words
-from ..report.baselines import read_baseline
+from ..report.baselines import HELD, read_baseline
 from ..report.data import json_text
 from ..report.gates import Limits, check_gates
 from . import FAILED, PASSED
@@ -15,17 +15,17 @@ from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
 from .predictions import make_report
 
-__all__ = ["gate"]
-
 
 @click.command()
 @prediction_options
 @cost_options
-@click.option("--max-fi", type=float, metavar="X", help="Largest Fragility Index.")
-@click.option("--max-ratio", type=float, metavar="X", help="Largest ratio.")
-@click.option("--max-log-loss", type=float, metavar="X", help="Largest log-loss.")
-@click.option("--min-auc", type=float, metavar="X", help="Least AUC.")
-@click.option("--max-cost", type=float, metavar="X", help="Largest cost per case.")
+@click.option(
+    "--max-fi", "fragility_index", type=float, metavar="X", help="Largest Fragility Index."
+)
+@click.option("--max-ratio", "ratio", type=float, metavar="X", help="Largest ratio.")
+@click.option("--max-log-loss", "log_loss", type=float, metavar="X", help="Largest log-loss.")
+@click.option("--min-auc", "auc", type=float, metavar="X", help="Least AUC.")
+@click.option("--max-cost", "cost", type=float, metavar="X", help="Largest cost per case.")
 @click.option(
     "--baseline",
     type=click.Path(),
@@ -35,7 +35,6 @@ __all__ = ["gate"]
 )
 @click.option(
     "--tolerance",
-    type=float,
     default=0.0,
     show_default=True,
     help="How much worse than the baseline is allowed, relative.",
@@ -48,16 +47,7 @@ __all__ = ["gate"]
 )
 @json_option
 def gate(
-    as_json: bool,
-    max_fi: float | None,
-    max_ratio: float | None,
-    max_log_loss: float | None,
-    min_auc: float | None,
-    max_cost: float | None,
-    baseline: str | None,
-    tolerance: float,
-    upper_limit: bool,
-    **options: Any,
+    as_json: bool, baseline: str | None, tolerance: float, upper_limit: bool, **options: Any
 ) -> int:
     """Pass (exit 0) or fail (exit 1) by limits or a baseline; bad input is exit 2.
 
@@ -66,22 +56,15 @@ def gate(
     fragility evaluate old.csv --label sick --score p --json > old.json
     fragility gate new.csv --label sick --score p --baseline old.json
     """  # noqa: D301
-    limits = Limits(
-        fragility_index=max_fi,
-        ratio=max_ratio,
-        log_loss=max_log_loss,
-        auc=min_auc,
-        cost=max_cost,
-        upper_limit=upper_limit,
-    )
+    limits = Limits(**{name: options.pop(name) for name in HELD}, upper_limit=upper_limit)
     if limits.empty and baseline is None:
         raise click.UsageError("Nothing to hold the model to: give --max-fi, --baseline, ...")
     if tolerance and baseline is None:
         raise click.UsageError("--tolerance is for --baseline, which is not given.")
-    if upper_limit and max_fi is None and max_cost is None:
+    if upper_limit and limits.fragility_index is None and limits.cost is None:
         raise click.UsageError("--upper-limit is for --max-fi and --max-cost; give one of them.")
     no_cost = options["error_cost"] is None and options["error_cost_column"] is None
-    if max_cost is not None and no_cost:
+    if limits.cost is not None and no_cost:
         raise click.UsageError("--max-cost needs --error-cost or --error-cost-column.")
     old = None if baseline is None else read_baseline(baseline)
     made = make_report(**{**options, "no_calibration": True})
@@ -89,16 +72,13 @@ def gate(
     failed = [check for check in checks if not check.passed]
     not_held = [] if old is None else old.not_held(made)
     if as_json:
-        write_json(
-            json_text(
-                {
-                    "passed": not failed,
-                    "checks": [vars(check) for check in checks],
-                    "not_held": not_held,
-                    "report": made.to_dict(),
-                }
-            )
-        )
+        content = {
+            "passed": not failed,
+            "checks": [vars(check) for check in checks],
+            "not_held": not_held,
+            "report": made.to_dict(),
+        }
+        write_json(json_text(content))
     head = ["model", "figure", "value", "", "limit", ""]
     show_table(head, [check.cells() for check in checks], stderr=as_json)
     for model in made.models:  # the index is never shown alone

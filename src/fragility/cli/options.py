@@ -10,22 +10,17 @@ import click
 
 from ..deferral import Costs
 from ..scores.state import HOLD
-from ..tables import PredictionFile, open_table, parse_models
-
-__all__ = [
-    "as_costs",
-    "check_ending",
-    "cost_options",
-    "force_option",
-    "group_option",
-    "json_option",
-    "prediction_file",
-    "prediction_options",
-]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-_PREDICTIONS = (
+
+def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one, in this order."""
+    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+
+
+#: FILE and the options that say what is in it.
+prediction_options = _together(
     click.argument("file", type=click.Path()),
     click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes."),
     click.option(
@@ -61,11 +56,10 @@ _PREDICTIONS = (
         help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
-    click.option(
-        "--confidence", type=float, default=0.95, show_default=True, help="Of the intervals."
-    ),
+    click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
 )
-_COSTS = (
+#: What errors and reviews cost.
+cost_options = _together(
     click.option(
         "--error-cost",
         metavar="COST",
@@ -75,13 +69,10 @@ _COSTS = (
     click.option(
         "--error-cost-column", metavar="COLUMN", help="Column of the cost of an error, by case."
     ),
-    click.option(
-        "--review-cost", type=float, default=1.0, show_default=True, help="Cost of a review."
-    ),
+    click.option("--review-cost", default=1.0, show_default=True, help="Cost of a review."),
     click.option("--capacity", type=float, help="Largest share of cases humans can review."),
     click.option(
         "--reviewer-error",
-        type=float,
         default=0.0,
         show_default=True,
         help="Share of the reviews that are wrong.",
@@ -89,18 +80,9 @@ _COSTS = (
 )
 
 
-def _decorated(options: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Command]:
-    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
-
-
-def prediction_options(command: Command) -> Command:
-    """FILE and the options that say what is in it."""
-    return _decorated(_PREDICTIONS)(command)
-
-
-def cost_options(command: Command) -> Command:
-    """What errors and reviews cost."""
-    return _decorated(_COSTS)(command)
+def output_option(words: str) -> Callable[[Command], Command]:
+    """The file to write."""
+    return click.option("--output", required=True, type=click.Path(), help=words)
 
 
 group_option = click.option(
@@ -120,33 +102,6 @@ def check_ending(output: str, *endings: str) -> str:
         allowed = f"{', '.join(others)} or {last}" if others else last
         raise click.BadParameter(f"{output!r} must end in {allowed}.", param_hint="--output")
     return found
-
-
-def prediction_file(
-    file: str,
-    *,
-    label: str,
-    scores: tuple[str, ...],
-    classes: str | None,
-    positive: str | None,
-    weight: str | None,
-    drop_missing: bool,
-    group: str | None = None,
-    error_cost_column: str | None = None,
-) -> PredictionFile:
-    """The predictions that the options describe."""
-    table = open_table(file)
-    return PredictionFile(
-        table,
-        label=label,
-        models=parse_models(scores, table.column_names),
-        classes=None if classes is None else [name.strip() for name in classes.split(",")],
-        positive=positive,
-        weight=weight,
-        group=group,
-        error_cost=error_cost_column,
-        drop_missing=drop_missing,
-    )
 
 
 def as_costs(

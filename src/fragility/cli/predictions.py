@@ -18,7 +18,7 @@ from ..report.text import (
     table,
     threshold_rows,
 )
-from ..tables import check_output, write_file
+from ..tables import PredictionFile, check_output, open_table, parse_models, write_file
 from .console import (
     progress_bar,
     say,
@@ -35,11 +35,9 @@ from .options import (
     force_option,
     group_option,
     json_option,
-    prediction_file,
+    output_option,
     prediction_options,
 )
-
-__all__ = ["compare", "cost", "evaluate", "make_report", "report"]
 
 
 @click.command()
@@ -56,7 +54,12 @@ def evaluate(as_json: bool, **options: Any) -> None:
     made = make_report(**options)
     if as_json:
         write_json(made.to_json())
-    _show(made, stderr=as_json)
+    show_text(about(made) + "\n", stderr=as_json)
+    show_models(*table(made), stderr=as_json)
+    if made.groups:
+        show_text("", stderr=as_json)
+        show_table(*group_rows(made), stderr=as_json)
+    _show_sentences(made, [finding.text for finding in made.findings], as_json)
 
 
 @click.command()
@@ -85,12 +88,7 @@ def compare(as_json: bool, **options: Any) -> None:
 @prediction_options
 @group_option
 @cost_options
-@click.option(
-    "--output",
-    required=True,
-    type=click.Path(),
-    help="File to write: .html, .md or .json.",
-)
+@output_option("File to write: .html, .md or .json.")
 @click.option(
     "--worst",
     type=click.IntRange(min=0),
@@ -146,6 +144,8 @@ def cost(as_json: bool, **options: Any) -> None:
 def make_report(
     file: str,
     *,
+    scores: tuple[str, ...],
+    classes: str | None,
     hold: int,
     in_memory: bool,
     no_calibration: bool,
@@ -161,12 +161,19 @@ def make_report(
 ) -> Report:
     """Report on the file that the options describe."""
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
-    predictions = prediction_file(file, **columns, error_cost_column=error_cost_column)
-    rows = predictions.table.n_rows
-    several = max(len(part) for part in predictions.columns.models.values()) > 2
-    held = in_memory or (rows or 0) * len(predictions.columns.all) <= hold
+    opened = open_table(file)
+    predictions = PredictionFile(
+        opened,
+        models=parse_models(scores, opened.column_names),
+        classes=None if classes is None else [name.strip() for name in classes.split(",")],
+        error_cost=error_cost_column,
+        **columns,
+    )
+    several = max(map(len, predictions.columns.models.values())) > 2
+    held = in_memory or (opened.n_rows or 0) * len(predictions.columns.all) <= hold
     readings = 1 if held else 3 if several and not no_calibration else 2
-    with progress_bar("Measuring", None if rows is None else readings * rows) as progress:
+    total = None if opened.n_rows is None else readings * opened.n_rows
+    with progress_bar("Measuring", total) as progress:
         return report_on_file(
             predictions,
             costs=costs,
@@ -177,15 +184,6 @@ def make_report(
             hold=inf if in_memory else hold,
             progress=progress,
         )
-
-
-def _show(made: Report, *, stderr: bool) -> None:
-    show_text(about(made) + "\n", stderr=stderr)
-    show_models(*table(made), stderr=stderr)
-    if made.groups:
-        show_text("", stderr=stderr)
-        show_table(*group_rows(made), stderr=stderr)
-    _show_sentences(made, [finding.text for finding in made.findings], stderr)
 
 
 def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:

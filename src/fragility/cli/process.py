@@ -15,8 +15,6 @@ from typing import Any
 
 from . import INTERRUPTED
 
-__all__ = ["lost_output", "open_streams", "set_interrupt", "was_interrupted"]
-
 _interrupted = False
 _output: _LossyWriter | None = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -9,55 +10,43 @@ import click
 
 from ..tables import check_output, open_table, with_columns, write_table
 from .console import say, show_text, write_json
-from .options import check_ending, force_option, json_option
+from .options import check_ending, force_option, json_option, output_option
 
-__all__ = ["predict", "train"]
+
+def _choice(
+    name: str, allowed: list[str], default: str | None = None, help: str | None = None
+) -> Callable[[Any], Any]:
+    """An option of a few values, by default the first."""
+    kind, first = click.Choice(allowed), default or allowed[0]
+    return click.option(name, type=kind, default=first, show_default=True, help=help)
 
 
 @click.command()
 @click.argument("file", type=click.Path())
 @click.option("--label", required=True, metavar="COLUMN", help="Column of the classes to learn.")
-@click.option("--output", required=True, type=click.Path(), help="Model file to write (.skops).")
-@click.option(
+@output_option("Model file to write (.skops).")
+@_choice(
     "--method",
-    type=click.Choice(["satisficing", "dro", "erm"]),
-    default="satisficing",
-    show_default=True,
+    ["satisficing", "dro", "erm"],
     help="Least fragile model of acceptable loss; least worst-case loss in a ball; least loss.",
 )
-@click.option(
-    "--ambiguity",
-    type=click.Choice(["wasserstein", "kl"]),
-    default="wasserstein",
-    show_default=True,
-    help="What may shift: the features, or the mix of cases.",
+@_choice(
+    "--ambiguity", ["wasserstein", "kl"], help="What may shift: the features, or the mix of cases."
 )
-@click.option(
-    "--norm",
-    type=click.Choice(["1", "2", "inf"]),
-    default="2",
-    show_default=True,
-    help="How shifts of the features are measured.",
-)
+@_choice("--norm", ["1", "2", "inf"], "2", help="How shifts of the features are measured.")
 @click.option("--label-cost", type=float, default=inf, help="Cost of a wrong label [infinite].")
-@click.option(
-    "--loss",
-    type=click.Choice(["cross_entropy", "hinge", "max_logistic", "smoothed_hinge"]),
-    default="cross_entropy",
-    show_default=True,
-)
+@_choice("--loss", ["cross_entropy", "hinge", "max_logistic", "smoothed_hinge"])
 @click.option("--target", type=float, help="Acceptable mean loss.")
 @click.option("--target-ratio", type=float, help="The same as a multiple of the lowest loss.")
 @click.option(
     "--slack",
-    type=float,
     default=0.1,
     show_default=True,
     help="The same as the share of what can be learned that may be given up.",
 )
 @click.option("--radius", type=float, help="How far data may shift, for dro [0.1].")
 @click.option("--penalty", type=click.Choice(["l1", "l2"]), help="Penalty on the coefficients.")
-@click.option("--alpha", type=float, default=1e-3, show_default=True, help="Its strength.")
+@click.option("--alpha", default=1e-3, show_default=True, help="Its strength.")
 @click.option("--balanced", is_flag=True, help="Weigh the classes alike.")
 @click.option("--feature", "features", multiple=True, metavar="COLUMN", help="Use these columns.")
 @click.option("--exclude", multiple=True, metavar="COLUMN", help="Leave out these columns.")
@@ -113,12 +102,7 @@ def train(
 @click.command()
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
-@click.option(
-    "--output",
-    required=True,
-    type=click.Path(),
-    help="File to write: .csv, .csv.gz, .parquet or .arrow.",
-)
+@output_option("File to write: .csv, .csv.gz, .parquet or .arrow.")
 @click.option(
     "--threshold", type=float, help="Add a column: whether the model may decide alone above this."
 )

@@ -9,15 +9,12 @@ import hashlib
 import io
 import os
 import zipfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
 from .._files import write_whole
-
-__all__ = ["DataFile"]
 
 _TIMEOUT = 60.0
 _MD5_DIGITS = 32
@@ -56,58 +53,43 @@ class DataFile:
             Folder to look in first; by default the environment variable ``FRAGILITY_DATA``.
         """
         own = data_home if data_home is not None else os.environ.get("FRAGILITY_DATA")
-        if own is not None:
-            for path in self._places(Path(own)):
-                if path.is_file():
-                    return self._checked(path.read_bytes(), str(path))
-            if data_home is not None:
-                raise FileNotFoundError(f"{self._places_named(Path(own))} is not there.")
         cached = _cache() / self.folder / self.name
-        if cached.is_file():
-            return self._checked(cached.read_bytes(), str(cached))
+        places = [cached] if data_home is None else []
+        if own is not None:
+            places = [Path(own) / self.folder / self.name, Path(own) / self.name, *places]
+        for path in places:
+            if path.is_file():
+                return self._checked(path.read_bytes(), str(path))
+        if data_home is not None:
+            raise FileNotFoundError(f"{' or '.join(map(str, places))} is not there.")
         content = self._checked(self._taken_out(self._download()), self.url)
         cached.parent.mkdir(parents=True, exist_ok=True)
         write_whole(cached, content)
         return content
 
-    def _places(self, folder: Path) -> Iterator[Path]:
-        yield folder / self.folder / self.name
-        yield folder / self.name
-
-    def _places_named(self, folder: Path) -> str:
-        return " or ".join(str(path) for path in self._places(folder))
-
     def _checked(self, content: bytes, origin: str) -> bytes:
-        found = self._digest(content)
+        kind = "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"
+        found = hashlib.new(kind.replace("-", ""), content, usedforsecurity=False).hexdigest()
         if found != self.checksum:
-            kind = "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"
             raise ValueError(
                 f"{origin} is not the {self.name} we know: its {kind} is {found}, expected "
-                f"{self.checksum}. Remove it, and get the file from {self.url}.{self._noted()}"
+                f"{self.checksum}. Remove it, and get the file from {self.url}. "
+                f"{self.note}".rstrip()
             )
         return content
 
-    def _digest(self, content: bytes) -> str:
-        if len(self.checksum) == _MD5_DIGITS:
-            return hashlib.md5(content, usedforsecurity=False).hexdigest()
-        return hashlib.sha256(content).hexdigest()
-
-    def _noted(self) -> str:
-        return f" {self.note}" if self.note else ""
-
     def _download(self) -> bytes:
         try:
-            with urlopen(
-                Request(self.url, headers={"User-Agent": "fragility"}), timeout=_TIMEOUT
-            ) as r:
-                content: bytes = r.read()
+            request = Request(self.url, headers={"User-Agent": "fragility"})
+            with urlopen(request, timeout=_TIMEOUT) as answer:
+                content: bytes = answer.read()
         except (URLError, OSError) as error:
             own = os.environ.get("FRAGILITY_DATA")
             folder = f"{own}, where it is not" if own else "a folder of yours"
             raise OSError(
                 f"{self.name} could not be downloaded from {self.url} ({error}). Download it "
                 f"yourself and put it at {_cache() / self.folder / self.name}, or into {folder}: "
-                f"the one that the environment variable FRAGILITY_DATA names.{self._noted()}"
+                f"the one that the environment variable FRAGILITY_DATA names. {self.note}".rstrip()
             ) from error
         return content
 

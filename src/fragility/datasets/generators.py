@@ -13,8 +13,6 @@ from .._parameters import check_count, check_not_negative, check_positive, check
 from .._random import random_generator
 from ..moments import Floats
 
-__all__ = ["flip_labels", "make_calibrated_logistic", "make_gaussian_clusters"]
-
 
 def make_gaussian_clusters(
     n_samples: int = 100,

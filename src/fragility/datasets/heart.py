@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from typing import Any, Literal, overload
 
@@ -12,19 +11,28 @@ from sklearn.utils import Bunch
 
 from ..moments import Floats
 from .files import DataFile
+from .text_table import Table, names
 
-__all__ = ["load_heart"]
-
-_FILE = DataFile(
-    folder="heart",
-    name="heart.csv",
-    checksum="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
-    url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
-    licence="ODbL 1.0",
-    note="The source gives an archive that holds the file, and may ask you to sign in.",
+_TABLE = Table(
+    title="Heart failure prediction",
+    file=DataFile(
+        folder="heart",
+        name="heart.csv",
+        checksum="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+        url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
+        licence="ODbL 1.0",
+        note="The source gives an archive that holds the file, and may ask you to sign in.",
+    ),
+    columns=names(
+        "Age, Sex, ChestPainType, RestingBP, Cholesterol, FastingBS, RestingECG, MaxHR, "
+        "ExerciseAngina, Oldpeak, ST_Slope, HeartDisease"
+    ),
+    label="HeartDisease",
+    positive="1",
+    target_names=("no disease", "heart disease"),
+    text=dict.fromkeys(("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")),
+    header=True,
 )
-_TARGET = "HeartDisease"
-_CATEGORICAL = ("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")
 
 
 @overload
@@ -64,27 +72,14 @@ def load_heart(
     >>> load_heart().data.shape  # doctest: +SKIP
     (918, 20)
     """
-    lines = _FILE.read(data_home).decode("utf-8-sig").splitlines()
-    rows = list(csv.DictReader(lines))
-    names, columns = [], []
-    for name in rows[0]:
-        values = [row[name] for row in rows]
-        if name == _TARGET:
-            continue
-        if name in _CATEGORICAL:
-            for level in sorted(set(values)):
-                names.append(f"{name}={level}")
-                columns.append([float(value == level) for value in values])
-        else:
-            names.append(name)
-            columns.append([float(value) for value in values])
-    data: Floats = np.array(columns).T.copy()
-    target = np.array([int(row[_TARGET]) for row in rows])
+    columns = _TABLE.read(data_home)
+    feature_names, data = _TABLE.features(columns)
+    target = _TABLE.target(columns)
     if return_X_y:
         return data, target
     about: dict[str, Any] = {
-        "feature_names": names,
-        "target_names": ["no disease", "heart disease"],
-        "DESCR": f"Heart failure prediction, {_FILE.url}, {_FILE.licence}.",
+        "feature_names": feature_names,
+        "target_names": list(_TABLE.target_names),
+        "DESCR": _TABLE.description,
     }
     return Bunch(data=data, target=target, **about)

@@ -12,8 +12,6 @@ from sklearn.utils import Bunch
 from .._labels import listed
 from .files import DataFile
 
-__all__ = ["load_medmnist"]
-
 _RECORD = "https://zenodo.org/records/10519652/files/"
 _ORGANS = (
     "bladder", "femur-left", "femur-right", "heart", "kidney-left", "kidney-right", "liver",

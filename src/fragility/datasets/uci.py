@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import os
-from dataclasses import replace
-from math import nan
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -15,9 +12,7 @@ from sklearn.utils import Bunch
 from .._labels import listed
 from .._parameters import check_choice, check_target
 from ..moments import Floats
-from .uci_files import GERMAN_NUMERIC, SETS, Table
-
-__all__ = ["load_uci"]
+from .uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
 
 _OTHER_NAMES = {
     "bupa": "liver", "wpbc": "prognostic", "pima": "diabetes",
@@ -120,12 +115,10 @@ def load_uci(
     key = _key(name)
     table = GERMAN_NUMERIC if key == "german" and german == "numeric" else SETS[key]
     by_drinks = key == "liver" and liver_label == "drinks"
-    if by_drinks:
-        table = _labelled_by_drinks(table)
-    columns = _columns(table, table.file.read(data_home))
-    labels = columns[table.label]
-    target = _at_least(labels, drinks_from) if by_drinks else _equal(labels, table.positive)
-    names, data = _features(table, columns)
+    table = LIVER_BY_DRINKS if by_drinks else table
+    columns = table.read(data_home)
+    target = _at_least(columns["drinks"], drinks_from) if by_drinks else table.target(columns)
+    names, data = table.features(columns)
     n_missing = int(np.isnan(data).sum())
     if missing == "drop":
         known = ~np.isnan(data).any(axis=1)
@@ -138,7 +131,7 @@ def load_uci(
         "feature_names": names,
         "target_names": list(table.target_names),
         "n_missing": n_missing,
-        "DESCR": _described(table),
+        "DESCR": table.description,
     }
     return Bunch(data=data, target=target, **about)
 
@@ -155,49 +148,6 @@ def _key(name: str) -> str:
     return key
 
 
-def _labelled_by_drinks(table: Table) -> Table:
-    return replace(
-        table,
-        label="drinks",
-        target_names=("fewer drinks", "more drinks"),
-        left_out=("selector",),
-        remark="The label is the number of drinks; the selector is left out.",
-    )
-
-
-def _columns(table: Table, content: bytes) -> dict[str, list[str]]:
-    """Values of each column, as they are written."""
-    lines = [line for line in content.decode("utf-8-sig").splitlines() if line.strip()]
-    rows = [line.split() for line in lines] if table.separator is None else list(csv.reader(lines))
-    values = zip(*rows[table.header :], strict=True)
-    return {
-        name: [value.strip() for value in column]
-        for name, column in zip(table.columns, values, strict=True)
-    }
-
-
-def _features(table: Table, columns: dict[str, list[str]]) -> tuple[list[str], Floats]:
-    names: list[str] = []
-    features: list[Any] = []
-    text = dict(table.text)
-    for name, values in columns.items():
-        if name == table.label or name in table.left_out:
-            continue
-        if name not in text:
-            names.append(name)
-            features.append([nan if v == table.missing else float(v) for v in values])
-            continue
-        one = text[name]
-        for level in sorted(set(values)) if one is None else [one]:
-            names.append(name if one is not None else f"{name}={level}")
-            features.append(_equal(values, level))
-    return names, np.array(features, dtype=float).T.copy()
-
-
-def _equal(values: list[str], value: str) -> NDArray[np.int64]:
-    return np.array([int(v == value) for v in values])
-
-
 def _at_least(values: list[str], least: float) -> NDArray[np.int64]:
     target = (np.array(values, dtype=float) >= check_target(least, "drinks_from")).astype(np.int64)
     if target.min() == target.max():
@@ -206,8 +156,3 @@ def _at_least(values: list[str], least: float) -> NDArray[np.int64]:
             f"{min(map(float, values)):g} to {max(map(float, values)):g}."
         )
     return target
-
-
-def _described(table: Table) -> str:
-    about = f"{table.title}, {table.file.url}, {table.file.licence}."
-    return f"{about} {table.remark}" if table.remark else about

@@ -8,6 +8,8 @@ import math
 import re
 import warnings
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -17,8 +19,6 @@ from sklearn.pipeline import Pipeline
 from ..exceptions import ModelFileError
 from .fitted import check_pipeline
 from .trusted_types import OWN_TYPES, array_files, check_schema
-
-__all__ = ["LARGEST", "Members", "described", "opened", "packed", "unpacked"]
 
 Members = dict[str, bytes]
 
@@ -42,10 +42,8 @@ def packed(pipeline: Pipeline, about: dict[str, Any] | None) -> bytes:
         head = json.dumps({"format": _FORMAT, "versions": versions, "about": about or {}}, indent=2)
     except (TypeError, ValueError) as error:
         raise ModelFileError(f"about must be what JSON can hold, but {error}") from error
-    try:
+    with _explained("skops cannot save it"):  # whatever a step of someone else may raise
         content = skops.dumps(pipeline, compression=zipfile.ZIP_DEFLATED)
-    except Exception as error:  # whatever a step of someone else may raise
-        raise ModelFileError(f"skops cannot save it ({_in_a_line(error)})") from error
     file = io.BytesIO(content)
     with zipfile.ZipFile(file, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(_ABOUT, head)
@@ -62,16 +60,13 @@ def opened(content: bytes) -> Members:
         )
     if len(content) > LARGEST:
         raise ModelFileError(f"it has more than {LARGEST:,} bytes")
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            _check_members(archive.infolist())
-            return {member.filename: _read(archive, member) for member in archive.infolist()}
-    except ModelFileError:
-        raise
-    except Exception as error:  # zipfile raises whatever a wrong byte leads to
-        raise ModelFileError(
-            f"it is damaged, or no file of skops at all ({_in_a_line(error)})"
-        ) from error
+    # zipfile raises whatever a wrong byte leads to
+    with (
+        _explained("it is damaged, or no file of skops at all"),
+        zipfile.ZipFile(io.BytesIO(content)) as archive,
+    ):
+        _check_members(archive.infolist())
+        return {member.filename: _read(archive, member) for member in archive.infolist()}
 
 
 def _check_members(members: list[zipfile.ZipInfo]) -> None:
@@ -113,17 +108,13 @@ def unpacked(members: Members, trusted: set[str] | None) -> Pipeline:
     """
     skops = _skops()
     schema = _json_member(members, _SCHEMA)
-    try:
+    with _explained("its contents do not fit together"):  # in a damaged file anything may be wrong
         used = check_schema(schema, trusted)
         content = _plain(schema, members)
         with warnings.catch_warnings():  # of versions we warn once for all steps
             warnings.simplefilter("ignore")
             found: Pipeline = skops.loads(content, trusted=[*OWN_TYPES, *used])
             check_pipeline(found)
-    except ModelFileError:
-        raise
-    except Exception as error:  # in a damaged file anything may be wrong
-        raise ModelFileError(f"its contents do not fit together ({_in_a_line(error)})") from error
     return found
 
 
@@ -198,10 +189,8 @@ def _json_member(members: Members, name: str) -> Any:
         raise ModelFileError(f"it is an archive without {name}, hence no file of skops")
     if len(members[name]) > _LARGEST_JSON:
         raise ModelFileError(f"its {name} has more than {_LARGEST_JSON:,} bytes")
-    try:
+    with _explained(f"its {name} is damaged"):  # or nested too deep
         return json.loads(members[name])
-    except Exception as error:  # damaged, or nested too deep
-        raise ModelFileError(f"its {name} is damaged ({_in_a_line(error)})") from error
 
 
 def _skops() -> Any:
@@ -215,8 +204,15 @@ def _skops() -> Any:
     return skops.io
 
 
-def _in_a_line(error: BaseException) -> str:
-    """An error for a message: what a file holds may be in it, hence nothing but plain signs."""
-    text = " ".join(str(error).split())[:200]
-    text = "".join(sign if sign.isprintable() else "?" for sign in text)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+@contextmanager
+def _explained(words: str) -> Iterator[None]:
+    """Errors as one of the file: what it holds may be in them, hence nothing but plain signs."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except Exception as error:
+        text = " ".join(str(error).split())[:200]
+        text = "".join(sign if sign.isprintable() else "?" for sign in text)
+        why = f"{type(error).__name__}: {text}" if text else type(error).__name__
+        raise ModelFileError(f"{words} ({why})") from error

@@ -26,14 +26,13 @@ from .plain_values import (
     are_categories,
     are_indices,
     are_levels,
+    are_names,
     is_count,
     is_level,
     is_number,
 )
 from .reader import ColumnReader
 from .trial import check_trial
-
-__all__ = ["check_pipeline"]
 
 
 def check_pipeline(pipeline: Any) -> None:
@@ -46,8 +45,7 @@ def check_pipeline(pipeline: Any) -> None:
     for attributes in _all_attributes(pipeline):
         attributes.update({name: None for name in ("memory", "n_jobs") if name in attributes})
     _check_own(pipeline)
-    _check_entries(pipeline, pipeline.steps, 2)
-    width = _check_steps(pipeline.steps[:-1], None)
+    width = _check_steps(pipeline, None, until=-1)
     classifier = pipeline.steps[-1][1]
     classes = getattr(classifier, "classes_", None)
     if not (hasattr(classifier, "predict_proba") and isinstance(classes, np.ndarray)):
@@ -56,7 +54,14 @@ def check_pipeline(pipeline: Any) -> None:
             "with probabilities"
         )
     check_is_fitted(classifier)
-    _check_classes(classifier, classes)
+    _require(
+        are_categories(classes)
+        and classes.size >= 2
+        and all(map(is_level, classes.tolist()))
+        and classes.tolist() == sorted(classes.tolist()),
+        classifier,
+        "must have two different classes at least, in order",
+    )
     if isinstance(classifier, LinearClassifier):
         _check_linear(classifier, classes.size, width)
     pipeline.get_params()  # of all steps: none is missing
@@ -95,26 +100,33 @@ def _check_step(step: Any, width: int | None) -> int | None:
         return None  # the caller trusts it
     _check_own(step)
     if type(step) is not Pipeline:
-        known = is_count(step.n_features_in_) and width in (None, step.n_features_in_)
-        _require(known, step, f"must take {'some' if width is None else width} inputs")
-        _check_names(step)
+        _check_inputs(step, width)
     return check(step, width)
 
 
 def _check_own(step: Any) -> None:
     """Parameters are of the kinds that scikit-learn allows, and methods are those of the class."""
-    _require(
-        not any(hasattr(type(step), name) for name in vars(step)),
-        step,
-        "must have no attributes in the place of its methods",
-    )
+    hidden = any(hasattr(type(step), name) for name in vars(step))
+    _require(not hidden, step, "must have no attributes in the place of its methods")
     if hasattr(step, "_parameter_constraints"):
         step._validate_params()
 
 
-def _check_steps(steps: Any, width: int | None) -> int | None:
-    for _, step in steps:
-        width = _check_step(step, width)
+def _check_inputs(step: Any, width: int | None) -> None:
+    """There are as many as expected, and each has a name if any has."""
+    known = is_count(step.n_features_in_) and width in (None, step.n_features_in_)
+    _require(known, step, f"must take {'some' if width is None else width} inputs")
+    names = getattr(step, "feature_names_in_", None)
+    if names is not None:
+        fits = isinstance(names, np.ndarray) and names.shape == (step.n_features_in_,)
+        fits = fits and are_names(names.tolist())
+        _require(fits, step, "must have a name for each of its inputs")
+
+
+def _check_steps(step: Pipeline, width: int | None, until: int | None = None) -> int | None:
+    _check_entries(step, step.steps, 2)
+    for _, inner in step.steps[:until]:
+        width = _check_step(inner, width)
     return width
 
 
@@ -122,25 +134,20 @@ def _check_entries(step: Any, entries: Any, length: int) -> None:
     """Steps and parts have names, and no two the same."""
     _require(
         isinstance(entries, list)
+        and len(entries) > 0
         and all(isinstance(entry, tuple) and len(entry) == length for entry in entries)
-        and all(isinstance(entry[0], str) for entry in entries)
-        and len({entry[0] for entry in entries}) == len(entries) > 0,
+        and are_names([entry[0] for entry in entries]),
         step,
         "must have steps of different names",
     )
-
-
-def _check_pipeline_step(step: Pipeline, width: int | None) -> int | None:
-    _check_entries(step, step.steps, 2)
-    return _check_steps(step.steps, width)
 
 
 def _check_reader(step: ColumnReader, _: int | None) -> int:
     names = [*step.numeric, *step.categorical]
     _require(
         all(isinstance(columns, (list, tuple)) for columns in (step.numeric, step.categorical))
-        and all(isinstance(name, str) for name in names)
-        and len(set(names)) == len(names) == step.n_features_in_
+        and are_names(names)
+        and len(names) == step.n_features_in_
         and list(step.feature_names_in_) == names,
         step,
         "must have different names of columns",
@@ -212,23 +219,16 @@ def _check_encoder(step: OneHotEncoder, _: int | None) -> int:
             width -= 1
         widths.append(width)
     outputs = list(step._n_features_outs)
-    _require(
-        all(map(is_count, outputs, [0] * len(outputs))) and outputs == widths,
-        step,
-        f"must have {widths} outputs",
-    )
+    fits = all(is_count(output, 0) for output in outputs) and outputs == widths
+    _require(fits, step, f"must have {widths} outputs")
     return sum(widths)
 
 
 def _check_columns(step: ColumnTransformer, _: int | None) -> int | None:
     """Every part, for the columns that it takes."""
     weights = step.transformer_weights
-    _require(
-        weights is None
-        or (isinstance(weights, dict) and all(is_number(value) for value in weights.values())),
-        step,
-        "must have finite weights",
-    )
+    fits = weights is None or (isinstance(weights, dict) and all(map(is_number, weights.values())))
+    _require(fits, step, "must have finite weights")
     _check_entries(step, step.transformers, 3)
     _check_entries(step, step.transformers_, 3)
     taken = step._transformer_to_input_indices
@@ -252,7 +252,7 @@ _CHECKS: dict[type, Callable[[Any, int | None], int | None]] = {
     ColumnReader: _check_reader,
     ColumnTransformer: _check_columns,
     OneHotEncoder: _check_encoder,
-    Pipeline: _check_pipeline_step,
+    Pipeline: _check_steps,
     SimpleImputer: _check_imputer,
     StandardScaler: _check_scaler,
 }
@@ -260,47 +260,15 @@ _CHECKS: dict[type, Callable[[Any, int | None], int | None]] = {
 
 def _check_linear(classifier: LinearClassifier, n_classes: int, width: int | None) -> None:
     n_scores = 1 if n_classes == 2 else n_classes
-    n_inputs = classifier.n_features_in_
-    _require(
-        is_count(n_inputs) and width in (None, n_inputs),
-        classifier,
-        f"must take {'some' if width is None else width} inputs",
-    )
     _check_own(classifier)
-    _check_names(classifier)
-    _check_numbers(classifier, "coef_", (n_scores, n_inputs))
+    _check_inputs(classifier, width)
+    _check_numbers(classifier, "coef_", (n_scores, classifier.n_features_in_))
     _check_numbers(classifier, "intercept_", (n_scores,))
     for name, value in vars(classifier).items():
         if name.endswith("_") and isinstance(value, float):
             _require(value == value, classifier, f"must have a number in {name}")
         if is_dataclass(value) and not isinstance(value, type):
             replace(value)  # which checks what it is made of
-
-
-def _check_classes(classifier: Any, classes: Any) -> None:
-    _require(
-        are_categories(classes)
-        and classes.size >= 2
-        and all(map(is_level, classes.tolist()))
-        and classes.tolist() == sorted(classes.tolist()),
-        classifier,
-        "must have two different classes at least, in order",
-    )
-
-
-def _check_names(step: Any) -> None:
-    names = getattr(step, "feature_names_in_", None)
-    _require(
-        names is None
-        or (
-            isinstance(names, np.ndarray)
-            and names.shape == (step.n_features_in_,)
-            and all(isinstance(name, str) for name in names.tolist())
-            and len(set(names.tolist())) == names.size
-        ),
-        step,
-        "must have a name for each of its inputs",
-    )
 
 
 def _check_numbers(step: Any, name: str, shape: tuple[int, ...], *, positive: bool = False) -> None:

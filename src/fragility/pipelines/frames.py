@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from .._labels import listed
-from .._names import nearest
+from .._labels import in_rows, listed
+from .._names import alike
 from ..exceptions import TableError
-
-__all__ = ["check_frame", "check_present", "in_rows", "is_date", "missing_cells", "pandas"]
 
 
 def pandas() -> Any:
@@ -55,8 +53,7 @@ def check_present(names: Iterable[str], columns: Iterable[str], what: str, remed
     absent = [name for name in dict.fromkeys(names) if name not in columns]
     if not absent:
         return
-    alike = {name: nearest(str(name), columns) for name in absent[:10]}
-    hints = [f"{near!r} for {name!r}" for name, near in alike.items() if near is not None]
+    hints = alike(absent[:10], columns)
     similar = f" Similar: {', '.join(hints)}." if hints else ""
     raise TableError(
         f"{what} not in the table: {listed(absent)}.{similar} It has the columns "
@@ -64,18 +61,26 @@ def check_present(names: Iterable[str], columns: Iterable[str], what: str, remed
     )
 
 
-def in_rows(frame: Any, mask: ArrayLike) -> str:
-    """How many rows a mask is true for, and which are the first."""
-    rows = frame.index[np.flatnonzero(np.asarray(mask))]
-    return f"{len(rows)} of {len(frame)} rows (first: {listed(rows[:5])})"
+def needed_columns(frame: Any, names: Sequence[str]) -> Any:
+    """The columns that a model needs, in its order."""
+    check_present(names, frame.columns, "Columns that the model needs are", "Rename or add them.")
+    return frame[list(names)]
+
+
+def check_finite(frame: Any, name: str, numbers: NDArray[np.float64], remedy: str) -> None:
+    """No number of a column is infinite."""
+    infinite = np.isinf(numbers)
+    if infinite.any():
+        raise TableError(
+            f"Column {name!r} has infinite values in {in_rows(infinite, frame)}. Correct these, "
+            + remedy
+        )
 
 
 def missing_cells(frame: Any) -> str:
     """Columns that miss values, for a message; empty if none does."""
     missing = frame.isna()
-    parts = [
-        f"{name!r} in {in_rows(frame, missing[name])}" for name in frame if missing[name].any()
-    ]
+    parts = [f"{n!r} in {in_rows(missing[n], frame)}" for n in frame if missing[n].any()]
     more = f"; ... ({len(parts) - 10} more columns)" if len(parts) > 10 else ""
     return "; ".join(parts[:10]) + more
 

@@ -12,11 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from .._labels import listed
+from .._labels import in_rows, listed
 from ..exceptions import TableError
-from .frames import in_rows, is_date, pandas
-
-__all__ = ["ColumnKinds", "sort_columns"]
+from .frames import check_finite, is_date, pandas
 
 #: Text columns of more different values than this, and than a tenth of the rows, are refused.
 _FEW_LEVELS = 50
@@ -45,7 +43,9 @@ def sort_columns(frame: Any, max_categories: int | None) -> ColumnKinds:
         column = frame[name]
         is_numeric = _is_numeric(column)
         if is_numeric:
-            _check_finite(frame, name)
+            numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            remedy = "empty them if they stand for missing ones, or exclude the column."
+            check_finite(frame, name, numbers, remedy)
         if column.nunique(dropna=True) < 2:
             constant.append(name)
         elif is_numeric:
@@ -64,10 +64,8 @@ def _is_numeric(column: Any) -> bool:
     pd = pandas()
     if is_date(column):
         raise _date_error(column.name)
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column, chosen = column.astype(object), True
-    else:
-        chosen = False
+    chosen = isinstance(column.dtype, pd.CategoricalDtype)
+    column = column.astype(object) if chosen else column
     inferred = pd.api.types.infer_dtype(column, skipna=True)
     if inferred == "empty":
         raise TableError(
@@ -82,7 +80,7 @@ def _is_numeric(column: Any) -> bool:
     rare = column.notna() & (column.map(lambda value: type(value).__name__) == kinds.index[-1])
     raise TableError(
         f"Column {column.name!r} must hold numbers, text or booleans, and one of them only; it "
-        f"holds {found}, the last in {in_rows(column, rare)}. Correct these, or exclude the column."
+        f"holds {found}, the last in {in_rows(rare, column)}. Correct these, or exclude the column."
     )
 
 
@@ -91,15 +89,6 @@ def _date_error(name: str) -> TableError:
         f"Column {name!r} holds dates or times, which are no features as they are. Exclude it, or "
         "turn it into numbers, such as an age or the days since an event."
     )
-
-
-def _check_finite(frame: Any, name: str) -> None:
-    values = frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
-    if np.isinf(values).any():
-        raise TableError(
-            f"Column {name!r} has infinite values in {in_rows(frame, np.isinf(values))}. Correct "
-            "these, empty them if they stand for missing ones, or exclude the column."
-        )
 
 
 def _check_spread(frame: Any, name: str) -> None:
@@ -158,6 +147,6 @@ def _check_stray_text(frame: Any, name: str, counts: Any) -> None:
     stray = counts.index[text]
     raise TableError(
         f"Column {name!r} mixes numbers and text: no number is in "
-        f"{in_rows(frame, frame[name].isin(stray))}, such as {listed(stray[:3])}. Correct these, "
+        f"{in_rows(frame[name].isin(stray), frame)}, such as {listed(stray[:3])}. Correct these, "
         "empty them if they stand for missing values, or exclude the column."
     )

@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import listed
+from .._labels import in_rows, listed
 from ..exceptions import TableError
 from ..tables.categories import MOST_CLASSES
-from .frames import in_rows, is_date, pandas
-
-__all__ = ["read_labels", "read_weights"]
+from .frames import is_date, pandas
 
 
 def read_labels(frame: Any, name: str) -> NDArray[Any]:
@@ -70,7 +68,7 @@ def _as_array(frame: Any, name: str) -> NDArray[Any]:
     if odd.any():
         raise TableError(
             f"The label column {name!r} holds numbers that are no classes, such as "
-            f"{numbers[odd][0].item()!r}, in {in_rows(frame, odd)}: a measurement? Name another "
+            f"{numbers[odd][0].item()!r}, in {in_rows(odd, frame)}: a measurement? Name another "
             "column, or make classes of it first."
         )
     return numbers.astype(np.int64)
@@ -88,7 +86,7 @@ def read_weights(frame: Any, name: str) -> NDArray[np.float64]:
     if wrong.any():
         raise TableError(
             f"The weight column {name!r} must hold finite numbers of zero or more; it does not in "
-            f"{in_rows(frame, wrong)}, such as {listed(column[wrong].unique()[:3])}."
+            f"{in_rows(wrong, frame)}, such as {listed(column[wrong].unique()[:3])}."
         )
     if not weights.any():
         raise TableError(f"The weight column {name!r} is zero in every row; some must count.")

@@ -20,8 +20,6 @@ from ..linear_model.base import LinearClassifier
 from .archives import LARGEST, Members, described, opened, packed, unpacked
 from .trusted_types import trusted_names
 
-__all__ = ["load_model", "read_about", "save_model"]
-
 #: What a fitted classifier is saved with. Its certificate holds a loss of every sample and stays
 #: out, as does whatever is not named here.
 _KEPT = (

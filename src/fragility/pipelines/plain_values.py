@@ -6,16 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "LARGEST",
-    "are_categories",
-    "are_indices",
-    "are_levels",
-    "is_count",
-    "is_level",
-    "is_number",
-]
-
 #: Numbers up to this size, and scales down to its inverse, make no score overflow.
 LARGEST = 1e100
 
@@ -36,6 +26,11 @@ def are_categories(levels: Any) -> bool:
 def are_levels(levels: list[Any]) -> bool:
     """Different levels of a column."""
     return all(map(is_level, levels)) and len(set(levels)) == len(levels)
+
+
+def are_names(values: list[Any]) -> bool:
+    """Different texts."""
+    return all(isinstance(value, str) for value in values) and len(set(values)) == len(values)
 
 
 def is_level(value: Any) -> bool:

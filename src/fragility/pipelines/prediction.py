@@ -9,13 +9,12 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
+from .._labels import in_rows
 from .._parameters import check_threshold
 from ..exceptions import TableError
-from .frames import check_frame, check_present, in_rows, pandas
+from .frames import check_frame, needed_columns, pandas
 from .reader import ColumnReader
 from .trial import usable_rows
-
-__all__ = ["predict_frame"]
 
 
 def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = None) -> Any:
@@ -62,10 +61,7 @@ def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = N
     if not isinstance(pipeline[0], ColumnReader):
         needed = getattr(pipeline, "feature_names_in_", None)
         if needed is not None:
-            check_present(
-                needed, frame.columns, "Columns that the model needs are", "Rename or add them."
-            )
-            frame = frame[list(needed)]
+            frame = needed_columns(frame, needed)
     classifier = pipeline[-1]
     with np.errstate(over="ignore", invalid="ignore"):
         inputs = pipeline[:-1].transform(frame) if len(pipeline) > 1 else frame
@@ -97,7 +93,7 @@ def _finite_rows(inputs: Any) -> NDArray[np.bool_]:
 def _check_rows(frame: Any, usable: NDArray[np.bool_]) -> None:
     if not usable.all():
         raise TableError(
-            f"The model gives no probabilities from 0 to 1 in {in_rows(frame, ~usable)}: their "
+            f"The model gives no probabilities from 0 to 1 in {in_rows(~usable, frame)}: their "
             "numbers are too large for it, or the model is damaged. Correct these rows, leave them "
             "out, or train the model again."
         )

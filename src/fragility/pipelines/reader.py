@@ -7,7 +7,7 @@ from a third. Here it is read as what it was in training, or refused with a sent
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any, Self
 
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._labels import listed
+from .._labels import in_rows, listed
 from ..exceptions import TableError, UnseenValuesWarning
-from .frames import check_frame, check_present, in_rows, is_date, missing_cells, pandas
-
-__all__ = ["ColumnReader"]
+from .frames import check_finite, check_frame, is_date, missing_cells, needed_columns, pandas
 
 
 class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -108,19 +106,12 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.feature_names_in_.copy()
 
     def _selected(self, X: Any) -> Any:
-        frame = check_frame(X)
-        names = [*self.numeric, *self.categorical]
-        check_present(
-            names, frame.columns, "Columns that the model needs are", "Rename or add them."
-        )
-        frame = frame[names]
-        if not self.keep_missing:
-            missing = missing_cells(frame)
-            if missing:
-                raise TableError(
-                    f"Values are missing: {missing}. The model was trained to have them all; fill "
-                    "them in, leave these rows out, or train with impute."
-                )
+        frame = needed_columns(check_frame(X), [*self.numeric, *self.categorical])
+        if not self.keep_missing and (missing := missing_cells(frame)):
+            raise TableError(
+                f"Values are missing: {missing}. The model was trained to have them all; fill "
+                "them in, leave these rows out, or train with impute."
+            )
         return frame
 
 
@@ -143,14 +134,10 @@ def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
     if text.any():
         raise TableError(
             f"Column {name!r} must hold numbers, as in training; no number is in "
-            f"{in_rows(frame, text)}, such as {listed(column[text].unique()[:3])}. Correct these, "
+            f"{in_rows(text, frame)}, such as {listed(column[text].unique()[:3])}. Correct these, "
             "or empty them if they stand for missing values."
         )
-    if np.isinf(numbers).any():
-        raise TableError(
-            f"Column {name!r} has infinite values in {in_rows(frame, np.isinf(numbers))}. Correct "
-            "these, or empty them if they stand for missing values."
-        )
+    check_finite(frame, name, numbers, "or empty them if they stand for missing values.")
     return numbers
 
 
@@ -170,9 +157,8 @@ def _levels(column: Any) -> list[Any]:
 def _known(frame: Any, name: str, levels: list[Any]) -> NDArray[Any]:
     """A column with its values replaced by the levels they stand for, NaN where it is empty."""
     column = frame[name].astype(object)
-    known = _Spellings(levels)
     filled = column.dropna()
-    found = {value: known.level(value) for value in filled.unique()}
+    found = _spelled(filled.unique(), levels)
     unseen = [value for value, level in found.items() if level is None]
     if unseen:
         rows = int(filled.isin(unseen).sum())
@@ -189,22 +175,17 @@ def _known(frame: Any, name: str, levels: list[Any]) -> NDArray[Any]:
     return read
 
 
-class _Spellings:
-    """Levels by all the ways in which another file may spell them."""
-
-    def __init__(self, levels: list[Any]) -> None:
-        self._exact = {level: level for level in levels if isinstance(level, str)}
-        self._spelled: dict[Any, Any] = {}
-        for level in levels:
-            for form in _forms(level):
-                self._spelled.setdefault(form, level)
-
-    def level(self, value: Any) -> Any:
-        """The level that a value stands for, or None."""
-        if isinstance(value, str) and self._exact:
-            return self._exact.get(value)  # text is not read twice: "1.0" is not "1"
-        spelled = (self._spelled[form] for form in _forms(value) if form in self._spelled)
-        return next(spelled, self._exact.get(str(value)))
+def _spelled(values: Iterable[Any], levels: list[Any]) -> dict[Any, Any]:
+    """The level that each value stands for, however another file spells it; None if it has none."""
+    text = {level: level for level in levels if isinstance(level, str)}
+    by_form = {form: level for level in reversed(levels) for form in _forms(level)}
+    found = {}
+    for value in values:
+        # Text is not read twice: "1.0" is not "1".
+        forms = [] if isinstance(value, str) and text else _forms(value)
+        known = (by_form[form] for form in forms if form in by_form)
+        found[value] = next(known, text.get(str(value)))
+    return found
 
 
 def _forms(value: Any) -> list[tuple[str, Any]]:

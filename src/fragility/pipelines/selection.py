@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from .._labels import in_rows
 from ..exceptions import TableError
-from .frames import check_present, in_rows, missing_cells
-
-__all__ = ["feature_names", "without_gaps"]
+from .frames import check_present, missing_cells
 
 
 def feature_names(
@@ -78,7 +77,7 @@ def without_gaps(
         gaps = used[name].isna()
         if gaps.any():
             raise TableError(
-                f"The {role} column {name!r} is empty in {in_rows(used, gaps)}; a {role} is never "
+                f"The {role} column {name!r} is empty in {in_rows(gaps, used)}; a {role} is never "
                 "filled in. Leave these rows out (drop_missing, on the command line "
                 "--drop-missing)."
             )

@@ -17,8 +17,6 @@ from ..figures.tails import error_tails
 from ..index.errors import RankingErrors
 from ..moments import Floats
 
-__all__ = ["TrainingSummary", "guarantee_of", "training_figures", "units_of"]
-
 #: Every pair of classes has an AUC: beyond so many classes it is not worth the time.
 _MOST_PAIRED = 50
 
@@ -96,18 +94,13 @@ class TrainingSummary:
             ("samples", f"{self.n_samples}{dropped}"),
             ("classes", ", ".join(f"{label!r}: {count}" for label, count in self.classes)),
             ("numeric", ", ".join(self.numeric) or "none"),
-            (
-                "categorical",
-                ", ".join(f"{name} ({count})" for name, count in self.categorical.items())
-                or "none",
-            ),
+            ("categorical", _counted(self.categorical) or "none"),
             ("inputs", f"{self.n_inputs} of {self.n_features} columns"),
         ]
         if self.constant:
             rows.append(("left out", f"{', '.join(self.constant)} (one value only)"))
         if self.imputed:
-            filled = ", ".join(f"{name} ({count})" for name, count in self.imputed.items())
-            rows.append(("filled in", filled))
+            rows.append(("filled in", _counted(self.imputed)))
         if self.fragility is not None:
             rows += [("fragility k", f"{self.fragility:.6g} {self.units}")]
         rows.append(("guarantee", self.guarantee))
@@ -120,6 +113,10 @@ class TrainingSummary:
     def __repr__(self) -> str:
         head = f"{self.method}, {self.loss}" + (f", {self.ambiguity}" if self.ambiguity else "")
         return "\n".join([head, *(f"{name:<16} {text}" for name, text in self._rows())])
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
 def units_of(ambiguity: Ambiguity, has_levels: bool) -> str:

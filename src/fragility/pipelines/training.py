@@ -8,7 +8,6 @@ from math import inf
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
@@ -26,8 +25,6 @@ from .labels import read_labels, read_weights
 from .reader import ColumnReader
 from .selection import feature_names, without_gaps
 from .summary import TrainingSummary, guarantee_of, training_figures, units_of
-
-__all__ = ["Method", "TrainedPipeline", "train_pipeline"]
 
 Method = Literal["satisficing", "dro", "erm"]
 
@@ -128,12 +125,8 @@ def train_pipeline(
         check_count(max_categories, "max_categories", 2)
     shift = _ambiguity(ambiguity, norm, label_cost, method)
     wanted = {"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius}
-    classifier = _classifier(
-        method,
-        shift,
-        wanted,
-        {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight},
-    )
+    shared = {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight}
+    classifier = _classifier(method, shift, wanted, shared)
     check_frame(frame)
     names = feature_names(frame, label, weight, features, exclude)
     used = without_gaps(frame, label, weight, names, impute, drop_missing)
@@ -149,6 +142,7 @@ def train_pipeline(
     classifier.fit(inputs, y, sample_weight=weights)
     certificate = getattr(classifier, "certificate_", None)
     reader = preparation.named_steps["read"]
+    classes, counts = np.unique(y, return_counts=True)
     gaps = used[[*columns.numeric, *columns.categorical]].isna().sum()
     summary = TrainingSummary(
         n_samples=len(used),
@@ -159,7 +153,7 @@ def train_pipeline(
         categorical={name: len(levels) for name, levels in reader.levels_.items()},
         constant=columns.constant,
         imputed={str(name): int(count) for name, count in gaps.items() if count},
-        classes=_counts(y),
+        classes=tuple(zip(classes.tolist(), counts.tolist(), strict=True)),
         method=method,
         loss=repr(as_loss(loss)),
         ambiguity=None if method == "erm" else repr(shift),
@@ -218,13 +212,10 @@ def _preparation(columns: ColumnKinds, impute: bool) -> Pipeline:
         levels.insert(0, ("impute", SimpleImputer(strategy="most_frequent")))
     numeric, categorical = list(columns.numeric), list(columns.categorical)
     parts = [
-        (name, Pipeline(steps), used)
-        for name, steps, used in (
-            ("numeric", numbers, numeric),
-            ("categorical", levels, categorical),
-        )
-        if used
+        ("numeric", Pipeline(numbers), numeric),
+        ("categorical", Pipeline(levels), categorical),
     ]
+    parts = [part for part in parts if part[-1]]
     # Inputs are a sparse matrix where most of them are zero.
     return Pipeline(
         [
@@ -232,8 +223,3 @@ def _preparation(columns: ColumnKinds, impute: bool) -> Pipeline:
             ("columns", ColumnTransformer(parts, verbose_feature_names_out=False)),
         ]
     )
-
-
-def _counts(labels: NDArray[Any]) -> tuple[tuple[Any, int], ...]:
-    classes, counts = np.unique(labels, return_counts=True)
-    return tuple(zip(classes.tolist(), counts.tolist(), strict=True))

@@ -21,8 +21,6 @@ from ..linear_model.base import LinearClassifier
 from .frames import pandas
 from .reader import ColumnReader
 
-__all__ = ["check_trial", "usable_rows"]
-
 _ROWS = 12
 
 

@@ -17,8 +17,6 @@ import numpy as np
 from .._labels import listed
 from ..exceptions import ModelFileError
 
-__all__ = ["OWN_TYPES", "array_files", "check_schema", "trusted_names"]
-
 #: Types beyond those that skops trusts, by their full names: never a prefix, never a function.
 OWN_TYPES = (
     "fragility.ambiguity.kl.KL",

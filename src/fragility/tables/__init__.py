@@ -4,7 +4,8 @@ from ..exceptions import TableError
 from .columns import parse_models
 from .opening import open_table
 from .outputs import check_output
-from .predictions import PredictionBatch, PredictionFile
+from .prediction_batch import PredictionBatch
+from .predictions import PredictionFile
 from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
 

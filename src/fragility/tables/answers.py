@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from .._labels import listed
 
-__all__ = ["is_confidence", "says_whether_right", "warning_of_answers", "warning_of_confidence"]
-
 _RIGHT = {"correct", "correctly", "correctness", "right", "accurate", "hit", "incorrect", "wrong"}
 _VERDICTS = [
     {"correct", "incorrect"},

@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
-
-__all__ = ["name_of_file", "pyarrow"]
-
-
-def name_of_file(path: Path) -> bytes:
-    """A path as pyarrow takes it, also where the name is not text."""
-    return os.fsencode(path)
 
 
 def pyarrow() -> Any:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,6 @@ from numpy.typing import NDArray
 
 from .._labels import later_places, listed
 from .table import Table
-
-__all__ = [
-    "MOST_CLASSES",
-    "Categories",
-    "check_number_of_classes",
-    "class_of_columns",
-    "found_classes",
-    "found_groups",
-    "later_class",
-    "named",
-    "same_names",
-]
 
 MOST_CLASSES = 1_000
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -77,8 +66,8 @@ def named(table: Table, classes: Sequence[str]) -> Categories:
 def found_classes(table: Table, column: str, values: Collection[Any]) -> Categories:
     """Classes that the label column holds: whole numbers by size, or else text by alphabet."""
     check_number_of_classes(table, len(values), f"column {column!r}")
-    fractions = [v for v in values if _is_number(v) and _whole_number(v) is None]
-    if fractions and all(map(_is_number, values)):
+    fractions = [v for v in values if _whole_number(v) is None]
+    if fractions and all(_number(v) is not None for v in values):
         raise table.error(
             f"column {column!r} holds numbers that are not class labels, such as "
             f"{listed(fractions, most=3)}; labels must be text, booleans or whole numbers. Is this "
@@ -130,10 +119,9 @@ def class_of_columns(columns: Sequence[str], categories: Categories) -> list[int
     "p_cat", "p_owl", "p_cow" are named for the classes 0, 2, 1 of "cat", "cow", "owl".
     """
     n = len(categories.names)
-    shared = 0
-    while all(len(c) > shared and c[shared] == columns[0][shared] for c in columns):
-        shared += 1
-    for length in range(shared + 1):  # names of classes may begin alike, too
+    for length in range(min(map(len, columns)) + 1):  # names of classes may begin alike, too
+        if len({column[:length] for column in columns}) > 1:
+            break
         codes = [categories.code(column[length:]) for column in columns]
         if None not in codes and len(set(codes)) == n == len(columns):
             return [code for code in codes if code is not None]
@@ -172,31 +160,28 @@ def _categories(values: Collection[Any], names: tuple[str, ...] | None) -> Categ
     return Categories(names, {key: code for code, key in enumerate(keys)}, are_numbers)
 
 
-def _is_number(value: Any) -> bool:
-    if isinstance(value, str):
-        return _NUMBER.fullmatch(value.strip()) is not None or value.strip().lower() in _TRUTH
-    return True
+def _number(value: Any) -> Any:
+    """The number that a value is or spells, exactly; of other text None, of too long a one NaN."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip().lower()
+    if text in _TRUTH:
+        return _TRUTH[text]
+    if not _NUMBER.fullmatch(text):
+        return None
+    try:
+        number = Decimal(text if len(text) <= 40 else "NaN")
+    except InvalidOperation:  # an exponent beyond all that there are
+        return nan
+    return number if number.adjusted() <= 40 else nan
 
 
 def _whole_number(value: Any) -> int | None:
-    if isinstance(value, str):
-        text = value.strip()
-        if text.isascii() and text.isdigit() and len(text) < 40:
-            return int(text)
-        if text.lower() in _TRUTH:
-            return _TRUTH[text.lower()]
-        if _NUMBER.fullmatch(text) is None or len(text) > 40:
-            return None
-        number: Any = Decimal(text)
-        if number.adjusted() > 40:
-            return None
-    else:
-        number = value
+    number = _number(value)
     try:
-        whole = int(number)
+        return int(number) if number is not None and number == int(number) else None
     except (ValueError, OverflowError):  # infinite
         return None
-    return whole if whole == number else None
 
 
 def _as_text(value: Any) -> str:

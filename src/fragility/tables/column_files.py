@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .arrow import name_of_file, pyarrow
-from .table import Batches, Table, checked_names, rows_at_once
-
-__all__ = ["ArrowTable", "ParquetTable"]
+from .arrow import pyarrow
+from .table import Table, Types, checked_names, rows_at_once
 
 #: What writers of Parquet are called that write all categories in their order.
 _KEEP_ORDER = ("parquet-cpp", "Polars")
@@ -20,39 +19,30 @@ class ParquetTable(Table):
     """A Parquet file."""
 
     kind = "Parquet"
+    n_rows: int
 
     def __init__(self, path: Path) -> None:
-        super().__init__(path, [])
-        with self._explained(), self._file() as file:
+        super().__init__(path)
+        with self._explained(), self._file({}) as file:
             self.schema = file.schema_arrow
             self.n_rows = file.metadata.num_rows
         self.column_names = checked_names(path, self.schema.names)
         if not self.n_rows:
             raise self.error("the table has no rows.")
 
-    def read(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Any:
-        with self._explained(), self._file(types, pre_buffer=True) as file:
-            table = _valid(file.read(columns=self._asked(columns)))
+    def _whole(self, columns: list[str], types: Types) -> Any:
+        with self._file(types, pre_buffer=True) as file:
+            table = _valid(file.read(columns=columns))
             self._check_rows(table.num_rows)
-            return self._as_types(table, types)
+            return table
 
-    def batches(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Batches:
-        asked = self._asked(columns)
+    def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
         done = 0
-
-        def parts() -> Iterator[Any]:
-            nonlocal done
-            with self._explained(), self._file(types) as file:
-                for batch in file.iter_batches(rows_at_once(len(asked)), columns=asked):
-                    done += batch.num_rows
-                    yield self._as_types(_valid(batch), types)
-                self._check_rows(done)
-
-        return Batches(parts(), lambda: done / self.n_rows if self.n_rows else 1.0)
+        with self._file(types) as file:
+            for batch in file.iter_batches(rows_at_once(len(columns)), columns=columns):
+                done += batch.num_rows
+                yield _valid(batch), done / self.n_rows
+            self._check_rows(done)
 
     def _check_rows(self, n: int) -> None:
         """Refuse a file that holds other rows than it says."""
@@ -65,7 +55,7 @@ class ParquetTable(Table):
         The format knows no order. Some programs write the values as they first come, and that is
         how they are read where none were written.
         """
-        with self._explained(), self._file() as file:
+        with self._explained(), self._file({}) as file:
             about = file.metadata
             paths = [about.schema.column(place).path for place in range(about.num_columns)]
             place = paths.index(column)
@@ -74,19 +64,19 @@ class ParquetTable(Table):
             return known and all(group.has_dictionary_page for group in groups)
 
     @contextmanager
-    def _file(self, types: Mapping[str, Any] | None = None, **options: Any) -> Iterator[Any]:
+    def _file(self, types: Types, **options: Any) -> Iterator[Any]:
         pa = pyarrow()
         # Repeated text is stored once: as a dictionary it is never written out.
         as_stored = [
             name
-            for name, wanted in (types or {}).items()
+            for name, wanted in types.items()
             if pa.types.is_dictionary(wanted)
             and name in self.column_names
             and pa.types.is_string(self.schema.field(name).type)
         ]
         options |= {"read_dictionary": as_stored, "page_checksum_verification": True}
         with (
-            pa.OSFile(name_of_file(self.path)) as source,
+            pa.OSFile(os.fsencode(self.path)) as source,
             pa.parquet.ParquetFile(source, **options) as file,
         ):
             yield file
@@ -96,7 +86,7 @@ class ArrowTable(Table):
     """An Arrow IPC file (also called Feather, version 2) or stream."""
 
     def __init__(self, path: Path, *, is_stream: bool) -> None:
-        super().__init__(path, [])
+        super().__init__(path)
         self.kind = "Arrow stream" if is_stream else "Arrow file"
         self._is_stream = is_stream
         with self._explained(), self._source() as source:
@@ -105,31 +95,17 @@ class ArrowTable(Table):
         if not any(batch.num_rows for batch in self.batches(self.column_names[:1])):
             raise self.error("the table has no rows.")
 
-    def read(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Any:
-        asked = self._asked(columns)
-        with self._explained(), self._source() as source:
-            table = _valid(self._reader(source, asked).read_all().select(asked))
-        return self._as_types(table, types)
+    def _whole(self, columns: list[str], types: Types) -> Any:
+        with self._source() as source:
+            return _valid(self._reader(source, columns).read_all().select(columns))
 
-    def batches(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Batches:
-        asked = self._asked(columns)
-        fraction = 0.0
-
-        def parts() -> Iterator[Any]:
-            nonlocal fraction
-            step = rows_at_once(len(asked))
-            with self._explained(), self._source() as source:
-                for batch, end in self._stored_batches(source, asked):
-                    ordered = _valid(batch.select(asked))
-                    for start in range(0, batch.num_rows, step):  # stored ones may be large
-                        fraction = end
-                        yield self._as_types(ordered.slice(start, step), types)
-
-        return Batches(parts(), lambda: fraction)
+    def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
+        step = rows_at_once(len(columns))
+        with self._source() as source:
+            for batch, end in self._stored_batches(source, columns):
+                ordered = _valid(batch.select(columns))
+                for start in range(0, batch.num_rows, step):  # stored ones may be large
+                    yield ordered.slice(start, step), end
 
     def _stored_batches(self, source: Any, columns: list[str]) -> Iterator[tuple[Any, float]]:
         """Batches as they are stored, and the fraction of the file that is read with each."""
@@ -143,7 +119,7 @@ class ArrowTable(Table):
                 yield reader.get_batch(place), (place + 1) / n
 
     def _source(self) -> Any:
-        return pyarrow().memory_map(name_of_file(self.path))
+        return pyarrow().memory_map(os.fsencode(self.path))
 
     def _reader(self, source: Any, columns: list[str] | None = None) -> Any:
         pa = pyarrow()

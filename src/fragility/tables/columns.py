@@ -12,8 +12,6 @@ from .arrow import pyarrow
 from .categories import Categories, class_of_columns
 from .table import Table, require_columns
 
-__all__ = ["Columns", "parse_models"]
-
 
 @dataclass(frozen=True)
 class Columns:
@@ -57,27 +55,17 @@ class Columns:
     def types(self, table: Table) -> dict[str, Any]:
         """Types to read the columns as, the fastest ones."""
         pa = pyarrow()
+        text = self.categorical
+        if table.schema is not None:
+            text = [c for c in text if pa.types.is_string(table.schema.field(c).type)]
         repeated = pa.dictionary(pa.int32(), pa.string())
-        if table.schema is None:
-            return dict.fromkeys(self.numeric, pa.float64()) | dict.fromkeys(
-                self.categorical, repeated
-            )
-        text = [c for c in self.categorical if pa.types.is_string(table.schema.field(c).type)]
-        return dict.fromkeys(text, repeated)
+        return table.number_types(self.numeric) | dict.fromkeys(text, repeated)
 
     def in_class_order(
-        self, table: Table, classes: Categories, *, are_given: bool
-    ) -> dict[str, list[str]]:
-        """Columns of each model in the order of the classes (one column: of the positive class)."""
-        return {
-            model: self._ordered(table, model, list(columns), classes, are_given)
-            for model, columns in self.models.items()
-        }
-
-    def _ordered(
-        self, table: Table, model: str, columns: list[str], classes: Categories, are_given: bool
+        self, table: Table, model: str, classes: Categories, *, are_given: bool
     ) -> list[str]:
-        n = len(classes.names)
+        """Columns of a model in the order of the classes (one column: of the positive class)."""
+        columns, n = list(self.models[model]), len(classes.names)
         who = f"model {model!r} has {len(columns)} column{'s' if len(columns) > 1 else ''}"
         held = f"{n} classes ({listed(classes.names)})"
         if len(columns) == 1 and n == 2:

@@ -12,18 +12,12 @@ from .column_files import ArrowTable, ParquetTable
 from .table import Table
 from .text_files import CsvTable
 
-__all__ = ["open_table"]
-
 _GIVE = "Give a CSV (also gzipped), Parquet or Arrow file."
 _STREAM_START = b"\xff\xff\xff\xff"
 _GZIP = b"\x1f\x8b"
 _COLUMN_ENDINGS = {
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".arrows": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
+    **dict.fromkeys((".parquet", ".pq"), "Parquet"),
+    **dict.fromkeys((".arrow", ".arrows", ".feather", ".ipc"), "Arrow"),
 }
 #: First bytes of what cannot be read, and what it is.
 _OTHERS = {
@@ -43,12 +37,9 @@ _OTHERS = {
     b"<html": "a web page",
 }
 _OTHER_ENDINGS = {
-    ".xlsx": "an Excel workbook",
-    ".xls": "an Excel workbook",
     ".zip": "a ZIP archive",
-    ".json": "JSON",
-    ".jsonl": "JSON",
-    ".ndjson": "JSON",
+    **dict.fromkeys((".xlsx", ".xls"), "an Excel workbook"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
 }
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from ..exceptions import TableError
 from .writing import check_writable
 
-__all__ = ["check_output"]
-
 #: Bytes at the beginning of a file that tell its kind.
 _BEGINNING = 4096
 
@@ -55,7 +53,7 @@ def check_output(
             )
     kind, is_kind = next(
         (found for ending, found in _KINDS.items() if file.name.lower().endswith(ending)),
-        ("a file that this command writes", _is_nothing),
+        ("a file that this command writes", lambda _: False),
     )
     if not force and file.stat().st_size and not is_kind(file):
         raise TableError(
@@ -86,10 +84,6 @@ def _is_model(file: Path) -> bool:
             return "schema.json" in archive.namelist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError):
         return False
-
-
-def _is_nothing(_: Path) -> bool:
-    return False
 
 
 def _beginning(file: Path) -> bytes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-__all__ = ["PredictionBatch", "joined"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,33 +56,17 @@ class PredictionBatch:
 
 def joined(parts: Sequence[PredictionBatch]) -> PredictionBatch:
     """Batches that follow each other as one."""
-    if len(parts) == 1:
-        return parts[0]
     first = parts[0]
-    rows = None
-    if any(part.rows is not None for part in parts) or _has_gaps(parts):
-        rows = np.concatenate([part.row_numbers for part in parts])
-
-    def all_of(name: str) -> Any:
-        arrays = [getattr(part, name) for part in parts]
-        return None if arrays[0] is None else np.concatenate(arrays)
-
-    scores = {
+    if len(parts) == 1:
+        return first
+    whole: dict[str, Any] = {"fraction": parts[-1].fraction}
+    for name in ("codes", "weights", "groups", "error_costs"):
+        if getattr(first, name) is not None:
+            whole[name] = np.concatenate([getattr(part, name) for part in parts])
+    whole["scores"] = {
         model: np.concatenate([part.scores[model] for part in parts]) for model in first.scores
     }
-    return PredictionBatch(
-        all_of("codes"),
-        scores,
-        all_of("weights"),
-        all_of("groups"),
-        all_of("error_costs"),
-        first.first_row,
-        rows,
-        parts[-1].fraction,
-    )
-
-
-def _has_gaps(parts: Sequence[PredictionBatch]) -> bool:
-    """Whether whole batches between these were left out."""
-    ends = [part.first_row + part.n_rows for part in parts]
-    return any(end != part.first_row for end, part in zip(ends, parts[1:], strict=False))
+    missed = parts[-1].first_row + parts[-1].n_rows - first.first_row - len(whole["codes"])
+    if missed or any(part.rows is not None for part in parts):  # also whole batches between these
+        whole["rows"] = np.concatenate([part.row_numbers for part in parts])
+    return replace(first, **whole)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
 from typing import Any
 
 from .._labels import listed
@@ -19,13 +18,11 @@ from .categories import (
     named,
 )
 from .columns import Columns
-from .conversion import Conversion, encoded_or_refused
+from .conversion import Conversion, Known, encoded_or_refused
 from .prediction_batch import PredictionBatch, joined
-from .problems import unreadable_numbers
-from .table import Table, UnreadableValueError
+from .problems import numbers_explained
+from .table import Table
 from .values import category_order
-
-__all__ = ["PredictionBatch", "PredictionFile"]
 
 
 class PredictionFile:
@@ -79,19 +76,14 @@ class PredictionFile:
         drop_missing: bool = False,
     ) -> None:
         self.table = table
-        self.columns = Columns(
-            label,
-            {name: tuple(columns) for name, columns in models.items()},
-            weight,
-            group,
-            error_cost,
-        )
+        by_model = {name: tuple(columns) for name, columns in models.items()}
+        self.columns = Columns(label, by_model, weight, group, error_cost)
         self.columns.check(table)
         self.drop_missing = drop_missing
         self._types = self.columns.types(table)
         self._positive = positive
         self._given = None if classes is None else named(table, classes)
-        self._known: _Known | None = None
+        self._known: Known | None = None
         self._has_warned = False
         self._counts: tuple[int, int] | None = None
         if self._given is not None and group is None:
@@ -131,40 +123,26 @@ class PredictionFile:
         unless `classes` says all there is to know. What only the whole file can show (a single
         class, no weight) is an error after the last part.
         """
-        conversion = self._conversion(self._surveyed())
-        try:
+        conversion = Conversion(self.table, self.columns, self._surveyed(), self.drop_missing)
+        with numbers_explained(self.table, self.columns.numeric):
             source = self.table.batches(self.columns.all, self._types)
             for data in source:
                 batch = conversion.batch(data, source.fraction)
                 if batch is not None:
                     yield batch
-        except UnreadableValueError as error:
-            raise unreadable_numbers(self.table, self.columns.numeric) or error from None
         self._finish(conversion)
 
     def read(self) -> PredictionBatch:
         """All rows at once, in a single reading of the file."""
-        try:
+        with numbers_explained(self.table, self.columns.numeric):
             if self._known is None:
                 self._peek()
             data = self.table.read(self.columns.all, self._types).to_batches()
             known = self._surveyed(data)
-            conversion = self._conversion(known)
+            conversion = Conversion(self.table, self.columns, known, self.drop_missing)
             parts = [conversion.batch(batch, 1.0) for batch in data if batch.num_rows]
-        except UnreadableValueError as error:
-            raise unreadable_numbers(self.table, self.columns.numeric) or error from None
         self._finish(conversion)
         return joined([part for part in parts if part is not None])
-
-    def _conversion(self, known: _Known) -> Conversion:
-        return Conversion(
-            self.table,
-            self.columns,
-            known.layout,
-            known.classes,
-            known.groups,
-            self.drop_missing,
-        )
 
     def _finish(self, conversion: Conversion) -> None:
         conversion.finish()
@@ -180,7 +158,7 @@ class PredictionFile:
         assert self._counts is not None
         return self._counts
 
-    def _surveyed(self, data: Iterable[Any] | None = None) -> _Known:
+    def _surveyed(self, data: Iterable[Any] | None = None) -> Known:
         """Classes and groups, from `data` or else from a reading of their columns."""
         if self._known is not None:
             return self._known
@@ -199,10 +177,8 @@ class PredictionFile:
                 order = category_order(batch.column(columns.label))
                 if order is not None and order not in orders[-1:]:
                     orders.append(order)
-        classes = self._given
-        if classes is None:
-            classes = found_classes(self.table, columns.label, values[columns.label])
-        groups = None
+        label, groups = columns.label, None
+        classes = self._given or found_classes(self.table, label, values[label])
         if columns.group is not None:
             groups = found_groups(self.table, columns.group, values[columns.group])
         return self._know(classes, groups, orders)
@@ -218,14 +194,14 @@ class PredictionFile:
         check_number_of_classes(self.table, len(values), f"column {self.columns.label!r}")
 
     def _know(
-        self,
-        classes: Categories,
-        groups: Categories | None,
-        orders: Sequence[Sequence[Any]] = (),
-    ) -> _Known:
+        self, classes: Categories, groups: Categories | None, orders: Sequence[Sequence[Any]] = ()
+    ) -> Known:
         are_given = self._given is not None
-        layout = self.columns.in_class_order(self.table, classes, are_given=are_given)
-        self._known = _Known(classes, groups, self._positive_place(classes, orders), layout)
+        layout = {
+            model: self.columns.in_class_order(self.table, model, classes, are_given=are_given)
+            for model in self.columns.models
+        }
+        self._known = Known(classes, groups, self._positive_place(classes, orders), layout)
         for column in self._single_columns():
             if says_whether_right(self.columns.label, classes.names, column):
                 place = (self.columns.label, classes.names, str(self.positive), column)
@@ -258,13 +234,3 @@ class PredictionFile:
                 f"classes are {listed(classes.names)}."
             )
         return place
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What must be known before rows can be made into arrays."""
-
-    classes: Categories
-    groups: Categories | None
-    positive: int | None
-    layout: dict[str, list[str]]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -23,15 +24,6 @@ from .table import Table, UnreadableValueError
 from .values import encoded, is_text, numbers, unreadable
 from .wrong_rows import WrongRows
 
-__all__ = [
-    "label_problem",
-    "missing_values",
-    "negative_values",
-    "not_probabilities",
-    "sums_not_one",
-    "unreadable_numbers",
-]
-
 _DECIMAL_COMMA = re.compile(r"\s*[+-]?\d*,\d+\s*")
 _LOGITS = (
     "Logits need the logistic function (several columns: softmax), percentages a division by 100."
@@ -41,7 +33,7 @@ _LOGITS = (
 def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[str]) -> TableError:
     """The error for empty fields, NA, NaN and null."""
     found = {name: WrongRows() for name in (*categorical, *numeric)}
-    for batch in table.batches(list(found), _types(table, numeric)):
+    for batch in table.batches(list(found), table.number_types(numeric)):
         for name, findings in found.items():
             column = batch.column(name)
             if name in categorical:
@@ -58,13 +50,21 @@ def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[s
     )
 
 
-def unreadable_numbers(table: Table, numeric: Sequence[str]) -> TableError | None:
+@contextmanager
+def numbers_explained(table: Table, numeric: Sequence[str]) -> Iterator[None]:
+    """Where one of these columns cannot be read as numbers, the error says why."""
+    try:
+        yield
+    except UnreadableValueError as error:
+        raise _unreadable_numbers(table, numeric) or error from None
+
+
+def _unreadable_numbers(table: Table, numeric: Sequence[str]) -> TableError | None:
     """The error for text where there should be numbers; None if there is no such text."""
-    pa = pyarrow()
     text = [n for n in numeric if table.schema is None or is_text(table.schema.field(n).type)]
     found = {name: WrongRows() for name in text}
     missing = dict.fromkeys(text, 0)
-    for batch in table.batches(text, {name: pa.string() for name in text}):
+    for batch in table.batches(text, dict.fromkeys(text, pyarrow().string())):
         for name, findings in found.items():
             column = batch.column(name)
             wrong = unreadable(column)
@@ -163,17 +163,11 @@ def _infinite(table: Table, name: str, found: WrongRows) -> TableError:
     )
 
 
-def _types(table: Table, numeric: Sequence[str]) -> dict[str, Any]:
-    return {name: pyarrow().float64() for name in numeric} if table.schema is None else {}
-
-
 def _passes(table: Table, columns: Sequence[str]) -> Iterator[list[NDArray[Any]]]:
     """Columns of numbers, batch after batch."""
-    try:
-        for batch in table.batches(columns, _types(table, columns)):
+    with numbers_explained(table, columns):
+        for batch in table.batches(columns, table.number_types(columns)):
             yield [_floats(batch.column(name)) for name in columns]
-    except UnreadableValueError as error:
-        raise unreadable_numbers(table, columns) or error from None
 
 
 def _floats(column: Any) -> NDArray[Any]:

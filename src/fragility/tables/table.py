@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from .._labels import listed
-from .._names import nearest
+from .._names import alike
 from ..exceptions import TableError
 from .arrow import pyarrow
 
-__all__ = [
-    "Batches",
-    "Table",
-    "UnreadableValueError",
-    "checked_names",
-    "require_columns",
-    "rows_at_once",
-]
+Types = Mapping[str, Any]
 
 _CELLS_AT_ONCE = 1 << 20
 
@@ -39,14 +32,12 @@ class Batches(Iterator[Any]):
         How much of the file has been read, from 0 to 1.
     """
 
-    def __init__(self, batches: Iterator[Any], fraction: Callable[[], float]) -> None:
-        self._batches = batches
-        self._fraction = fraction
+    def __init__(self, parts: Iterator[tuple[Any, float]]) -> None:
+        self._parts = parts
         self.fraction = 0.0
 
     def __next__(self) -> Any:
-        batch = next(self._batches)
-        self.fraction = self._fraction()
+        batch, self.fraction = next(self._parts)
         return batch
 
 
@@ -76,12 +67,11 @@ class Table(ABC):
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
 
-    def __init__(self, path: Path, column_names: Sequence[str]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.column_names = list(column_names)
+        self.column_names: list[str] = []
         self.size_bytes = os.path.getsize(path)
 
-    @abstractmethod
     def read(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> Any:
@@ -90,8 +80,10 @@ class Table(ABC):
         `types` are the `pyarrow` types to read columns as. Without one, a column of a CSV file
         gets the type that all its values fit.
         """
+        asked = self._asked(columns)
+        with self._explained():
+            return self._as_types(self._whole(asked, types or {}), types or {})
 
-    @abstractmethod
     def batches(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> Batches:
@@ -100,10 +92,28 @@ class Table(ABC):
         A column of a CSV file for which `types` has no type is read as text: no type can be
         known to fit before the last row is read.
         """
+        return Batches(self._converted(self._asked(columns), types or {}))
+
+    def _converted(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
+        with self._explained():
+            for batch, fraction in self._parts(columns, types):
+                yield self._as_types(batch, types), fraction
+
+    @abstractmethod
+    def _whole(self, columns: list[str], types: Types) -> Any:
+        """These columns, of the types that the reader gives by itself or for `types`."""
+
+    @abstractmethod
+    def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
+        """The same in batches, each with the fraction of the file that has been read."""
 
     def keeps_order(self, column: str) -> bool:
         """Whether ordered categories of a column are stored in their order."""
         return True
+
+    def number_types(self, columns: Sequence[str]) -> dict[str, Any]:
+        """Types to read columns of numbers as: only text must be told."""
+        return dict.fromkeys(columns, pyarrow().float64()) if self.schema is None else {}
 
     def error(self, message: str) -> TableError:
         """An error that names this file."""
@@ -134,10 +144,10 @@ class Table(ABC):
         require_columns(self, columns)
         return list(dict.fromkeys(columns))
 
-    def _as_types(self, data: Any, types: Mapping[str, Any] | None) -> Any:
+    def _as_types(self, data: Any, types: Types) -> Any:
         """A table or batch with some columns cast."""
         pa = pyarrow()
-        for name, wanted in (types or {}).items():
+        for name, wanted in types.items():
             place = data.schema.get_field_index(name)
             if place < 0 or data.schema.types[place] == wanted:
                 continue
@@ -167,8 +177,7 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
     if not missing:
         return
-    alike = {name: nearest(name, table.column_names, cutoff=0.5) for name in missing}
-    hints = [f"{near!r} for {name!r}" for name, near in alike.items() if near is not None]
+    hints = alike(missing, table.column_names, cutoff=0.5)
     hint = f" Did you mean {' and '.join(hints)}?" if hints else ""
     if all(_is_number(name) for name in table.column_names):
         hint = " The first line must name the columns; here it looks like data."

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import io
+import os
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ..exceptions import TableError
 from .arrow import pyarrow
-from .table import Batches, Table, UnreadableValueError, checked_names
+from .table import Table, Types, UnreadableValueError, checked_names
 from .text_header import check_is_text, not_utf8, read_header
 from .text_quotes import check_rows
-from .text_source import TextSource
 from .values import MISSING_WORDS
 from .wrong_rows import WrongRows
-
-__all__ = ["CsvTable"]
 
 _SAMPLE = 1 << 20
 _LONGEST_HEADER = 1 << 26
@@ -33,7 +32,7 @@ class CsvTable(Table):
     row_note = "counted from 1; the header is line 1"
 
     def __init__(self, path: Path, *, is_compressed: bool) -> None:
-        super().__init__(path, [])
+        super().__init__(path)
         self.is_compressed = is_compressed
         sample, is_all = self._sample()
         check_is_text(path, sample)
@@ -43,35 +42,22 @@ class CsvTable(Table):
         self._lines_before = header.lines
         self._block = max(_BLOCK, 8 * header.size)  # a row must fit into a block
 
-    def read(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Any:
-        asked = self._asked(columns)
+    def _whole(self, columns: list[str], types: Types) -> Any:
         with self._reading() as source:
-            table = pyarrow().csv.read_csv(source.file, **self._options(asked, types or {}))
+            table = pyarrow().csv.read_csv(source.file, **self._options(columns, types))
         if pyarrow().binary() in table.schema.types:  # what a guess makes of other encodings
             raise self._not_utf8() or self.error("the text is not UTF-8.")
-        return table.rename_columns(asked)
+        return table.rename_columns(columns)
 
-    def batches(
-        self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
-    ) -> Batches:
+    def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
         pa = pyarrow()
-        asked = self._asked(columns)
-        options = self._options(asked, {name: pa.string() for name in asked} | dict(types or {}))
-        position = 0
+        options = self._options(columns, {**dict.fromkeys(columns, pa.string()), **types})
+        with self._reading() as source, pa.csv.open_csv(source.file, **options) as reader:
+            for batch in reader:
+                if batch.num_rows:
+                    yield batch.rename_columns(columns), source.position / self.size_bytes
 
-        def parts() -> Iterator[Any]:
-            nonlocal position
-            with self._reading() as source, pa.csv.open_csv(source.file, **options) as reader:
-                for batch in reader:
-                    position = source.position
-                    if batch.num_rows:
-                        yield batch.rename_columns(asked)
-
-        return Batches(parts(), lambda: position / self.size_bytes)
-
-    def _options(self, columns: list[str], types: Mapping[str, Any]) -> dict[str, Any]:
+    def _options(self, columns: list[str], types: Types) -> dict[str, Any]:
         """Options of the reader, which knows columns by number: their names may be empty."""
         form = pyarrow().csv
         number = {name: str(place) for place, name in enumerate(self.column_names)}
@@ -94,21 +80,23 @@ class CsvTable(Table):
         form = pyarrow().csv
         return form.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, **more)
 
+    def _source(self) -> _TextSource:
+        return _TextSource(self.path, self.is_compressed)
+
     def _sample(self) -> tuple[bytes, bool]:
         """The beginning of the text, with the whole header, and whether it is all of it."""
-        with self._explained(), TextSource(self.path, self.is_compressed) as source:
-            sample = source.read(_SAMPLE)
+        with self._explained(), self._source() as source:
+            sample = b""
             while len(sample) < _LONGEST_HEADER and b"\n" not in sample and b"\r" not in sample:
-                more = source.read(_SAMPLE)
-                if not more:
+                if not (more := source.read(_SAMPLE)):
                     break
                 sample += more
             return sample, not source.read(1)
 
     @contextmanager
-    def _reading(self) -> Iterator[TextSource]:
+    def _reading(self) -> Iterator[_TextSource]:
         """The text, with words for what the reader says about it."""
-        with self._explained(), TextSource(self.path, self.is_compressed) as source:
+        with self._source() as source:
             try:
                 yield source
             except pyarrow().ArrowInvalid as error:
@@ -119,8 +107,7 @@ class CsvTable(Table):
     def _in_words(self, error: Exception) -> TableError:
         said = str(error)
         is_uneven = "columns, got" in said
-        wrong = self._not_utf8() if is_uneven or "UTF8" in said else None
-        if wrong is not None:
+        if (is_uneven or "UTF8" in said) and (wrong := self._not_utf8()):
             return wrong
         self._check_rows()
         if is_uneven:
@@ -130,7 +117,7 @@ class CsvTable(Table):
         return self.error(f"the text cannot be read as a table ({said}).")
 
     def _not_utf8(self) -> TableError | None:
-        with TextSource(self.path, self.is_compressed) as source:
+        with self._source() as source:
             return not_utf8(self.path, source.blocks())
 
     def _uneven_rows(self) -> TableError:
@@ -146,7 +133,7 @@ class CsvTable(Table):
         options["parse_options"] = self._parse_options(invalid_row_handler=note)
         options["convert_options"].check_utf8 = False
         options["read_options"].use_threads = False  # with threads, rows have no numbers
-        with TextSource(self.path, self.is_compressed) as source:
+        with self._source() as source:
             for _ in form.open_csv(source.file, **options):
                 pass
         n = len(self.column_names)
@@ -160,7 +147,7 @@ class CsvTable(Table):
 
     def _check_rows(self) -> None:
         """Refuse a quote that never ends, which takes in all rows that follow, and long rows."""
-        with TextSource(self.path, self.is_compressed) as source:
+        with self._source() as source:
             rows = check_rows(source.blocks(), self._delimiter, self._block)
         if rows.unclosed is not None:
             raise self.error(
@@ -174,3 +161,52 @@ class CsvTable(Table):
                 f"rows of text may have {self._block:,}. Leave out the column of long values, or "
                 "save the table as Parquet."
             )
+
+
+class _TextSource(io.RawIOBase):
+    """The bytes of a text file as they are read, decompressed if it is gzipped.
+
+    Attributes
+    ----------
+    position : int
+        Bytes of the file (compressed or not) that have been read.
+    quotes : int
+        Quotes (") among what has been read.
+    """
+
+    def __init__(self, path: Path, is_compressed: bool) -> None:
+        pa = pyarrow()
+        self._raw = pa.OSFile(os.fsencode(path))
+        self._stream = pa.CompressedInputStream(self._raw, "gzip") if is_compressed else self._raw
+        self.position = 0
+        self.quotes = 0
+
+    @property
+    def file(self) -> Any:
+        """The same for pyarrow."""
+        return pyarrow().PythonFile(self, mode="r")
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data: bytes = self._stream.read(None if size < 0 else size)
+        self.position = self._raw.tell()
+        self.quotes += data.count(b'"')
+        return data
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def blocks(self) -> Iterator[bytes]:
+        """All that is left, a part at a time."""
+        while block := self.read(_SAMPLE):
+            yield block
+
+    def close(self) -> None:
+        if not self.closed:
+            self._stream.close()
+            self._raw.close()
+        super().close()

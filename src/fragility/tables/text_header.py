@@ -6,6 +6,7 @@ import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -13,17 +14,11 @@ from pathlib import Path
 from ..exceptions import TableError
 from .text_quotes import check_rows
 
-__all__ = ["Header", "check_is_text", "not_utf8", "read_header"]
-
 _DELIMITERS = (",", ";", "\t", "|")
 _ROWS_COMPARED = 5
 _LONGEST_NAME = 1_000
-_WIDE_ENCODINGS = (
-    codecs.BOM_UTF32_LE,
-    codecs.BOM_UTF32_BE,
-    codecs.BOM_UTF16_LE,
-    codecs.BOM_UTF16_BE,
-)
+#: That of UTF-32 in the other order begins as that of UTF-16 does.
+_WIDE_ENCODINGS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _SAVE = 'Save the file with the encoding UTF-8 (in a spreadsheet: "CSV UTF-8").'
 
@@ -64,9 +59,12 @@ def read_header(path: Path, sample: bytes, *, is_all: bool) -> Header:
             f"{path}: no line names the columns. The first line must do so, as in label,score."
         )
     if max(map(len, names)) > _LONGEST_NAME:
+        why = "the first line must name the columns. Are the names or the line breaks missing?"
+        if check_rows([sample], delimiter, len(sample)).unclosed is not None:
+            why = "is a quote in the first line not closed?"
         raise TableError(
             f"{path}: a column has a name of more than {_LONGEST_NAME:,} characters "
-            f"({max(names, key=len)[:30]!r}...); {_why_long(sample, delimiter)}"
+            f"({max(names, key=len)[:30]!r}...); {why}"
         )
     if not has_rows and is_all:
         one_line = len(text) > _LONGEST_NAME and not ("\n" in text or "\r" in text)
@@ -101,21 +99,12 @@ def not_utf8(path: Path, blocks: Iterable[bytes]) -> TableError | None:
     return None
 
 
-def _why_long(sample: bytes, delimiter: str) -> str:
-    if check_rows([sample], delimiter, len(sample)).unclosed is not None:
-        return "is a quote in the first line not closed?"
-    return "the first line must name the columns. Are the names or the line breaks missing?"
-
-
 def _fit(text: str, delimiter: str) -> tuple[bool, int]:
     """How well a delimiter explains the first rows: all have as many fields, and many."""
     counts = []
-    try:  # strict: after a quote that ends a value, only the right delimiter may come
+    with suppress(csv.Error):  # strict: after a closing quote, only the right delimiter may come
         for row, _ in islice(_rows(text, delimiter, strict=True), _ROWS_COMPARED):
             counts.append(len(row))
-    except csv.Error:
-        if not counts:
-            return False, 0
     return counts[:1] > [1] and len(set(counts)) == 1, max(counts[:1], default=0)
 
 

@@ -11,8 +11,6 @@ from .._labels import encode_labels
 from .arrow import pyarrow
 from .table import UnreadableValueError
 
-__all__ = ["MISSING_WORDS", "category_order", "encoded", "is_text", "numbers", "unreadable"]
-
 #: Text that stands for a missing value.
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),
@@ -45,30 +43,21 @@ def numbers(column: Any) -> NDArray[Any] | None:
         column = _trimmed(column)
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
-    elif not (
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-    ):
+    elif not (_is_number(kind) or pa.types.is_null(kind)):
         return None
     single = pa.types.is_float16(kind) or pa.types.is_float32(kind)
     try:
         column = column.cast(pa.float32() if single else pa.float64(), safe=False)
     except pa.ArrowInvalid as error:
         raise UnreadableValueError(str(error)) from error
-    floats: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-    return floats
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def unreadable(column: Any) -> NDArray[np.bool_]:
     """Which values of a column of text are there but are not numbers."""
     pa = pyarrow()
     readable = pa.compute.match_substring_regex(_trimmed(_plain(column)), _NUMBER)
-    wrong: NDArray[np.bool_] = pa.compute.invert(readable.fill_null(True)).to_numpy(
-        zero_copy_only=False
-    )
-    return wrong
+    return ~np.asarray(readable.fill_null(True))
 
 
 def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
@@ -102,28 +91,22 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
 
 def category_order(column: Any) -> list[Any] | None:
     """Categories in their order, of a column of ordered ones; else None."""
-    if not getattr(column.type, "ordered", False):
-        return None
-    order: list[Any] = column.dictionary.to_pylist()
-    return order
+    return column.dictionary.to_pylist() if getattr(column.type, "ordered", False) else None
 
 
 def _is_category(kind: Any) -> bool:
+    return is_text(kind) or pyarrow().types.is_boolean(kind) or _is_number(kind)
+
+
+def _is_number(kind: Any) -> bool:
     types = pyarrow().types
-    return (
-        is_text(kind)
-        or types.is_integer(kind)
-        or types.is_boolean(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-    )
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _is_missing(values: Any) -> NDArray[np.bool_]:
     if is_text(values.type):
         values = _trimmed(values)
-    missing: NDArray[np.bool_] = values.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    return missing
+    return np.asarray(values.is_null(nan_is_null=True))
 
 
 def _plain(column: Any) -> Any:

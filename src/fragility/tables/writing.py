@@ -6,6 +6,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ from .. import _files
 from .._labels import listed
 from ..exceptions import TableError
 from .arrow import pyarrow
-
-__all__ = ["check_writable", "with_columns", "write_file", "write_table"]
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -29,22 +28,21 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     if not file.name:
         raise TableError(f"{str(path)!r} is no name of a file; give one, as in results.csv.")
     try:
-        if file.is_dir():
-            raise TableError(
-                f"{file}: this is a folder; name a file in it, as in {str(file / 'results.csv')!r}."
-            )
-        if folder.exists() and not folder.is_dir():
-            raise TableError(f"{file}: {str(folder)!r} is a file, not a folder; name another one.")
-        if not folder.exists():
-            raise TableError(
-                f"{file}: there is no folder {str(folder)!r}; make it first (mkdir -p "
-                f"{str(folder)!r}) or name another one."
-            )
+        is_folder, is_there, is_in_folder = file.is_dir(), folder.exists(), folder.is_dir()
     except (OSError, ValueError) as error:
-        if isinstance(error, TableError):
-            raise
         why = getattr(error, "strerror", None) or error
         raise TableError(f"{str(path)!r}: no file can be written there ({why}).") from error
+    if is_folder:
+        raise TableError(
+            f"{file}: this is a folder; name a file in it, as in {str(file / 'results.csv')!r}."
+        )
+    if not is_there:
+        raise TableError(
+            f"{file}: there is no folder {str(folder)!r}; make it first (mkdir -p "
+            f"{str(folder)!r}) or name another one."
+        )
+    if not is_in_folder:
+        raise TableError(f"{file}: {str(folder)!r} is a file, not a folder; name another one.")
     if not os.access(folder.resolve(), os.W_OK | os.X_OK):
         raise TableError(
             f"{file}: you are not permitted to write to the folder {str(folder)!r}; name another "
@@ -104,8 +102,12 @@ def write_table(table: Any, path: str | os.PathLike[str]) -> None:
             f"{file}: the name must end in one of {', '.join(_WRITERS)}, which says how to write "
             "the table."
         )
-    with _explained(file, pyarrow().ArrowException), _files.replacing(file) as temporary:
-        writer(table, temporary)
+    with (
+        _explained(file, pyarrow().ArrowException),
+        _files.replacing(file) as temporary,
+        open(temporary, "wb") as stream,  # pyarrow would not take every name
+    ):
+        writer(table, stream)
 
 
 @contextmanager
@@ -120,37 +122,30 @@ def _explained(file: Path, *more: type[Exception]) -> Iterator[None]:
         ) from error
 
 
-def _write_csv(table: Any, path: Path) -> None:
-    with open(path, "wb") as stream:  # pyarrow would not take every name
-        pyarrow().csv.write_csv(table, stream)
-
-
-def _write_tsv(table: Any, path: Path) -> None:
+def _write_csv(table: Any, stream: Any, delimiter: str = ",") -> None:
     form = pyarrow().csv
-    with open(path, "wb") as stream:
-        form.write_csv(table, stream, form.WriteOptions(delimiter="\t"))
+    form.write_csv(table, stream, form.WriteOptions(delimiter=delimiter))
 
 
-def _write_gzipped(table: Any, path: Path) -> None:
+def _write_gzipped(table: Any, stream: Any) -> None:
     # Without a time stamp, equal tables make equal files.
-    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as stream:
-        pyarrow().csv.write_csv(table, stream)
+    with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+        _write_csv(table, packed)
 
 
-def _write_parquet(table: Any, path: Path) -> None:
-    with open(path, "wb") as stream:
-        pyarrow().parquet.write_table(table, stream)
+def _write_parquet(table: Any, stream: Any) -> None:
+    pyarrow().parquet.write_table(table, stream)
 
 
-def _write_arrow(table: Any, path: Path) -> None:
-    with open(path, "wb") as stream, pyarrow().ipc.new_file(stream, table.schema) as writer:
+def _write_arrow(table: Any, stream: Any) -> None:
+    with pyarrow().ipc.new_file(stream, table.schema) as writer:
         writer.write_table(table)
 
 
-_WRITERS: dict[str, Callable[[Any, Path], None]] = {
+_WRITERS: dict[str, Callable[[Any, Any], None]] = {
     ".csv": _write_csv,
     ".csv.gz": _write_gzipped,
-    ".tsv": _write_tsv,
+    ".tsv": partial(_write_csv, delimiter="\t"),
     ".parquet": _write_parquet,
     ".arrow": _write_arrow,
     ".feather": _write_arrow,

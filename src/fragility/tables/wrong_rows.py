@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from .._labels import listed
 from .table import Table
 
-__all__ = ["WrongRows"]
-
 _MOST_ROWS = 5
 _MOST_EXAMPLES = 3
 _LONGEST_EXAMPLE = 60
@@ -73,7 +71,5 @@ class WrongRows:
 
     def places(self, table: Table) -> str:
         """The first rows for a message."""
-        if self.count == 1:
-            return f"data row {self.rows[0]}, {table.row_note}"
         numbers = ", ".join(map(str, self.rows)) + (", ..." if self.count > _MOST_ROWS else "")
-        return f"data rows {numbers}, {table.row_note}"
+        return f"data row{'' if self.count == 1 else 's'} {numbers}, {table.row_note}"
