@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
 
-__all__ = ["replacing", "write_whole"]
-
 
 def write_whole(path: str | os.PathLike[str], content: bytes | str) -> None:
     """Write a file that is there in full or not at all; text as UTF-8, its line ends as given."""

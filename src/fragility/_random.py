@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["content_order", "random_generator", "spread_over_folds"]
-
 
 def random_generator(random_state: Any) -> np.random.Generator:
     """Generator from whatever people give: a seed, a generator of either kind, or None."""

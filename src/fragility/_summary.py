@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-__all__ = ["SummaryRow", "as_html", "as_text", "percentage"]
-
 #: Name, value, and what is to be known about it.
 SummaryRow = tuple[str, str, str]
 

@@ -60,17 +60,15 @@ def priced_sums(cells: Cells, costs: Costs) -> Floats:
 
 def dealt_cells(cells: Cells, costs: Costs, n_folds: int, seed: Sequence[int]) -> FoldCells:
     """Cells dealt to folds, each true class spread evenly."""
-    units, sums = cells.units, priced_sums(cells, costs)
-    # Cases of a class that are decided and priced alike are equals, whatever was predicted.
-    alike = np.column_stack([cells.place, cells.true, *np.round(sums / units, 9)[1:3]])
-    if cells.costs is None and np.array_equal(cells.weight, cells.number):
-        kinds, origin = np.unique(alike, axis=0, return_inverse=True)
-        origin = origin.ravel()
-        units = np.bincount(origin, units).astype(np.int64)
-        sums = np.stack([np.bincount(origin, part) for part in sums])
-    else:
-        order = np.argsort(cells.place, kind="stable")
-        kinds, units, sums = alike[order], units[order], sums[:, order]
+    # Cases of a class that cost the same are equals, whatever was predicted.
+    price = cells.wrong.astype(np.float64)
+    if cells.costs is None:
+        price = costs.of_cases(cells.true, cells.predicted).alone
+    alike = np.column_stack([cells.place, cells.true, price])
+    kinds, origin = np.unique(alike, axis=0, return_inverse=True)
+    origin = origin.ravel()
+    units = np.bincount(origin, cells.units).astype(np.int64)
+    sums = np.stack([np.bincount(origin, part) for part in priced_sums(cells, costs)])
     place, true = kinds[:, :2].astype(np.int64).T
     folds = np.zeros((n_folds, units.size), dtype=np.int64)
     for code in np.unique(true).tolist():

@@ -121,9 +121,7 @@ class _Builder:
         name_cases: Callable[[Sequence[int]], Mapping[int, str]] | None,
     ) -> None:
         if not state.support.any():
-            raise ValueError(
-                "The state has no case of positive weight; update it with cases first."
-            )
+            raise ValueError("The state has no case of positive weight: update it first.")
         self.state, self.settings, self.extra = state, settings, extra
         self.name_cases = name_cases
         self.cases: Cases | None = None
