@@ -20,20 +20,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BLOCK",
-    "CONCENTRATED",
-    "Floats",
-    "LogMoment",
-    "Sample",
-    "TestedGroup",
-    "ValueGroup",
-    "exp_remainder",
-    "order_one_factor",
-    "surprise_of",
-    "weighted_sum",
-]
-
 Floats = NDArray[np.float64]
 
 #: Elements per block: a few float64 blocks fit the second-level cache, and BLAS does not wake its

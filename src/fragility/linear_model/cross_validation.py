@@ -27,8 +27,6 @@ from .satisficing import SatisficingClassifier
 from .search import best_place, checked_list, report, run_folds
 from .training import Training
 
-__all__ = ["SatisficingClassifierCV"]
-
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 

@@ -18,8 +18,6 @@ from ..solvers import choose
 from .base import LinearClassifier
 from .training import Training
 
-__all__ = ["DROClassifier"]
-
 
 class DROClassifier(LinearClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.

@@ -25,8 +25,6 @@ from .base import TrainingData
 from .satisficing import SatisficingClassifier
 from .training import Training
 
-__all__ = ["Cell", "Trace", "solve_grid"]
-
 #: Row of the penalty and column of the target; column 0 is the lowest loss.
 _Place = tuple[int, int]
 

@@ -10,8 +10,6 @@ from ..metrics.displays.figure import GREY, RIGHT, new_axes, pyplot, shortened, 
 from ..moments import Floats
 from .path import FragilityPath, fragility_path
 
-__all__ = ["FragilityPathDisplay"]
-
 _LABELLED = 8
 #: Range of fragilities beyond which the axis is logarithmic.
 _WIDE = 1e3

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from time import perf_counter
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Counts parts of a whole: one line that is rewritten on a terminal, else a line each."""

@@ -25,8 +25,6 @@ from ..solvers import choose
 from .base import LinearClassifier
 from .training import Training
 
-__all__ = ["SatisficingClassifier"]
-
 
 class SatisficingClassifier(LinearClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.

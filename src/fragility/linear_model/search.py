@@ -16,8 +16,6 @@ from ..moments import Floats
 from .folds import Folds, FoldScores
 from .progress import Progress
 
-__all__ = ["best_place", "checked_list", "report", "run_folds"]
-
 #: Scores that differ by less, relatively, are the same but for rounding.
 _ROUNDING = 1e-12
 

@@ -20,8 +20,6 @@ from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
 from .base import TrainingData
 
-__all__ = ["RobustModel", "TrainedModel", "Training"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainedModel:

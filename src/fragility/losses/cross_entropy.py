@@ -11,8 +11,6 @@ from scipy.special import expit
 from ..moments import Floats
 from .base import Codes, Loss, margins, signs
 
-__all__ = ["CrossEntropy"]
-
 
 @dataclass(frozen=True)
 class CrossEntropy(Loss):

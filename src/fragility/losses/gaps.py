@@ -13,8 +13,6 @@ import numpy as np
 from ..moments import Floats
 from .base import Codes, Loss, signs
 
-__all__ = ["GapLoss"]
-
 
 class GapLoss(Loss):
     """A loss of the widest gap; a subclass says what a gap costs."""

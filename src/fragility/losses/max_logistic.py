@@ -11,8 +11,6 @@ from ..moments import Floats
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 
-__all__ = ["MaxLogistic"]
-
 
 @dataclass(frozen=True)
 class MaxLogistic(GapLoss):

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..moments import Floats
 from .base import Codes, Loss, margins, signs
 
-__all__ = ["SmoothedHinge"]
-
 
 @dataclass(frozen=True)
 class SmoothedHinge(Loss):

@@ -21,9 +21,6 @@ from ..moments import Floats
 from .gram import paired_gram
 from .rows import TrainingRows
 
-__all__ = ["Evaluation", "Objective", "Penalty"]
-
-
 #: Shares of the largest coefficient below which others may be nothing: the loss decides.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
 

@@ -26,8 +26,6 @@ from ..losses import CrossEntropy, GapLoss, Loss
 from ..losses.base import Codes, signs
 from ..moments import Floats
 
-__all__ = ["Level", "Pieces", "PiecesAt", "pieces_of"]
-
 
 class PiecesAt(ABC):
     """Pieces at some scores."""

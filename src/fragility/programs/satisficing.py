@@ -17,8 +17,6 @@ from ..moments import Floats
 from .objective import Objective
 from .targets import Target
 
-__all__ = ["Outcome", "RobustProgram", "SatisficingProgram", "Solution"]
-
 
 class Outcome(Enum):
     """What a solution is."""

@@ -26,8 +26,6 @@ from .newton import Curvature
 from .robust import profile_of, require_smooth
 from .starts import inside_of, wasserstein_start
 
-__all__ = ["SOLVERS", "refusal", "solve"]
-
 SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is none but for rounding.
 _NO_FRAGILITY = 1e-9

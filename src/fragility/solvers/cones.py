@@ -12,8 +12,6 @@ import numpy as np
 
 from ..moments import Floats
 
-__all__ = ["Orthant", "OrthantScaling", "Scaling", "SecondOrder", "SecondOrderScaling"]
-
 
 class Scaling(Protocol):
     """The map W at a pair of slacks and multipliers."""

@@ -19,8 +19,6 @@ from ..moments import Floats
 from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 
-__all__ = ["refusal", "solve", "solve_robust"]
-
 #: Clarabel's own step first; shorter ones where exponential cones stall it.
 _ATTEMPTS: tuple[dict[str, float], ...] = (
     {},

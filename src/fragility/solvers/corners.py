@@ -20,17 +20,6 @@ from .interior_point import InteriorProgram, InteriorSolution
 from .levels import Common, Levels, Mean, Moment
 from .norm_cones import Ray, norm_cone
 
-__all__ = [
-    "lowest_loss",
-    "robust",
-    "satisfice",
-    "shape_of",
-    "shortest_meeting",
-    "shortest_minimiser",
-    "smallest_largest_loss",
-    "tie",
-]
-
 #: A tie between models of the same cost is broken by their length, at this share of the cost: the
 #: length of the solution is not known, and the price must not matter where it is much longer.
 _TIE = 1e-11

@@ -20,8 +20,6 @@ from .cones import SecondOrder
 from .factor import Cholesky
 from .norm_cones import Normal, PairBallCone
 
-__all__ = ["Ellipsoid", "LeastNorm", "least_norm"]
-
 _MAX_STEPS = 60
 #: A norm is no better known than to this share of that of the centre.
 _ROUNDING = 1e-14

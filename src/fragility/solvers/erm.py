@@ -15,17 +15,6 @@ from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
 
-__all__ = [
-    "RiskMinimum",
-    "accuracy_of_minimum",
-    "descend_below",
-    "erm",
-    "least_norm_equivalent",
-    "shortest_separation",
-    "trivial_model",
-    "underdetermined",
-]
-
 #: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
 #: At the far margin a loss that tends to zero has underflowed; at the near one only a loss that is

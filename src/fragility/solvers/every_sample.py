@@ -17,8 +17,6 @@ from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
 
-__all__ = ["ShortestModel", "least_norm_meeting"]
-
 #: Factor between barriers, and the share of the squared norm at which to stop.
 _FASTER, _ACCURACY = 20.0, 1e-9
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..programs.objective import Evaluation
 
-__all__ = ["meeting"]
-
 #: Rounding that is no miss, relatively.
 _EXACT = 1e-12
 

@@ -21,8 +21,6 @@ from .faces import least_norm_near
 from .factor import Cholesky
 from .norm_cones import norm_cone
 
-__all__ = ["Geometry", "Model"]
-
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
 #: Curvature, as a share of the mean one, that stands in where there is none.

@@ -25,18 +25,6 @@ from .cones import Orthant
 from .levels import Common, Levels, Moment
 from .norm_cones import Normal
 
-__all__ = [
-    "Correction",
-    "Direction",
-    "Goal",
-    "Lasso",
-    "Move",
-    "NormPart",
-    "Samples",
-    "Shape",
-    "System",
-]
-
 #: How near κ may come to zero in one step of a log-moment, which bends as sharply as κ is small.
 _LEFT = 0.4
 

@@ -38,8 +38,6 @@ from .interior_parts import (
 )
 from .levels import Common, Levels, Mean
 
-__all__ = ["Bowl", "InteriorProgram", "InteriorSolution"]
-
 #: How much of the way to the boundary a step goes.
 _NEARLY = 0.99
 #: What a step may add to the aggregate beyond what it foresaw, as a share of the gap.

@@ -21,8 +21,6 @@ from ..moments import Floats, Sample
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature, minimise
 
-__all__ = ["KLSolution", "satisfice"]
-
 #: The fragility is settled when its error is this share of the tolerance: coefficients, whose
 #: errors are as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-13

@@ -19,8 +19,6 @@ import numpy as np
 from ..moments import Floats
 from ..programs.pieces import Level, PiecesAt
 
-__all__ = ["Common", "Eliminated", "Levels", "Mean", "Moment"]
-
 
 class Eliminated(NamedTuple):
     """What is left of the system: by scores (outputs, n) with κ and with t, and of these two.

@@ -12,8 +12,6 @@ from scipy.linalg import LinAlgError, eigh
 from ..moments import Floats
 from .factor import Cholesky
 
-__all__ = ["Curvature", "Minimum", "Point", "minimise"]
-
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-13
 #: What stands for them at first where the slope is not zero, as before the corner of a hinge; the

@@ -16,17 +16,6 @@ import numpy as np
 from ..moments import Floats
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
-__all__ = [
-    "BoxCone",
-    "CentredBoxCone",
-    "NormCone",
-    "Normal",
-    "OctahedronCone",
-    "PairBallCone",
-    "Ray",
-    "norm_cone",
-]
-
 
 class ClassPairs:
     """Differences of the rows of a table; a single row is its own difference."""

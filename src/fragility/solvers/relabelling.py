@@ -24,8 +24,6 @@ from .interior_point import Bowl, InteriorProgram, InteriorSolution
 from .levels import Mean
 from .robust import profile_of
 
-__all__ = ["satisfice"]
-
 #: Samples that gain this share of the cost of a label may come to pay it.
 _MAY_PAY = 0.75
 #: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.

@@ -13,8 +13,6 @@ from . import conic, corners
 from .erm import descend_below, least_norm_equivalent, shortest_separation, underdetermined
 from .landmarks import Landmarks
 
-__all__ = ["profile_of", "require_smooth", "solve_robust", "worst_penalised"]
-
 
 def solve_robust(
     program: RobustProgram, landmarks: Landmarks, *, solver: str, tol: float, max_iter: int

@@ -16,8 +16,6 @@ from . import wasserstein
 from .erm import RiskMinimum, descend_below, erm
 from .feasible import meeting
 
-__all__ = ["inside_of", "wasserstein_start"]
-
 
 def wasserstein_start(
     program: SatisficingProgram, minimum: RiskMinimum, max_iter: int

@@ -22,8 +22,6 @@ from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
 
-__all__ = ["WassersteinSolution", "satisfice"]
-
 #: A Hessian serves again while it makes the error fall at least this much.
 _GOOD_ENOUGH = 0.01
 #: Multiplications in a Hessian that cost no more than a search in an ellipsoid.

@@ -6,8 +6,6 @@ import torch
 from torch import Tensor
 from torch.utils.hooks import RemovableHandle, unserializable_hook
 
-__all__ = ["OnlyGradient"]
-
 
 class OnlyGradient:
     """Compares the gradient of a leaf tensor with the part of it that comes from one term.

@@ -16,8 +16,6 @@ from ..index.root import Equation, Point, find_root
 from ..moments import LogMoment, surprise_of
 from ._root import CANCELS, exp_remainder
 
-__all__ = ["Summary", "TwoClasses"]
-
 _LEAST = 5e-324
 
 

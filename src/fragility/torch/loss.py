@@ -12,8 +12,6 @@ from .._parameters import check_count
 from ._first_order import first_order
 from ._limits import check_single
 
-__all__ = ["FragilityLoss"]
-
 #: Range of s = 1/k. It keeps the term finite and differentiable where the index is 0 or infinite,
 #: and exp(s·(p - 1/2)), at most e⁵⁰, within single precision.
 _LEAST_S, _LARGEST_S, _FIRST_S = 0.5, 100.0, 2.0

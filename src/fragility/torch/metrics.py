@@ -35,8 +35,6 @@ except ImportError as error:
         'installed: pip install torchmetrics, or pip install "fragility[lightning]"'
     ) from error
 
-__all__ = ["BinaryFragilityIndex", "MulticlassFragilityIndex"]
-
 
 class _FragilityMetric(Metric):
     """What the two metrics share: the state, and how a batch is added to it."""

@@ -25,8 +25,6 @@ from .._parameters import check_choice, check_positive
 from ._limits import check_single
 from ._only_gradient import OnlyGradient
 
-__all__ = ["FragilityRegularizer"]
-
 #: Numbers that one block may hold.
 _BLOCK = 1 << 25
 #: Up to so many products C·C·d, `pdist` is fastest; on a GPU its backward pass holds them all.
