@@ -6,23 +6,9 @@ symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from ..moments import Floats
-
-
-class Scaling(Protocol):
-    """The map W at a pair of slacks and multipliers."""
-
-    point: Floats
-
-    def apply(self, v: Floats) -> Floats:
-        """W v."""
-
-    def undo(self, v: Floats) -> Floats:
-        """W⁻¹ v."""
 
 
 class OrthantScaling:
@@ -34,18 +20,18 @@ class OrthantScaling:
         self.weights = y / s
 
     def apply(self, v: Floats) -> Floats:
+        """W v."""
         return self._factor * v
 
     def undo(self, v: Floats) -> Floats:
+        """W⁻¹ v."""
         return v / self._factor
 
 
 class Orthant:
     """Products and steps of numbers that are not negative."""
 
-    @staticmethod
-    def scaling(s: Floats, y: Floats) -> OrthantScaling:
-        return OrthantScaling(s, y)
+    scaling = OrthantScaling
 
     @staticmethod
     def degree(s: Floats) -> int:
@@ -115,9 +101,7 @@ class SecondOrderScaling:
 class SecondOrder:
     """Products and steps of second-order cones."""
 
-    @staticmethod
-    def scaling(s: Floats, y: Floats) -> SecondOrderScaling:
-        return SecondOrderScaling(s, y)
+    scaling = SecondOrderScaling
 
     @staticmethod
     def degree(s: Floats) -> int:

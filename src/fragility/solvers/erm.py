@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses.base import Codes
+from ..losses.gaps import widest_gap
 from ..moments import Floats
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
@@ -71,7 +71,7 @@ def erm(
         objective.at, start, tol=tol, max_iter=max_iter, stop=stop, curvature=curvature
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
-        smallest = float(_margins(found.point.scores, objective.rows.y).min())
+        smallest = _least_margin(found.point)
         far = objective.at(found.point.parameters * (_FAR / smallest))
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (_NEAR / smallest))
@@ -127,7 +127,7 @@ def descend_below(
 
 def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
     """The model of no loss at all and least norm, nearly: that of a vanishing penalty."""
-    smallest = float(_margins(start.scores, objective.rows.y).min())
+    smallest = _least_margin(start)
     if not objective.is_smooth:
         ample = start.parameters * (2.0 / smallest)
         found = shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
@@ -158,7 +158,7 @@ def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: i
     found = erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # without a mistake, and so without a loss far enough out
-        parameters = parameters * (_FAR / _margins(found.point.scores, few.y).min())
+        parameters = parameters * (_FAR / _least_margin(found.point))
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
@@ -205,15 +205,10 @@ def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | 
 
 def _separates(point: Evaluation) -> bool:
     """Whether the model tells all classes apart without a mistake."""
-    return bool(_margins(point.scores, point.objective.rows.y).min() > 0.0)
+    return _least_margin(point) > 0.0
 
 
-def _margins(scores: Floats, y: Codes) -> Floats:
-    """How far the score of the own class is above the others."""
-    if scores.ndim == 1:
-        return np.where(y == 1, scores, -scores)
-    every = np.arange(y.size)
-    others = scores.copy()
-    others[every, y] = -np.inf
-    ahead: Floats = scores[every, y] - others.max(axis=1)
-    return ahead
+def _least_margin(point: Evaluation) -> float:
+    """How far the score of the own class is above the others, in the worst case."""
+    gaps, _ = widest_gap(point.scores, point.objective.rows.y)
+    return -float(gaps.max())

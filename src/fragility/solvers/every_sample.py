@@ -35,18 +35,14 @@ def least_norm_meeting(
 
     None if neither the start nor a model a little further out meets the target.
     """
-    rows = objective.rows
-    one = 1.0 / rows.scale**2
-    if rows.fit_intercept:
-        one = np.append(one, 0.0)
-    price = np.tile(one, objective.n_outputs)
+    price = objective.lengths
     zero = objective.at(np.zeros(objective.size))
     if float(zero.losses.max()) <= target:
         return ShortestModel(zero.parameters, 1)
     point = _inside(objective.at(start), target)
     if point is None:
         return None
-    n, iterations = rows.y.size, 0
+    n, iterations = objective.rows.y.size, 0
     squared = float(price @ point.parameters**2)
     if squared == 0.0:
         return ShortestModel(point.parameters, 0)

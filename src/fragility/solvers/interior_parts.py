@@ -10,7 +10,6 @@ Calls come in the order `add`, `push`, `move`: each keeps what the next needs.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
@@ -23,7 +22,7 @@ from ..programs.objective import Objective
 from ..programs.pieces import Pieces
 from .cones import Orthant
 from .levels import Common, Levels, Moment
-from .norm_cones import Normal
+from .norm_cones import Normal, Shape
 
 #: How near κ may come to zero in one step of a log-moment, which bends as sharply as κ is small.
 _LEFT = 0.4
@@ -75,25 +74,32 @@ class System:
         self.matrix[place, : self.p] += by_parameters
 
 
-class _Pairs:
-    """Slacks and multipliers that are both positive numbers."""
+class _Part:
+    """Slacks and multipliers in a cone."""
 
+    kind: Any
     slack: Floats
     dual: Floats
 
     @property
     def degree(self) -> int:
-        return self.slack.size
+        return int(self.kind.degree(self.slack))
 
     def gap(self) -> float:
         return float(np.vdot(self.slack, self.dual))
 
     def inside(self) -> bool:
-        return bool(self.slack.min() > 0.0 and self.dual.min() > 0.0)
+        return bool(self.kind.inside(self.slack) and self.kind.inside(self.dual))
 
     def wall(self) -> float:
-        """Logarithms of the slacks."""
-        return Orthant.wall(self.slack)
+        """Logarithm of how far the slack is from the boundary."""
+        return float(self.kind.wall(self.slack))
+
+
+class _Pairs(_Part):
+    """Slacks and multipliers that are both positive numbers."""
+
+    kind = Orthant
 
     def aim(self, correction: Correction | None) -> Floats:
         """Multipliers that would close the gap as far as wanted, were the slacks to stay."""
@@ -161,28 +167,20 @@ class Samples(_Pairs):
             scores += intercept[:, np.newaxis]
         return scores
 
-    def collect(self, by_scores: Floats) -> Floats:
-        """Transpose of `scores`."""
-        rows = self.objective.rows
-        table = np.asarray((rows.X.T @ by_scores.T).T)
-        if rows.fit_intercept:
-            table = np.column_stack([table, by_scores.sum(axis=1)])
-        return table.ravel()
-
     def slope(self, nu: float) -> tuple[Floats, float]:
         """Slope of the Lagrangian's part by the parameters, and by κ."""
         kappa = float((self.flips * self.dual).sum()) if self.levels.flipping else 0.0
         by_scores = self.at.adjoint(self.dual)
         if self.shared is not None:
             by_scores = by_scores + nu * self.shared.slopes
-        return self.collect(by_scores), kappa
+        return self.objective.collected(by_scores), kappa
 
     def rise(self, move: Move, direction: Direction) -> float:
         """Slope of the aggregate along a step."""
         rise = float(self.levels.shares() @ move.rest)
         rise += self.levels.slope_kappa() * direction.kappa
         if self.shared is not None:
-            rise += float(self.collect(self.shared.slopes) @ direction.theta)
+            rise += float(self.objective.collected(self.shared.slopes) @ direction.theta)
         return rise
 
     def inside(self) -> bool:
@@ -202,19 +200,19 @@ class Samples(_Pairs):
 
         system.matrix[:p, :p] += gram(form)
         if shared is not None:
-            system.column[:p] += self.collect(shared.slopes)
+            system.column[:p] += self.objective.collected(shared.slopes)
         system.corner += left.corner
         if left.slope_scores is not None:
-            system.column[:p] += self.collect(left.slope_scores)
+            system.column[:p] += self.objective.collected(left.slope_scores)
         if system.kappa is not None:
             system.column[system.kappa] += left.slope_kappa
             system.matrix[system.kappa, system.kappa] += left.kappa
             if left.scores_kappa is not None:
-                system.border(system.kappa, self.collect(left.scores_kappa))
+                system.border(system.kappa, self.objective.collected(left.scores_kappa))
         if system.t is not None and left.scores_t is not None:
             system.column[system.t] += left.slope_t
             system.matrix[system.t, system.t] += left.t
-            system.border(system.t, self.collect(left.scores_t))
+            system.border(system.t, self.objective.collected(left.scores_t))
             if system.kappa is not None:
                 system.matrix[system.kappa, system.t] += left.kappa_t
                 system.matrix[system.t, system.kappa] += left.kappa_t
@@ -226,7 +224,7 @@ class Samples(_Pairs):
         self.aimed = self.aim(correction)
         push = self.levels.push(self.at, self.aimed, nu)
         scores = push.scores if self.shared is None else push.scores - nu * self.shared.slopes
-        right[: system.p] += self.collect(scores)
+        right[: system.p] += self.objective.collected(scores)
         if system.kappa is not None:
             right[system.kappa] += push.kappa
         if system.t is not None:
@@ -332,20 +330,7 @@ class Lasso(_Pairs):
         return after
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
-
-    cone: Any
-    moves: Any
-    metric: Floats
-
-    def norm(self, parameters: Floats) -> float:
-        table = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
-        return float(self.cone.norm(table))
-
-
-class NormPart:
+class NormPart(_Part):
     """The model's norm, below κ. Moves of slack and multiplier are as the scaling sees them."""
 
     def __init__(self, shape: Shape) -> None:
@@ -354,25 +339,10 @@ class NormPart:
         self.kind = shape.cone.cone
 
     def begin(self, theta: Floats, kappa: float, cost: float) -> None:
-        table = theta[self.shape.moves] * self.shape.metric
-        self.x = self.cone.start(table.reshape(self.cone.shape), kappa)
+        self.x = self.cone.start(self.shape.table(theta), kappa)
         self.slack = self.cone.forward(self.x)
         dual = self.kind.inverse(self.slack)
         self.dual = dual * (cost / float(self.cone.adjoint(dual)[self.cone.n_main]))
-
-    @property
-    def degree(self) -> int:
-        return int(self.kind.degree(self.slack))
-
-    def gap(self) -> float:
-        return float(np.vdot(self.slack, self.dual))
-
-    def inside(self) -> bool:
-        return bool(self.kind.inside(self.slack) and self.kind.inside(self.dual))
-
-    def wall(self) -> float:
-        """Logarithm of how far the slack is from the boundary."""
-        return float(self.kind.wall(self.slack))
 
     def slope(self) -> tuple[Floats, float]:
         """What the multipliers pull at the parameters that move, and at κ."""

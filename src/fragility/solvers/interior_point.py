@@ -33,10 +33,10 @@ from .interior_parts import (
     Move,
     NormPart,
     Samples,
-    Shape,
     System,
 )
 from .levels import Common, Levels, Mean
+from .norm_cones import Shape
 
 #: How much of the way to the boundary a step goes.
 _NEARLY = 0.99
