@@ -31,11 +31,12 @@ SOLVERS = ("auto", "newton", "interior_point", "conic")
 _NO_FRAGILITY = 1e-9
 
 
-def refusal(loss: Loss, ambiguity: Ambiguity, solver: str) -> str | None:
-    """Why programs of this kind are not solved, as a sentence; None if they are."""
+def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
+    """Refuse programs of a kind that is not solved."""
     if type(ambiguity) not in (KL, Wasserstein):
-        return f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}."
-    return conic.refusal(loss) if solver == "conic" else None
+        raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
+    if solver == "conic":
+        conic.check_loss(loss)
 
 
 def solve(

@@ -27,14 +27,13 @@ _ATTEMPTS: tuple[dict[str, float], ...] = (
 )
 
 
-def refusal(loss: Loss) -> str | None:
-    """Why a program is not lowered to cones, as a sentence; None if it is."""
+def check_loss(loss: Loss) -> None:
+    """Refuse a loss that is not lowered to cones."""
     if type(loss) not in _LOSSES:
-        return (
+        raise NotImplementedError(
             "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and "
             f"max_logistic; got {loss!r}. Use solver='newton', which takes any smooth loss."
         )
-    return None
 
 
 def solve(program: SatisficingProgram) -> Solution:

@@ -57,13 +57,14 @@ class _FragilityMetric(Metric):
         self,
         num_classes: int,
         *,
-        multi_class: Literal["ovo", "ovr"],
-        target: float,
-        exact: bool,
-        n_bins: int,
-        validate_args: bool,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        target: float = 0.0,
+        exact: bool = False,
+        n_bins: int = 4096,
+        validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
+        num_classes = check_count(num_classes, "num_classes", least=2)
         super().__init__(**kwargs)
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
         self.num_classes, self.multi_class = num_classes, multi_class
@@ -414,13 +415,7 @@ class BinaryFragilityIndex(_FragilityMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            2,
-            multi_class="ovo",
-            target=target,
-            exact=exact,
-            n_bins=n_bins,
-            validate_args=validate_args,
-            **kwargs,
+            2, target=target, exact=exact, n_bins=n_bins, validate_args=validate_args, **kwargs
         )
 
 
@@ -447,24 +442,3 @@ class MulticlassFragilityIndex(_FragilityMetric):
     >>> round(metric.compute().item(), 6)
     0.004974
     """
-
-    def __init__(
-        self,
-        num_classes: int,
-        *,
-        multi_class: Literal["ovo", "ovr"] = "ovo",
-        target: float = 0.0,
-        exact: bool = False,
-        n_bins: int = 4096,
-        validate_args: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            check_count(num_classes, "num_classes", least=2),
-            multi_class=multi_class,
-            target=target,
-            exact=exact,
-            n_bins=n_bins,
-            validate_args=validate_args,
-            **kwargs,
-        )
