@@ -241,12 +241,10 @@ class SatisficingClassifierCV(LinearClassifier):
                     'alphas out, or give a penalty such as "l2".'
                 )
             alphas = np.zeros(1)
-        for tol in (self.tol, self.tol_cv):
-            self._model(tol=tol)._checked_choices()
-        for target in targets.tolist():
-            self._model(**{name: target})._checked_choices()
-        for alpha in alphas.tolist():
-            self._model(alpha=alpha)._checked_choices()
+        given = {"tol": [self.tol, self.tol_cv], name: targets.tolist(), "alpha": alphas.tolist()}
+        for parameter, values in given.items():
+            for value in values:
+                self._model(**{parameter: value})._checked_choices()
         return name, targets, alphas
 
     def _model(self, **chosen: Any) -> SatisficingClassifier:

@@ -154,28 +154,16 @@ class Training:
             parameters = self.objective.tidied(parameters)
         return self.objective.rows.in_user_units(*self.objective.split(parameters))
 
-    def run(
-        self,
-        landmarks: Landmarks,
-        *,
-        solver: str = "auto",
-        start: Floats | None = None,
-        radius: float = inf,
-        **wanted: Any,
-    ) -> TrainedModel:
+    def run(self, landmarks: Landmarks, *, radius: float = inf, **wanted: Any) -> TrainedModel:
         """The same with its certificate."""
-        target, solution = self.solve(
-            landmarks, solver=solver, start=start, radius=radius, **wanted
-        )
+        target, solution = self.solve(landmarks, radius=radius, **wanted)
         coef, intercept = self.in_user_units(solution)
         certificate = self._certificate(coef, intercept, target.value, radius)
         if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
             certificate = replace(certificate, fragility=self.ambiguity.unlearned)
         return TrainedModel(coef, intercept, solution, certificate, target)
 
-    def run_robust(
-        self, landmarks: Landmarks, radius: float, *, solver: str = "auto"
-    ) -> RobustModel:
+    def run_robust(self, landmarks: Landmarks, radius: float, *, solver: str) -> RobustModel:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
         solution = solve_robust(

@@ -129,7 +129,7 @@ def _shortest_without_fragility(
         found = least_norm_meeting(objective, target, start, max_iter=max_iter)
         if found is None:
             return None
-        parameters, iterations = found.parameters, found.iterations
+        parameters, iterations = found
     elif float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
         parameters, iterations = np.zeros(objective.size), 1
     else:

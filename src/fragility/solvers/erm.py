@@ -39,6 +39,11 @@ class RiskMinimum(NamedTuple):
     separable: bool = False
     attained: bool = True
 
+    @classmethod
+    def zero(cls, point: Evaluation, iterations: int, attained: bool) -> RiskMinimum:
+        """That of a model that tells all classes apart."""
+        return cls(point, None, 0.0, iterations, True, True, attained)
+
 
 def accuracy_of_minimum(tol: float) -> float:
     """How near to its minimum the loss is brought.
@@ -75,15 +80,7 @@ def erm(
         far = objective.at(found.point.parameters * (_FAR / smallest))
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (_NEAR / smallest))
-            return RiskMinimum(
-                found.point,
-                None,
-                0.0,
-                found.iterations,
-                True,
-                separable=True,
-                attained=near.value == 0.0,
-            )
+            return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
         found = minimise(objective.at, found.point.parameters, tol=tol, max_iter=max_iter)
     return RiskMinimum(
         found.point, found.curvature, found.point.value, found.iterations, found.converged
@@ -97,13 +94,13 @@ def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int
     soft = erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
     near, steps = objective.at(soft.point.parameters), soft.iterations
     if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
-        return RiskMinimum(near, None, 0.0, steps, True, separable=True, attained=False)
+        return RiskMinimum.zero(near, steps, attained=False)
     near = _not_too_far(near)
     found = lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
     point, steps = objective.at(found.parameters), steps + found.iterations
     nothing = _ZERO * objective.at(np.zeros(objective.size)).value
     if not objective.is_penalised and point.value <= nothing and _separates(point):
-        return RiskMinimum(point, None, 0.0, steps, True, separable=True)
+        return RiskMinimum.zero(point, steps, attained=True)
     return RiskMinimum(point, None, point.value, steps, found.converged)
 
 

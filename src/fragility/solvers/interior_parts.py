@@ -12,7 +12,7 @@ from __future__ import annotations
 from copy import copy
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -330,19 +330,50 @@ class Lasso(_Pairs):
         return after
 
 
-class NormPart(_Part):
-    """The model's norm, below κ. Moves of slack and multiplier are as the scaling sees them."""
+class ConePart(_Part):
+    """Slacks and multipliers in any cone. Their moves are as the scaling sees them."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.cone = shape.cone
-        self.kind = shape.cone.cone
+    def __init__(self, kind: Any, slack: Floats) -> None:
+        self.kind, self.slack = kind, slack
+        self.dual = kind.inverse(slack)
 
-    def begin(self, theta: Floats, kappa: float, cost: float) -> None:
-        self.x = self.cone.start(self.shape.table(theta), kappa)
-        self.slack = self.cone.forward(self.x)
-        dual = self.kind.inverse(self.slack)
-        self.dual = dual * (cost / float(self.cone.adjoint(dual)[self.cone.n_main]))
+    def rescale(self) -> None:
+        """Have the scaling of where it is."""
+        self.scaling = self.kind.scaling(self.slack, self.dual)
+
+    def pull(self, aimed: float, affine: Move) -> Floats:
+        """What slack and multiplier shall add up to, as the scaling sees them."""
+        point = self.scaling.point
+        wanted = aimed * self.kind.one(point)
+        if np.ndim(affine.slack):
+            wanted = wanted - self.kind.product(affine.slack, affine.dual)
+        pull: Floats = self.kind.divide(point, wanted)
+        return pull
+
+    def along(self, change: Floats, pull: Floats | None, rest: Any = None) -> Move:
+        """The move for a change of the slack and what was pulled at."""
+        point, slack = self.scaling.point, self.scaling.undo(change)
+        return Move(slack, (-point if pull is None else pull - point) - slack, rest)
+
+    def longest(self, move: Move) -> float:
+        point = self.scaling.point
+        return float(min(self.kind.longest(point, step) for step in (move.slack, move.dual)))
+
+    def moved(self, move: Move, length: float) -> Self:
+        after = copy(self)
+        after.slack = self.slack + length * self.scaling.apply(move.slack)
+        after.dual = self.dual + length * self.scaling.undo(move.dual)
+        return after
+
+
+class NormPart(ConePart):
+    """The model's norm, below κ."""
+
+    def __init__(self, shape: Shape, theta: Floats, kappa: float, cost: float) -> None:
+        self.shape, self.cone = shape, shape.cone
+        self.x = self.cone.start(shape.table(theta), kappa)
+        super().__init__(self.cone.cone, self.cone.forward(self.x))
+        self.dual = self.dual * (cost / float(self.cone.adjoint(self.dual)[self.cone.n_main]))
 
     def slope(self) -> tuple[Floats, float]:
         """What the multipliers pull at the parameters that move, and at κ."""
@@ -350,7 +381,7 @@ class NormPart(_Part):
         return back[: self.cone.n_main] * self.shape.metric, float(back[self.cone.n_main])
 
     def add(self, system: System) -> None:
-        self.scaling = self.kind.scaling(self.slack, self.dual)
+        self.rescale()
         normal = Normal(np.zeros((self.cone.n_main, self.cone.n_main)))
         self.cone.add_normal(normal, self.scaling)
         metric, moves, kappa = self.shape.metric, self.shape.moves, system.kappa
@@ -360,16 +391,12 @@ class NormPart(_Part):
         system.matrix[kappa, kappa] += normal.corner
 
     def push(self, right: Floats, system: System, correction: Correction | None) -> None:
-        self.pull = None
+        self.pulled: Floats | None = None
         self.right = np.zeros(self.x.size)
         if correction is None:
             return
-        point, (aimed, affine) = self.scaling.point, correction
-        wanted = aimed * self.kind.one(point)
-        if np.ndim(affine.slack):
-            wanted = wanted - self.kind.product(affine.slack, affine.dual)
-        self.pull = self.kind.divide(point, wanted)
-        self.right = self.cone.adjoint(self.scaling.undo(self.pull))
+        self.pulled = self.pull(*correction)
+        self.right = self.cone.adjoint(self.scaling.undo(self.pulled))
         reduced = self.cone.eliminate(self.right, self.scaling)
         right[self.shape.moves] += reduced[: self.cone.n_main] * self.shape.metric
         right[system.kappa] += reduced[self.cone.n_main]
@@ -377,25 +404,15 @@ class NormPart(_Part):
     def move(self, direction: Direction) -> Move:
         main = np.append(direction.theta[self.shape.moves] * self.shape.metric, direction.kappa)
         x = self.cone.complete(main, self.right, self.scaling)
-        slack = self.scaling.undo(self.cone.forward(x))
-        point = self.scaling.point
-        aim = -point if self.pull is None else self.pull - point
-        return Move(slack, aim - slack, x)
-
-    def longest(self, move: Move) -> float:
-        point = self.scaling.point
-        longest = (self.kind.longest(point, step) for step in (move.slack, move.dual))
-        return float(min(longest))
+        return self.along(self.cone.forward(x), self.pulled, x)
 
     def gap_after(self, move: Move, length: float) -> float:
         point = self.scaling.point
         return float(np.vdot(point + length * move.slack, point + length * move.dual))
 
-    def moved(self, move: Move, length: float) -> NormPart:
-        after = copy(self)
+    def moved(self, move: Move, length: float) -> Self:
+        after = super().moved(move, length)
         after.x = self.x + length * move.rest
-        after.slack = self.slack + length * self.scaling.apply(move.slack)
-        after.dual = self.dual + length * self.scaling.undo(move.dual)
         return after
 
 

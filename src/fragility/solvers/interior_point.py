@@ -221,8 +221,7 @@ class _Point:
             point.lasso = Lasso(objective.prices)
             point.lasso.begin(start, point.goal.nu, samples.room)
         if program.shape is not None:
-            point.norm = NormPart(program.shape)
-            point.norm.begin(start, kappa, program.kappa_cost)
+            point.norm = NormPart(program.shape, start, kappa, program.kappa_cost)
         return point
 
     @property

@@ -157,28 +157,18 @@ class FragilityLoss(nn.Module):
             term: Tensor = _Term.apply(probs, gradient)  # type: ignore[no-untyped-call]
             return term
 
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         bank, s = (state_dict.get(prefix + name) for name in ("_bank", "_s"))
         saved = [] if bank is None or s is None else [s.shape[-1], len(bank)]
         if saved and saved != [self.n_classes, self.bank_size]:
-            error_msgs.append(
+            *_, error_messages = args
+            error_messages.append(
                 f"The saved FragilityLoss has n_classes={saved[0]} and bank_size={saved[1]}, this "
                 f"one n_classes={self.n_classes} and bank_size={self.bank_size}: make it with the "
                 "numbers that were saved."
             )
             return
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         n, c = logits.shape[0] if logits.ndim else 0, self.n_classes

@@ -158,18 +158,6 @@ class FragilityRegularizer(nn.Module):
         """Settings, for printing."""
         return f"sharpness={self.sharpness:g}, k_init={self.k_init:g}, norm={self.norm:g}"
 
-    def _layer(self) -> nn.Module | Tensor:
-        source = _found(self._source)
-        if source is None:
-            raise RuntimeError(
-                "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
-                "or the network was, or the regulariser was copied or loaded without it. Make a "
-                "new one of the layer that is trained now, such as "
-                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
-                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
-            )
-        return source
-
     def _watched(self, weight: Tensor) -> Tensor:
         """The weight to compute the penalty of, now and then with a look at its gradient."""
         watching = torch.is_grad_enabled() and weight.requires_grad and weight.is_leaf
@@ -206,7 +194,15 @@ class FragilityRegularizer(nn.Module):
         super().__setstate__(state | held)  # type: ignore[no-untyped-call]
 
     def _weight(self) -> Tensor:
-        source = self._layer()
+        source = _found(self._source)
+        if source is None:
+            raise RuntimeError(
+                "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
+                "or the network was, or the regulariser was copied or loaded without it. Make a "
+                "new one of the layer that is trained now, such as "
+                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
+                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
+            )
         weight = source if isinstance(source, Tensor) else getattr(source, "weight", None)
         if not isinstance(weight, Tensor):
             raise TypeError(
