@@ -106,18 +106,16 @@ def _solve_kl(
         curvature=curvature,
     )
     parameters, iterations = found.point.parameters, found.iterations
-    if found.fragility <= _NO_FRAGILITY * target.value:
+    if found.least <= _NO_FRAGILITY * target.value:
         short = _shortest_without_fragility(program, landmarks, parameters, max_iter)
         if short is not None:
             return replace(short, iterations=iterations + short.iterations)
     if is_underdetermined(objective, minimum):
         parameters = least_norm_equivalent(objective, parameters)
-    settled = found.converged or (target.tight and found.fragility == inf)
+    settled = found.converged or (target.tight and found.least == inf)
     outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
-    gap = found.gap / found.fragility if found.fragility < inf else inf
-    return Solution(
-        parameters, outcome, iterations, "newton", gap, found.fragility, found.curvature
-    )
+    gap = found.gap / found.least if found.least < inf else inf
+    return Solution(parameters, outcome, iterations, "newton", gap, found.least, found.curvature)
 
 
 def _shortest_without_fragility(
@@ -201,15 +199,15 @@ def _solve_wasserstein(
             solution = _solve_with_corners(program, landmarks, tol, max_iter, found.point)
             return replace(solution, iterations=solution.iterations + found.iterations)
     outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-    gap = found.gap / max(found.norm, 1e-300)
+    gap = found.gap / max(found.least, 1e-300)
     return Solution(
         found.point.parameters,
         outcome,
         found.iterations,
         "newton",
         gap,
-        objective.loss.steepness * found.norm,
-        found.hessian,
+        objective.loss.steepness * found.least,
+        found.curvature,
     )
 
 

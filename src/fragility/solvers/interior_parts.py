@@ -53,7 +53,7 @@ class Correction(NamedTuple):
 
 
 class System:
-    """Normal equations in the parameters, κ and t.
+    """Normal equations in the parameters, κ and t: slices that are empty where there are none.
 
     `column` is the slope of the aggregate with the penalty in them, after elimination; `corner` is
     what elimination adds to the corner of its multiplier.
@@ -61,16 +61,16 @@ class System:
 
     def __init__(self, n_parameters: int, has_kappa: bool, has_t: bool) -> None:
         self.p = n_parameters
-        self.kappa = n_parameters if has_kappa else None
-        self.t = n_parameters + has_kappa if has_t else None
         self.size = n_parameters + has_kappa + has_t
+        self.kappa = slice(n_parameters, n_parameters + has_kappa)
+        self.t = slice(self.size - has_t, self.size)
         self.matrix = np.zeros((self.size, self.size))
         self.column = np.zeros(self.size)
         self.corner = 0.0
 
-    def border(self, place: int, by_parameters: Floats) -> None:
+    def border(self, place: slice, by_parameters: Floats) -> None:
         """Add to a row and column beyond the parameters."""
-        self.matrix[: self.p, place] += by_parameters
+        self.matrix[: self.p, place] += by_parameters[:, np.newaxis]
         self.matrix[place, : self.p] += by_parameters
 
 
@@ -204,18 +204,16 @@ class Samples(_Pairs):
         system.corner += left.corner
         if left.slope_scores is not None:
             system.column[:p] += self.objective.collected(left.slope_scores)
-        if system.kappa is not None:
-            system.column[system.kappa] += left.slope_kappa
-            system.matrix[system.kappa, system.kappa] += left.kappa
-            if left.scores_kappa is not None:
-                system.border(system.kappa, self.objective.collected(left.scores_kappa))
-        if system.t is not None and left.scores_t is not None:
-            system.column[system.t] += left.slope_t
-            system.matrix[system.t, system.t] += left.t
-            system.border(system.t, self.objective.collected(left.scores_t))
-            if system.kappa is not None:
-                system.matrix[system.kappa, system.t] += left.kappa_t
-                system.matrix[system.t, system.kappa] += left.kappa_t
+        kappa, t = system.kappa, system.t
+        system.column[kappa] += left.slope_kappa
+        system.column[t] += left.slope_t
+        system.matrix[kappa, kappa] += left.kappa
+        system.matrix[t, t] += left.t
+        system.matrix[kappa, t] += left.kappa_t
+        system.matrix[t, kappa] += left.kappa_t
+        for place, scores in ((kappa, left.scores_kappa), (t, left.scores_t)):
+            if scores is not None:
+                system.border(place, self.objective.collected(scores))
 
     def push(
         self, right: Floats, system: System, nu: float, correction: Correction | None
@@ -225,10 +223,8 @@ class Samples(_Pairs):
         push = self.levels.push(self.at, self.aimed, nu)
         scores = push.scores if self.shared is None else push.scores - nu * self.shared.slopes
         right[: system.p] += self.objective.collected(scores)
-        if system.kappa is not None:
-            right[system.kappa] += push.kappa
-        if system.t is not None:
-            right[system.t] += push.t
+        right[system.kappa] += push.kappa
+        right[system.t] += push.t
         return push.row
 
     def move(self, direction: Direction) -> Move:
@@ -386,7 +382,7 @@ class NormPart(ConePart):
         self.cone.add_normal(normal, self.scaling)
         metric, moves, kappa = self.shape.metric, self.shape.moves, system.kappa
         system.matrix[np.ix_(moves, moves)] += normal.main * np.multiply.outer(metric, metric)
-        system.matrix[moves, kappa] += normal.border * metric
+        system.matrix[moves, kappa] += (normal.border * metric)[:, np.newaxis]
         system.matrix[kappa, moves] += normal.border * metric
         system.matrix[kappa, kappa] += normal.corner
 

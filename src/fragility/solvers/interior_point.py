@@ -420,8 +420,7 @@ class _Step:
             missing = point.goal.miss(point.height) + kept + row
             change = (float(system.column @ x) + missing) / self.pivot
             x = x - change * self.answer
-        kappa = 0.0 if system.kappa is None else float(x[system.kappa])
-        t = 0.0 if system.t is None else float(x[system.t])
+        kappa, t = float(x[system.kappa].sum()), float(x[system.t].sum())
         return Direction(x[: system.p], kappa, t, change)
 
     def moves(self, direction: Direction, corrections: list[Correction] | None) -> list[Move]:

@@ -27,12 +27,9 @@ class ClassPairs:
     def __init__(self, n_outputs: int) -> None:
         self.n_outputs = n_outputs
         first, second = np.triu_indices(n_outputs, 1)
-        self.count = max(1, first.size)
-        self.signs = np.ones((1, 1))
-        if n_outputs > 1:
-            self.signs = np.zeros((self.count, n_outputs))
-            self.signs[np.arange(self.count), first] = 1.0
-            self.signs[np.arange(self.count), second] = -1.0
+        unit = np.eye(n_outputs)
+        self.signs = unit[first] - unit[second] if n_outputs > 1 else unit
+        self.count = len(self.signs)
         self._squares = (self.signs[:, :, np.newaxis] * self.signs[:, np.newaxis, :]).reshape(
             self.count, -1
         )

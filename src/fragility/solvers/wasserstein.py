@@ -11,13 +11,12 @@ two of them the model's errors fall quadratically, so a handful of passes over t
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from ..moments import Floats
 from ..programs.objective import Evaluation
-from ..programs.satisficing import SatisficingProgram
+from ..programs.satisficing import Found, SatisficingProgram
 from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
@@ -37,17 +36,6 @@ _PATIENCE = 4
 _DAMPED, _BOLDER = 1e-4, 30.0
 
 
-class WassersteinSolution(NamedTuple):
-    """Where a search ended; `gap` estimates how far the norm is above its minimum."""
-
-    point: Evaluation
-    norm: float
-    gap: float
-    iterations: int
-    converged: bool
-    hessian: Floats | None = None
-
-
 def satisfice(
     program: SatisficingProgram,
     start: Evaluation,
@@ -57,7 +45,7 @@ def satisfice(
     hessian: Floats | None = None,
     underdetermined: bool = False,
     inside: Evaluation | None = None,
-) -> WassersteinSolution:
+) -> Found:
     """Model of least norm whose penalised mean loss meets the target.
 
     Parameters
@@ -95,7 +83,7 @@ class _Search:
 
     def run(
         self, start: Evaluation, inside: Evaluation, hessian: Floats | None, max_iter: int
-    ) -> WassersteinSolution:
+    ) -> Found:
         self._begin(start, inside, hessian)
         iteration, gap = 0, inf
         while iteration < max_iter:
@@ -129,7 +117,7 @@ class _Search:
         converged = gap <= max(
             max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(inside)
         )
-        return WassersteinSolution(point, size, gap, iteration, converged, self.hessian)
+        return Found(point, size, gap, iteration, converged, self.hessian)
 
     def _begin(self, start: Evaluation, inside: Evaluation, hessian: Floats | None) -> None:
         self.point, self.size = start, self.geometry.norm(start)

@@ -249,9 +249,12 @@ class _FragilityMetric(Metric):
             raise ValueError(f"probs holds {int(given.isnan().sum())} NaN.")
         if outside:
             low, high = given.min().item(), given.max().item()
+            link = "torch.softmax(logits, dim=1)"
+            if self.num_classes == 2:
+                link = f"torch.sigmoid(logits) or {link}"
             raise ValueError(
                 f"probs must lie from 0 to 1; those of {outside} samples do not (they go from "
-                f"{low:g} to {high:g}). If they are logits, give {self._link()}."
+                f"{low:g} to {high:g}). If they are logits, give {link}."
             )
         if unknown:
             low, high = labels.min().item(), labels.max().item()
@@ -259,10 +262,6 @@ class _FragilityMetric(Metric):
                 f"labels must be from 0 to {self.num_classes - 1}; those of {unknown} samples are "
                 f"not (they go from {low} to {high})."
             )
-
-    def _link(self) -> str:
-        several = "torch.softmax(logits, dim=1)"
-        return several if self.num_classes > 2 else f"torch.sigmoid(logits) or {several}"
 
     def compute(self) -> Tensor:
         """The index of all samples so far: a scalar; NaN if fewer than two classes have any."""
