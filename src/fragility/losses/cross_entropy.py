@@ -23,8 +23,7 @@ class CrossEntropy(Loss):
         if scores.ndim == 1:
             m = margins(scores, y)
             # np.logaddexp(0, -m), which takes three times as long
-            one: Floats = np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
-            return one
+            return np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
         rows = np.arange(y.size)
         behind = scores - scores[rows, y][:, np.newaxis]
         leader = behind.argmax(axis=1)

@@ -267,8 +267,7 @@ class _Shared:
     def slopes(self) -> Floats:
         """By the scores, (outputs, n)."""
         slopes = self.loss.gradient(self.scores, self.rows.y)
-        weighted: Floats = slopes.reshape(self.rows.y.size, -1).T * self.rows.weights
-        return weighted
+        return slopes.reshape(self.rows.y.size, -1).T * self.rows.weights
 
     def form(self, part: slice) -> Floats:
         """Curvature by the scores, lower triangle."""
@@ -282,11 +281,9 @@ class _Shared:
 class Lasso(_Pairs):
     """Sizes of priced parameters, above them and above minus them."""
 
-    def __init__(self, prices: Floats) -> None:
+    def __init__(self, prices: Floats, theta: Floats, nu: float, room: float) -> None:
         self.places = np.flatnonzero(prices > 0.0)
         self.prices = prices[self.places]
-
-    def begin(self, theta: Floats, nu: float, room: float) -> None:
         own = theta[self.places]
         lift = np.minimum(np.maximum(np.abs(own), 1.0), room / (own.size * self.prices))
         self.sizes = np.abs(own) + lift

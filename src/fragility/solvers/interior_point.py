@@ -93,8 +93,7 @@ class Bowl:
         return self.height + float(self.gradient @ away) + 0.5 * float(away @ self.hessian @ away)
 
     def slope(self, parameters: Floats) -> Floats:
-        slope: Floats = self.gradient + self.hessian @ (parameters - self.centre)
-        return slope
+        return self.gradient + self.hessian @ (parameters - self.centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +217,7 @@ class _Point:
             point.goal = Goal(program.target, slack, cost / samples.room)
         samples.balance(point.goal.nu)
         if objective.prices.any():
-            point.lasso = Lasso(objective.prices)
-            point.lasso.begin(start, point.goal.nu, samples.room)
+            point.lasso = Lasso(objective.prices, start, point.goal.nu, samples.room)
         if program.shape is not None:
             point.norm = NormPart(program.shape, start, kappa, program.kappa_cost)
         return point

@@ -115,8 +115,7 @@ class Curvature:
 
     def _own_step(self, gradient: Floats) -> Floats:
         if self._factor is not None:
-            newton: Floats = -self._factor.solve(gradient / self._scale) / self._scale
-            return newton
+            return -self._factor.solve(gradient / self._scale) / self._scale
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
         flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)

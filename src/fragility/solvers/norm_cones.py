@@ -35,13 +35,11 @@ class ClassPairs:
         )
 
     def differences(self, table: Floats) -> Floats:
-        result: Floats = self.signs @ table
-        return result
+        return self.signs @ table
 
     def adjoint(self, rows: Floats) -> Floats:
         """Transpose of `differences`."""
-        result: Floats = self.signs.T @ rows
-        return result
+        return self.signs.T @ rows
 
     def add_diagonals(self, matrix: Floats, weights: Floats) -> None:
         """Add the form that weighs each entry of the differences, squared."""
@@ -342,8 +340,7 @@ class Shape:
 
     def table(self, parameters: Floats) -> Floats:
         """The parameters as the cone has them."""
-        scaled: Floats = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
-        return scaled
+        return (parameters[self.moves] * self.metric).reshape(self.cone.shape)
 
     def norm(self, parameters: Floats) -> float:
         return float(self.cone.norm(self.table(parameters)))

@@ -58,6 +58,11 @@ def worst_penalised(program: RobustProgram, point: Evaluation) -> WorstLoss:
     return worst._replace(value=worst.value + point.penalty, level=worst.level + point.penalty)
 
 
+def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> float:
+    """Fragility of a model at a target of its penalised loss."""
+    return ambiguity.fragility(profile_of(ambiguity, point), target - point.penalty)
+
+
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     """A model as an ambiguity sees it."""
     objective = point.objective

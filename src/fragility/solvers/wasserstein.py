@@ -159,8 +159,7 @@ class _Search:
             return proven
         self._renew(damping=0.0)
         self.accuracy = self.settled
-        gain: float = abs(self._gain(self._model()))
-        return gain
+        return abs(self._gain(self._model()))
 
     def _merit(self, point: Evaluation, size: float) -> float:
         """The norm with an exact penalty for a violation."""

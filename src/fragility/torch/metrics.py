@@ -371,8 +371,7 @@ def _value_of(settings: dict[str, Any], probs: Tensor, labels: Tensor) -> Tensor
     """The index of one batch."""
     alone = _FragilityMetric(sync_on_compute=False, **settings).to(probs.device)
     alone.update(probs, labels)
-    found: Tensor = alone.compute()
-    return found
+    return alone.compute()
 
 
 class BinaryFragilityIndex(_FragilityMetric):

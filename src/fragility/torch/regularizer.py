@@ -227,8 +227,7 @@ def _held(source: Any) -> _Held:
 
 
 def _found(held: _Held) -> nn.Module | Tensor | None:
-    source: nn.Module | Tensor | None = held[0] if isinstance(held, tuple) else held()
-    return source
+    return held[0] if isinstance(held, tuple) else held()
 
 
 def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:
