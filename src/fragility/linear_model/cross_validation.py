@@ -22,9 +22,8 @@ from ..losses import Loss
 from ..moments import Floats
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
-from .progress import Progress
 from .satisficing import SatisficingClassifier
-from .search import best_place, checked_list, report, run_folds
+from .search import Progress, best_place, checked_list, report, run_folds
 from .training import Training
 
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)

@@ -176,13 +176,6 @@ class InteriorProgram:
         return InteriorSolution(point.theta, point.kappa, point.cost, gap, steps, converged)
 
 
-class _Trial(NamedTuple):
-    """A point after a step, if there is one, and the share of the step that was taken."""
-
-    point: _Point | None
-    share: float
-
-
 @dataclass(eq=False)
 class _Point:
     """Where a search is."""
@@ -295,15 +288,17 @@ class _Point:
         bends = self.samples.pieces.bends
         if bends and self.unevenness() > max(_UNEVEN * gap, 0.1 * _FLAT * abs(self.cost)):
             aimed = gap / degree  # the slope has to follow before the gap is closed further
-        corrected = self._taken(step, [Correction(aimed, move) for move in affine], aimed)
-        if corrected.share >= _GOOD:
-            return corrected.point
+        corrected, share = self._taken(step, [Correction(aimed, move) for move in affine], aimed)
+        if share >= _GOOD:
+            return corrected
         # Without the correction the step is Newton's on the barrier, and does lead down.
-        plain = self._taken(step, [Correction(aimed, _NO_MOVE)] * len(parts), aimed)
-        return max(corrected, plain, key=lambda trial: trial.share).point
+        plain, other = self._taken(step, [Correction(aimed, _NO_MOVE)] * len(parts), aimed)
+        return corrected if share >= other else plain
 
-    def _taken(self, step: _Step, wanted: list[Correction], aimed: float) -> _Trial:
-        """Where a step ends that is short enough for what it foresees."""
+    def _taken(
+        self, step: _Step, wanted: list[Correction], aimed: float
+    ) -> tuple[_Point | None, float]:
+        """Where a step ends that is short enough for what it foresees, and the share taken."""
         direction = step.direction(wanted)
         moves = step.moves(direction, wanted)
         longest = min(self._longest(moves), self.samples.longest_kappa(direction))
@@ -317,9 +312,9 @@ class _Point:
             surprise = (trial.height - self.height - length * rise) * trial.goal.nu
             few = surprise <= _SURPRISE * gap + 1e-14 * trial.goal.nu * abs(trial.height)
             if few and (not bends or trial.merit(aimed, price) <= merit):
-                return _Trial(trial, share)
+                return trial, share
             length, share = length / 2.0, share / 2.0
-        return _Trial(None, 0.0)
+        return None, 0.0
 
     def merit(self, barrier: float, price: float) -> float:
         """Cost, price of missing the target, and barriers: what steps where pieces bend lower."""
