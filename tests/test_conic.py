@@ -51,4 +51,5 @@ def test_losses_of_the_user_are_refused():
     class Own(CrossEntropy):
         pass
 
-    assert "hinge and max_logistic" in conic.refusal(Own())
+    with pytest.raises(NotImplementedError, match="hinge and max_logistic"):
+        conic.check_loss(Own())

@@ -23,17 +23,6 @@ from numpy.typing import NDArray
 
 from .moments import Floats, LogMoment, surprise_of
 
-__all__ = [
-    "BinnedColumn",
-    "BinnedGroup",
-    "Grid",
-    "Resolution",
-    "bin_columns",
-    "binned_blocks",
-    "remainder_factor",
-    "rounding_bound",
-]
-
 #: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
 #: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
 #: share cache sets evict each other.

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from ._names import shown
 
-__all__ = ["Envelope"]
-
 _MOST_AXES, _LONGEST_AXIS = 4, 1 << 31
 
 

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST_TERMS", "ExactSums"]
-
 Digits = NDArray[np.int64]
 
 #: Terms that may be added at once: their digits, below 2³⁷, then have exact sums in float64.

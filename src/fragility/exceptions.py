@@ -4,24 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = [
-    "AbsentClassWarning",
-    "AnswersWarning",
-    "InfeasibleTargetError",
-    "ModelFileError",
-    "ModelVersionWarning",
-    "NothingLearnedWarning",
-    "SeparableDataWarning",
-    "TableError",
-    "TargetError",
-    "TightTargetWarning",
-    "TrivialRadiusWarning",
-    "TrivialTargetWarning",
-    "UndefinedTargetError",
-    "UnseenValuesWarning",
-    "ZeroFragilityWarning",
-]
-
 
 class AbsentClassWarning(UserWarning):
     """A class has no sample: of those named in ``labels``, or in the training part of a fold."""

@@ -11,16 +11,6 @@ from typing import Literal
 
 from .index.inference import Interval
 
-__all__ = [
-    "CALIBRATION_BINS",
-    "CONFIDENT",
-    "CVAR_LEVEL",
-    "FIGURES",
-    "Estimator",
-    "FigureKind",
-    "Measured",
-]
-
 #: A prediction above this confidence is a confident one.
 CONFIDENT = 0.9
 #: CVaR is the mean of the ranking errors beyond this quantile.

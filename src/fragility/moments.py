@@ -20,20 +20,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BLOCK",
-    "CONCENTRATED",
-    "Floats",
-    "LogMoment",
-    "Sample",
-    "TestedGroup",
-    "ValueGroup",
-    "exp_remainder",
-    "order_one_factor",
-    "surprise_of",
-    "weighted_sum",
-]
-
 Floats = NDArray[np.float64]
 
 #: Elements per block: a few float64 blocks fit the second-level cache, and BLAS does not wake its
@@ -182,21 +168,18 @@ class Sample:
         return self._column.size if self._selection is None else self._selection.size
 
     def _read(self, part: slice) -> tuple[Floats, Floats | None]:
-        column, weights = self._column, self._weights
-        if self._selection is None:
-            values = column[part]
-            weights = None if weights is None else weights[part]
-        elif self._selection.dtype == np.bool_:
-            mask = self._selection[part]
-            values = np.compress(mask, column[part])
-            weights = None if weights is None else np.compress(mask, weights[part])
-        else:
-            index = self._selection[part]
-            values = column[index]
-            weights = None if weights is None else weights[index]
+        weights = None if self._weights is None else self._members(self._weights, part)
         if weights is not None and self._weight_factor != 1.0:
             weights = weights * self._weight_factor
+        values = self._members(self._column, part)
         return np.multiply(values, self._factor, dtype=np.float64), weights
+
+    def _members(self, array: NDArray[Any], part: slice) -> NDArray[Any]:
+        """Entries of the members in a part of the selection."""
+        if self._selection is None:
+            return array[part]
+        chosen = self._selection[part]
+        return np.compress(chosen, array[part]) if chosen.dtype == np.bool_ else array[chosen]
 
     def blocks(self) -> Iterator[tuple[Floats, Floats | None]]:
         """Values and weights (None: all one) of the members, block by block."""
@@ -225,7 +208,7 @@ class Sample:
         for values, weights in self.blocks():
             largest = max(largest, float(values.max()))
             smallest = min(smallest, float(values.min()))
-            totals.append(float(values.size if weights is None else weights.sum()))
+            totals.append(_amount(values, weights))
             sums.append(weighted_sum(values, weights))
         weight = fsum(totals)
         mean = min(max(fsum(sums) / weight, smallest), largest)
@@ -296,14 +279,9 @@ class Sample:
         share = zeroth / self.weight
         value = log(share) if share > 1e-300 else log(zeroth) - log(self.weight)
         if value > -0.5:  # most weight is next to the pivot: what is missing to one is more exact
-            value = log1p(self._missing_to_one(s) / self.weight)
+            missing = fsum(weighted_sum(np.expm1(s * (v - pivot)), w) for v, w in self.blocks())
+            value = log1p(missing / self.weight)
         return LogMoment(value, slope, second / zeroth - slope * slope)
-
-    def _missing_to_one(self, s: float) -> float:
-        parts = []
-        for values, weights in self.blocks():
-            parts.append(weighted_sum(np.expm1(s * (values - self.pivot)), weights))
-        return fsum(parts)
 
     def centred_log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - mean`` at `s`, for ``s * spread`` up to a few hundred.
@@ -334,14 +312,14 @@ class Sample:
         """
         near = s * self.spread < 1.0  # about the mean: small terms, but they may grow with s
         centre = self.mean if near else self.pivot
+        grown = np.expm1 if near else np.exp
         total = count = first = second = 0.0
         for values, weights, squares in self._weighed_blocks():
-            u = s * (values - centre)
-            growth = np.expm1(u) if near else np.exp(u)
+            growth = grown(s * (values - centre))
             total += weighted_sum(growth, weights)
             second += _dot(growth, growth, squares)
             first += weighted_sum(growth, squares)
-            count += float(values.size if squares is None else squares.sum())
+            count += _amount(values, squares)
         average = total / self.weight
         # The sum of (weight · (growth - average))², then relative to the moment itself.
         moment = 1.0 + average if near else average
@@ -349,8 +327,7 @@ class Sample:
         if count > CONCENTRATED * self.weight**2:  # few samples: the difference may cancel
             scatter = 0.0
             for values, _, squares in self._weighed_blocks():
-                u = s * (values - centre)
-                apart = (np.expm1(u) if near else np.exp(u)) - average
+                apart = grown(s * (values - centre)) - average
                 scatter += _dot(apart, apart, squares)
         value = log1p(average) if near else log(total) - log(self.weight)
         spared = 1.0 - count / self.weight**2
@@ -364,11 +341,8 @@ class Sample:
     @property
     def concentration(self) -> float:
         """Sum of the squared shares of the weight: one over the effective sample size."""
-        squares = [
-            float(values.size if squares is None else squares.sum())
-            for values, _, squares in self._weighed_blocks()
-        ]
-        return fsum(squares) / self.weight**2
+        squares = fsum(_amount(values, squares) for values, _, squares in self._weighed_blocks())
+        return squares / self.weight**2
 
     @property
     def squared_mean_error(self) -> float:
@@ -403,6 +377,11 @@ class Sample:
 def weighted_sum(values: NDArray[Any], weights: Floats | None) -> float:
     """Sum of weights times values (weights None: all one)."""
     return float(values.sum() if weights is None else weights @ values)
+
+
+def _amount(values: Floats, weights: Floats | None) -> float:
+    """Sum of the weights of some values (None: all one)."""
+    return float(values.size if weights is None else weights.sum())
 
 
 def surprise_of(part: float, rest: float) -> float:

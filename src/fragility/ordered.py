@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from .moments import Floats
 
-__all__ = ["SumsByValue", "running_totals", "sums_by_value"]
-
 
 class SumsByValue(NamedTuple):
     """Distinct values, ascending, and one row of sums over each of them per given amount."""

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ..moments import Floats
 from .profile import LossProfile, WorstLoss
 
-__all__ = ["Ambiguity"]
-
 
 class Ambiguity(ABC):
     r"""A distance of distributions :math:`D(P, \hat P)` from the data.

@@ -13,8 +13,6 @@ from ..moments import Floats, LogMoment, Sample
 from .base import Ambiguity
 from .profile import LossProfile, WorstLoss
 
-__all__ = ["KL"]
-
 #: Tilts (s times the spread) up to which exponentials of centred values do not overflow.
 _STEEP = 500.0
 _MAX_STEPS = 500

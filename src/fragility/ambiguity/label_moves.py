@@ -11,8 +11,6 @@ import numpy as np
 
 from ..moments import Floats
 
-__all__ = ["LabelMoves"]
-
 
 class LabelMoves:
     """Relabelling at prices from `floor` on.

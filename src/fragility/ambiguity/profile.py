@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from ..moments import Floats
 
-__all__ = ["LossProfile", "WorstLoss"]
-
 
 @dataclass(frozen=True, eq=False)
 class LossProfile:

@@ -17,8 +17,6 @@ from .base import Ambiguity
 from .label_moves import LabelMoves
 from .profile import LossProfile, WorstLoss
 
-__all__ = ["Wasserstein"]
-
 _DUAL = {1: inf, 2: 2, inf: 1}
 
 

@@ -21,8 +21,6 @@ from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..moments import Floats
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 
-__all__ = ["Certificate", "certificate_of"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate:

@@ -16,8 +16,6 @@ from ..losses import CrossEntropy, Loss, as_loss
 from ..moments import Floats
 from .certificate import Certificate, certificate_of
 
-__all__ = ["certify", "penalty_of"]
-
 
 def certify(
     model: Any,

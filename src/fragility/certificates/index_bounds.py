@@ -21,8 +21,6 @@ from ..index.root import solve
 from ..index.wasserstein import lowest_price
 from ..moments import Floats, Sample
 
-__all__ = ["BinaryModel", "IndexBound", "bound_index", "no_bound"]
-
 
 @dataclass(frozen=True)
 class IndexBound:

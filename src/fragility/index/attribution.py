@@ -19,8 +19,6 @@ from ..moments import Floats
 from .errors import Pair, RankingErrors
 from .root import SampleEquation
 
-__all__ = ["AttributedSample", "WorstCase", "worst_case"]
-
 
 @dataclass(frozen=True, slots=True)
 class AttributedSample:

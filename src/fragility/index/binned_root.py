@@ -10,8 +10,6 @@ from ..binned import BinnedColumn
 from ..moments import ValueGroup
 from .root import Equation, find_root
 
-__all__ = ["CLEAR_MEAN", "CLEAR_REACH", "TOLERANCE", "BinnedRoot", "pair_root", "separation"]
-
 #: Bound on the relative error of FI below which a root on bins is final.
 TOLERANCE = 1e-13
 #: Beyond doubt: all errors at the target or below it, if their bins stay below by so many widths;

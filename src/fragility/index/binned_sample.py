@@ -14,8 +14,6 @@ from math import exp, expm1, fsum, inf, log
 from ..binned import BinnedGroup
 from ..moments import CONCENTRATED, LogMoment, surprise_of
 
-__all__ = ["BinnedSample", "OutOfReachError"]
-
 #: Largest relative error of a squared standard error from bins.
 _TOLERANCE = 1e-10
 

@@ -25,8 +25,6 @@ from scipy.optimize import brentq
 
 from ..moments import Floats
 
-__all__ = ["MEAN_ERROR", "SQUARE_ERROR", "BinMoments", "CertifiedIndex", "certify"]
-
 _EPS = 2.0**-53
 #: Bounds on the errors of the moments of x = (value - centre) / width that whoever fills the bins
 #: must keep: of the mean of x, and of the mean of its square.

@@ -13,8 +13,6 @@ import numpy as np
 
 from ..moments import Floats
 
-__all__ = ["FINE_STEPS", "ColumnMoments", "merge_bins"]
-
 #: Bins in a row of the finer of the two tables whose products are the exponentials.
 FINE_STEPS = 128
 #: Bins that are merged for a first look, and the moments that they keep. With three the series of

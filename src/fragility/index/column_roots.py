@@ -18,8 +18,6 @@ from ..moments import Floats
 from .binned_root import CLEAR_MEAN, CLEAR_REACH, TOLERANCE, BinnedRoot, pair_root
 from .column_moments import FINE_STEPS, ColumnMoments, merge_bins
 
-__all__ = ["ColumnPairs", "column_roots"]
-
 _EPS = 2.0**-53
 #: Classes whose bins are read together: those of more would not fit the cache.
 _NEIGHBOURS = 16

@@ -27,8 +27,6 @@ from .column_roots import ColumnPairs, column_roots
 from .pilot import PILOT, steepest_step
 from .root import solve
 
-__all__ = ["Pair", "PairIndex", "RankingErrors", "class_pairs", "pair_places"]
-
 #: From this many samples per pair on, bins are faster than passes over the samples.
 _BINNING_PAYS = 1 << 15
 #: Several classes, whose pairs share bins: from so many samples per pair and in all, if not fine.

@@ -21,8 +21,6 @@ from .errors import PairIndex, RankingErrors, pair_places
 from .inference import Interval, SampleEvidence, confidence_interval
 from .influence import SolvedPair
 
-__all__ = ["Fragility", "PairTable", "measure", "solve_pairs", "solved_pairs"]
-
 
 @dataclass(frozen=True, eq=False)
 class PairTable:

@@ -33,15 +33,6 @@ from .influence import (
 )
 from .root import SampleEquation, solve
 
-__all__ = [
-    "Evidence",
-    "Interval",
-    "PairedDifference",
-    "SampleEvidence",
-    "ScoreRange",
-    "confidence_interval",
-]
-
 #: Smallest and largest possible score.
 ScoreRange = tuple[float, float]
 #: Growth of the steps that look for a limit.

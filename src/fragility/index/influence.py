@@ -22,20 +22,6 @@ from ..moments import Floats, Sample
 from .errors import Pair, RankingErrors
 from .root import SampleEquation
 
-__all__ = [
-    "LEAST_EFFECTIVE",
-    "SolvedPair",
-    "counted_classes",
-    "degrees_of_freedom",
-    "deviations",
-    "effective_size",
-    "error_of_squares",
-    "freedom_of_squares",
-    "group_movements",
-    "movements",
-    "standard_error",
-]
-
 #: With fewer effective samples a class says nothing about its own spread.
 LEAST_EFFECTIVE = 1.0 + 1e-9
 

@@ -9,8 +9,6 @@ import numpy as np
 from .._validation import LabelledScores
 from ..binned import Grid
 
-__all__ = ["PILOT", "steepest_step"]
-
 #: Samples to look at, and how many of each class at least.
 PILOT, _OF_EACH_CLASS = 4_096, 10
 

@@ -17,17 +17,6 @@ from typing import NamedTuple
 
 from ..moments import LogMoment, TestedGroup, ValueGroup
 
-__all__ = [
-    "MODERATE",
-    "STEEP",
-    "Equation",
-    "Point",
-    "SampleEquation",
-    "find_root",
-    "halley_step",
-    "solve",
-]
-
 _EPS = 2.0**-53
 _MAX_STEPS = 200
 #: Tilts (s times the spread) up to which the log-moments are taken about the means, where their

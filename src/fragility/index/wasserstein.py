@@ -18,8 +18,6 @@ from scipy.special import expit
 
 from ..moments import Floats, Sample, weighted_sum
 
-__all__ = ["lowest_price"]
-
 _EPS = 2.0**-53
 
 

@@ -24,8 +24,6 @@ from ..moments import Floats
 from ..programs.objective import Objective, Penalty
 from ..programs.rows import TrainingRows, training_rows
 
-__all__ = ["LinearClassifier", "TrainingData"]
-
 #: Largest absolute value of a feature, least and most: products of four numbers stay in range.
 _SMALLEST, _LARGEST = 1e-75, 1e75
 #: A table of their square is 1.2 GB, and a fit holds a few.

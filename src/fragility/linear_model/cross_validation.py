@@ -22,12 +22,9 @@ from ..losses import Loss
 from ..moments import Floats
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
-from .progress import Progress
 from .satisficing import SatisficingClassifier
-from .search import best_place, checked_list, report, run_folds
+from .search import Progress, best_place, checked_list, report, run_folds
 from .training import Training
-
-__all__ = ["SatisficingClassifierCV"]
 
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -243,12 +240,10 @@ class SatisficingClassifierCV(LinearClassifier):
                     'alphas out, or give a penalty such as "l2".'
                 )
             alphas = np.zeros(1)
-        for tol in (self.tol, self.tol_cv):
-            self._model(tol=tol)._checked_choices()
-        for target in targets.tolist():
-            self._model(**{name: target})._checked_choices()
-        for alpha in alphas.tolist():
-            self._model(alpha=alpha)._checked_choices()
+        given = {"tol": [self.tol, self.tol_cv], name: targets.tolist(), "alpha": alphas.tolist()}
+        for parameter, values in given.items():
+            for value in values:
+                self._model(**{parameter: value})._checked_choices()
         return name, targets, alphas
 
     def _model(self, **chosen: Any) -> SatisficingClassifier:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +14,10 @@ from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragili
 from ..losses import Loss, as_loss
 from ..programs.satisficing import Outcome, Solution
 from ..solvers import choose
-from .base import LinearClassifier
-from .training import Training
-
-__all__ = ["DROClassifier"]
+from .training import RobustClassifier, Training
 
 
-class DROClassifier(LinearClassifier):
+class DROClassifier(RobustClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.
 
     Minimises :math:`\sup \{ E_P \ell : D(P, \hat P) \le \varepsilon \} + R`. Where
@@ -153,22 +149,13 @@ class DROClassifier(LinearClassifier):
         self._check_search()
         check_choice(self.solver, ("auto", "interior_point", "conic"), "solver")
         radius = self._checked_radius()
-        reason = choose.refusal(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
-        if reason is not None:
-            raise NotImplementedError(reason)
+        choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         with np.errstate(over="ignore", under="ignore"):
-            data = self._validated(X, y, sample_weight)
-            training = Training.of(self, data)
+            training = Training.of(self, self._validated(X, y, sample_weight))
             landmarks = training.landmarks(self._start(training.objective))
             found = training.run_robust(landmarks, radius, solver=self.solver)
-        self.coef_, self.intercept_ = found.coef, found.intercept
-        self.classes_ = data.classes
-        self.certificate_ = found.certificate
-        self.fragility_ = found.certificate.fragility
-        self.target_ = found.certificate.target
+        self._adopt(found, training, landmarks)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
-        self.n_iter_ = max(1, landmarks.minimum.iterations + found.solution.iterations)
-        self.solver_ = found.solution.solver
         if self.verbose:
             print(
                 f"[DROClassifier] worst loss {self.worst_loss_:.6g} within {radius:g}, lowest "
@@ -187,36 +174,31 @@ class DROClassifier(LinearClassifier):
         return radius
 
     def _warn(self, solution: Solution) -> None:
-        if solution.outcome is Outcome.TRIVIAL:
-            warnings.warn(
+        messages = {
+            Outcome.TRIVIAL: (
                 f"radius={self.radius:g} is so large that no feature that may shift is worth "
                 "using: the model without them is returned. Give a smaller radius; Wasserstein's "
                 "is in the units of the features, so scale them, too.",
                 TrivialRadiusWarning,
-                stacklevel=3,
-            )
-        elif solution.outcome is Outcome.NO_MINIMUM:
-            warnings.warn(
+            ),
+            Outcome.NO_MINIMUM: (
                 "The classes can be told apart without a mistake: every loss, and the worst case "
                 "with it, may be as small as one likes. Give a penalty, or "
                 'ambiguity="wasserstein".',
                 SeparableDataWarning,
-                stacklevel=3,
-            )
-        elif solution.outcome is Outcome.NO_LOSS:
-            warnings.warn(
+            ),
+            Outcome.NO_LOSS: (
                 "The classes can be told apart so well that every loss is zero: no change of "
                 "weights can do harm, and of the many such models the shortest is returned. Give "
                 'ambiguity="wasserstein".',
                 ZeroFragilityWarning,
-                stacklevel=3,
-            )
-        elif solution.outcome is Outcome.UNSETTLED:
-            warnings.warn(
+            ),
+            Outcome.UNSETTLED: (
                 f"The worst-case loss did not settle: after {solution.iterations} steps (max_iter="
                 f"{self.max_iter}) it may be above its minimum by a share of {solution.gap:.1e}. "
                 "The model's certificate holds; for a better one give more steps or scale the "
                 "features.",
                 ConvergenceWarning,
-                stacklevel=3,
-            )
+            ),
+        }
+        self._warn_of(solution, messages, stacklevel=3)

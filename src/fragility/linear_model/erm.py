@@ -22,8 +22,6 @@ from ..solvers.erm import (
 )
 from .base import LinearClassifier
 
-__all__ = ["ERMClassifier"]
-
 
 class ERMClassifier(LinearClassifier):
     r"""Linear classifier of the lowest penalised mean loss.

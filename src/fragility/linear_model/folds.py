@@ -21,8 +21,6 @@ from .base import TrainingData
 from .grid import Cell, Trace, solve_grid
 from .satisficing import SatisficingClassifier
 
-__all__ = ["FoldScores", "Folds", "takes_weights"]
-
 
 class FoldScores(NamedTuple):
     """Of every penalty and target: score, fragility, and what went wrong if anything did."""

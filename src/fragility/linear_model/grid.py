@@ -20,12 +20,10 @@ from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target
 from ..solvers.landmarks import Landmarks
 from ..solvers.newton import Curvature
-from ..solvers.robust import profile_of
+from ..solvers.robust import fragility_of
 from .base import TrainingData
 from .satisficing import SatisficingClassifier
 from .training import Training
-
-__all__ = ["Cell", "Trace", "solve_grid"]
 
 #: Row of the penalty and column of the target; column 0 is the lowest loss.
 _Place = tuple[int, int]
@@ -91,8 +89,7 @@ class Trace:
 
     def _apart(self, place: _Place, lead: Trace) -> Floats:
         other = lead.ends[place]
-        apart: Floats = (self.ends[place].parameters - other.parameters) / _size(other)
-        return apart
+        return (self.ends[place].parameters - other.parameters) / _size(other)
 
 
 def _size(end: _End | None) -> float:
@@ -173,8 +170,7 @@ def _cell(training: Training, target: Target, solution: Solution, certain: bool)
         fragility = training.ambiguity.unlearned
     elif solution.fragility is None and solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED):
         point = training.objective.at(solution.parameters)
-        room = target.value - point.penalty
-        fragility = training.ambiguity.fragility(profile_of(training.ambiguity, point), room)
+        fragility = fragility_of(training.ambiguity, point, target.value)
     coef, intercept = training.in_user_units(solution)
     settled = certain and solution.outcome is not Outcome.UNSETTLED
     return Cell(coef, intercept, target, fragility, settled)

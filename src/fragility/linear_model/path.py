@@ -18,8 +18,6 @@ from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
 from .search import checked_list
 
-__all__ = ["FragilityPath", "fragility_path"]
-
 _DEFAULT_SLACKS = (0.01, 0.02, 0.05, *np.round(np.arange(0.1, 0.96, 0.05), 2).tolist())
 
 

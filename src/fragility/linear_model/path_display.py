@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,12 @@ from ..metrics.displays.figure import GREY, RIGHT, new_axes, pyplot, shortened, 
 from ..moments import Floats
 from .path import FragilityPath, fragility_path
 
-__all__ = ["FragilityPathDisplay"]
-
 _LABELLED = 8
 #: Range of fragilities beyond which the axis is logarithmic.
 _WIDE = 1e3
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FragilityPathDisplay:
     """The least fragility for each acceptable loss, and the coefficients that reach it.
 
@@ -49,24 +49,13 @@ class FragilityPathDisplay:
     (2, 4)
     """
 
-    def __init__(
-        self,
-        *,
-        target: Floats,
-        fragility: Floats,
-        size: Floats,
-        erm_loss: float,
-        trivial_loss: float,
-        feature_names: list[str],
-        size_name: str = "coefficient",
-    ) -> None:
-        self.target = target
-        self.fragility = fragility
-        self.size = size
-        self.erm_loss = erm_loss
-        self.trivial_loss = trivial_loss
-        self.feature_names = feature_names
-        self.size_name = size_name
+    target: Floats
+    fragility: Floats
+    size: Floats
+    erm_loss: float
+    trivial_loss: float
+    feature_names: list[str]
+    size_name: str = "coefficient"
 
     @classmethod
     def from_path(cls, path: FragilityPath, *, ax: Any = None) -> FragilityPathDisplay:

@@ -22,13 +22,10 @@ from ..losses import Loss, as_loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
-from .base import LinearClassifier
-from .training import Training
-
-__all__ = ["SatisficingClassifier"]
+from .training import RobustClassifier, Training
 
 
-class SatisficingClassifier(LinearClassifier):
+class SatisficingClassifier(RobustClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.
 
     The fragility is the smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every
@@ -213,15 +210,9 @@ class SatisficingClassifier(LinearClassifier):
                 slack=self.slack,
                 radius=self._certificate_radius,
             )
-        self.coef_, self.intercept_ = found.coef, found.intercept
-        self.classes_ = training.data.classes
-        self.certificate_ = found.certificate
-        self.fragility_ = found.certificate.fragility
-        self.target_ = found.target.value
+        self._adopt(found, training, landmarks)
         self.erm_loss_ = found.target.erm_loss
         self.trivial_loss_ = found.target.trivial_loss
-        self.n_iter_ = max(1, landmarks.minimum.iterations + found.solution.iterations)
-        self.solver_ = found.solution.solver
         self._say(
             f"target {self.target_:.6g}: fragility {self.fragility_:.6g} after "
             f"{found.solution.iterations} more steps"
@@ -254,9 +245,7 @@ class SatisficingClassifier(LinearClassifier):
         if self.radius is not None:
             check_radius(self.radius)
         self._check_search()
-        reason = choose.refusal(loss, ambiguity, self.solver)
-        if reason is not None:
-            raise NotImplementedError(reason)
+        choose.check_solvable(loss, ambiguity, self.solver)
         self._checked_penalty()
 
     def _say(self, message: str) -> None:
@@ -268,7 +257,7 @@ class SatisficingClassifier(LinearClassifier):
             f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
             f"trivial loss {target.trivial_loss:.6g}"
         )
-        messages: dict[Outcome, tuple[str, type[Warning]]] = {
+        messages = {
             Outcome.TRIVIAL: (
                 f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
                 "and is returned. Give a smaller target (slack below 1), or class_weight if a "
@@ -295,9 +284,7 @@ class SatisficingClassifier(LinearClassifier):
                 ConvergenceWarning,
             ),
         }
-        if solution.outcome in messages:
-            message, category = messages[solution.outcome]
-            warnings.warn(message, category, stacklevel=4)
+        self._warn_of(solution, messages, stacklevel=4)
         used = solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED)
         if used and self._certificate_radius < inf and self.fragility_ == 0.0:
             warnings.warn(

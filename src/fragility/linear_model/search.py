@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,6 @@ from .._parameters import check_target
 from ..exceptions import AbsentClassWarning
 from ..moments import Floats
 from .folds import Folds, FoldScores
-from .progress import Progress
-
-__all__ = ["best_place", "checked_list", "report", "run_folds"]
 
 #: Scores that differ by less, relatively, are the same but for rounding.
 _ROUNDING = 1e-12
@@ -92,3 +91,31 @@ def checked_list(given: Any, name: str) -> Floats:
             f"{name} must be a sequence of one number or more, such as (0.01, 0.1); got {given!r}."
         )
     return np.array([check_target(value, name) for value in values])
+
+
+class Progress:
+    """How far a long computation is, on standard error.
+
+    Counts parts of a whole: one line that is rewritten on a terminal, else a line each.
+    """
+
+    def __init__(self, name: str, total: int, shown: bool) -> None:
+        self.name, self.total, self.shown = name, total, shown
+        self._done, self._begun, self._width = 0, perf_counter(), 0
+
+    def tick(self, parts: int = 1) -> None:
+        """Some parts are done."""
+        self._done += parts
+        if not self.shown:
+            return
+        spent = perf_counter() - self._begun
+        left = spent / self._done * (self.total - self._done)
+        text = f"[{self.name}] {self._done}/{self.total} fits of a fold and a penalty, "
+        text += f"{spent:.1f} s" if self._done == self.total else f"about {left:.1f} s left"
+        if sys.stderr.isatty():
+            end = "\n" if self._done == self.total else ""
+            sys.stderr.write("\r" + text.ljust(self._width) + end)
+            self._width = len(text)
+        else:
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()

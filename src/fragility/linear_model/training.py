@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -18,30 +19,46 @@ from ..solvers import choose
 from ..solvers.landmarks import Landmarks, find_landmarks
 from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
-from .base import TrainingData
-
-__all__ = ["RobustModel", "TrainedModel", "Training"]
+from .base import LinearClassifier, TrainingData
 
 
-@dataclass(frozen=True, eq=False)
-class TrainedModel:
-    """Coefficients in the user's units and what they guarantee."""
+class RobustClassifier(LinearClassifier):
+    """What the classifiers share that are robust against shifts."""
 
-    coef: Floats
-    intercept: Floats
-    target: Target
-    solution: Solution
-    certificate: Certificate
+    def _adopt(self, found: RobustModel, training: Training, landmarks: Landmarks) -> None:
+        """Have the attributes of a model that was found."""
+        self.coef_, self.intercept_ = found.coef, found.intercept
+        self.classes_ = training.data.classes
+        self.certificate_ = found.certificate
+        self.fragility_ = found.certificate.fragility
+        self.target_ = found.certificate.target
+        self.n_iter_ = max(1, landmarks.minimum.iterations + found.solution.iterations)
+        self.solver_ = found.solution.solver
+
+    @staticmethod
+    def _warn_of(
+        solution: Solution, messages: dict[Outcome, tuple[str, type[Warning]]], stacklevel: int
+    ) -> None:
+        """Say what is special about a solution, if anything is."""
+        if solution.outcome in messages:
+            warnings.warn(*messages[solution.outcome], stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class RobustModel:
-    """The same of the least worst-case loss, whose target follows from it."""
+    """Coefficients in the user's units and what they guarantee."""
 
     coef: Floats
     intercept: Floats
     solution: Solution
     certificate: Certificate
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel(RobustModel):
+    """The same for a target."""
+
+    target: Target
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,28 +154,16 @@ class Training:
             parameters = self.objective.tidied(parameters)
         return self.objective.rows.in_user_units(*self.objective.split(parameters))
 
-    def run(
-        self,
-        landmarks: Landmarks,
-        *,
-        solver: str = "auto",
-        start: Floats | None = None,
-        radius: float = inf,
-        **wanted: Any,
-    ) -> TrainedModel:
+    def run(self, landmarks: Landmarks, *, radius: float = inf, **wanted: Any) -> TrainedModel:
         """The same with its certificate."""
-        target, solution = self.solve(
-            landmarks, solver=solver, start=start, radius=radius, **wanted
-        )
+        target, solution = self.solve(landmarks, radius=radius, **wanted)
         coef, intercept = self.in_user_units(solution)
         certificate = self._certificate(coef, intercept, target.value, radius)
         if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
             certificate = replace(certificate, fragility=self.ambiguity.unlearned)
-        return TrainedModel(coef, intercept, target, solution, certificate)
+        return TrainedModel(coef, intercept, solution, certificate, target)
 
-    def run_robust(
-        self, landmarks: Landmarks, radius: float, *, solver: str = "auto"
-    ) -> RobustModel:
+    def run_robust(self, landmarks: Landmarks, radius: float, *, solver: str) -> RobustModel:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
         solution = solve_robust(

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 
 from ..moments import Floats
 
-__all__ = ["Codes", "Loss", "margins", "signs"]
-
 Codes = NDArray[Any]
 
 

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from ..moments import Floats
 from .base import Codes, Loss, margins, signs
-
-__all__ = ["CrossEntropy"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,7 @@ class CrossEntropy(Loss):
         if scores.ndim == 1:
             m = margins(scores, y)
             # np.logaddexp(0, -m), which takes three times as long
-            one: Floats = np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
-            return one
+            return np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
         rows = np.arange(y.size)
         behind = scores - scores[rows, y][:, np.newaxis]
         leader = behind.argmax(axis=1)
@@ -40,7 +37,7 @@ class CrossEntropy(Loss):
         if scores.ndim == 1:
             slope: Floats = -signs(y) * expit(-margins(scores, y))
             return slope
-        gradient = _shares(scores)
+        gradient: Floats = softmax(scores, axis=1)
         gradient[np.arange(y.size), y] -= 1.0
         return gradient
 
@@ -49,15 +46,8 @@ class CrossEntropy(Loss):
             p = expit(-np.abs(scores))
             bend: Floats = p * (1.0 - p)
             return bend
-        p = _shares(scores)
+        p = softmax(scores, axis=1)
         curvature: Floats = -p[:, :, np.newaxis] * p[:, np.newaxis, :]
         diagonal = np.arange(p.shape[1])
         curvature[:, diagonal, diagonal] += p
         return curvature
-
-
-def _shares(scores: Floats) -> Floats:
-    """Softmax of each row."""
-    terms: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-    terms /= terms.sum(axis=1, keepdims=True)
-    return terms

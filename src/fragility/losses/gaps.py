@@ -13,8 +13,6 @@ import numpy as np
 from ..moments import Floats
 from .base import Codes, Loss, signs
 
-__all__ = ["GapLoss"]
-
 
 class GapLoss(Loss):
     """A loss of the widest gap; a subclass says what a gap costs."""
@@ -32,10 +30,10 @@ class GapLoss(Loss):
         """Its second derivative."""
 
     def value(self, scores: Floats, y: Codes) -> Floats:
-        return np.maximum(self.piece(_widest(scores, y)[0]), 0.0)
+        return np.maximum(self.piece(widest_gap(scores, y)[0]), 0.0)
 
     def gradient(self, scores: Floats, y: Codes) -> Floats:
-        gap, rival = _widest(scores, y)
+        gap, rival = widest_gap(scores, y)
         slope = self.piece_slope(gap) * (self.piece(gap) > 0.0)
         if scores.ndim == 1:
             return -signs(y) * slope
@@ -46,7 +44,7 @@ class GapLoss(Loss):
         return gradient
 
     def curvature(self, scores: Floats, y: Codes) -> Floats:
-        gap, rival = _widest(scores, y)
+        gap, rival = widest_gap(scores, y)
         bend = self.piece_bend(gap) * (self.piece(gap) > 0.0)
         if scores.ndim == 1:
             return bend
@@ -57,7 +55,7 @@ class GapLoss(Loss):
         return curvature
 
 
-def _widest(scores: Floats, y: Codes) -> tuple[Floats, Codes]:
+def widest_gap(scores: Floats, y: Codes) -> tuple[Floats, Codes]:
     """How far the strongest wrong class is ahead of the true one, and which it is."""
     if scores.ndim == 1:
         return -signs(y) * scores, 1 - y

@@ -11,8 +11,6 @@ from ..moments import Floats
 from .gaps import GapLoss
 from .smoothed_hinge import SmoothedHinge
 
-__all__ = ["Hinge"]
-
 
 @dataclass(frozen=True)
 class Hinge(GapLoss):

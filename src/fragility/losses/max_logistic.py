@@ -11,8 +11,6 @@ from ..moments import Floats
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 
-__all__ = ["MaxLogistic"]
-
 
 @dataclass(frozen=True)
 class MaxLogistic(GapLoss):
@@ -22,8 +20,7 @@ class MaxLogistic(GapLoss):
     """
 
     def piece(self, gap: Floats) -> Floats:
-        value: Floats = np.log1p(np.exp(-np.abs(gap))) + np.maximum(gap, 0.0)
-        return value
+        return np.log1p(np.exp(-np.abs(gap))) + np.maximum(gap, 0.0)
 
     def piece_slope(self, gap: Floats) -> Floats:
         slope: Floats = expit(gap)

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from ..moments import Floats
 from .base import Codes, Loss, margins, signs
 
-__all__ = ["SmoothedHinge"]
-
 
 @dataclass(frozen=True)
 class SmoothedHinge(Loss):
@@ -44,31 +42,23 @@ class SmoothedHinge(Loss):
         return SmoothedHinge(min(1.0, 4.0 * self.smoothing)) if self.smoothing < 1.0 else None
 
     def value(self, scores: Floats, y: Codes) -> Floats:
-        width = self.smoothing
-        if scores.ndim == 1:
-            short = 1.0 - margins(scores, y)
-            share = np.clip(short / width, 0.0, 1.0)
-            return share * short - width / 2.0 * share**2
         short = self._shortfalls(scores, y)
         share = self._shares(short)
-        value: Floats = (share * short - width / 2.0 * share**2).sum(axis=1)
-        return value
+        value: Floats = share * short - self.smoothing / 2.0 * share**2
+        return value if scores.ndim == 1 else value.sum(axis=1)
 
     def gradient(self, scores: Floats, y: Codes) -> Floats:
-        if scores.ndim == 1:
-            slope: Floats = -signs(y) * np.clip(
-                (1.0 - margins(scores, y)) / self.smoothing, 0.0, 1.0
-            )
-            return slope
         gradient = self._shares(self._shortfalls(scores, y))
+        if scores.ndim == 1:
+            return -signs(y) * gradient
         gradient[np.arange(y.size), y] = -gradient.sum(axis=1)
         return gradient
 
     def curvature(self, scores: Floats, y: Codes) -> Floats:
+        short = self._shortfalls(scores, y)
         if scores.ndim == 1:
-            short = 1.0 - margins(scores, y)
             return ((short > 0.0) & (short <= self.smoothing)) / self.smoothing
-        share = self._shares(self._shortfalls(scores, y))
+        share = self._shares(short)
         active = (share > 0.0).astype(np.float64)
         # Where the shares sum to one they can only be exchanged.
         full = share.sum(axis=1) > 1.0 - 1e-12
@@ -84,6 +74,8 @@ class SmoothedHinge(Loss):
     @staticmethod
     def _shortfalls(scores: Floats, y: Codes) -> Floats:
         """How much each wrong class lacks to be beaten by one; 0 for the true class."""
+        if scores.ndim == 1:
+            return 1.0 - margins(scores, y)
         rows = np.arange(y.size)
         short = 1.0 + scores - scores[rows, y][:, np.newaxis]
         short[rows, y] = 0.0
@@ -91,6 +83,8 @@ class SmoothedHinge(Loss):
 
     def _shares(self, short: Floats) -> Floats:
         """The shares that attain the maximum: shortfalls over the width, cut to sum to one."""
+        if short.ndim == 1:
+            return np.clip(short / self.smoothing, 0.0, 1.0)
         free = np.maximum(short / self.smoothing, 0.0)
         excess = free.sum(axis=1) > 1.0
         if excess.any():

@@ -10,8 +10,6 @@ from scipy import sparse
 
 from ..moments import Floats
 
-__all__ = ["paired_gram", "weighted_gram", "weighted_grams"]
-
 #: Rows per block: temporaries stay small against the data.
 _BLOCK = 8_192
 #: Numbers in a table of products: it should stay in the cache of the processor.

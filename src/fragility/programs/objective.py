@@ -21,9 +21,6 @@ from ..moments import Floats
 from .gram import paired_gram
 from .rows import TrainingRows
 
-__all__ = ["Evaluation", "Objective", "Penalty"]
-
-
 #: Shares of the largest coefficient below which others may be nothing: the loss decides.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
 
@@ -81,17 +78,21 @@ class Objective:
     @cached_property
     def ridge(self) -> Floats:
         """Second derivative of the penalty, per parameter."""
-        one = 2.0 * self.alpha / self.rows.scale**2
-        if self.rows.fit_intercept:
-            one = np.append(one, 0.0)
-        return np.tile(one, self.n_outputs)
+        return self.per_parameter(2.0 * self.alpha / self.rows.scale**2)
 
     @cached_property
     def prices(self) -> Floats:
         """Price of each absolute parameter."""
-        one = self.lasso / self.rows.scale
-        if self.rows.fit_intercept:
-            one = np.append(one, 0.0)
+        return self.per_parameter(self.lasso / self.rows.scale)
+
+    @cached_property
+    def lengths(self) -> Floats:
+        """Price of a squared parameter in the user's units; intercepts have none."""
+        return self.per_parameter(1.0 / self.rows.scale**2)
+
+    def per_parameter(self, of_features: Floats, of_intercept: float = 0.0) -> Floats:
+        """A number for each parameter, the same for every class."""
+        one = np.append(of_features, of_intercept) if self.rows.fit_intercept else of_features
         return np.tile(one, self.n_outputs)
 
     def split(self, parameters: Floats) -> tuple[Floats, Floats]:
@@ -150,6 +151,17 @@ class Objective:
         weights = rows.weights[every] / rows.weights[every].sum()
         few = replace(rows, X=rows.X[every], y=rows.y[every], weights=weights)
         return replace(self, rows=few)
+
+    def collected(self, by_scores: Floats) -> Floats:
+        """Sum over the samples of slopes by scores, (n,) or (outputs, n), as one by parameters."""
+        rows = self.rows
+        if by_scores.ndim == 1:
+            row = np.asarray(by_scores @ rows.X)
+            return np.append(row, by_scores.sum()) if rows.fit_intercept else row
+        table = np.asarray((rows.X.T @ by_scores.T).T)
+        if rows.fit_intercept:
+            table = np.column_stack([table, by_scores.sum(axis=1)])
+        return table.ravel()
 
     def fixed_gauge(self, hessian: Floats) -> Floats:
         """The Hessian with curvature where there is none by nature.
@@ -250,15 +262,7 @@ class Evaluation:
 
     def _collect(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
-        rows = self.objective.rows
-        weighted = self.slopes.T * weights
-        if weighted.ndim == 1:
-            row = np.asarray(weighted @ rows.X)
-            return np.append(row, weighted.sum()) if rows.fit_intercept else row
-        table = np.asarray((rows.X.T @ weighted.T).T)
-        if rows.fit_intercept:
-            table = np.column_stack([table, weighted.sum(axis=1)])
-        return table.ravel()
+        return self.objective.collected(self.slopes.T * weights)
 
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """The same of curvatures and, if asked, of squared slopes; with that of the ridge."""

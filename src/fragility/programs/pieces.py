@@ -26,8 +26,6 @@ from ..losses import CrossEntropy, GapLoss, Loss
 from ..losses.base import Codes, signs
 from ..moments import Floats
 
-__all__ = ["Level", "Pieces", "PiecesAt", "pieces_of"]
-
 
 class PiecesAt(ABC):
     """Pieces at some scores."""
@@ -214,11 +212,8 @@ class _AllGapsAt(PiecesAt):
         loss, count = pieces.loss, pieces.n_classes
         self.count = count
         gaps = scores[np.newaxis] - scores[:, np.newaxis]
-        values, self.slopes, self.bends = (
-            loss.piece(gaps),
-            loss.piece_slope(gaps),
-            loss.piece_bend(gaps),
-        )
+        values, self.slopes = loss.piece(gaps), loss.piece_slope(gaps)
+        self.bends = loss.piece_bend(gaps)
         own = np.arange(count)
         values[own, own] = pieces.floor
         self.slopes[own, own] = self.bends[own, own] = 0.0

@@ -20,8 +20,6 @@ from scipy.linalg import LinAlgError, cholesky, eigh, qr, solve_triangular
 
 from ..moments import Floats
 
-__all__ = ["RowSpace", "row_space"]
-
 
 @dataclass(frozen=True, eq=False)
 class RowSpace:

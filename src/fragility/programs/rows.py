@@ -18,8 +18,6 @@ from scipy import sparse
 from ..moments import Floats
 from .row_space import RowSpace, row_space
 
-__all__ = ["TrainingRows", "training_rows"]
-
 #: Rows read at once: they should stay in the cache of the processor.
 _BLOCK = 1_024
 

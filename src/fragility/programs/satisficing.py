@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..ambiguity import Ambiguity
 from ..moments import Floats
-from .objective import Objective
+from .objective import Evaluation, Objective
 from .targets import Target
-
-__all__ = ["Outcome", "RobustProgram", "SatisficingProgram", "Solution"]
 
 
 class Outcome(Enum):
@@ -48,6 +46,21 @@ class RobustProgram:
     objective: Objective
     ambiguity: Ambiguity
     radius: float
+
+
+class Found(NamedTuple):
+    """Where a search for the least fragility, or the least norm, ended.
+
+    `gap` estimates how far it is above its minimum; `curvature` is what another search may begin
+    with.
+    """
+
+    point: Evaluation
+    least: float
+    gap: float
+    iterations: int
+    converged: bool
+    curvature: Any = None
 
 
 @dataclass(frozen=True, eq=False)

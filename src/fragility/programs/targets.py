@@ -14,8 +14,6 @@ from typing import Any
 from .._parameters import check_target
 from ..exceptions import InfeasibleTargetError, TargetError, UndefinedTargetError
 
-__all__ = ["Target", "check_target_choice"]
-
 #: A target nearer than this to the lowest loss, as a share of the trivial one, is that loss but for
 #: rounding.
 _ROUNDING = 1e-9

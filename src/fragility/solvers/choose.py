@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -11,13 +11,11 @@ import numpy as np
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Loss
 from ..moments import Floats
-from ..programs.objective import Evaluation
+from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
+from ..programs.targets import Target
 from . import conic, corners, kl, relabelling, wasserstein
-from .erm import (
-    descend_below,
-    least_norm_equivalent,
-)
+from .erm import RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
@@ -26,18 +24,17 @@ from .newton import Curvature
 from .robust import profile_of, require_smooth
 from .starts import inside_of, wasserstein_start
 
-__all__ = ["SOLVERS", "refusal", "solve"]
-
 SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is none but for rounding.
 _NO_FRAGILITY = 1e-9
 
 
-def refusal(loss: Loss, ambiguity: Ambiguity, solver: str) -> str | None:
-    """Why programs of this kind are not solved, as a sentence; None if they are."""
+def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
+    """Refuse programs of a kind that is not solved."""
     if type(ambiguity) not in (KL, Wasserstein):
-        return f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}."
-    return conic.refusal(loss) if solver == "conic" else None
+        raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
+    if solver == "conic":
+        conic.check_loss(loss)
 
 
 def solve(
@@ -69,187 +66,182 @@ def solve(
     )
     if features_only and target.value >= target.trivial_loss:
         return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
+    search = _Search(program, landmarks, tol, max_iter)
     if solver == "conic":
-        return _solve_conic(program, landmarks, max_iter)
+        return search.by_cones()
     if not objective.is_smooth or solver == "interior_point":
-        return _solve_with_corners(program, landmarks, tol, max_iter)
-    if isinstance(program.ambiguity, KL):
-        return _solve_kl(program, landmarks, tol, max_iter, start, curvature)
-    return _solve_wasserstein(program, landmarks, tol, max_iter, start, curvature)
+        return search.with_corners()
+    by_newton = search.under_kl if isinstance(program.ambiguity, KL) else search.under_wasserstein
+    return by_newton(start, curvature)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    """A program that has a solution worth searching for, and each way to it."""
+
+    program: SatisficingProgram
+    landmarks: Landmarks
+    tol: float
+    max_iter: int
+
+    def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Solution:
+        """Newton's method on the fragility itself."""
+        objective, target, minimum = self._parts
+        point = minimum.point if start is None else objective.at(start)
+        if not point.value < target.value and target.value > target.erm_loss:
+            level = (target.value + target.erm_loss) / 2.0
+            start = minimum.point.parameters
+            point = descend_below(objective, start, level, max_iter=self.max_iter)
+            curvature = None
+        found = kl.satisfice(
+            objective,
+            target.value,
+            point.parameters,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            curvature=curvature,
+        )
+        parameters, iterations = found.point.parameters, found.iterations
+        if found.least <= _NO_FRAGILITY * target.value:
+            short = self._shortest_without_fragility(parameters)
+            if short is not None:
+                return replace(short, iterations=iterations + short.iterations)
+        if is_underdetermined(objective, minimum):
+            parameters = least_norm_equivalent(objective, parameters)
+        settled = found.converged or (target.tight and found.least == inf)
+        outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
+        gap = found.gap / found.least if found.least < inf else inf
+        return Solution(
+            parameters, outcome, iterations, "newton", gap, found.least, found.curvature
+        )
+
+    def by_cones(self) -> Solution:
+        """Through cvxpy, moved until it meets the target."""
+        solution, target = conic.solve(self.program), self.program.target.value
+        inside = self.landmarks.minimum.point
+        point = self.program.objective.at(solution.parameters)
+        if isinstance(self.program.ambiguity, KL):
+            if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
+                short = self._shortest_without_fragility(solution.parameters)
+                return solution if short is None else replace(short, solver="conic")
+            return solution
+        if inside.value > target:
+            inside = self._inside()
+        return replace(solution, parameters=meeting(point, inside, target).parameters)
+
+    def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Solution:
+        """Quadratic models of the loss, and their least norms."""
+        objective, target, minimum = self._parts
+        ambiguity, hessian, inside = self.program.ambiguity, None, None
+        if ambiguity.moves_labels and target.value >= target.trivial_loss:
+            return self.with_corners()
+        point = None if start is None else objective.at(start)
+        if point is not None and not point.value < target.trivial_loss:
+            point = None  # a guess that was none
+        if point is not None and curvature is not None and minimum.point.value < target.value:
+            hessian, inside = curvature, minimum.point
+        elif point is not None and point.value < target.value:
+            pass  # cold, but it meets the target
+        elif minimum.curvature is not None and not minimum.curvature.singular:
+            point, hessian = minimum.point, minimum.curvature.hessian
+        else:
+            point = wasserstein_start(self.program, minimum, self.max_iter)
+        found = wasserstein.satisfice(
+            self.program,
+            point,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            hessian=hessian,
+            underdetermined=is_underdetermined(objective, minimum),
+            inside=inside,
+        )
+        if ambiguity.moves_labels:
+            # If no label pays at the fragility of features that move alone, that is the solution.
+            profile = profile_of(ambiguity, found.point)
+            room = target.value - found.point.penalty
+            if ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
+                solution = self.with_corners(found.point)
+                return replace(solution, iterations=solution.iterations + found.iterations)
+        outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
+        return Solution(
+            found.point.parameters,
+            outcome,
+            found.iterations,
+            "newton",
+            found.gap / max(found.least, 1e-300),
+            objective.loss.steepness * found.least,
+            found.curvature,
+        )
+
+    def with_corners(self, near: Evaluation | None = None) -> Solution:
+        """The interior-point method; `near` is a model near the solution, if one is known."""
+        program, (objective, target, minimum) = self.program, self._parts
+        search: Any = {"tol": self.tol, "max_iter": self.max_iter}
+        inside = minimum.point
+        if inside.value >= target.value or (minimum.separable and not minimum.attained):
+            inside = self._inside()
+        by_weights = isinstance(program.ambiguity, KL)
+        none = objective.at(np.zeros(objective.size))
+        if by_weights and (minimum.separable or float(none.losses.max()) <= target.value):
+            short = self._shortest_without_fragility(inside.parameters)
+            if short is not None:
+                return replace(short, solver="interior_point")
+        found = None
+        if near is not None and isinstance(objective.loss, CrossEntropy):
+            # Half way from there, so that it meets the target with room.
+            start = objective.at(0.5 * (near.parameters + inside.parameters))
+            found = relabelling.satisfice(program, start, **search)
+        if found is None or not found.converged:
+            found = corners.satisfice(program, inside, **search)
+        if by_weights and not (found.converged and found.kappa > _NO_FRAGILITY * target.value):
+            # Perhaps no loss need exceed the target at all.
+            least = corners.smallest_largest_loss(objective, inside.parameters, **search)
+            if least.cost < target.value:
+                short = self._shortest_without_fragility(least.parameters)
+                if short is not None:
+                    return replace(short, solver="interior_point")
+        parameters = meeting(objective.at(found.parameters), inside, target.value).parameters
+        if by_weights and is_underdetermined(objective, minimum):
+            parameters = least_norm_equivalent(objective, parameters)
+        outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
+        return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)
+
+    @property
+    def _parts(self) -> tuple[Objective, Target, RiskMinimum]:
+        return self.program.objective, self.program.target, self.landmarks.minimum
+
+    def _inside(self) -> Evaluation:
+        """A model half way between the lowest loss and the target."""
+        return inside_of(self.program, self.landmarks.minimum, 0.5, self.max_iter)
+
+    def _shortest_without_fragility(self, start: Floats) -> Solution | None:
+        """The shortest model of which every loss meets the target, if there is one near a start."""
+        objective, target = self.program.objective, self.program.target.value
+        trivial, max_iter = self.landmarks.trivial.parameters, self.max_iter
+        if objective.is_smooth:
+            found = least_norm_meeting(objective, target, start, max_iter=max_iter)
+            if found is None:
+                return None
+            parameters, iterations = found
+        elif float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
+            parameters, iterations = np.zeros(objective.size), 1
+        else:
+            # Met to the last digit, or a fragility would be left.
+            within = target * (1.0 - 1e-8)
+            short = corners.shortest_meeting(objective, within, start, tol=1e-6, max_iter=max_iter)
+            parameters, iterations = short.parameters, short.iterations
+        if not objective.split(parameters)[0].any():
+            # No feature is needed: of the intercepts that are left, that of the lowest mean loss.
+            share = 1.0
+            while share > 0.0:
+                if float(objective.at(share * trivial).losses.max()) <= target:
+                    break
+                share -= 1.0 / 64.0
+            parameters = share * trivial
+        return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
 
 
 def _relabelled_mean(point: Evaluation) -> float:
     """Mean loss of a model with the worst labels that there are."""
     worst = np.maximum(point.losses, point.relabelled)
     return float(point.objective.rows.weights @ worst) + point.penalty
-
-
-def _solve_kl(
-    program: SatisficingProgram,
-    landmarks: Landmarks,
-    tol: float,
-    max_iter: int,
-    start: Floats | None,
-    curvature: Curvature | None,
-) -> Solution:
-    objective, target, minimum = program.objective, program.target, landmarks.minimum
-    point = minimum.point if start is None else objective.at(start)
-    if not point.value < target.value and target.value > target.erm_loss:
-        level = (target.value + target.erm_loss) / 2.0
-        point = descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
-        curvature = None
-    found = kl.satisfice(
-        objective,
-        target.value,
-        point.parameters,
-        tol=tol,
-        max_iter=max_iter,
-        curvature=curvature,
-    )
-    parameters, iterations = found.point.parameters, found.iterations
-    if found.fragility <= _NO_FRAGILITY * target.value:
-        short = _shortest_without_fragility(program, landmarks, parameters, max_iter)
-        if short is not None:
-            return replace(short, iterations=iterations + short.iterations)
-    if is_underdetermined(objective, minimum):
-        parameters = least_norm_equivalent(objective, parameters)
-    settled = found.converged or (target.tight and found.fragility == inf)
-    outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
-    gap = found.gap / found.fragility if found.fragility < inf else inf
-    return Solution(
-        parameters, outcome, iterations, "newton", gap, found.fragility, found.curvature
-    )
-
-
-def _shortest_without_fragility(
-    program: SatisficingProgram, landmarks: Landmarks, start: Floats, max_iter: int
-) -> Solution | None:
-    """The shortest model of which every loss meets the target, if there is one near the start."""
-    objective, target = program.objective, program.target.value
-    if objective.is_smooth:
-        found = least_norm_meeting(objective, target, start, max_iter=max_iter)
-        if found is None:
-            return None
-        parameters, iterations = found.parameters, found.iterations
-    elif float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
-        parameters, iterations = np.zeros(objective.size), 1
-    else:
-        # Met to the last digit, or a fragility would be left.
-        within = target * (1.0 - 1e-8)
-        short = corners.shortest_meeting(objective, within, start, tol=1e-6, max_iter=max_iter)
-        parameters, iterations = short.parameters, short.iterations
-    if not objective.split(parameters)[0].any():
-        # No feature is needed: of the intercepts that are left, that of the lowest mean loss.
-        share = 1.0
-        while share > 0.0:
-            if float(objective.at(share * landmarks.trivial.parameters).losses.max()) <= target:
-                break
-            share -= 1.0 / 64.0
-        parameters = share * landmarks.trivial.parameters
-    return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
-
-
-def _solve_conic(program: SatisficingProgram, landmarks: Landmarks, max_iter: int) -> Solution:
-    solution, target = conic.solve(program), program.target.value
-    point, inside = program.objective.at(solution.parameters), landmarks.minimum.point
-    if isinstance(program.ambiguity, KL):
-        if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
-            short = _shortest_without_fragility(program, landmarks, solution.parameters, max_iter)
-            return solution if short is None else replace(short, solver="conic")
-        return solution
-    if inside.value > target:
-        inside = inside_of(program, landmarks.minimum, 0.5, max_iter)
-    return replace(solution, parameters=meeting(point, inside, target).parameters)
-
-
-def _solve_wasserstein(
-    program: SatisficingProgram,
-    landmarks: Landmarks,
-    tol: float,
-    max_iter: int,
-    start: Floats | None,
-    curvature: Floats | None,
-) -> Solution:
-    objective, target = program.objective, program.target
-    minimum, hessian, inside = landmarks.minimum, None, None
-    if program.ambiguity.moves_labels and target.value >= target.trivial_loss:
-        return _solve_with_corners(program, landmarks, tol, max_iter)
-    point = None if start is None else objective.at(start)
-    if point is not None and not point.value < target.trivial_loss:
-        point = None  # a guess that was none
-    if point is not None and curvature is not None and minimum.point.value < target.value:
-        hessian, inside = curvature, minimum.point
-    elif point is not None and point.value < target.value:
-        pass  # cold, but it meets the target
-    elif minimum.curvature is not None and not minimum.curvature.singular:
-        point, hessian = minimum.point, minimum.curvature.hessian
-    else:
-        point = wasserstein_start(program, minimum, max_iter)
-    found = wasserstein.satisfice(
-        program,
-        point,
-        tol=tol,
-        max_iter=max_iter,
-        hessian=hessian,
-        underdetermined=is_underdetermined(objective, minimum),
-        inside=inside,
-    )
-    if program.ambiguity.moves_labels:
-        # If no label pays at the fragility of features that move alone, that is the solution.
-        profile = profile_of(program.ambiguity, found.point)
-        room = target.value - found.point.penalty
-        if program.ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
-            solution = _solve_with_corners(program, landmarks, tol, max_iter, found.point)
-            return replace(solution, iterations=solution.iterations + found.iterations)
-    outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-    gap = found.gap / max(found.norm, 1e-300)
-    return Solution(
-        found.point.parameters,
-        outcome,
-        found.iterations,
-        "newton",
-        gap,
-        objective.loss.steepness * found.norm,
-        found.hessian,
-    )
-
-
-def _solve_with_corners(
-    program: SatisficingProgram,
-    landmarks: Landmarks,
-    tol: float,
-    max_iter: int,
-    near: Evaluation | None = None,
-) -> Solution:
-    objective, target, minimum = program.objective, program.target, landmarks.minimum
-    inside = minimum.point
-    if inside.value >= target.value or (minimum.separable and not minimum.attained):
-        inside = inside_of(program, minimum, 0.5, max_iter)
-    by_weights = isinstance(program.ambiguity, KL)
-    none = objective.at(np.zeros(objective.size))
-    if by_weights and (minimum.separable or float(none.losses.max()) <= target.value):
-        short = _shortest_without_fragility(program, landmarks, inside.parameters, max_iter)
-        if short is not None:
-            return replace(short, solver="interior_point")
-    found = None
-    if near is not None and isinstance(objective.loss, CrossEntropy):
-        # Half way from there, so that it meets the target with room.
-        start = objective.at(0.5 * (near.parameters + inside.parameters))
-        found = relabelling.satisfice(program, start, tol=tol, max_iter=max_iter)
-    if found is None or not found.converged:
-        found = corners.satisfice(program, inside, tol=tol, max_iter=max_iter)
-    if by_weights and not (found.converged and found.kappa > _NO_FRAGILITY * target.value):
-        # Perhaps no loss need exceed the target at all.
-        least = corners.smallest_largest_loss(
-            objective, inside.parameters, tol=tol, max_iter=max_iter
-        )
-        if least.cost < target.value:
-            short = _shortest_without_fragility(program, landmarks, least.parameters, max_iter)
-            if short is not None:
-                return replace(short, solver="interior_point")
-    point = meeting(objective.at(found.parameters), inside, target.value)
-    parameters = point.parameters
-    if by_weights and is_underdetermined(objective, minimum):
-        parameters = least_norm_equivalent(objective, parameters)
-    outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-    return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)

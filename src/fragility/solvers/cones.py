@@ -6,25 +6,9 @@ symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from ..moments import Floats
-
-__all__ = ["Orthant", "OrthantScaling", "Scaling", "SecondOrder", "SecondOrderScaling"]
-
-
-class Scaling(Protocol):
-    """The map W at a pair of slacks and multipliers."""
-
-    point: Floats
-
-    def apply(self, v: Floats) -> Floats:
-        """W v."""
-
-    def undo(self, v: Floats) -> Floats:
-        """W⁻¹ v."""
 
 
 class OrthantScaling:
@@ -36,18 +20,18 @@ class OrthantScaling:
         self.weights = y / s
 
     def apply(self, v: Floats) -> Floats:
+        """W v."""
         return self._factor * v
 
     def undo(self, v: Floats) -> Floats:
+        """W⁻¹ v."""
         return v / self._factor
 
 
 class Orthant:
     """Products and steps of numbers that are not negative."""
 
-    @staticmethod
-    def scaling(s: Floats, y: Floats) -> OrthantScaling:
-        return OrthantScaling(s, y)
+    scaling = OrthantScaling
 
     @staticmethod
     def degree(s: Floats) -> int:
@@ -62,17 +46,9 @@ class Orthant:
         """Logarithm of how far from the boundary."""
         return float(np.log(s).sum()) if s.min(initial=1.0) > 0.0 else -np.inf
 
-    @staticmethod
-    def one(s: Floats) -> Floats:
-        return np.ones_like(s)
-
-    @staticmethod
-    def inverse(s: Floats) -> Floats:
-        return 1.0 / s
-
-    @staticmethod
-    def product(a: Floats, b: Floats) -> Floats:
-        return a * b
+    one = staticmethod(np.ones_like)
+    inverse = staticmethod(np.reciprocal)
+    product = staticmethod(np.multiply)
 
     @staticmethod
     def divide(a: Floats, b: Floats) -> Floats:
@@ -117,9 +93,7 @@ class SecondOrderScaling:
 class SecondOrder:
     """Products and steps of second-order cones."""
 
-    @staticmethod
-    def scaling(s: Floats, y: Floats) -> SecondOrderScaling:
-        return SecondOrderScaling(s, y)
+    scaling = SecondOrderScaling
 
     @staticmethod
     def degree(s: Floats) -> int:

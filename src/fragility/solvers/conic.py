@@ -15,11 +15,9 @@ import numpy as np
 
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..losses.base import signs
 from ..moments import Floats
-from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
-
-__all__ = ["refusal", "solve", "solve_robust"]
 
 #: Clarabel's own step first; shorter ones where exponential cones stall it.
 _ATTEMPTS: tuple[dict[str, float], ...] = (
@@ -29,40 +27,36 @@ _ATTEMPTS: tuple[dict[str, float], ...] = (
 )
 
 
-def refusal(loss: Loss) -> str | None:
-    """Why a program is not lowered to cones, as a sentence; None if it is."""
+def check_loss(loss: Loss) -> None:
+    """Refuse a loss that is not lowered to cones."""
     if type(loss) not in _LOSSES:
-        return (
+        raise NotImplementedError(
             "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and "
             f"max_logistic; got {loss!r}. Use solver='newton', which takes any smooth loss."
         )
-    return None
 
 
 def solve(program: SatisficingProgram) -> Solution:
     """Least fragility at a target, by Clarabel through cvxpy."""
-    cp = _cvxpy()
-    model = _Model(cp, program.objective)
-    k = cp.Variable(nonneg=True)
-    worst, constraints = _AMBIGUITIES[type(program.ambiguity)](model, program.ambiguity, k)
-    return model.solved(k, [*constraints, worst + model.penalty <= program.target.value])
+    model = _Model(program)
+    return model.solved(model.k, model.worst <= program.target.value)
 
 
 def solve_robust(program: RobustProgram) -> Solution:
     """Least worst-case loss within a radius, by Clarabel through cvxpy."""
-    cp = _cvxpy()
-    model = _Model(cp, program.objective)
-    price = cp.Variable(nonneg=True)
-    worst, constraints = _AMBIGUITIES[type(program.ambiguity)](model, program.ambiguity, price)
-    return model.solved(price * program.radius + worst + model.penalty, constraints)
+    model = _Model(program)
+    return model.solved(model.k * program.radius + model.worst)
 
 
 class _Model:
-    """Variables of a linear model, what follows from them, and how it is solved."""
+    """Variables of a linear model, what follows from them, and how it is solved.
 
-    def __init__(self, cp: Any, objective: Objective) -> None:
-        self.cp = cp
-        self.objective = objective
+    `worst` is the largest penalised expected loss less the price `k` of the distance.
+    """
+
+    def __init__(self, program: SatisficingProgram | RobustProgram) -> None:
+        self.cp = cp = _cvxpy()
+        self.objective = objective = program.objective
         rows, outputs = objective.rows, objective.n_outputs
         self.coef = cp.Variable((outputs, rows.X.shape[1]))
         self.intercept = cp.Variable(outputs)
@@ -73,11 +67,13 @@ class _Model:
             self.intercept, (1, outputs), order="C"
         )
         ridge = objective.ridge.reshape(outputs, -1)[:, : self.coef.shape[1]]
-        self.penalty = 0.5 * cp.sum(cp.multiply(ridge, cp.square(self.coef)))
-        self.lasso = objective.lasso
-        if self.lasso:
+        penalty = 0.5 * cp.sum(cp.multiply(ridge, cp.square(self.coef)))
+        if objective.lasso:
             in_user_units = np.tile(1.0 / rows.scale, (outputs, 1))
-            self.penalty += self.lasso * cp.sum(cp.abs(cp.multiply(in_user_units, self.coef)))
+            penalty += objective.lasso * cp.sum(cp.abs(cp.multiply(in_user_units, self.coef)))
+        self.k, ambiguity = cp.Variable(nonneg=True), program.ambiguity
+        worst, self.limits = _AMBIGUITIES[type(ambiguity)](self, ambiguity, self.k)
+        self.worst = worst + penalty
 
     def losses(self, relabelled: int = 0) -> Any:
         """Upper bounds of the losses, tight where a constraint holds them down.
@@ -88,9 +84,9 @@ class _Model:
         labels = (rows.y + relabelled) % rows.n_classes
         return _LOSSES[type(loss)](self.cp, loss, self.scores, labels)
 
-    def solved(self, minimised: Any, constraints: list[Any]) -> Solution:
+    def solved(self, minimised: Any, *bounds: Any) -> Solution:
         cp, objective = self.cp, self.objective
-        problem = cp.Problem(cp.Minimize(minimised), constraints + self.gauge)
+        problem = cp.Problem(cp.Minimize(minimised), [*self.limits, *bounds, *self.gauge])
         for options in _ATTEMPTS:
             try:
                 with warnings.catch_warnings():
@@ -104,7 +100,7 @@ class _Model:
             how = f"ended with status {problem.status!r}" if problem.status else "failed"
             raise RuntimeError(f"The conic solver {how}. Use solver='auto'.")
         table = self.coef.value
-        if objective.n_outputs > 1 and not self.lasso:
+        if objective.n_outputs > 1 and not objective.lasso:
             # No loss sees what all classes share, and squares are least without it; absolute
             # values are least at a median, which the solver has found.
             table = table - table.mean(axis=0)
@@ -126,7 +122,7 @@ def _cvxpy() -> Any:
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:
     if scores.shape[1] == 1:
-        return cp.logistic(cp.multiply(np.where(y == 1, -1.0, 1.0), scores[:, 0]))
+        return cp.logistic(cp.multiply(-signs(y), scores[:, 0]))
     own = cp.sum(cp.multiply(np.eye(scores.shape[1])[y], scores), axis=1)
     return cp.log_sum_exp(scores, axis=1) - own
 
@@ -135,7 +131,7 @@ def _smoothed_hinge(cp: Any, loss: SmoothedHinge, scores: Any, y: Floats) -> Any
     # The maximum over shares that sum to at most one; t is the multiplier of that sum.
     t = cp.Variable(y.size, nonneg=True)
     if scores.shape[1] == 1:
-        short = 1.0 - cp.multiply(np.where(y == 1, 1.0, -1.0), scores[:, 0])
+        short = 1.0 - cp.multiply(signs(y), scores[:, 0])
         squares = cp.square(cp.pos(short - t))
     else:
         mine = np.eye(scores.shape[1])[y]
@@ -158,7 +154,7 @@ def _largest_gap(cp: Any, scores: Any, y: Floats) -> Any:
     """How far the best wrong class is ahead of the true one."""
     classes = scores.shape[1]
     if classes == 1:
-        return cp.multiply(np.where(y == 1, -1.0, 1.0), scores[:, 0])
+        return cp.multiply(-signs(y), scores[:, 0])
     unit = np.eye(classes)
     ahead = [
         cp.sum(cp.multiply(unit[(y + step) % classes] - unit[y], scores), axis=1)

@@ -15,21 +15,9 @@ from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import RobustProgram, SatisficingProgram
-from .interior_parts import Shape
 from .interior_point import InteriorProgram, InteriorSolution
 from .levels import Common, Levels, Mean, Moment
-from .norm_cones import Ray, norm_cone
-
-__all__ = [
-    "lowest_loss",
-    "robust",
-    "satisfice",
-    "shape_of",
-    "shortest_meeting",
-    "shortest_minimiser",
-    "smallest_largest_loss",
-    "tie",
-]
+from .norm_cones import Ray, Shape
 
 #: A tie between models of the same cost is broken by their length, at this share of the cost: the
 #: length of the solution is not known, and the price must not matter where it is much longer.
@@ -54,7 +42,7 @@ def lowest_loss(
 def shortest_minimiser(objective: Objective, minimum: Evaluation, *, max_iter: int) -> Evaluation:
     """The shortest model, in the user's units, of the lowest loss but for rounding."""
     level = minimum.value * (1.0 + _SAME)
-    interior = InteriorProgram(objective, target=level, price=_lengths(objective))
+    interior = InteriorProgram(objective, target=level, price=objective.lengths)
     found = interior.solve(minimum.parameters, tol=_SAME, max_iter=max_iter)
     shorter = objective.at(found.parameters)
     return shorter if found.converged and shorter.value <= level * (1.0 + _SAME) else minimum
@@ -121,7 +109,7 @@ def shortest_meeting(
     objective: Objective, target: float, inside: Floats, *, tol: float, max_iter: int
 ) -> InteriorSolution:
     """The shortest model, in the user's units, of which every loss meets the target."""
-    interior = InteriorProgram(objective, Common, target=target, price=_lengths(objective))
+    interior = InteriorProgram(objective, Common, target=target, price=objective.lengths)
     return interior.solve(inside, tol=_accuracy(tol), max_iter=max_iter)
 
 
@@ -149,17 +137,9 @@ def _roomy(interior: InteriorProgram, parameters: Floats, target: float, kappa: 
     return kappa
 
 
-def _lengths(objective: Objective) -> Floats:
-    """Price of a squared parameter in the user's units; intercepts have none."""
-    one = 1.0 / objective.rows.scale**2
-    if objective.rows.fit_intercept:
-        one = np.append(one, 0.0)
-    return np.tile(one, objective.n_outputs)
-
-
 def tie(objective: Objective, parameters: Floats, cost: float) -> Floats:
     """A price of length too small to matter, except between models of the same cost."""
-    lengths = _lengths(objective)
+    lengths = objective.lengths
     # A model near zero says nothing of how long others are; columns are scaled, so one may be.
     squared = max(float(lengths @ parameters**2), float(lengths.max(initial=0.0)), 1e-300)
     return lengths * (_TIE * cost / squared)
@@ -170,16 +150,4 @@ def shape_of(objective: Objective, ambiguity: Ambiguity) -> Shape:
     if isinstance(ambiguity, KL):
         return Shape(Ray(), np.zeros(0, dtype=np.intp), np.zeros(0))
     assert isinstance(ambiguity, Wasserstein)
-    rows = objective.rows
-    one = ambiguity.mobility(rows.X.shape[1]) / rows.scale * objective.loss.steepness
-    if rows.fit_intercept:
-        one = np.append(one, 0.0)
-    metric = np.tile(one, objective.n_outputs)
-    moves = np.flatnonzero(metric > 0.0)
-    cone = norm_cone(
-        ambiguity.norm,
-        objective.n_outputs,
-        moves.size // objective.n_outputs,
-        free_to_shift=False,
-    )
-    return Shape(cone, moves, metric[moves])
+    return Shape.of(objective, ambiguity, objective.loss.steepness, free_to_shift=False)

@@ -18,9 +18,8 @@ from scipy.linalg import LinAlgError
 from ..moments import Floats
 from .cones import SecondOrder
 from .factor import Cholesky
+from .interior_parts import ConePart, Move
 from .norm_cones import Normal, PairBallCone
-
-__all__ = ["Ellipsoid", "LeastNorm", "least_norm"]
 
 _MAX_STEPS = 60
 #: A norm is no better known than to this share of that of the centre.
@@ -101,7 +100,16 @@ class _InteriorPoint:
         self.ellipsoid = ellipsoid
         self.norm_cone = cone
         self.n_main = cone.n_main
-        self.cones = (SecondOrder, cone.cone)
+        centre = ellipsoid.centre.reshape(cone.shape)
+        self.x = cone.start(centre, 1.1 * cone.norm(centre))
+        self.cost = np.zeros(self.x.size)
+        self.cost[self.n_main] = 1.0
+        at_centre = np.zeros(self.n_main + 1)
+        at_centre[0] = ellipsoid.radius
+        self.parts = [ConePart(SecondOrder, at_centre), ConePart(cone.cone, cone.forward(self.x))]
+        share = 1.0 / self.adjoint([part.dual for part in self.parts])[self.n_main]
+        for part in self.parts:
+            part.dual = share * part.dual
 
     def forward(self, x: Floats) -> list[Floats]:
         """Linear part of the slacks."""
@@ -116,66 +124,48 @@ class _InteriorPoint:
         return total
 
     def solve(self, tol: float) -> LeastNorm:
-        ellipsoid, norm_cone = self.ellipsoid, self.norm_cone
-        centre = ellipsoid.centre.reshape(norm_cone.shape)
-        x = norm_cone.start(centre, 1.1 * norm_cone.norm(centre))
-        slack = self.forward(x)
-        slack[0] = np.zeros(self.n_main + 1)  # at the centre
-        slack[0][0] = ellipsoid.radius
-        dual = [cone.inverse(s) for cone, s in zip(self.cones, slack, strict=True)]
-        share = 1.0 / self.adjoint(dual)[self.n_main]
-        dual = [share * y for y in dual]
-        degree = sum(cone.degree(s) for cone, s in zip(self.cones, slack, strict=True))
-        cost = np.zeros(x.size)
-        cost[self.n_main] = 1.0
-        floor = _ROUNDING * x[self.n_main]
+        degree = sum(part.degree for part in self.parts)
+        floor = _ROUNDING * self.x[self.n_main]
         for _ in range(_MAX_STEPS):
-            gap = _inner(slack, dual)
-            if gap <= max(tol * x[self.n_main], floor) or not self._inside(slack, dual):
+            gap = sum(part.gap() for part in self.parts)
+            near = gap <= max(tol * self.x[self.n_main], floor)
+            if near or not all(part.inside() for part in self.parts):
                 break
-            scalings = [c.scaling(s, y) for c, s, y in zip(self.cones, slack, dual, strict=True)]
-            points = [scaling.point for scaling in scalings]
-            if not self._inside(points, points):
+            for part in self.parts:
+                part.rescale()
+            if not all(part.kind.inside(part.scaling.point) for part in self.parts):
                 break
             try:
-                system = self._factorised(scalings)
+                system = self._factorised()
             except LinAlgError:
                 break  # as near as rounding lets us
             # Straight to the optimum, first; then with what that shows, to a point before it.
-            step = self._direction(system, scalings, -cost, [-point for point in points])
-            length = min(1.0, self._longest(points, step))
-            left = (1.0 - length) * gap + length**2 * _inner(step.slack, step.dual)
+            _, moves = self._direction(system, -self.cost, [None, None])
+            length = min(1.0, self._longest(moves))
+            left = sum(float(np.vdot(move.slack, move.dual)) for move in moves)
+            left = (1.0 - length) * gap + length**2 * left
             aimed = gap / degree * max(0.0, left / gap) ** 3
-            pulls = []
-            for cone, point, ds, dy in zip(self.cones, points, step.slack, step.dual, strict=True):
-                pulls.append(cone.divide(point, aimed * cone.one(point) - cone.product(ds, dy)))
-            back = [scaling.undo(pull) for scaling, pull in zip(scalings, pulls, strict=True)]
-            aim = [pull - point for pull, point in zip(pulls, points, strict=True)]
-            step = self._direction(system, scalings, self.adjoint(back) - cost, aim)
-            length = min(1.0, 0.99 * self._longest(points, step))
+            pulls = [part.pull(aimed, move) for part, move in zip(self.parts, moves, strict=True)]
+            back = [part.scaling.undo(p) for part, p in zip(self.parts, pulls, strict=True)]
+            step, moves = self._direction(system, self.adjoint(back) - self.cost, [*pulls])
+            length = min(1.0, 0.99 * self._longest(moves))
             if length < 1e-8:
                 break
-            x = x + length * step.x
-            for i, scaling in enumerate(scalings):
-                slack[i] = slack[i] + length * scaling.apply(step.slack[i])
-                dual[i] = dual[i] + length * scaling.undo(step.dual[i])
-        table, _, _ = norm_cone.split(x)
+            self.x = self.x + length * step
+            pairs = zip(self.parts, moves, strict=True)
+            self.parts = [part.moved(move, length) for part, move in pairs]
+        table, _, _ = self.norm_cone.split(self.x)
         # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
-        return LeastNorm(table, norm_cone.norm(table), float(dual[0][0]) / ellipsoid.radius)
+        price = float(self.parts[0].dual[0]) / self.ellipsoid.radius
+        return LeastNorm(table, self.norm_cone.norm(table), price)
 
-    def _inside(self, slack: list[Floats], dual: list[Floats]) -> bool:
-        """Whether rounding has left slacks and multipliers in their cones."""
-        return all(
-            cone.inside(s) and cone.inside(y)
-            for cone, s, y in zip(self.cones, slack, dual, strict=True)
-        )
-
-    def _factorised(self, scalings: list[Any]) -> tuple[Cholesky, Floats]:
-        w, eta = scalings[0].w, float(scalings[0].eta)
+    def _factorised(self) -> tuple[Cholesky, Floats]:
+        ball, norm = (part.scaling for part in self.parts)
+        eta = float(ball.eta)
         normal = Normal(self.ellipsoid.matrix / eta**2)
-        pull = self.ellipsoid.factor @ (sqrt(2.0) / eta * w[1:])
+        pull = self.ellipsoid.factor @ (sqrt(2.0) / eta * ball.w[1:])
         normal.main += np.multiply.outer(pull, pull)
-        self.norm_cone.add_normal(normal, scalings[1])
+        self.norm_cone.add_normal(normal, norm)
         matrix = normal.matrix()
         balance = 1.0 / np.sqrt(matrix.diagonal())
         matrix *= balance
@@ -184,37 +174,17 @@ class _InteriorPoint:
         return Cholesky(matrix), balance
 
     def _direction(
-        self,
-        system: tuple[Cholesky, Floats],
-        scalings: list[Any],
-        right: Floats,
-        aim: list[Floats],
-    ) -> _Step:
-        """Move x by the normal equations; slacks and multipliers, scaled, then add up to `aim`."""
+        self, system: tuple[Cholesky, Floats], right: Floats, pulls: list[Floats | None]
+    ) -> tuple[Floats, list[Move]]:
+        """A step of the variables by the normal equations, and what the parts do along it."""
         factor, balance = system
-        reduced = self.norm_cone.eliminate(right, scalings[1])
+        scaling = self.parts[1].scaling
+        reduced = self.norm_cone.eliminate(right, scaling)
         main = factor.solve(reduced * balance) * balance
-        x = self.norm_cone.complete(main, right, scalings[1])
-        slack = [
-            scaling.undo(move) for scaling, move in zip(scalings, self.forward(x), strict=True)
-        ]
-        return _Step(x, slack, [a - ds for a, ds in zip(aim, slack, strict=True)])
+        x = self.norm_cone.complete(main, right, scaling)
+        changes = zip(self.parts, self.forward(x), pulls, strict=True)
+        return x, [part.along(change, pull) for part, change, pull in changes]
 
-    def _longest(self, points: list[Floats], step: _Step) -> float:
-        longest = np.inf
-        for cone, point, *moves in zip(self.cones, points, step.slack, step.dual, strict=True):
-            for move in moves:
-                longest = min(longest, cone.longest(point, move))
-        return longest
-
-
-class _Step(NamedTuple):
-    """A step of the variables, and those of slacks and multipliers as the scaling sees them."""
-
-    x: Floats
-    slack: list[Floats]
-    dual: list[Floats]
-
-
-def _inner(a: list[Floats], b: list[Floats]) -> float:
-    return sum(float(np.vdot(one, other)) for one, other in zip(a, b, strict=True))
+    def _longest(self, moves: list[Move]) -> float:
+        pairs = zip(self.parts, moves, strict=True)
+        return min(part.longest(move) for part, move in pairs)

@@ -8,23 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses.base import Codes
+from ..losses.gaps import widest_gap
 from ..moments import Floats
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
-
-__all__ = [
-    "RiskMinimum",
-    "accuracy_of_minimum",
-    "descend_below",
-    "erm",
-    "least_norm_equivalent",
-    "shortest_separation",
-    "trivial_model",
-    "underdetermined",
-]
 
 #: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
@@ -49,6 +38,11 @@ class RiskMinimum(NamedTuple):
     converged: bool
     separable: bool = False
     attained: bool = True
+
+    @classmethod
+    def zero(cls, point: Evaluation, iterations: int, attained: bool) -> RiskMinimum:
+        """That of a model that tells all classes apart."""
+        return cls(point, None, 0.0, iterations, True, True, attained)
 
 
 def accuracy_of_minimum(tol: float) -> float:
@@ -82,19 +76,11 @@ def erm(
         objective.at, start, tol=tol, max_iter=max_iter, stop=stop, curvature=curvature
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
-        smallest = float(_margins(found.point.scores, objective.rows.y).min())
+        smallest = _least_margin(found.point)
         far = objective.at(found.point.parameters * (_FAR / smallest))
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (_NEAR / smallest))
-            return RiskMinimum(
-                found.point,
-                None,
-                0.0,
-                found.iterations,
-                True,
-                separable=True,
-                attained=near.value == 0.0,
-            )
+            return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
         found = minimise(objective.at, found.point.parameters, tol=tol, max_iter=max_iter)
     return RiskMinimum(
         found.point, found.curvature, found.point.value, found.iterations, found.converged
@@ -108,13 +94,13 @@ def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int
     soft = erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
     near, steps = objective.at(soft.point.parameters), soft.iterations
     if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
-        return RiskMinimum(near, None, 0.0, steps, True, separable=True, attained=False)
+        return RiskMinimum.zero(near, steps, attained=False)
     near = _not_too_far(near)
     found = lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
     point, steps = objective.at(found.parameters), steps + found.iterations
     nothing = _ZERO * objective.at(np.zeros(objective.size)).value
     if not objective.is_penalised and point.value <= nothing and _separates(point):
-        return RiskMinimum(point, None, 0.0, steps, True, separable=True)
+        return RiskMinimum.zero(point, steps, attained=True)
     return RiskMinimum(point, None, point.value, steps, found.converged)
 
 
@@ -138,7 +124,7 @@ def descend_below(
 
 def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
     """The model of no loss at all and least norm, nearly: that of a vanishing penalty."""
-    smallest = float(_margins(start.scores, objective.rows.y).min())
+    smallest = _least_margin(start)
     if not objective.is_smooth:
         ample = start.parameters * (2.0 / smallest)
         found = shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
@@ -169,7 +155,7 @@ def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: i
     found = erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # without a mistake, and so without a loss far enough out
-        parameters = parameters * (_FAR / _margins(found.point.scores, few.y).min())
+        parameters = parameters * (_FAR / _least_margin(found.point))
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
@@ -216,15 +202,10 @@ def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | 
 
 def _separates(point: Evaluation) -> bool:
     """Whether the model tells all classes apart without a mistake."""
-    return bool(_margins(point.scores, point.objective.rows.y).min() > 0.0)
+    return _least_margin(point) > 0.0
 
 
-def _margins(scores: Floats, y: Codes) -> Floats:
-    """How far the score of the own class is above the others."""
-    if scores.ndim == 1:
-        return np.where(y == 1, scores, -scores)
-    every = np.arange(y.size)
-    others = scores.copy()
-    others[every, y] = -np.inf
-    ahead: Floats = scores[every, y] - others.max(axis=1)
-    return ahead
+def _least_margin(point: Evaluation) -> float:
+    """How far the score of the own class is above the others, in the worst case."""
+    gaps, _ = widest_gap(point.scores, point.objective.rows.y)
+    return -float(gaps.max())

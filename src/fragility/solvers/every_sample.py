@@ -9,49 +9,35 @@ rarely needed, and starts from a model that a search for the least fragility has
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
 
-__all__ = ["ShortestModel", "least_norm_meeting"]
-
 #: Factor between barriers, and the share of the squared norm at which to stop.
 _FASTER, _ACCURACY = 20.0, 1e-9
 
 
-class ShortestModel(NamedTuple):
-    """Where the search ended."""
-
-    parameters: Floats
-    iterations: int
-
-
 def least_norm_meeting(
     objective: Objective, target: float, start: Floats, *, max_iter: int
-) -> ShortestModel | None:
+) -> tuple[Floats, int] | None:
     """Shorten the coefficients, in the user's units, while no loss exceeds the target.
 
-    None if neither the start nor a model a little further out meets the target.
+    Returned are the parameters and how many steps it took; None if neither the start nor a model a
+    little further out meets the target.
     """
-    rows = objective.rows
-    one = 1.0 / rows.scale**2
-    if rows.fit_intercept:
-        one = np.append(one, 0.0)
-    price = np.tile(one, objective.n_outputs)
+    price = objective.lengths
     zero = objective.at(np.zeros(objective.size))
     if float(zero.losses.max()) <= target:
-        return ShortestModel(zero.parameters, 1)
+        return zero.parameters, 1
     point = _inside(objective.at(start), target)
     if point is None:
         return None
-    n, iterations = rows.y.size, 0
+    n, iterations = objective.rows.y.size, 0
     squared = float(price @ point.parameters**2)
     if squared == 0.0:
-        return ShortestModel(point.parameters, 0)
+        return point.parameters, 0
     strength = 2.0 * n / squared
     while True:
         for _ in range(50):
@@ -74,7 +60,7 @@ def least_norm_meeting(
             point = trial
         squared = float(price @ point.parameters**2)
         if n / strength <= _ACCURACY * squared / 2.0 or squared == 0.0 or iterations >= max_iter:
-            return ShortestModel(point.parameters, iterations)
+            return point.parameters, iterations
         strength *= _FASTER
 
 

@@ -20,8 +20,6 @@ from .ellipsoid import Ellipsoid, LeastNorm
 from .factor import Cholesky
 from .norm_cones import BoxCone, OctahedronCone
 
-__all__ = ["least_norm_near"]
-
 #: Faces that are tried.
 _TRIES = 15
 #: Entries of at least this share of the largest are held there at first, and entries below that

@@ -8,8 +8,6 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from ..moments import Floats
 
-__all__ = ["Cholesky"]
-
 
 class Cholesky:
     """A = L Lᵀ of a positive definite matrix, which may be overwritten."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from ..programs.objective import Evaluation
 
-__all__ = ["meeting"]
-
 #: Rounding that is no miss, relatively.
 _EXACT = 1e-12
 
@@ -14,10 +12,15 @@ def meeting(point: Evaluation, inside: Evaluation, target: float) -> Evaluation:
     """The model, or the next one on the way to one that meets the target."""
     if point.value <= target * (1.0 + _EXACT) or inside.value > target:
         return point
+    return first_below(point, inside, target, accuracy=1e-9)
+
+
+def first_below(start: Evaluation, end: Evaluation, level: float, *, accuracy: float) -> Evaluation:
+    """The first model on the way from one to another whose loss is at most that level."""
+    objective, way = start.objective, end.parameters - start.parameters
     low, high = 0.0, 1.0
-    while high - low > 1e-9 * high:
+    while high - low > accuracy * high:
         middle = (low + high) / 2.0
-        mixed = point.parameters + middle * (inside.parameters - point.parameters)
-        met = point.objective.at(mixed).value <= target
+        met = objective.at(start.parameters + middle * way).value <= level
         low, high = (low, middle) if met else (middle, high)
-    return point.objective.at(point.parameters + high * (inside.parameters - point.parameters))
+    return objective.at(start.parameters + high * way)

@@ -19,9 +19,7 @@ from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
 from .faces import least_norm_near
 from .factor import Cholesky
-from .norm_cones import norm_cone
-
-__all__ = ["Geometry", "Model"]
+from .norm_cones import Shape
 
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
@@ -53,24 +51,13 @@ class Geometry:
         self.slack = slack
         self.underdetermined = underdetermined
         self.near_solution = near_solution
-        rows = objective.rows
-        one = ambiguity.mobility(rows.X.shape[1]) / rows.scale
-        if rows.fit_intercept:
-            one = np.append(one, 0.0)
-        metric = np.tile(one, objective.n_outputs)
-        self.moves = np.flatnonzero(metric > 0.0)
-        self.free = np.flatnonzero(metric == 0.0)
-        self.metric = metric[self.moves]
-        n_moving = self.moves.size // objective.n_outputs
         self.norm_of_moves = ambiguity.norm
-        self.cone = norm_cone(ambiguity.norm, objective.n_outputs, n_moving)
-
-    def table(self, parameters: Floats) -> Floats:
-        scaled: Floats = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
-        return scaled
+        self.shape = Shape.of(objective, ambiguity, steepness=1.0, free_to_shift=True)
+        self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
+        self.free = np.delete(np.arange(objective.size), self.moves)
 
     def norm(self, point: Evaluation) -> float:
-        return float(self.cone.norm(self.table(point.parameters)))
+        return self.shape.norm(point.parameters)
 
     def duality_gap(self, point: Evaluation, target: float) -> float:
         r"""How far the norm of a model can be above the least one, for one row of scores.
@@ -84,7 +71,7 @@ class Geometry:
         loose = np.abs(point.gradient[self.free]).max(initial=0.0)
         if self.cone.shape[0] > 1 or length == 0.0 or loose > 1e-7 * length:
             return inf
-        now = self.table(point.parameters).ravel()
+        now = self.shape.table(point.parameters).ravel()
         bound = (point.value - target - float(slope @ now)) / length
         return max(0.0, self.norm(point) - bound)
 
@@ -156,7 +143,7 @@ class Geometry:
         slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
         whole = Cholesky(matrix)
         reach = whole.half_solve(slope)
-        now = self.table(point.parameters).ravel()
+        now = self.shape.table(point.parameters).ravel()
         centre = now - whole.other_half(reach)
         square = 2.0 * room + float(reach @ reach)
         if square <= 0.0:  # no model of the loss meets the target: go to its minimum
@@ -185,9 +172,7 @@ class Geometry:
             return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
-        if self.objective.rows.fit_intercept:
-            lengths = np.append(lengths, 1e-6)
-        tie: Floats = _STAND_IN * mean * np.tile(lengths, self.objective.n_outputs)
+        tie: Floats = _STAND_IN * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
         return tie * min(1.0, 1e-7 * self.slack / max(weight, 1e-300))
 

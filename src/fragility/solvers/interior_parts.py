@@ -10,10 +10,9 @@ Calls come in the order `add`, `push`, `move`: each keeps what the next needs.
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -23,19 +22,7 @@ from ..programs.objective import Objective
 from ..programs.pieces import Pieces
 from .cones import Orthant
 from .levels import Common, Levels, Moment
-from .norm_cones import Normal
-
-__all__ = [
-    "Correction",
-    "Direction",
-    "Goal",
-    "Lasso",
-    "Move",
-    "NormPart",
-    "Samples",
-    "Shape",
-    "System",
-]
+from .norm_cones import Normal, Shape
 
 #: How near κ may come to zero in one step of a log-moment, which bends as sharply as κ is small.
 _LEFT = 0.4
@@ -66,7 +53,7 @@ class Correction(NamedTuple):
 
 
 class System:
-    """Normal equations in the parameters, κ and t.
+    """Normal equations in the parameters, κ and t: slices that are empty where there are none.
 
     `column` is the slope of the aggregate with the penalty in them, after elimination; `corner` is
     what elimination adds to the corner of its multiplier.
@@ -74,38 +61,45 @@ class System:
 
     def __init__(self, n_parameters: int, has_kappa: bool, has_t: bool) -> None:
         self.p = n_parameters
-        self.kappa = n_parameters if has_kappa else None
-        self.t = n_parameters + has_kappa if has_t else None
         self.size = n_parameters + has_kappa + has_t
+        self.kappa = slice(n_parameters, n_parameters + has_kappa)
+        self.t = slice(self.size - has_t, self.size)
         self.matrix = np.zeros((self.size, self.size))
         self.column = np.zeros(self.size)
         self.corner = 0.0
 
-    def border(self, place: int, by_parameters: Floats) -> None:
+    def border(self, place: slice, by_parameters: Floats) -> None:
         """Add to a row and column beyond the parameters."""
-        self.matrix[: self.p, place] += by_parameters
+        self.matrix[: self.p, place] += by_parameters[:, np.newaxis]
         self.matrix[place, : self.p] += by_parameters
 
 
-class _Pairs:
-    """Slacks and multipliers that are both positive numbers."""
+class _Part:
+    """Slacks and multipliers in a cone."""
 
+    kind: Any
     slack: Floats
     dual: Floats
 
     @property
     def degree(self) -> int:
-        return self.slack.size
+        return int(self.kind.degree(self.slack))
 
     def gap(self) -> float:
         return float(np.vdot(self.slack, self.dual))
 
     def inside(self) -> bool:
-        return bool(self.slack.min() > 0.0 and self.dual.min() > 0.0)
+        return bool(self.kind.inside(self.slack) and self.kind.inside(self.dual))
 
     def wall(self) -> float:
-        """Logarithms of the slacks."""
-        return Orthant.wall(self.slack)
+        """Logarithm of how far the slack is from the boundary."""
+        return float(self.kind.wall(self.slack))
+
+
+class _Pairs(_Part):
+    """Slacks and multipliers that are both positive numbers."""
+
+    kind = Orthant
 
     def aim(self, correction: Correction | None) -> Floats:
         """Multipliers that would close the gap as far as wanted, were the slacks to stay."""
@@ -173,28 +167,20 @@ class Samples(_Pairs):
             scores += intercept[:, np.newaxis]
         return scores
 
-    def collect(self, by_scores: Floats) -> Floats:
-        """Transpose of `scores`."""
-        rows = self.objective.rows
-        table = np.asarray((rows.X.T @ by_scores.T).T)
-        if rows.fit_intercept:
-            table = np.column_stack([table, by_scores.sum(axis=1)])
-        return table.ravel()
-
     def slope(self, nu: float) -> tuple[Floats, float]:
         """Slope of the Lagrangian's part by the parameters, and by κ."""
         kappa = float((self.flips * self.dual).sum()) if self.levels.flipping else 0.0
         by_scores = self.at.adjoint(self.dual)
         if self.shared is not None:
             by_scores = by_scores + nu * self.shared.slopes
-        return self.collect(by_scores), kappa
+        return self.objective.collected(by_scores), kappa
 
     def rise(self, move: Move, direction: Direction) -> float:
         """Slope of the aggregate along a step."""
         rise = float(self.levels.shares() @ move.rest)
         rise += self.levels.slope_kappa() * direction.kappa
         if self.shared is not None:
-            rise += float(self.collect(self.shared.slopes) @ direction.theta)
+            rise += float(self.objective.collected(self.shared.slopes) @ direction.theta)
         return rise
 
     def inside(self) -> bool:
@@ -214,22 +200,20 @@ class Samples(_Pairs):
 
         system.matrix[:p, :p] += gram(form)
         if shared is not None:
-            system.column[:p] += self.collect(shared.slopes)
+            system.column[:p] += self.objective.collected(shared.slopes)
         system.corner += left.corner
         if left.slope_scores is not None:
-            system.column[:p] += self.collect(left.slope_scores)
-        if system.kappa is not None:
-            system.column[system.kappa] += left.slope_kappa
-            system.matrix[system.kappa, system.kappa] += left.kappa
-            if left.scores_kappa is not None:
-                system.border(system.kappa, self.collect(left.scores_kappa))
-        if system.t is not None and left.scores_t is not None:
-            system.column[system.t] += left.slope_t
-            system.matrix[system.t, system.t] += left.t
-            system.border(system.t, self.collect(left.scores_t))
-            if system.kappa is not None:
-                system.matrix[system.kappa, system.t] += left.kappa_t
-                system.matrix[system.t, system.kappa] += left.kappa_t
+            system.column[:p] += self.objective.collected(left.slope_scores)
+        kappa, t = system.kappa, system.t
+        system.column[kappa] += left.slope_kappa
+        system.column[t] += left.slope_t
+        system.matrix[kappa, kappa] += left.kappa
+        system.matrix[t, t] += left.t
+        system.matrix[kappa, t] += left.kappa_t
+        system.matrix[t, kappa] += left.kappa_t
+        for place, scores in ((kappa, left.scores_kappa), (t, left.scores_t)):
+            if scores is not None:
+                system.border(place, self.objective.collected(scores))
 
     def push(
         self, right: Floats, system: System, nu: float, correction: Correction | None
@@ -238,11 +222,9 @@ class Samples(_Pairs):
         self.aimed = self.aim(correction)
         push = self.levels.push(self.at, self.aimed, nu)
         scores = push.scores if self.shared is None else push.scores - nu * self.shared.slopes
-        right[: system.p] += self.collect(scores)
-        if system.kappa is not None:
-            right[system.kappa] += push.kappa
-        if system.t is not None:
-            right[system.t] += push.t
+        right[: system.p] += self.objective.collected(scores)
+        right[system.kappa] += push.kappa
+        right[system.t] += push.t
         return push.row
 
     def move(self, direction: Direction) -> Move:
@@ -285,8 +267,7 @@ class _Shared:
     def slopes(self) -> Floats:
         """By the scores, (outputs, n)."""
         slopes = self.loss.gradient(self.scores, self.rows.y)
-        weighted: Floats = slopes.reshape(self.rows.y.size, -1).T * self.rows.weights
-        return weighted
+        return slopes.reshape(self.rows.y.size, -1).T * self.rows.weights
 
     def form(self, part: slice) -> Floats:
         """Curvature by the scores, lower triangle."""
@@ -300,11 +281,9 @@ class _Shared:
 class Lasso(_Pairs):
     """Sizes of priced parameters, above them and above minus them."""
 
-    def __init__(self, prices: Floats) -> None:
+    def __init__(self, prices: Floats, theta: Floats, nu: float, room: float) -> None:
         self.places = np.flatnonzero(prices > 0.0)
         self.prices = prices[self.places]
-
-    def begin(self, theta: Floats, nu: float, room: float) -> None:
         own = theta[self.places]
         lift = np.minimum(np.maximum(np.abs(own), 1.0), room / (own.size * self.prices))
         self.sizes = np.abs(own) + lift
@@ -344,47 +323,50 @@ class Lasso(_Pairs):
         return after
 
 
-@dataclass(frozen=True, eq=False)
-class Shape:
-    """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
+class ConePart(_Part):
+    """Slacks and multipliers in any cone. Their moves are as the scaling sees them."""
 
-    cone: Any
-    moves: Any
-    metric: Floats
+    def __init__(self, kind: Any, slack: Floats) -> None:
+        self.kind, self.slack = kind, slack
+        self.dual = kind.inverse(slack)
 
-    def norm(self, parameters: Floats) -> float:
-        table = (parameters[self.moves] * self.metric).reshape(self.cone.shape)
-        return float(self.cone.norm(table))
+    def rescale(self) -> None:
+        """Have the scaling of where it is."""
+        self.scaling = self.kind.scaling(self.slack, self.dual)
+
+    def pull(self, aimed: float, affine: Move) -> Floats:
+        """What slack and multiplier shall add up to, as the scaling sees them."""
+        point = self.scaling.point
+        wanted = aimed * self.kind.one(point)
+        if np.ndim(affine.slack):
+            wanted = wanted - self.kind.product(affine.slack, affine.dual)
+        pull: Floats = self.kind.divide(point, wanted)
+        return pull
+
+    def along(self, change: Floats, pull: Floats | None, rest: Any = None) -> Move:
+        """The move for a change of the slack and what was pulled at."""
+        point, slack = self.scaling.point, self.scaling.undo(change)
+        return Move(slack, (-point if pull is None else pull - point) - slack, rest)
+
+    def longest(self, move: Move) -> float:
+        point = self.scaling.point
+        return float(min(self.kind.longest(point, step) for step in (move.slack, move.dual)))
+
+    def moved(self, move: Move, length: float) -> Self:
+        after = copy(self)
+        after.slack = self.slack + length * self.scaling.apply(move.slack)
+        after.dual = self.dual + length * self.scaling.undo(move.dual)
+        return after
 
 
-class NormPart:
-    """The model's norm, below κ. Moves of slack and multiplier are as the scaling sees them."""
+class NormPart(ConePart):
+    """The model's norm, below κ."""
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.cone = shape.cone
-        self.kind = shape.cone.cone
-
-    def begin(self, theta: Floats, kappa: float, cost: float) -> None:
-        table = theta[self.shape.moves] * self.shape.metric
-        self.x = self.cone.start(table.reshape(self.cone.shape), kappa)
-        self.slack = self.cone.forward(self.x)
-        dual = self.kind.inverse(self.slack)
-        self.dual = dual * (cost / float(self.cone.adjoint(dual)[self.cone.n_main]))
-
-    @property
-    def degree(self) -> int:
-        return int(self.kind.degree(self.slack))
-
-    def gap(self) -> float:
-        return float(np.vdot(self.slack, self.dual))
-
-    def inside(self) -> bool:
-        return bool(self.kind.inside(self.slack) and self.kind.inside(self.dual))
-
-    def wall(self) -> float:
-        """Logarithm of how far the slack is from the boundary."""
-        return float(self.kind.wall(self.slack))
+    def __init__(self, shape: Shape, theta: Floats, kappa: float, cost: float) -> None:
+        self.shape, self.cone = shape, shape.cone
+        self.x = self.cone.start(shape.table(theta), kappa)
+        super().__init__(self.cone.cone, self.cone.forward(self.x))
+        self.dual = self.dual * (cost / float(self.cone.adjoint(self.dual)[self.cone.n_main]))
 
     def slope(self) -> tuple[Floats, float]:
         """What the multipliers pull at the parameters that move, and at κ."""
@@ -392,26 +374,22 @@ class NormPart:
         return back[: self.cone.n_main] * self.shape.metric, float(back[self.cone.n_main])
 
     def add(self, system: System) -> None:
-        self.scaling = self.kind.scaling(self.slack, self.dual)
+        self.rescale()
         normal = Normal(np.zeros((self.cone.n_main, self.cone.n_main)))
         self.cone.add_normal(normal, self.scaling)
         metric, moves, kappa = self.shape.metric, self.shape.moves, system.kappa
         system.matrix[np.ix_(moves, moves)] += normal.main * np.multiply.outer(metric, metric)
-        system.matrix[moves, kappa] += normal.border * metric
+        system.matrix[moves, kappa] += (normal.border * metric)[:, np.newaxis]
         system.matrix[kappa, moves] += normal.border * metric
         system.matrix[kappa, kappa] += normal.corner
 
     def push(self, right: Floats, system: System, correction: Correction | None) -> None:
-        self.pull = None
+        self.pulled: Floats | None = None
         self.right = np.zeros(self.x.size)
         if correction is None:
             return
-        point, (aimed, affine) = self.scaling.point, correction
-        wanted = aimed * self.kind.one(point)
-        if np.ndim(affine.slack):
-            wanted = wanted - self.kind.product(affine.slack, affine.dual)
-        self.pull = self.kind.divide(point, wanted)
-        self.right = self.cone.adjoint(self.scaling.undo(self.pull))
+        self.pulled = self.pull(*correction)
+        self.right = self.cone.adjoint(self.scaling.undo(self.pulled))
         reduced = self.cone.eliminate(self.right, self.scaling)
         right[self.shape.moves] += reduced[: self.cone.n_main] * self.shape.metric
         right[system.kappa] += reduced[self.cone.n_main]
@@ -419,25 +397,15 @@ class NormPart:
     def move(self, direction: Direction) -> Move:
         main = np.append(direction.theta[self.shape.moves] * self.shape.metric, direction.kappa)
         x = self.cone.complete(main, self.right, self.scaling)
-        slack = self.scaling.undo(self.cone.forward(x))
-        point = self.scaling.point
-        aim = -point if self.pull is None else self.pull - point
-        return Move(slack, aim - slack, x)
-
-    def longest(self, move: Move) -> float:
-        point = self.scaling.point
-        longest = (self.kind.longest(point, step) for step in (move.slack, move.dual))
-        return float(min(longest))
+        return self.along(self.cone.forward(x), self.pulled, x)
 
     def gap_after(self, move: Move, length: float) -> float:
         point = self.scaling.point
         return float(np.vdot(point + length * move.slack, point + length * move.dual))
 
-    def moved(self, move: Move, length: float) -> NormPart:
-        after = copy(self)
+    def moved(self, move: Move, length: float) -> Self:
+        after = super().moved(move, length)
         after.x = self.x + length * move.rest
-        after.slack = self.slack + length * self.scaling.apply(move.slack)
-        after.dual = self.dual + length * self.scaling.undo(move.dual)
         return after
 
 

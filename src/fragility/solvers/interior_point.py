@@ -33,12 +33,10 @@ from .interior_parts import (
     Move,
     NormPart,
     Samples,
-    Shape,
     System,
 )
 from .levels import Common, Levels, Mean
-
-__all__ = ["Bowl", "InteriorProgram", "InteriorSolution"]
+from .norm_cones import Shape
 
 #: How much of the way to the boundary a step goes.
 _NEARLY = 0.99
@@ -95,8 +93,7 @@ class Bowl:
         return self.height + float(self.gradient @ away) + 0.5 * float(away @ self.hessian @ away)
 
     def slope(self, parameters: Floats) -> Floats:
-        slope: Floats = self.gradient + self.hessian @ (parameters - self.centre)
-        return slope
+        return self.gradient + self.hessian @ (parameters - self.centre)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,13 +176,6 @@ class InteriorProgram:
         return InteriorSolution(point.theta, point.kappa, point.cost, gap, steps, converged)
 
 
-class _Trial(NamedTuple):
-    """A point after a step, if there is one, and the share of the step that was taken."""
-
-    point: _Point | None
-    share: float
-
-
 @dataclass(eq=False)
 class _Point:
     """Where a search is."""
@@ -220,11 +210,9 @@ class _Point:
             point.goal = Goal(program.target, slack, cost / samples.room)
         samples.balance(point.goal.nu)
         if objective.prices.any():
-            point.lasso = Lasso(objective.prices)
-            point.lasso.begin(start, point.goal.nu, samples.room)
+            point.lasso = Lasso(objective.prices, start, point.goal.nu, samples.room)
         if program.shape is not None:
-            point.norm = NormPart(program.shape)
-            point.norm.begin(start, kappa, program.kappa_cost)
+            point.norm = NormPart(program.shape, start, kappa, program.kappa_cost)
         return point
 
     @property
@@ -300,15 +288,17 @@ class _Point:
         bends = self.samples.pieces.bends
         if bends and self.unevenness() > max(_UNEVEN * gap, 0.1 * _FLAT * abs(self.cost)):
             aimed = gap / degree  # the slope has to follow before the gap is closed further
-        corrected = self._taken(step, [Correction(aimed, move) for move in affine], aimed)
-        if corrected.share >= _GOOD:
-            return corrected.point
+        corrected, share = self._taken(step, [Correction(aimed, move) for move in affine], aimed)
+        if share >= _GOOD:
+            return corrected
         # Without the correction the step is Newton's on the barrier, and does lead down.
-        plain = self._taken(step, [Correction(aimed, _NO_MOVE)] * len(parts), aimed)
-        return max(corrected, plain, key=lambda trial: trial.share).point
+        plain, other = self._taken(step, [Correction(aimed, _NO_MOVE)] * len(parts), aimed)
+        return corrected if share >= other else plain
 
-    def _taken(self, step: _Step, wanted: list[Correction], aimed: float) -> _Trial:
-        """Where a step ends that is short enough for what it foresees."""
+    def _taken(
+        self, step: _Step, wanted: list[Correction], aimed: float
+    ) -> tuple[_Point | None, float]:
+        """Where a step ends that is short enough for what it foresees, and the share taken."""
         direction = step.direction(wanted)
         moves = step.moves(direction, wanted)
         longest = min(self._longest(moves), self.samples.longest_kappa(direction))
@@ -322,9 +312,9 @@ class _Point:
             surprise = (trial.height - self.height - length * rise) * trial.goal.nu
             few = surprise <= _SURPRISE * gap + 1e-14 * trial.goal.nu * abs(trial.height)
             if few and (not bends or trial.merit(aimed, price) <= merit):
-                return _Trial(trial, share)
+                return trial, share
             length, share = length / 2.0, share / 2.0
-        return _Trial(None, 0.0)
+        return None, 0.0
 
     def merit(self, barrier: float, price: float) -> float:
         """Cost, price of missing the target, and barriers: what steps where pieces bend lower."""
@@ -423,8 +413,7 @@ class _Step:
             missing = point.goal.miss(point.height) + kept + row
             change = (float(system.column @ x) + missing) / self.pivot
             x = x - change * self.answer
-        kappa = 0.0 if system.kappa is None else float(x[system.kappa])
-        t = 0.0 if system.t is None else float(x[system.t])
+        kappa, t = float(x[system.kappa].sum()), float(x[system.t].sum())
         return Direction(x[: system.p], kappa, t, change)
 
     def moves(self, direction: Direction, corrections: list[Correction] | None) -> list[Move]:

@@ -14,31 +14,18 @@ from __future__ import annotations
 
 from functools import cached_property
 from math import inf
-from typing import NamedTuple
 
 from ..index.root import SampleEquation, solve
 from ..moments import Floats, Sample
 from ..programs.objective import Evaluation, Objective
+from ..programs.satisficing import Found
 from .newton import Curvature, minimise
-
-__all__ = ["KLSolution", "satisfice"]
 
 #: The fragility is settled when its error is this share of the tolerance: coefficients, whose
 #: errors are as the root of it, then have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-13
 #: The same where one more step is taken unseen, which makes up for more than the difference.
 _UNSEEN = 1e-2
-
-
-class KLSolution(NamedTuple):
-    """Where a search ended; `gap` estimates how far k is above its minimum."""
-
-    point: Evaluation
-    fragility: float
-    gap: float
-    iterations: int
-    converged: bool
-    curvature: Curvature | None = None
 
 
 def satisfice(
@@ -49,7 +36,7 @@ def satisfice(
     tol: float,
     max_iter: int,
     curvature: Curvature | None = None,
-) -> KLSolution:
+) -> Found:
     """Least fragile model whose penalised mean loss meets the target.
 
     `start` must meet it with room to spare, as the minimiser of the mean loss does. The fragility
@@ -71,7 +58,7 @@ def satisfice(
     point = found.point.losses_at
     if unseen and found.converged and found.curvature is not None:
         point = objective.at(point.parameters + found.curvature.step(found.point.gradient))
-    return KLSolution(point, k, found.gap, found.iterations, converged, found.curvature)
+    return Found(point, k, found.gap, found.iterations, converged, found.curvature)
 
 
 class _Fragility:

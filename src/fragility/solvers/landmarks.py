@@ -10,8 +10,6 @@ from ..programs.objective import Evaluation, Objective
 from .erm import RiskMinimum, accuracy_of_minimum, erm, trivial_model
 from .newton import Curvature
 
-__all__ = ["Landmarks", "find_landmarks"]
-
 
 class Landmarks(NamedTuple):
     """The best model of all and the best of those that use no feature that may shift."""

@@ -19,8 +19,6 @@ import numpy as np
 from ..moments import Floats
 from ..programs.pieces import Level, PiecesAt
 
-__all__ = ["Common", "Eliminated", "Levels", "Mean", "Moment"]
-
 
 class Eliminated(NamedTuple):
     """What is left of the system: by scores (outputs, n) with κ and with t, and of these two.
@@ -30,15 +28,15 @@ class Eliminated(NamedTuple):
     """
 
     level: Level
-    scores_kappa: Floats | None
-    scores_t: Floats | None
-    kappa: float
-    kappa_t: float
-    t: float
-    slope_scores: Floats | None
-    slope_kappa: float
-    slope_t: float
-    corner: float
+    scores_kappa: Floats | None = None
+    scores_t: Floats | None = None
+    kappa: float = 0.0
+    kappa_t: float = 0.0
+    t: float = 0.0
+    slope_scores: Floats | None = None
+    slope_kappa: float = 0.0
+    slope_t: float = 0.0
+    corner: float = 0.0
 
 
 class Push(NamedTuple):
@@ -118,14 +116,10 @@ class Mean(Levels):
         return Eliminated(
             Level(self.inverse, np.zeros_like(self.inverse)),
             kappa_scores,
-            None,
-            kappa,
-            0.0,
-            0.0,
-            self.total * reach,
-            slope_kappa,
-            0.0,
-            float(self.weights @ reach),
+            kappa=kappa,
+            slope_scores=self.total * reach,
+            slope_kappa=slope_kappa,
+            corner=float(self.weights @ reach),
         )
 
     def push(self, at: PiecesAt, aimed: Floats, multiplier: float) -> Push:
@@ -231,10 +225,7 @@ class Common(Levels):
             kappa,
             kappa_t,
             float(D.sum()),
-            None,
-            0.0,
-            1.0,
-            0.0,
+            slope_t=1.0,
         )
 
     def push(self, at: PiecesAt, aimed: Floats, multiplier: float) -> Push:

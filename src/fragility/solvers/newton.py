@@ -12,8 +12,6 @@ from scipy.linalg import LinAlgError, eigh
 from ..moments import Floats
 from .factor import Cholesky
 
-__all__ = ["Curvature", "Minimum", "Point", "minimise"]
-
 #: Curvatures below this share of the largest are none but for rounding.
 _NO_CURVATURE = 1e-13
 #: What stands for them at first where the slope is not zero, as before the corner of a hinge; the
@@ -117,8 +115,7 @@ class Curvature:
 
     def _own_step(self, gradient: Floats) -> Floats:
         if self._factor is not None:
-            newton: Floats = -self._factor.solve(gradient / self._scale) / self._scale
-            return newton
+            return -self._factor.solve(gradient / self._scale) / self._scale
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
         flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)

@@ -8,24 +8,17 @@ auxiliary variables it has are eliminated and found again afterwards.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..ambiguity import Wasserstein
 from ..moments import Floats
+from ..programs.objective import Objective
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
-
-__all__ = [
-    "BoxCone",
-    "CentredBoxCone",
-    "NormCone",
-    "Normal",
-    "OctahedronCone",
-    "PairBallCone",
-    "Ray",
-    "norm_cone",
-]
 
 
 class ClassPairs:
@@ -34,24 +27,19 @@ class ClassPairs:
     def __init__(self, n_outputs: int) -> None:
         self.n_outputs = n_outputs
         first, second = np.triu_indices(n_outputs, 1)
-        self.count = max(1, first.size)
-        self.signs = np.ones((1, 1))
-        if n_outputs > 1:
-            self.signs = np.zeros((self.count, n_outputs))
-            self.signs[np.arange(self.count), first] = 1.0
-            self.signs[np.arange(self.count), second] = -1.0
+        unit = np.eye(n_outputs)
+        self.signs = unit[first] - unit[second] if n_outputs > 1 else unit
+        self.count = len(self.signs)
         self._squares = (self.signs[:, :, np.newaxis] * self.signs[:, np.newaxis, :]).reshape(
             self.count, -1
         )
 
     def differences(self, table: Floats) -> Floats:
-        result: Floats = self.signs @ table
-        return result
+        return self.signs @ table
 
     def adjoint(self, rows: Floats) -> Floats:
         """Transpose of `differences`."""
-        result: Floats = self.signs.T @ rows
-        return result
+        return self.signs.T @ rows
 
     def add_diagonals(self, matrix: Floats, weights: Floats) -> None:
         """Add the form that weighs each entry of the differences, squared."""
@@ -105,11 +93,20 @@ class NormCone:
         """Table, k, auxiliary variables."""
         return x[: self.n_main].reshape(self.shape), float(x[self.n_main]), x[self.n_main + 1 :]
 
-    def join(self, table: Floats, k: float, auxiliary: Floats | None = None) -> Floats:
-        parts = [table.ravel(), np.array([k])]
-        if auxiliary is not None:
-            parts.append(auxiliary.ravel())
-        return np.concatenate(parts)
+    def join(self, table: Floats, k: float, *auxiliary: Floats) -> Floats:
+        return np.concatenate([table.ravel(), [k], *map(np.ravel, auxiliary)])
+
+    def start(self, table: Floats, k: float) -> Floats:
+        """Variables inside the cone, of a table whose norm is below k."""
+        return self.join(table, k)
+
+    def eliminate(self, right: Floats, scaling: Any) -> Floats:
+        """Right side in (Z, k) alone."""
+        return right
+
+    def complete(self, main: Floats, right: Floats, scaling: Any) -> Floats:
+        """The variables, from (Z, k) and the right side of all of them."""
+        return main
 
 
 class PairBallCone(NormCone):
@@ -120,9 +117,6 @@ class PairBallCone(NormCone):
     def norm(self, table: Floats) -> float:
         differences = self.pairs.differences(table)
         return float(np.sqrt((differences**2).sum(axis=1)).max())
-
-    def start(self, table: Floats, k: float) -> Floats:
-        return self.join(table, k)
 
     def forward(self, x: Floats) -> Floats:
         table, k, _ = self.split(x)
@@ -139,12 +133,6 @@ class PairBallCone(NormCone):
         normal.corner -= float(price.sum())
         rows = np.sqrt(2.0 * price)[:, np.newaxis] * scaling.w
         normal.add_squares(self.pairs.spread(-rows[:, 1:]), rows[:, 0])
-
-    def eliminate(self, right: Floats, scaling: SecondOrderScaling) -> Floats:
-        return right
-
-    def complete(self, main: Floats, right: Floats, scaling: SecondOrderScaling) -> Floats:
-        return main
 
 
 class BoxCone(NormCone):
@@ -183,12 +171,6 @@ class BoxCone(NormCone):
         normal.main[own, own] += upper + lower
         normal.border += self.share * (lower - upper)
         normal.corner += self.share**2 * float(scaling.weights.sum())
-
-    def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
-        return right
-
-    def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
-        return main
 
 
 class CentredBoxCone(BoxCone):
@@ -275,7 +257,7 @@ class OctahedronCone(NormCone):
         table, k, auxiliary = self.split(right)
         above, below, both, price = self._weights(scaling)
         sizes = self._sizes(auxiliary.reshape(both.shape), both, price)
-        total = _parts_total(scaling, self.shape[1])
+        total = self._parts(scaling.weights)[2]
         rest = table - self.pairs.adjoint((below - above) * sizes)
         return self.join(rest, k + float((total * sizes.sum(axis=1, keepdims=True)).sum()))
 
@@ -284,7 +266,7 @@ class OctahedronCone(NormCone):
         above, below, both, price = self._weights(scaling)
         auxiliary = right[self.n_main + 1 :].reshape(both.shape)
         pull = (below - above) * self.pairs.differences(table)
-        pull = pull - _parts_total(scaling, self.shape[1]) * k
+        pull = pull - self._parts(scaling.weights)[2] * k
         return self.join(table, k, self._sizes(auxiliary - pull, both, price))
 
     def _parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
@@ -304,23 +286,16 @@ class OctahedronCone(NormCone):
         return result
 
 
-def _parts_total(scaling: OrthantScaling, d: int) -> Floats:
-    return scaling.weights[:, 2 * d :]
-
-
-class Ray:
+class Ray(NormCone):
     """κ ≥ 0, where no norm is attached to it."""
 
     cone = Orthant
-    n_main = 0
-    needs_gauge = False
-    shape = (1, 0)
+
+    def __init__(self) -> None:
+        super().__init__(n_outputs=1, n_features=0)
 
     def norm(self, table: Floats) -> float:
         return 0.0
-
-    def start(self, table: Floats, k: float) -> Floats:
-        return np.array([k])
 
     def forward(self, x: Floats) -> Floats:
         return x.copy()
@@ -330,12 +305,6 @@ class Ray:
 
     def add_normal(self, normal: Normal, scaling: Any) -> None:
         normal.corner += float(scaling.weights[0])
-
-    def eliminate(self, right: Floats, scaling: Any) -> Floats:
-        return right
-
-    def complete(self, main: Floats, right: Floats, scaling: Any) -> Floats:
-        return main
 
 
 def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool = True) -> Any:
@@ -347,3 +316,31 @@ def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool 
     if norm == 1 and n_outputs > 1 and not free_to_shift:
         return CentredBoxCone(n_outputs, n_features)
     return cones[norm](n_outputs, n_features)
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
+
+    cone: Any
+    moves: NDArray[np.intp]
+    metric: Floats
+
+    @classmethod
+    def of(
+        cls, objective: Objective, ambiguity: Wasserstein, steepness: float, free_to_shift: bool
+    ) -> Shape:
+        """That of the slope of losses as features move, for losses as steep as said."""
+        rows, n_outputs = objective.rows, objective.n_outputs
+        mobility = ambiguity.mobility(rows.X.shape[1])
+        metric = objective.per_parameter(mobility / rows.scale * steepness)
+        moves = np.flatnonzero(metric > 0.0)
+        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs, free_to_shift)
+        return cls(cone, moves, metric[moves])
+
+    def table(self, parameters: Floats) -> Floats:
+        """The parameters as the cone has them."""
+        return (parameters[self.moves] * self.metric).reshape(self.cone.shape)
+
+    def norm(self, parameters: Floats) -> float:
+        return float(self.cone.norm(self.table(parameters)))

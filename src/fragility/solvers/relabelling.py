@@ -22,9 +22,7 @@ from ..programs.satisficing import SatisficingProgram
 from .corners import shape_of, tie
 from .interior_point import Bowl, InteriorProgram, InteriorSolution
 from .levels import Mean
-from .robust import profile_of
-
-__all__ = ["satisfice"]
+from .robust import fragility_of
 
 #: Samples that gain this share of the cost of a label may come to pay it.
 _MAY_PAY = 0.75
@@ -40,16 +38,17 @@ def satisfice(
 ) -> InteriorSolution:
     """Least fragility at a target; `inside` is a model that meets it with room to spare."""
     settled = max(_SETTLED * tol, _ROUNDING)
-    point, k = inside, _fragility(program, inside)
+    ambiguity, target = program.ambiguity, program.target.value
+    point, k = inside, fragility_of(ambiguity, inside, target)
     accuracy, steps, gap = _ROUGH, 0, inf
     for _ in range(_MAX_STEPS):
-        bowl = _bowl(point)
+        bowl = Bowl(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
         for _ in range(_MAX_CORRECTIONS):
             found = _step(program, point, bowl, k, accuracy, max_iter)
             steps += found.iterations
             trial = point.objective.at(found.parameters)
-            reached = _fragility(program, trial)
+            reached = fragility_of(ambiguity, trial, target)
             if reached < k:
                 break
             # The loss has risen above its model, and the target with it: so shall the model.
@@ -66,16 +65,6 @@ def satisfice(
             break
         accuracy = max(0.1 * settled, min(accuracy, 0.1 * gap**2))  # as the next gap will be
     return InteriorSolution(point.parameters, k, k, float(gap), steps, bool(gap <= tol))
-
-
-def _bowl(point: Evaluation) -> Bowl:
-    """Quadratic model of the loss."""
-    return Bowl(point.parameters, point.value, point.gradient, point.hessian)
-
-
-def _fragility(program: SatisficingProgram, point: Evaluation) -> float:
-    room = program.target.value - point.penalty
-    return program.ambiguity.fragility(profile_of(program.ambiguity, point), room)
 
 
 def _step(

@@ -13,8 +13,6 @@ from . import conic, corners
 from .erm import descend_below, least_norm_equivalent, shortest_separation, underdetermined
 from .landmarks import Landmarks
 
-__all__ = ["profile_of", "require_smooth", "solve_robust", "worst_penalised"]
-
 
 def solve_robust(
     program: RobustProgram, landmarks: Landmarks, *, solver: str, tol: float, max_iter: int
@@ -58,6 +56,11 @@ def worst_penalised(program: RobustProgram, point: Evaluation) -> WorstLoss:
     """Largest expected loss of a model in the ball, with its penalty."""
     worst = program.ambiguity.worst_loss(profile_of(program.ambiguity, point), program.radius)
     return worst._replace(value=worst.value + point.penalty, level=worst.level + point.penalty)
+
+
+def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> float:
+    """Fragility of a model at a target of its penalised loss."""
+    return ambiguity.fragility(profile_of(ambiguity, point), target - point.penalty)
 
 
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:

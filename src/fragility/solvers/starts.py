@@ -14,9 +14,7 @@ from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import SatisficingProgram
 from . import wasserstein
 from .erm import RiskMinimum, descend_below, erm
-from .feasible import meeting
-
-__all__ = ["inside_of", "wasserstein_start"]
+from .feasible import first_below, meeting
 
 
 def wasserstein_start(
@@ -89,9 +87,4 @@ def _just_below(objective: Objective, point: Evaluation, level: float, max_iter:
     """
     if point.value > level:
         point = descend_below(objective, point.parameters, level, max_iter=max_iter)
-    low, high = 0.0, 1.0
-    while high - low > 0.01 * high:
-        middle = (low + high) / 2.0
-        trial = objective.at(middle * point.parameters)
-        low, high = (low, middle) if trial.value <= level else (middle, high)
-    return objective.at(high * point.parameters)
+    return first_below(objective.at(np.zeros(objective.size)), point, level, accuracy=0.01)

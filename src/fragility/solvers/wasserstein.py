@@ -11,18 +11,15 @@ two of them the model's errors fall quadratically, so a handful of passes over t
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
 
 import numpy as np
 
 from ..moments import Floats
 from ..programs.objective import Evaluation
-from ..programs.satisficing import SatisficingProgram
+from ..programs.satisficing import Found, SatisficingProgram
 from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
-
-__all__ = ["WassersteinSolution", "satisfice"]
 
 #: A Hessian serves again while it makes the error fall at least this much.
 _GOOD_ENOUGH = 0.01
@@ -39,17 +36,6 @@ _PATIENCE = 4
 _DAMPED, _BOLDER = 1e-4, 30.0
 
 
-class WassersteinSolution(NamedTuple):
-    """Where a search ended; `gap` estimates how far the norm is above its minimum."""
-
-    point: Evaluation
-    norm: float
-    gap: float
-    iterations: int
-    converged: bool
-    hessian: Floats | None = None
-
-
 def satisfice(
     program: SatisficingProgram,
     start: Evaluation,
@@ -59,7 +45,7 @@ def satisfice(
     hessian: Floats | None = None,
     underdetermined: bool = False,
     inside: Evaluation | None = None,
-) -> WassersteinSolution:
+) -> Found:
     """Model of least norm whose penalised mean loss meets the target.
 
     Parameters
@@ -80,25 +66,37 @@ def satisfice(
     safe = start if inside is None else inside
     slack = max(target - safe.value, 1e-9 * target)
     geometry = Geometry(program, underdetermined, slack, near_solution=inside is not None)
-    search = _Search(geometry, target, tol)
-    return search.run(start, safe, hessian, max_iter)
+    return _Search(geometry, target, tol, start, safe, hessian).run(max_iter)
 
 
 class _Search:
     """Steps from one quadratic model of the loss to the next."""
 
-    def __init__(self, geometry: Geometry, target: float, tol: float) -> None:
-        self.geometry = geometry
-        self.objective = geometry.objective
-        self.target = target
-        self.tol = tol
-        self.settled = max(_SETTLED * tol, _ROUNDING)
-        self.price, self.stalled = 0.0, 0
+    def __init__(
+        self,
+        geometry: Geometry,
+        target: float,
+        tol: float,
+        start: Evaluation,
+        inside: Evaluation,
+        hessian: Floats | None,
+    ) -> None:
+        self.geometry, self.objective = geometry, geometry.objective
+        self.target, self.tol, self.settled = target, tol, max(_SETTLED * tol, _ROUNDING)
+        self.point, self.size = start, geometry.norm(start)
+        self.inside, self.near_solution = inside, start is not inside
+        self.hessian = start.hessian if hessian is None else hessian
+        self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
+        self.fresh, self.stalled = hessian is None, 0
+        # The price of a violation must be above what it can gain: as the least norm is convex in
+        # the target, that is at most what a model inside gives.
+        self.price = geometry.norm(inside) / geometry.slack
+        # Next to the solution the first step may be the last.
+        self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
+        self.damping = _DAMPED if self.curvature.singular else 0.0
+        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 
-    def run(
-        self, start: Evaluation, inside: Evaluation, hessian: Floats | None, max_iter: int
-    ) -> WassersteinSolution:
-        self._begin(start, inside, hessian)
+    def run(self, max_iter: int) -> Found:
         iteration, gap = 0, inf
         while iteration < max_iter:
             iteration += 1
@@ -124,27 +122,14 @@ class _Search:
             gap = self._last_look()
         # What is left of the miss is mended at the rate of the optimum: only its square counts.
         # Where many models are solved for, a loss within the tolerance of its target will do.
-        exact = {} if start is inside else {"exact": self.settled, "aim": 0.5}
+        exact = {"exact": self.settled, "aim": 0.5} if self.near_solution else {}
         point = self.geometry.scaled_to(self.point, self.target, **exact)
-        point = meeting(point, inside, self.target)
+        point = meeting(point, self.inside, self.target)
         size = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(inside)
+            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(self.inside)
         )
-        return WassersteinSolution(point, size, gap, iteration, converged, self.hessian)
-
-    def _begin(self, start: Evaluation, inside: Evaluation, hessian: Floats | None) -> None:
-        self.point, self.size = start, self.geometry.norm(start)
-        self.hessian = start.hessian if hessian is None else hessian
-        self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
-        self.fresh = hessian is None
-        # The price of a violation must be above what it can gain: as the least norm is convex in
-        # the target, that is at most what a model inside gives.
-        self.price = self.geometry.norm(inside) / self.geometry.slack
-        # Next to the solution the first step may be the last.
-        self.accuracy = 1e-4 if start is inside else max(self.settled, 1e-6)
-        self.damping = _DAMPED if self.curvature.singular else 0.0
-        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
+        return Found(point, size, gap, iteration, converged, self.hessian)
 
     def _renew(self, damping: float | None = None) -> None:
         """The model of the loss at the present point, damped by what is given or needed."""
@@ -174,8 +159,7 @@ class _Search:
             return proven
         self._renew(damping=0.0)
         self.accuracy = self.settled
-        gain: float = abs(self._gain(self._model()))
-        return gain
+        return abs(self._gain(self._model()))
 
     def _merit(self, point: Evaluation, size: float) -> float:
         """The norm with an exact penalty for a violation."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["MOST_IN_A_BIN", "add_to_bins"]
-
 #: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
 _ROUNDER = 1.5 * 2.0**52
 #: Units of the sums, as in `fragility.scores.bins`.

@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["first_order"]
-
 
 def first_order(gradient: Tensor, name: str, *of: Tensor) -> Tensor:
     """A gradient computed without a graph, of which a derivative with respect to `of` raises.

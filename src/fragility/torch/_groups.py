@@ -23,8 +23,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-__all__ = ["Extent", "Groups", "Table", "total"]
-
 Table = NDArray[np.float64]
 #: From values (b, r, L), weights (b, L) and parameters (b, r, 1): sums of shape (b, r).
 Terms = Callable[..., Sequence[Tensor]]

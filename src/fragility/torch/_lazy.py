@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
-__all__ = ["LazyScalar"]
-
 
 class LazyScalar(Tensor):
     """A float64 scalar, to be computed at its first use: printed, added, logged, copied or saved.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from .._parameters import check_not_negative
 
-__all__ = ["check_single"]
-
 _LEAST, _LARGEST = 1e-30, 1e30
 
 

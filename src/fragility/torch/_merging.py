@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["STATES", "Kind", "check_state"]
-
 #: Names of the states of all kinds of metrics.
 STATES = ("refused", "counts", "sums", "squares", "smallest", "largest", "probs", "labels")
 

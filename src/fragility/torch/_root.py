@@ -18,8 +18,6 @@ from torch import Tensor
 from ..index.root import MODERATE, STEEP
 from ._groups import Groups, Table, total
 
-__all__ = ["CANCELS", "Equation", "exp_remainder", "solve"]
-
 _EPS = 2.0**-53
 _MAX_STEPS = 200
 #: Up to this s·slack the terms of h all but cancel, and are summed with care.

@@ -16,8 +16,6 @@ from ..index.root import Equation, Point, find_root
 from ..moments import LogMoment, surprise_of
 from ._root import CANCELS, exp_remainder
 
-__all__ = ["Summary", "TwoClasses"]
-
 _LEAST = 5e-324
 
 
@@ -28,22 +26,18 @@ class _Group:
     weight: float
     mean: float
     smallest: float
-    largest: float
+    pivot: float
     surprise: float = 0.0
     mean_residual: float = 0.0
     variance: float = 0.0
 
     @property
-    def pivot(self) -> float:
-        return self.largest
-
-    @property
     def reached(self) -> float:
-        return self.largest
+        return self.pivot
 
     @property
     def spread(self) -> float:
-        return self.largest - self.smallest
+        return self.pivot - self.smallest
 
     def log_moment(self, s: float) -> LogMoment:
         raise NotImplementedError("TwoClasses takes the moments of both classes at once.")
@@ -118,7 +112,7 @@ class TwoClasses(Equation):
     def __init__(self, summary: Summary, target: float) -> None:
         self.values, self.labels, self.shares = summary.values, summary.labels, summary.shares
         groups = summary.groups
-        both = [[g.mean for g in groups], [g.largest for g in groups]]
+        both = [[g.mean for g in groups], [g.pivot for g in groups]]
         means, largest = self._of_samples(both)
         if summary.inside is not None:  # what does not count must not overflow either
             self.values = torch.where(summary.inside, self.values, means)
@@ -191,7 +185,7 @@ class TwoClasses(Equation):
         return moments
 
     def _below_largest(self) -> Tensor:
-        return self.values - self._of_samples([[g.largest for g in self.groups]])[0]
+        return self.values - self._of_samples([[g.pivot for g in self.groups]])[0]
 
     def gradient(self, s: float) -> Tensor:
         """Of the index with respect to the scores of class 1."""

@@ -23,8 +23,6 @@ from .._parameters import (
     check_target,
 )
 
-__all__ = ["gaussian_noise", "mixup", "pgd"]
-
 #: From logits and targets to a loss.
 Criterion = Callable[[Tensor, Tensor], Tensor]
 

@@ -29,8 +29,6 @@ except ImportError:
 
 from torchmetrics import MeanMetric
 
-__all__ = ["FragilityCallback", "linear_ramp"]
-
 #: What a pair of classes with a larger index counts for where epochs are compared.
 _CAP = 10.0
 

@@ -17,8 +17,6 @@ from ._groups import Groups
 from ._root import Equation, solve
 from ._two_classes import Summary, TwoClasses
 
-__all__ = ["fragility_index"]
-
 _NAME = "fragility_index"
 #: Below this numbers lose digits.
 _TINY = 2.3e-308

@@ -12,8 +12,6 @@ from .._parameters import check_count
 from ._first_order import first_order
 from ._limits import check_single
 
-__all__ = ["FragilityLoss"]
-
 #: Range of s = 1/k. It keeps the term finite and differentiable where the index is 0 or infinite,
 #: and exp(s·(p - 1/2)), at most e⁵⁰, within single precision.
 _LEAST_S, _LARGEST_S, _FIRST_S = 0.5, 100.0, 2.0
@@ -159,28 +157,18 @@ class FragilityLoss(nn.Module):
             term: Tensor = _Term.apply(probs, gradient)  # type: ignore[no-untyped-call]
             return term
 
-    def _load_from_state_dict(
-        self,
-        state_dict: dict[str, Any],
-        prefix: str,
-        local_metadata: dict[str, Any],
-        strict: bool,
-        missing_keys: list[str],
-        unexpected_keys: list[str],
-        error_msgs: list[str],
-    ) -> None:
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
         bank, s = (state_dict.get(prefix + name) for name in ("_bank", "_s"))
         saved = [] if bank is None or s is None else [s.shape[-1], len(bank)]
         if saved and saved != [self.n_classes, self.bank_size]:
-            error_msgs.append(
+            *_, error_messages = args
+            error_messages.append(
                 f"The saved FragilityLoss has n_classes={saved[0]} and bank_size={saved[1]}, this "
                 f"one n_classes={self.n_classes} and bank_size={self.bank_size}: make it with the "
                 "numbers that were saved."
             )
             return
-        super()._load_from_state_dict(
-            state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
-        )
+        super()._load_from_state_dict(state_dict, prefix, *args)
 
     def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
         n, c = logits.shape[0] if logits.ndim else 0, self.n_classes

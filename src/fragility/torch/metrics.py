@@ -35,8 +35,6 @@ except ImportError as error:
         'installed: pip install torchmetrics, or pip install "fragility[lightning]"'
     ) from error
 
-__all__ = ["BinaryFragilityIndex", "MulticlassFragilityIndex"]
-
 
 class _FragilityMetric(Metric):
     """What the two metrics share: the state, and how a batch is added to it."""
@@ -59,13 +57,14 @@ class _FragilityMetric(Metric):
         self,
         num_classes: int,
         *,
-        multi_class: Literal["ovo", "ovr"],
-        target: float,
-        exact: bool,
-        n_bins: int,
-        validate_args: bool,
+        multi_class: Literal["ovo", "ovr"] = "ovo",
+        target: float = 0.0,
+        exact: bool = False,
+        n_bins: int = 4096,
+        validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
+        num_classes = check_count(num_classes, "num_classes", least=2)
         super().__init__(**kwargs)
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
         self.num_classes, self.multi_class = num_classes, multi_class
@@ -250,9 +249,12 @@ class _FragilityMetric(Metric):
             raise ValueError(f"probs holds {int(given.isnan().sum())} NaN.")
         if outside:
             low, high = given.min().item(), given.max().item()
+            link = "torch.softmax(logits, dim=1)"
+            if self.num_classes == 2:
+                link = f"torch.sigmoid(logits) or {link}"
             raise ValueError(
                 f"probs must lie from 0 to 1; those of {outside} samples do not (they go from "
-                f"{low:g} to {high:g}). If they are logits, give {self._link()}."
+                f"{low:g} to {high:g}). If they are logits, give {link}."
             )
         if unknown:
             low, high = labels.min().item(), labels.max().item()
@@ -260,10 +262,6 @@ class _FragilityMetric(Metric):
                 f"labels must be from 0 to {self.num_classes - 1}; those of {unknown} samples are "
                 f"not (they go from {low} to {high})."
             )
-
-    def _link(self) -> str:
-        several = "torch.softmax(logits, dim=1)"
-        return several if self.num_classes > 2 else f"torch.sigmoid(logits) or {several}"
 
     def compute(self) -> Tensor:
         """The index of all samples so far: a scalar; NaN if fewer than two classes have any."""
@@ -373,8 +371,7 @@ def _value_of(settings: dict[str, Any], probs: Tensor, labels: Tensor) -> Tensor
     """The index of one batch."""
     alone = _FragilityMetric(sync_on_compute=False, **settings).to(probs.device)
     alone.update(probs, labels)
-    found: Tensor = alone.compute()
-    return found
+    return alone.compute()
 
 
 class BinaryFragilityIndex(_FragilityMetric):
@@ -416,13 +413,7 @@ class BinaryFragilityIndex(_FragilityMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            2,
-            multi_class="ovo",
-            target=target,
-            exact=exact,
-            n_bins=n_bins,
-            validate_args=validate_args,
-            **kwargs,
+            2, target=target, exact=exact, n_bins=n_bins, validate_args=validate_args, **kwargs
         )
 
 
@@ -449,24 +440,3 @@ class MulticlassFragilityIndex(_FragilityMetric):
     >>> round(metric.compute().item(), 6)
     0.004974
     """
-
-    def __init__(
-        self,
-        num_classes: int,
-        *,
-        multi_class: Literal["ovo", "ovr"] = "ovo",
-        target: float = 0.0,
-        exact: bool = False,
-        n_bins: int = 4096,
-        validate_args: bool = True,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            check_count(num_classes, "num_classes", least=2),
-            multi_class=multi_class,
-            target=target,
-            exact=exact,
-            n_bins=n_bins,
-            validate_args=validate_args,
-            **kwargs,
-        )

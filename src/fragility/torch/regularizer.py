@@ -20,12 +20,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
+from torch.utils.hooks import RemovableHandle, unserializable_hook
 
 from .._parameters import check_choice, check_positive
 from ._limits import check_single
-from ._only_gradient import OnlyGradient
-
-__all__ = ["FragilityRegularizer"]
 
 #: Numbers that one block may hold.
 _BLOCK = 1 << 25
@@ -89,7 +87,7 @@ class FragilityRegularizer(nn.Module):
     """
 
     _strength: Tensor
-    _look: OnlyGradient | None
+    _look: _OnlyGradient | None
 
     def __init__(
         self,
@@ -160,18 +158,6 @@ class FragilityRegularizer(nn.Module):
         """Settings, for printing."""
         return f"sharpness={self.sharpness:g}, k_init={self.k_init:g}, norm={self.norm:g}"
 
-    def _layer(self) -> nn.Module | Tensor:
-        source = _found(self._source)
-        if source is None:
-            raise RuntimeError(
-                "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
-                "or the network was, or the regulariser was copied or loaded without it. Make a "
-                "new one of the layer that is trained now, such as "
-                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
-                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
-            )
-        return source
-
     def _watched(self, weight: Tensor) -> Tensor:
         """The weight to compute the penalty of, now and then with a look at its gradient."""
         watching = torch.is_grad_enabled() and weight.requires_grad and weight.is_leaf
@@ -195,7 +181,7 @@ class FragilityRegularizer(nn.Module):
         self._calls += 1
         if self._calls % _CALLS_OF_A_LOOK:
             return weight
-        self._look = OnlyGradient()
+        self._look = _OnlyGradient()
         return self._look.begin(weight)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -208,7 +194,15 @@ class FragilityRegularizer(nn.Module):
         super().__setstate__(state | held)  # type: ignore[no-untyped-call]
 
     def _weight(self) -> Tensor:
-        source = self._layer()
+        source = _found(self._source)
+        if source is None:
+            raise RuntimeError(
+                "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
+                "or the network was, or the regulariser was copied or loaded without it. Make a "
+                "new one of the layer that is trained now, such as "
+                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
+                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
+            )
         weight = source if isinstance(source, Tensor) else getattr(source, "weight", None)
         if not isinstance(weight, Tensor):
             raise TypeError(
@@ -223,6 +217,44 @@ class FragilityRegularizer(nn.Module):
         return weight
 
 
+class _OnlyGradient:
+    """Whether one term is all that a weight is trained by.
+
+    Compares the gradient of a leaf tensor with the part of it that comes from one term.
+
+    From `begin` to `finish`. Each backward pass in between waits for the device.
+    """
+
+    def __init__(self) -> None:
+        self._handles: list[RemovableHandle] = []
+        self._own: Tensor | None = None
+        self._any = self._others = False
+
+    def begin(self, weight: Tensor) -> Tensor:
+        """The weight as the term must use it, so that its part of the gradient is known."""
+        used = weight.view_as(weight)
+
+        # A network that is saved meanwhile is saved without these.
+        @unserializable_hook  # type: ignore[untyped-decorator]
+        def of_term(gradient: Tensor) -> None:
+            self._own = gradient.detach()
+
+        @unserializable_hook  # type: ignore[untyped-decorator]
+        def of_weight(gradient: Tensor) -> None:
+            own, self._own = self._own, None
+            self._any = True
+            self._others |= own is None or not torch.equal(own, gradient)
+
+        self._handles = [used.register_hook(of_term), weight.register_hook(of_weight)]  # type: ignore[no-untyped-call]
+        return used
+
+    def finish(self) -> bool | None:
+        """Whether no other gradient came; None if none came at all."""
+        for handle in self._handles:
+            handle.remove()
+        return not self._others if self._any else None
+
+
 #: A layer or a parameter lives elsewhere; a tensor of someone's own may live here alone.
 _Held = ref[Any] | tuple[Any]
 
@@ -233,8 +265,7 @@ def _held(source: Any) -> _Held:
 
 
 def _found(held: _Held) -> nn.Module | Tensor | None:
-    source: nn.Module | Tensor | None = held[0] if isinstance(held, tuple) else held()
-    return source
+    return held[0] if isinstance(held, tuple) else held()
 
 
 def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:

@@ -7,8 +7,6 @@ from torch import Tensor
 
 from ..calibration import best_temperature
 
-__all__ = ["fit_temperature"]
-
 
 def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     """The temperature T for which ``logits / T`` has the least cross-entropy.
