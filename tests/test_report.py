@@ -24,8 +24,10 @@ from fragility.deferral import Costs
 from fragility.report.files import report_on_file
 from fragility.report.measuring import holm
 from fragility.report.page_data import page_data
+from fragility.scores.folds import dealt
 from fragility.tables import PredictionFile, open_table
 from tests.confident_models import classes_drawn, logistic
+from tests.reference import calibration
 
 RNG = np.random.default_rng(0)
 LOGIT = 2 * RNG.normal(size=300)
@@ -64,6 +66,10 @@ def figures_by_functions(y, p, weights):
     }
 
 
+def carrying(weights):
+    return slice(None) if weights is None else weights > 0
+
+
 @pytest.mark.parametrize(
     ("y", "p", "weights"),
     [
@@ -79,10 +85,22 @@ def test_figures_are_those_of_the_functions(y, p, weights):
     (model,) = report.models
     for name, expected in figures_by_functions(y, p, weights).items():
         assert model.raw.figures[name].value == pytest.approx(expected, rel=1e-12, abs=1e-15), name
-    after = cross_fitted_calibration(y, p, sample_weight=weights)
-    for name, expected in figures_by_functions(y, after, weights).items():
+    if p.ndim == 2:
+        after = cross_fitted_calibration(y, p, sample_weight=weights)
+        figures = figures_by_functions(y, after, weights)
+    else:
+        # Bins are dealt to folds: each of its cases, or a share of it, is under the map of a fold.
+        figures = figures_by_functions(
+            *calibration.binned(
+                p[carrying(weights)],
+                y[carrying(weights)],
+                np.ones(300) if weights is None else weights[weights > 0],
+                lambda units, code, split: dealt(units, 5, [code, split, 0]),
+            )
+        )
+    for name, expected in figures.items():
         found = model.calibrated.figures[name].value
-        assert found == pytest.approx(expected, rel=1e-12, abs=1e-15), name
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-14), name
     interval = fr.measure_fragility(y, p, sample_weight=weights).interval()
     assert model.raw.figures["fragility_index"].interval == interval
 
@@ -164,7 +182,7 @@ def test_groups():
         assert "undefined: all of its cases are True" in text
 
 
-def test_groups_of_a_file_in_passes_are_those_in_memory(tmp_path):
+def test_groups_of_a_file_beyond_hold_are_those_in_memory(tmp_path):
     pq.write_table(pa.table({"y": SICK, "p": FAIR, "sex": SEX}), tmp_path / "p.parquet")
     table = open_table(tmp_path / "p.parquet")
     file = PredictionFile(table, label="y", models={"p": ["p"]}, group="sex")
@@ -454,11 +472,30 @@ def test_one_class_only():
         fr.Report.from_predictions([0, 0], {"m": [0.1, 0.2]}, labels=[0, 1])
 
 
-def test_confident_cases_with_weights_whose_squares_vanish():
+def test_confident_cases_with_weights_of_very_different_size():
     y, p = [0, 1, 0, 1, 0, 1], [0.05, 0.95, 0.4, 0.6, 0.1, 0.7]
-    weights = [1e-180, 1e-180, 1.0, 1.0, 1.0, 1.0]
+    weights = [1e-29, 1e-29, 1.0, 1.0, 1.0, 1.0]
     report = fr.Report.from_predictions(y, {"a": p}, sample_weight=weights, calibrate=False)
+    assert report.models[0].raw.confident.n == 2
     assert report.models[0].raw.confident.effective == pytest.approx(2.0)
+    with pytest.raises(ValueError, match=r"from 1e-180 to 1; .* weights from 1e-30 to 1e\+30"):
+        fr.Report.from_predictions(y, {"a": p}, sample_weight=[1e-180, *weights[1:]])
+
+
+@pytest.mark.parametrize("scale", [2.0**-600, 2.0**600])
+def test_only_ratios_of_weights_matter(scale):
+    """As everywhere in the library: weights of any size, if only their ratios are not extreme."""
+    report, scaled = (
+        fr.Report.from_predictions(
+            SICK, {"m": BOLD}, sample_weight=factor * WEIGHTS, costs={"error_cost": 7.0}
+        )
+        for factor in (1.0, scale)
+    )
+    for one, other in zip(report.models, scaled.models, strict=True):
+        for ours, theirs in ((one.raw, other.raw), (one.calibrated, other.calibrated)):
+            for name, figure in ours.figures.items():
+                value = theirs.figures[name].value
+                assert value == pytest.approx(figure.value, rel=1e-12), name
 
 
 def test_figures_say_how_what_they_hang_on_was_chosen():

