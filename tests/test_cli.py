@@ -127,28 +127,38 @@ def test_missing_values_can_be_left_out(tmp_path):
     assert any(note.startswith("2 rows with missing values") for note in content["notes"])
 
 
-def test_streamed_figures_agree_with_those_in_memory(csv):
-    asked = (*BOTH, "--json", "--group", "sex", "--error-cost", "10")
+@pytest.mark.parametrize("costs", ["number", "column"])
+def test_figures_beyond_hold_agree_with_those_in_memory(csv, costs):
+    price = ("--error-cost", "10") if costs == "number" else ("--error-cost-column", "weight")
+    asked = (*BOTH, "--json", "--group", "sex", *price, "--capacity", "0.4")
     memory = strict(fragility("evaluate", csv, *asked, "--in-memory").out)
     stream = strict(fragility("evaluate", csv, *asked, "--hold", "0").out)
     for one, other in zip(memory["models"], stream["models"], strict=True):
-        for name, figure in one["raw"]["figures"].items():
-            if name == "cost":
-                continue  # by cross-fitting in memory, by all cases in passes
-            found = other["raw"]["figures"][name]
-            if found["exact"]:
-                assert found["value"] == pytest.approx(figure["value"], rel=1e-9, abs=1e-12), name
-            else:
-                assert found["bounds"][0] <= figure["value"] <= found["bounds"][1]
-        index = [part["calibrated"]["figures"]["fragility_index"]["value"] for part in (one, other)]
-        assert index[0] == pytest.approx(index[1], rel=0.02)  # cross-fitted, and fitted to all
+        for version in ("raw", "calibrated"):
+            for name, figure in one[version]["figures"].items():
+                found = other[version]["figures"][name]
+                assert found["estimator"] == figure["estimator"]
+                if found["exact"]:
+                    close = pytest.approx(figure["value"], rel=1e-9, abs=1e-12)
+                    assert found["value"] == close, name
+                else:
+                    assert version == "raw"
+                    assert found["bounds"][0] <= figure["value"] <= found["bounds"][1]
+        ours, theirs = (
+            {name: value for name, value in part["raw"]["threshold"].items() if name != "cost"}
+            for part in (one, other)
+        )
+        assert ours.keys() == theirs.keys()
+        for name, value in ours.items():
+            assert theirs[name] == (value if value is None else pytest.approx(value, rel=1e-9))
     for one, other in zip(memory["groups"], stream["groups"], strict=True):
         assert one["group"] == other["group"]
         values = [part["fragility_index"]["value"] for part in (one, other)]
         assert values[0] == pytest.approx(values[1], rel=1e-9)
     tests = [part["comparisons"][0]["raw"]["fragility_index"] for part in (memory, stream)]
     assert tests[0]["p_value"] == pytest.approx(tests[1]["p_value"], rel=1e-6)
-    assert any("passes" in note for note in stream["notes"])
+    assert any("sums in narrow bins" in note for note in stream["notes"])
+    assert not any("narrow bins" in note for note in memory["notes"])
 
 
 def test_compare(csv):
@@ -365,7 +375,7 @@ def test_help_shows_examples_on_lines_of_their_own():
         assert not any("\\b" in line for line in lines)
 
 
-def test_two_columns_of_two_classes_in_passes(tmp_path):
+def test_two_columns_of_two_classes_beyond_hold(tmp_path):
     columns = {**DATA, "no": [1 - p for p in DATA["bold"]]}
     file = write_csv(tmp_path / "p.csv", columns)
     for positive, own in (("yes", "bold"), ("no", "no")):
@@ -385,7 +395,7 @@ def test_two_columns_of_two_classes_in_passes(tmp_path):
         assert both["models"] == one["models"]
 
 
-def test_a_class_without_cases_is_a_note_in_passes_too(tmp_path):
+def test_a_class_without_cases_is_a_note_beyond_hold_too(tmp_path):
     y = ["a", "b", "a", "b", "a", "b"]
     p = [0.6, 0.2, 0.7, 0.3, 0.5, 0.3]
     q = [0.3, 0.7, 0.2, 0.6, 0.4, 0.4]
@@ -399,15 +409,27 @@ def test_a_class_without_cases_is_a_note_in_passes_too(tmp_path):
         assert "not asked for" not in ended.out
 
 
-def test_in_passes_the_worst_cases_are_missed_aloud(csv, tmp_path):
-    asked = ("report", csv, "--label", "sick", "--score", "fair", "--output", tmp_path / "r.md")
-    assert "worst cases are not listed" in fragility(*asked, "--hold", "0").err
-    assert "worst cases are not listed" not in fragility(*asked, "--hold", "0", "--worst", 0).err
-    assert fragility(*asked, "--hold", "0", "--id", "name").code == 2
+def test_beyond_hold_the_worst_cases_are_those_in_memory(csv, tmp_path):
+    asked = ("report", csv, "--label", "sick", "--score", "fair", "--group", "sex", "--id", "id")
+    shown = []
+    for way in ("--in-memory", "--hold=0"):
+        output = tmp_path / f"{way}.json"
+        ended = fragility(*asked, "--output", output, way, "--worst", "4")
+        assert ended.code == 0, ended
+        assert "figures and worst cases" in ended.err
+        shown.append(strict(output.read_text())["models"][0]["worst_cases"])
+    assert len(shown[0]) == len(shown[1]) == 4
+    for one, other in zip(*shown, strict=True):
+        assert other.pop("lift") == pytest.approx(one.pop("lift"), rel=1e-6)
+        assert other == one
+    none = fragility(*asked, "--output", tmp_path / "r.md", "--hold", "0", "--worst", 0)
+    assert "figures only" in none.err
+    wrong = ("report", csv, "--label", "sick", "--score", "fair", "--output", tmp_path / "r.md")
+    assert fragility(*wrong, "--hold", "0", "--id", "name").code == 2
 
 
 def test_the_same_predictions_pass_their_baseline_read_either_way(tmp_path):
-    # Scores so close to 1 that they share a bin: the AUC of the passes has bounds.
+    # Scores so close to 1 that they share a bin: beyond `hold` the AUC has bounds.
     close = [1 - k * 1e-13 for k in (1, 2, 3, 4, 5, 6)]
     y = [1, 0, 1, 1, 0, 0]
     file = write_csv(tmp_path / "p.csv", {"y": y, "p": [repr(p) for p in close]})

@@ -242,7 +242,7 @@ def test_an_error_later_leaves_the_old_file(tmp_path, csv):
         (("--confidence", "95"), "between 0 and 1"),
         (("--score", "fair"), "'fair'"),
         (("--score", "=x"), "=x"),
-        (("--hold", "0", "--error-cost-column", "weight"), "--in-memory"),
+        (("--hold", "-1"), "--hold"),
     ],
 )
 def test_bad_options(csv, options, words):

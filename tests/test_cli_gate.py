@@ -269,10 +269,13 @@ def test_unlike_costs_are_refused_and_missing_ones_said(csv, content, folder):
         (("--error-cost", "0,1;10,0", "--review-cost", "2"), "error_cost there: 10.0"),
     ):
         refused(gate(csv, priced, folder, *other), words)
-    passes = json.loads(fragility(*asked, *costs, "--hold", "0").out)
-    ended = gate(csv, passes, folder, *costs)
-    refused(ended, 'estimator there: "same_cases", here: "cross_fitted"', "--in-memory")
-    assert gate(csv, passes, folder).code == 0  # all but the cost is the same figure
+    passes = json.loads(fragility(*asked, *costs, "--hold", "0").out)  # from sums, the same cost
+    same = gate(csv, passes, folder, *costs)
+    assert same.code == 0, same
+    assert "cost per case" in same.out
+    older = with_figures(priced, lambda figures: figures["cost"].update(estimator="same_cases"))
+    refused(gate(csv, older, folder, *costs), 'estimator there: "same_cases", here: "cross_fitted"')
+    assert gate(csv, older, folder).code == 0  # all but the cost is the same figure
     unsaid = with_figures(priced, lambda figures: figures["cost"].pop("estimator"))
     refused(gate(csv, unsaid, folder, *costs), "estimator there: none")
     without = with_figures(priced, lambda figures: figures.pop("cost"))

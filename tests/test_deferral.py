@@ -155,7 +155,9 @@ def test_capacity_of_many_cases():
         for fold in range(3):
             rest = split.units.sum(axis=0) - split.units[fold]
             reviewed = np.array([rest[split.place <= t].sum() for t in range(thresholds.size)])
-            cost = reviewed + [(rest * alone)[split.place > t].sum() for t in range(thresholds.size)]
+            cost = reviewed + [
+                (rest * alone)[split.place > t].sum() for t in range(thresholds.size)
+            ]
             allowed = reviewed <= capacity * rest.sum() * (1 + 1e-12)
             least = cost[allowed].min()
             best = np.flatnonzero(allowed & (cost <= least * (1 + 1e-12)))[0]

@@ -148,7 +148,9 @@ def test_resamples_are_of_single_cases(held):
     costs, thresholds = np.array(draws).T
     # Standard error of a quartile of a normal sample, of two samples.
     error = np.sqrt(2 * 0.1875 / n_draws) / 0.3178 * costs.std()
-    np.testing.assert_allclose(found.cost_interval, np.quantile(costs, [0.25, 0.75]), atol=4 * error)
+    np.testing.assert_allclose(
+        found.cost_interval, np.quantile(costs, [0.25, 0.75]), atol=4 * error
+    )
     low, high = found.threshold_interval
     for quantile, end in ((0.25, low), (0.75, high)):
         room = 4 * np.sqrt(2 * 0.1875 / n_draws)

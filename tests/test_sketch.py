@@ -233,9 +233,7 @@ class TestBinMoments:
             zeros = np.zeros(centres.size)
             ends = centres[0] * width, centres[-1] * width
             widths = np.full(centres.size, width)
-            group = BinMoments(
-                centres * width, widths, weights, zeros, zeros, *ends, weights.min()
-            )
+            group = BinMoments(centres * width, widths, weights, zeros, zeros, *ends, weights.min())
             s = rng.uniform(0.01, 0.9) if centred else rng.uniform(1.5, 50.0)
             pivot = group.mean if centred else group.largest
             low, high = group.log_moment(s, centred=centred)

@@ -168,7 +168,9 @@ def separation(errors, shares):
 def buffered_auc(errors, shares):
     """One minus the least E(aε + 1)₊ over a ≥ 0: read at every corner, and far out."""
     if errors.size <= 64:  # few enough for exact arithmetic, where errors of 1e-16 are no problem
-        pairs = [(Fraction(float(e)), Fraction(float(w))) for e, w in zip(errors, shares, strict=True)]
+        pairs = [
+            (Fraction(float(e)), Fraction(float(w))) for e, w in zip(errors, shares, strict=True)
+        ]
         corners = [Fraction(0), *(-1 / e for e in {e for e, _ in pairs} if e < 0)]
         values = [float(sum(w * max(a * e + 1, 0) for e, w in pairs)) for a in corners]
     else:
@@ -192,9 +194,7 @@ def ordered_pairs(codes, scores, weights, positive, n_classes):
     if n_classes == 2:
         pairs = [(positive, 1 - positive, scores)]
     else:
-        pairs = [
-            (i, j, scores[:, i]) for i in range(n_classes) for j in range(n_classes) if i != j
-        ]
+        pairs = [(i, j, scores[:, i]) for i in range(n_classes) for j in range(n_classes) if i != j]
     for i, j, column in pairs:
         own, other = codes == i, codes == j
         if own.any() and other.any():

@@ -12,7 +12,7 @@ from ..deferral import Costs
 from ..scores.cases import Cases
 from ..scores.state import HOLD, ScoreState
 from ..tables import PredictionBatch, PredictionFile, require_columns
-from .measuring import Settings
+from .model_figures import Settings
 from .report import Report
 from .rereading import CaseRows
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,11 @@ from .._labels import encode_labels, listed
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs
 from ..measured import FIGURES
+from ..moments import Floats
 from ..scores.state import ScoreState
-from .measuring import Metric
+
+#: Figure of labels and probabilities, with `sample_weight=` if it takes that.
+Metric = Callable[..., float]
 
 
 def named_predictions(models: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, ArrayLike]:
@@ -110,3 +114,31 @@ def shaped_like(proba: ArrayLike, data: LabelledScores) -> NDArray[np.float64]:
     if np.shape(proba)[1] == 1:
         return data.scores[:, np.newaxis]
     return np.stack(columns if data.positive == 1 else columns[::-1], axis=1)
+
+
+def extra_figures(
+    metrics: Mapping[str, Metric], y_true: Any, proba: Any, weights: Floats | None
+) -> dict[str, float]:
+    """Figures by functions of the user's own."""
+    values = {}
+    for name, metric in metrics.items():
+        options = {}
+        if weights is not None:
+            try:
+                takes_weights = "sample_weight" in inspect.signature(metric).parameters
+            except (TypeError, ValueError):  # a builtin tells nothing
+                takes_weights = False
+            if not takes_weights:
+                raise ValueError(
+                    f"extra_metrics[{name!r}] takes no sample_weight, but weights were given; "
+                    "give a function (y_true, proba, sample_weight=...)."
+                )
+            options["sample_weight"] = weights
+        value = metric(y_true, proba, **options)
+        try:
+            values[name] = float(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"extra_metrics[{name!r}] must return one number; it returned {value!r}."
+            ) from None
+    return values

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from math import nan
 from typing import Any
 
 import numpy as np
@@ -22,58 +20,27 @@ from ..calibration import (
     fitted_map,
     why_not_calibrated,
 )
-from ..deferral.costs import Costs
-from ..deferral.cross_fitting import judge
-from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
-from ..figures.index import BinSource, KnownIndex
 from ..figures.influence import BinInfluence, Population, ScoreInfluence
-from ..figures.rank import (
-    Clusters,
-    auc,
-    calibration_error,
-    measured_between,
-    risk_coverage_area,
-)
-from ..figures.tails import tail_bounds, tail_of
-from ..index.errors import RankingErrors, class_pairs
-from ..index.fragility import measure
-from ..index.inference import Interval, PairedDifference
-from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Estimator, Measured
+from ..index.inference import PairedDifference
+from ..measured import Estimator
 from ..metrics.comparison import compare
-from ..metrics.displays.error_curves import drawn_pair, most_fragile_pair
 from ..moments import Floats
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
-from ..scores.tally import decision_counts, most_probable, threshold_grid
+from ..scores.tally import most_probable
+from .groups import Groups
+from .model_figures import Settings, model_figures
 from .parts import (
     Comparison,
-    ConfidentCases,
     GroupFigures,
     ModelFigures,
     ModelReport,
     PairedFigures,
-    ThresholdFigures,
     WorstCase,
 )
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
-
-#: Draws for the intervals of costs.
-_DRAWS = 500
-#: Figure of labels and probabilities, with `sample_weight=` if it takes that.
-Metric = Callable[..., float]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What is asked of every model alike."""
-
-    confidence: float = 0.95
-    costs: Costs | None = None
-    calibrate: bool = True
-    n_worst: int = 0
-    random_state: int = 0
 
 
 @dataclass
@@ -170,7 +137,9 @@ class _Builder:
         if self.name_cases is None and settings.n_worst:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")
         self._calibrate()
-        groups = self._group_knowns()
+        groups = Groups(
+            state, None if state.complete else self.sums, self.cases, settings.confidence
+        )
         self._read(groups)
         built = Built(notes=self.notes)
         worst = self._worst()
@@ -183,7 +152,7 @@ class _Builder:
             raw = model_figures(view, settings, given)
             built.models.append(ModelReport(name, raw, after, self.reason, worst.get(name, ())))
         built.comparisons = self._comparisons(built.models)
-        built.groups = list(self._groups(groups, built.models))
+        built.groups = list(groups.figures(built.models))
         return built
 
     # Views.
@@ -304,7 +273,7 @@ class _Builder:
 
     # Further readings.
 
-    def _read(self, groups: Mapping[tuple[str, int], KnownIndex]) -> None:
+    def _read(self, groups: Groups) -> None:
         """Read the cases again, if something cannot be known otherwise."""
         state, n_classes = self.state, self.state.labels.size
         self.reader = self.later_reader = None
@@ -329,7 +298,7 @@ class _Builder:
             )
             readers.append(self.reader)
             if n_classes > 2:
-                readers += self._group_readers(groups)
+                readers += groups.readers()
         if self.after is not None and state.is_binary and paired:
             self.later_reader = Reader(
                 {
@@ -481,228 +450,6 @@ class _Builder:
             PairedFigures(index, ratio, p)
             for (index, ratio), p in zip(found, adjusted, strict=True)
         ]
-
-    # Groups.
-
-    def _group_knowns(self) -> dict[tuple[str, int], KnownIndex]:
-        """By model and group, where sums tell the index."""
-        state = self.state
-        if self.cases is not None:
-            return {}
-        found = {}
-        for name in state.models:
-            bins = self.sums.models[name].groups
-            for place, support in enumerate(state.group_support):
-                if bins is not None and np.count_nonzero(support) > 1:
-                    source = BinSource(bins, place * state.labels.size)
-                    found[name, place] = KnownIndex(source, support, state.positive)
-        return found
-
-    def _group_readers(self, knowns: Mapping[tuple[str, int], KnownIndex]) -> Iterator[Reader]:
-        state, first = self.state, 0
-        n_classes = state.labels.size
-        for column, names in enumerate(state.groups.values()):
-            for place in range(len(names)):
-                influences: dict[str, ScoreInfluence | BinInfluence] = {
-                    name: ScoreInfluence(knowns[name, first + place], n_classes)
-                    for name in state.models
-                    if (name, first + place) in knowns
-                }
-                support = state.group_support[first + place]
-                weight = support.astype(np.float64)
-                bins = self.sums.models[state.models[0]].groups
-                if state.weighted and bins is not None:
-                    table = bins.weights().sum(axis=1).reshape(-1, n_classes)
-                    weight = table[first + place]
-                population = Population(support, weight, weight)
-                yield Reader(influences, population, paired=False, group=(column, place))
-            first += len(names)
-
-    def _groups(
-        self, knowns: Mapping[tuple[str, int], KnownIndex], models: Sequence[ModelReport]
-    ) -> Iterator[GroupFigures]:
-        state, names = self.state, self.state.group_names
-        if not names:
-            return
-        cautious = 1.0 - (1.0 - self.settings.confidence) / len(names)
-        for model in models:
-            for place, group in enumerate(names):
-                support = state.group_support[place]
-                n, present = int(support.sum()), np.flatnonzero(support)
-                if present.size < 2:
-                    only = (
-                        f"all of its cases are {state.labels.tolist()[present[0]]!r}" if n else ""
-                    )
-                    reason = only or "none of its cases has weight"
-                    yield GroupFigures(model.name, group, n, None, nan, None, reason)
-                    continue
-                index, ratio, interval = self._group_index(model.name, place, knowns, cautious)
-                yield GroupFigures(
-                    model.name,
-                    group,
-                    n,
-                    index,
-                    ratio,
-                    interval,
-                    "",
-                    index_between(model.raw.pairs, present),
-                    present.size < int(np.count_nonzero(state.support)),
-                )
-
-    def _group_index(
-        self,
-        model: str,
-        place: int,
-        knowns: Mapping[tuple[str, int], KnownIndex],
-        cautious: float,
-    ) -> tuple[Measured, float, Interval | None]:
-        confidence = self.settings.confidence
-        if self.cases is None:
-            known = knowns[model, place]
-            figures = known.figures(confidence)
-            return figures.index, figures.ratio.value, known.interval(cautious)
-        assert self.cases.groups is not None
-        ends = np.cumsum([len(names) for names in self.state.groups.values()])
-        column = int(np.searchsorted(ends, place, side="right"))
-        first = int(ends[column - 1]) if column else 0
-        part = self.cases.take(self.cases.groups[:, column] == place - first)
-        found = measure(RankingErrors(self.state.labelled(model, part)), 0.0, "ovo", None)
-        index = Measured(found.value, found.interval(confidence))
-        return index, found.ratio, found.interval(cautious)
-
-
-def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) -> ModelFigures:
-    """All figures of a model, in the order of `fragility.measured.FIGURES`."""
-    found = view.index(settings.confidence)
-    cells, grid = view.cells, threshold_grid(view.n_classes)
-    weight = float(cells.weight.sum())
-    ranked, buffered, cvar = _pairwise(view)
-    log_loss, brier = view.proper_scores
-    others, happened = view.outcomes()
-    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # as many as cases, if there are few
-    above = cells.place > int(np.searchsorted(grid, CONFIDENT))
-    threshold = _threshold(view, settings)
-    figures = {
-        "fragility_index": found.index,
-        "ratio": found.ratio,
-        "auc": ranked,
-        "log_loss": Measured(log_loss),
-        "brier": Measured(brier),
-        "calibration_error": calibration_error(happened, others, n_bins),
-        "buffered_auc": buffered,
-        "cvar": cvar,
-        "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
-        "aurc": risk_coverage_area(Clusters.of(view.predictions())),
-        **({} if threshold is None else {"cost": threshold.cost}),
-        **{name: Measured(value) for name, value in extra.items()},
-    }
-    sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
-    count = float(cells.number[above].sum())
-    confident = ConfidentCases(
-        int(count) if count.is_integer() else count,
-        sure**2 / squares if squares > 0.0 else 0.0,
-        view.sure / sure if sure > 0.0 else nan,
-        float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
-    )
-    positive = view.positive if view.n_classes == 2 else None
-    # Bins of the histogram end at thresholds on offer, so that cells tell all of it.
-    even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
-    edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
-    return ModelFigures(
-        figures,
-        found.pairs,
-        found.n_infinite_pairs,
-        threshold,
-        confident,
-        decision_counts(cells, grid, positive, whole=view.whole),
-        confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.number),
-        _drawn(view, found.pairs),
-    )
-
-
-def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
-    """AUC, buffered AUC and CVaR: means over the pairs of classes."""
-    pairs = list(class_pairs(view.support, view.positive, "ovo"))
-    bounds = []
-    for pair in pairs:
-        column = 0 if view.n_classes == 2 else pair.positive
-        negatives, positives = (
-            view.atoms(column, code) for code in (pair.negatives[0], pair.positive)
-        )
-        tails = tail_bounds(negatives, positives, CVAR_LEVEL, len(pairs))
-        bounds.append((auc(negatives, positives), tails.buffered_auc, tails.cvar))
-    ranked, buffered, cvar = np.mean(bounds, axis=0).tolist()
-    return measured_between(*ranked), measured_between(*buffered), measured_between(*cvar)
-
-
-def _drawn(view: View, pairs: Floats) -> Any:
-    """Curves of the ranking errors, with every score at the mean of its atom."""
-    pair = most_fragile_pair(pairs, view.positive)
-    if pair is None:
-        return None
-    column = 0 if view.n_classes == 2 else pair.positive
-    tail = tail_of(view.atoms(column, pair.negatives[0]), view.atoms(column, pair.positive))
-    return drawn_pair(tail, 1.0, pair, pairs)
-
-
-def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
-    costs = settings.costs
-    if costs is None:
-        return None
-    found = judge(
-        list(view.folds(costs, settings.random_state)),
-        threshold_grid(view.n_classes),
-        costs,
-        n_draws=_DRAWS,
-        confidence=settings.confidence,
-        seed=settings.random_state,
-    )
-    return ThresholdFigures(
-        found.threshold,
-        Measured(found.cost, found.cost_interval, estimator="cross_fitted"),
-        found.automation_rate,
-        found.error_rate,
-        found.chow_threshold,
-        found.chow_cost,
-        found.chow_cost - found.cost,
-        found.gap_interval,
-        found.automate_all,
-        found.review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,
-    )
-
-
-def extra_figures(
-    metrics: Mapping[str, Metric], y_true: Any, proba: Any, weights: Floats | None
-) -> dict[str, float]:
-    """Figures by functions of the user's own."""
-    values = {}
-    for name, metric in metrics.items():
-        options = {}
-        if weights is not None:
-            try:
-                takes_weights = "sample_weight" in inspect.signature(metric).parameters
-            except (TypeError, ValueError):  # a builtin tells nothing
-                takes_weights = False
-            if not takes_weights:
-                raise ValueError(
-                    f"extra_metrics[{name!r}] takes no sample_weight, but weights were given; "
-                    "give a function (y_true, proba, sample_weight=...)."
-                )
-            options["sample_weight"] = weights
-        value = metric(y_true, proba, **options)
-        try:
-            values[name] = float(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"extra_metrics[{name!r}] must return one number; it returned {value!r}."
-            ) from None
-    return values
-
-
-def index_between(pairs: Floats, classes: NDArray[Any]) -> float:
-    """Mean index of the pairs of some classes: a group may lack the others."""
-    of_these = pairs[np.ix_(classes, classes)]
-    return float(np.mean(of_these[~np.isnan(of_these)]))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

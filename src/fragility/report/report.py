@@ -22,15 +22,18 @@ from . import data as export
 from . import text
 from .findings import Figures, findings
 from .inputs import (
+    Metric,
     as_costs,
     check_extra_metrics,
     check_groups,
     checked_model,
     costs_of_state,
+    extra_figures,
     named_predictions,
     shaped_like,
 )
-from .measuring import Metric, Settings, build, extra_figures
+from .measuring import build
+from .model_figures import Settings
 from .parts import Comparison, Finding, GroupFigures, ModelReport
 from .rereading import CaseRows, Rereading
 

@@ -44,6 +44,10 @@ class Cases(NamedTuple):
             *(None if part is None else part[rows] for part in self[2:]),
         )
 
+    def weighted(self) -> Cases:
+        """The same with weights, one each if there were none."""
+        return self if self.weights is not None else self._replace(weights=np.ones(self.size))
+
     @property
     def columns(self) -> list[NDArray[Any]]:
         """All that tells the cases apart, as columns."""
@@ -53,9 +57,9 @@ class Cases(NamedTuple):
         return [self.codes, *scores, *others, *groups]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """A random number for each case, the same for the same case."""
+        """A random number for each case, the same for the same case; no weight is one of 1."""
         found = np.full(self.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
-        for column in self.columns:
+        for column in self.weighted().columns:
             # Adding zero turns −0.0 into 0.0.
             bits = (column.astype(np.float64) + 0.0).view(np.uint64)
             # SplitMix64, whose constants these are.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,19 +19,13 @@ from .._validation import (
     positive_index,
 )
 from .cases import Cases, joined
+from .rows import LowestHashes, Sample
 from .stored import HEAVIEST, LIGHTEST
 from .sums import Shape, Sums
 
 #: Scores (cases times columns) that a state holds, unless told otherwise; and the most that one
 #: calibration map of several classes is fitted to.
 HOLD = 2**20
-
-
-class Sample(NamedTuple):
-    """Distinct cases and how often each came."""
-
-    cases: Cases
-    counts: NDArray[np.int64]
 
 
 class ScoreState:
@@ -93,8 +88,8 @@ class ScoreState:
         self.priced: bool | None = None
         self._parts: list[Cases] = []
         self._sums: Sums | None = None
-        self._sample: Sample | None = None
-        self._below: int | None = None  # cases of a larger hash are not in the sample
+        #: Of several classes, once the cases themselves are gone.
+        self._drawn: LowestHashes | None = None
 
     # What it is.
 
@@ -236,8 +231,8 @@ class ScoreState:
                 "Some cases have costs of their own, but not all: give case_costs in every update, "
                 "or in none."
             )
-        if self.weighted and cases.weights is None:
-            cases = cases._replace(weights=np.ones(cases.size))
+        if self.weighted:
+            cases = cases.weighted()
         self.priced = priced
         self.support += np.bincount(cases.codes, minlength=self.labels.size)
         first = 0
@@ -249,46 +244,26 @@ class ScoreState:
                 self.group_support.shape
             )
             first += len(names)
-        if self._sums is None:
-            self._parts.append(cases)
-            self._let_go()
-        else:
-            self._sums.add(cases)
-            self._draw([Sample(cases, np.ones(cases.size, dtype=np.int64))])
+        self._keep([cases])
         return self
 
-    def _let_go(self) -> None:
-        """Keep sums instead of the cases, if these are too many."""
-        if int(self.support.sum()) * self.n_columns <= self.hold:
-            return
-        parts, self._parts = self._parts, []
-        self._sums = Sums(self.shape)
-        for part in parts:
-            self._sums.add(part)
-            self._draw([Sample(part, np.ones(part.size, dtype=np.int64))])
-
-    def _draw(self, more: list[Sample]) -> None:
-        """Keep the distinct cases of lowest hash, which are the same however the cases came."""
-        most = int(min(self.hold, HOLD)) // self.n_columns
-        if self.is_binary or not most:  # which need no sample
-            return
-        chosen = []
+    def _keep(self, more: Sequence[Cases]) -> None:
+        """Hold more cases, or sums over all of them if they are too many to hold."""
+        if self._sums is None:
+            self._parts += more
+            if int(self.support.sum()) * self.n_columns <= self.hold:
+                return
+            more, self._parts = self._parts, []
+            self._sums, self._drawn = Sums(self.shape), self._no_sample()
         for part in more:
-            hashes = part.cases.hashes()
-            rows = slice(None) if self._below is None else np.flatnonzero(hashes < self._below)
-            chosen.append(Sample(part.cases.take(rows), part.counts[rows]))
-        held = [self._sample] if self._sample is not None else []
-        self._sample = _distinct([*held, *chosen])
-        if self._sample.counts.size > 2 * most or len(more) > 1:
-            self._trim(most)
+            self._sums.add(part)
+            if self._drawn is not None:
+                self._drawn.add(Sample.of(part))
 
-    def _trim(self, most: int) -> None:
-        assert self._sample is not None
-        if self._sample.counts.size > most:
-            hashes = self._sample.cases.hashes()
-            self._below = int(hashes[most - 1]) + 1
-            rows = np.flatnonzero(hashes < self._below)
-            self._sample = Sample(self._sample.cases.take(rows), self._sample.counts[rows])
+    def _no_sample(self) -> LowestHashes | None:
+        """An empty sample for maps of several classes; None where there is to be none."""
+        most = int(min(self.hold, HOLD)) // self.n_columns
+        return None if self.is_binary or not most else LowestHashes(most)
 
     # Reading it.
 
@@ -329,18 +304,12 @@ class ScoreState:
 
     def sample(self) -> Sample | None:
         """Cases to fit a calibration map of several classes to, the same on every path."""
-        most = int(min(self.hold, HOLD)) // self.n_columns
-        if self.is_binary or not most:  # which need none
+        drawn = self._no_sample() if self.complete else self._drawn
+        if drawn is None:
             return None
-        if self.complete:
-            found = joined(self._parts)
-            hashes = found.hashes()
-            lowest = np.unique(hashes)[:most]
-            found = found.take(np.flatnonzero(hashes <= lowest[-1]))
-            return _distinct([Sample(found, np.ones(found.size, dtype=np.int64))])
-        if self._sample is not None:
-            self._trim(most)
-        return self._sample
+        for part in self._parts:
+            drawn.add(Sample.of(part))
+        return drawn.found()
 
     def labelled(self, name: str, cases: Cases) -> LabelledScores:
         """Scores of one model on some cases."""
@@ -407,38 +376,21 @@ class ScoreState:
         self.priced = other.priced if self.priced is None else self.priced
         self.support += other.support
         self.group_support += other.group_support
-        if self._sums is not None and self.weighted:
-            self._sums = self._sums.as_weighted()
         if self.weighted:
-            self._parts = [_weighted(part) for part in self._parts]
-        theirs = [_weighted(part) if self.weighted else part for part in other._parts]
-        if self._sums is None and other._sums is None:
-            self._parts += theirs
-            self._let_go()
-            return self
-        if self._sums is None:
-            self._sums = Sums(self.shape)
-            self._draw_all(self._parts)
-            self._parts = []
-        if other._sums is not None:
+            self._parts = [part.weighted() for part in self._parts]
+            self._sums = None if self._sums is None else self._sums.as_weighted()
+            self._drawn = None if self._drawn is None else self._drawn.weighted()
+        if other._sums is not None and self._sums is None:
+            self._sums, self._drawn = Sums(self.shape), self._no_sample()
+            more, self._parts = self._parts, []
+            self._keep(more)
+        self._keep([part.weighted() if self.weighted else part for part in other._parts])
+        if other._sums is not None and self._sums is not None:
             self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
-        self._draw_all(theirs)
-        if other._sample is not None:
-            bounds = [below for below in (self._below, other._below) if below is not None]
-            self._below = min(bounds, default=None)
-            sample = other._sample
-            if self.weighted:
-                sample = Sample(_weighted(sample.cases), sample.counts)
-            if self._sample is not None and self.weighted:
-                self._sample = Sample(_weighted(self._sample.cases), self._sample.counts)
-            self._draw([sample])
+            if other._drawn is not None and self._drawn is not None:
+                drawn = deepcopy(other._drawn)
+                self._drawn.merge(drawn.weighted() if self.weighted else drawn)
         return self
-
-    def _draw_all(self, parts: Sequence[Cases]) -> None:
-        assert self._sums is not None
-        for part in parts:
-            self._sums.add(part)
-            self._draw([Sample(part, np.ones(part.size, dtype=np.int64))])
 
     def take_cases(self, cases: Cases) -> None:
         """Become a state that holds these cases, which it has counted."""
@@ -446,9 +398,9 @@ class ScoreState:
 
     def take_sums(self, sums: Sums, sample: Sample | None) -> None:
         """Become a state of these sums over cases that it has counted."""
-        self._parts, self._sums, self._sample = [], sums, sample
-        if sample is not None and sample.counts.sum() < self.support.sum():
-            self._below = int(sample.cases.hashes().max()) + 1
+        self._parts, self._sums, self._drawn = [], sums, self._no_sample()
+        if self._drawn is not None and sample is not None:
+            self._drawn.add(sample)
 
     def to_bytes(self) -> bytes:
         """The whole state, with version and checksum; the same bytes for the same cases."""
@@ -480,22 +432,6 @@ def clipped(data: LabelledScores) -> NDArray[Any]:
         return data.scores
     found: NDArray[Any] = np.clip(data.scores, 0.0, 1.0)
     return found
-
-
-def _weighted(cases: Cases) -> Cases:
-    return cases if cases.weights is not None else cases._replace(weights=np.ones(cases.size))
-
-
-def _distinct(parts: Sequence[Sample]) -> Sample:
-    """Distinct cases by ascending hash, with how often each came."""
-    cases = joined([part.cases for part in parts])
-    counts = np.concatenate([part.counts for part in parts])
-    hashes = cases.hashes()
-    order = np.argsort(hashes, kind="stable")
-    starts = np.flatnonzero(np.diff(hashes[order], prepend=hashes[order][:1] ^ np.uint64(1)))
-    if not order.size:
-        return Sample(cases, counts)
-    return Sample(cases.take(order[starts]), np.add.reduceat(counts[order], starts))
 
 
 def _check_names(names: Sequence[str], what: str) -> tuple[str, ...]:

@@ -18,7 +18,8 @@ from .._names import shown
 from ..envelope import Envelope
 from ..exact import ExactSums
 from .cases import Cases
-from .state import Sample, ScoreState
+from .rows import Sample
+from .state import ScoreState
 from .stored import (
     HEAVIEST,
     LIGHTEST,

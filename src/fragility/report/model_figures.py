@@ -1,0 +1,136 @@
+"""All figures of one model, from a view of its scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from ..deferral.costs import Costs
+from ..deferral.cross_fitting import judge
+from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
+from ..figures.rank import Clusters, auc, calibration_error, measured_between, risk_coverage_area
+from ..figures.tails import tail_bounds, tail_of
+from ..index.errors import class_pairs
+from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
+from ..metrics.displays.error_curves import DrawnPair, drawn_pair, most_fragile_pair
+from ..moments import Floats
+from ..scores.tally import decision_counts, threshold_grid
+from .parts import ConfidentCases, ModelFigures, ThresholdFigures
+from .views import View
+
+#: Draws for the intervals of costs.
+_DRAWS = 500
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is asked of every model alike."""
+
+    confidence: float = 0.95
+    costs: Costs | None = None
+    calibrate: bool = True
+    n_worst: int = 0
+    random_state: int = 0
+
+
+def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) -> ModelFigures:
+    """All figures of a model, in the order of `fragility.measured.FIGURES`."""
+    found = view.index(settings.confidence)
+    cells, grid = view.cells, threshold_grid(view.n_classes)
+    weight = float(cells.weight.sum())
+    ranked, buffered, cvar = _pairwise(view)
+    log_loss, brier = view.proper_scores
+    others, happened = view.outcomes()
+    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # as many as cases, if there are few
+    above = cells.place > int(np.searchsorted(grid, CONFIDENT))
+    threshold = _threshold(view, settings)
+    figures = {
+        "fragility_index": found.index,
+        "ratio": found.ratio,
+        "auc": ranked,
+        "log_loss": Measured(log_loss),
+        "brier": Measured(brier),
+        "calibration_error": calibration_error(happened, others, n_bins),
+        "buffered_auc": buffered,
+        "cvar": cvar,
+        "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
+        "aurc": risk_coverage_area(Clusters.of(view.predictions())),
+        **({} if threshold is None else {"cost": threshold.cost}),
+        **{name: Measured(value) for name, value in extra.items()},
+    }
+    sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
+    count = float(cells.number[above].sum())
+    confident = ConfidentCases(
+        int(count) if count.is_integer() else count,
+        sure**2 / squares if squares > 0.0 else 0.0,
+        view.sure / sure if sure > 0.0 else nan,
+        float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
+    )
+    positive = view.positive if view.n_classes == 2 else None
+    # Bins of the histogram end at thresholds on offer, so that cells tell all of it.
+    even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
+    edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
+    return ModelFigures(
+        figures,
+        found.pairs,
+        found.n_infinite_pairs,
+        threshold,
+        confident,
+        decision_counts(cells, grid, positive, whole=view.whole),
+        confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.number),
+        _drawn(view, found.pairs),
+    )
+
+
+def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
+    """AUC, buffered AUC and CVaR: means over the pairs of classes."""
+    pairs = list(class_pairs(view.support, view.positive, "ovo"))
+    bounds = []
+    for pair in pairs:
+        column = 0 if view.n_classes == 2 else pair.positive
+        negatives, positives = (
+            view.atoms(column, code) for code in (pair.negatives[0], pair.positive)
+        )
+        tails = tail_bounds(negatives, positives, CVAR_LEVEL, len(pairs))
+        bounds.append((auc(negatives, positives), tails.buffered_auc, tails.cvar))
+    ranked, buffered, cvar = np.mean(bounds, axis=0).tolist()
+    return measured_between(*ranked), measured_between(*buffered), measured_between(*cvar)
+
+
+def _drawn(view: View, pairs: Floats) -> DrawnPair | None:
+    """Curves of the ranking errors, with every score at the mean of its atom."""
+    pair = most_fragile_pair(pairs, view.positive)
+    if pair is None:
+        return None
+    column = 0 if view.n_classes == 2 else pair.positive
+    tail = tail_of(view.atoms(column, pair.negatives[0]), view.atoms(column, pair.positive))
+    return drawn_pair(tail, 1.0, pair, pairs)
+
+
+def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
+    costs = settings.costs
+    if costs is None:
+        return None
+    found = judge(
+        list(view.folds(costs, settings.random_state)),
+        threshold_grid(view.n_classes),
+        costs,
+        n_draws=_DRAWS,
+        confidence=settings.confidence,
+        seed=settings.random_state,
+    )
+    return ThresholdFigures(
+        found.threshold,
+        Measured(found.cost, found.cost_interval, estimator="cross_fitted"),
+        found.automation_rate,
+        found.error_rate,
+        found.chow_threshold,
+        found.chow_cost,
+        found.chow_cost - found.cost,
+        found.gap_interval,
+        found.automate_all,
+        found.review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,
+    )

@@ -1,0 +1,72 @@
+"""A sample of cases that depends on the cases alone, not on how they came."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .cases import Cases, joined
+
+
+class Sample(NamedTuple):
+    """Distinct cases and how often each came."""
+
+    cases: Cases
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, cases: Cases) -> Sample:
+        """Cases that came once each."""
+        return cls(cases, np.ones(cases.size, dtype=np.int64))
+
+    def take(self, rows: NDArray[np.intp]) -> Sample:
+        """Some of them."""
+        return Sample(self.cases.take(rows), self.counts[rows])
+
+
+class LowestHashes:
+    """The distinct cases of lowest hash: a random sample, and the same one on every path.
+
+    Parameters
+    ----------
+    most : int
+        Distinct cases to keep.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._parts: list[Sample] = []
+        #: Cases of this hash and more are not in the sample.
+        self._below = 2**64
+
+    def add(self, more: Sample) -> None:
+        """Add cases."""
+        self._parts.append(more.take(np.flatnonzero(more.cases.hashes() < self._below)))
+        if sum(part.counts.size for part in self._parts) > 2 * self._most:
+            self.found()
+
+    def merge(self, other: LowestHashes) -> None:
+        """Add the sample of other cases."""
+        self._below = min(self._below, other._below)
+        for part in other._parts:
+            self.add(part)
+
+    def weighted(self) -> LowestHashes:
+        """The same with a weight for every case."""
+        self._parts = [part._replace(cases=part.cases.weighted()) for part in self._parts]
+        return self
+
+    def found(self) -> Sample:
+        """The sample, by ascending hash."""
+        cases = joined([part.cases for part in self._parts])
+        counts = np.concatenate([part.counts for part in self._parts])
+        hashes, first, origin = np.unique(cases.hashes(), return_index=True, return_inverse=True)
+        sums = np.zeros(hashes.size, dtype=np.int64)
+        np.add.at(sums, origin, counts)
+        if hashes.size >= self._most:
+            self._below = min(self._below, int(hashes[self._most - 1]) + 1)
+        kept = np.flatnonzero(hashes < self._below)
+        self._parts = [Sample(cases.take(first[kept]), sums[kept])]
+        return self._parts[0]
