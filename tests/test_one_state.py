@@ -32,7 +32,7 @@ class Problem:
         self.y = np.concatenate([self.y, np.arange(self.n_classes)])
         n = self.n = self.y.size
         self.kind = str(rng.choice(["smooth", "rounded", "few", "saturated"]))
-        self.scores = {name: self._scores(sharpness) for name, sharpness in zip(MODELS, (1.0, 2.5))}
+        self.scores = {"a": self._scores(1.0), "b": self._scores(2.5)}
         weights = str(rng.choice(["none", "whole", "real"]))
         self.weights = None
         if weights != "none":
@@ -187,8 +187,8 @@ def close_models(exact, other, where: str) -> None:
             np.testing.assert_allclose(amounts, getattr(other.decisions, name), 1e-9, 1e-9)
     for one, two in zip(exact.histogram, other.histogram, strict=True):
         np.testing.assert_allclose(one, two, 1e-9, 1e-9)
-    for one, two in zip(vars(exact.confident).values(), vars(other.confident).values()):
-        assert same(one, two), (where, exact.confident, other.confident)
+    for name, value in vars(exact.confident).items():
+        assert same(value, getattr(other.confident, name)), (where, name)
     if exact.threshold is not None:
         found, others = vars(exact.threshold), vars(other.threshold)
         for name in found.keys() - {"cost", "gap_interval"}:
@@ -240,7 +240,8 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
                     assert same(a.p_value, b.p_value, 1e-4)
                 assert same(before.p_value, later.p_value, 1e-4)
     for one, two in zip(exact.groups, other.groups, strict=True):
-        assert (one.model, one.group, one.n, one.reason) == (two.model, two.group, two.n, two.reason)
+        for name in ("model", "group", "n", "reason"):
+            assert getattr(one, name) == getattr(two, name)
         assert same(one.in_all, two.in_all, 1e-6)
         if one.index is not None:
             close_figures(one.index, two.index, f"group {one.group}")
