@@ -190,6 +190,18 @@ def test_a_weight_is_shared_out_with_the_units_of_its_cell():
     assert np.count_nonzero(split.sums[0][:, heavy]) == 1
 
 
+def test_a_heavy_case_stays_whole_beside_light_ones_of_another_prediction():
+    """Wrong in another way at the same price: yet it is one unit, and no part of the others."""
+    problem = Problem(1, n=40, n_classes=3)
+    problem.true[:11], problem.predicted[:11], problem.confidence[:11] = 0, 1, 0.9
+    problem.predicted[0] = 2
+    weights = np.ones(40)
+    weights[0] = 1000.0
+    split = dealt_cells(problem.cells(weights), problem.costs, 5, [0, 0])
+    assert split.sums[0].sum() == pytest.approx(weights.sum(), rel=1e-13)
+    assert split.sums[0].max() >= 1000.0
+
+
 @pytest.mark.parametrize("factor", [2.0**-40, 2.0**40])
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_the_currency_changes_no_deal(name, factor):

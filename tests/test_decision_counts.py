@@ -35,7 +35,7 @@ def counted(codes, scores, weights=None, positive=None, n_classes=2, hold=0, siz
     """Decisions of a state that holds no case, or all."""
     state = ScoreState(range(n_classes), ["m"], (), weights is not None, hold, pos_label=positive)
     starts = np.cumsum([0, *sizes])
-    for rows in np.split(np.arange(codes.size), starts[(0 < starts) & (starts < codes.size)]):
+    for rows in np.split(np.arange(codes.size), starts[(starts > 0) & (starts < codes.size)]):
         state.update(codes[rows], scores[rows], None if weights is None else weights[rows])
     assert state.complete == (hold > 0)
     (model,) = Report.from_state(state, calibrate=False).models

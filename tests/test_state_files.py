@@ -162,7 +162,7 @@ def test_other_formats_are_refused():
 @pytest.mark.parametrize("name", ["two held", "four all sample"])
 def test_every_flipped_bit_is_noticed(name):
     data, rng = STATES[name].to_bytes(), np.random.default_rng(0)
-    for place in rng.integers(0, 8 * len(data), 150).tolist():
+    for place in rng.integers(0, 8 * len(data), 80).tolist():
         changed = bytearray(data)
         changed[place // 8] ^= 1 << place % 8
         refused(bytes(changed))
@@ -308,7 +308,7 @@ def test_arrays_of_other_numbers(name, request):
     _, arrays = opened(name)
     for place, part in enumerate(arrays):
         # Of many arrays some: others are like them, of another column or model.
-        if part.size and (name in FEW or place % 4 < 1 or place > len(arrays) - 4):
+        if part.size and (len(arrays) < 30 or place % 3 < 1 or place > len(arrays) - 4):
             for other in hostile(part):
                 checked(resealed(name, arrays={place: other}))
 
@@ -383,7 +383,7 @@ def test_bins_fit_the_number_of_cases(name):
 def test_random_changes(name):
     """A little of ``python -m tests.fuzzing states``: refusals are sentences."""
     data = STATES[name].to_bytes()
-    for changed in states.random_changes(data, np.random.default_rng(list(name.encode())), 25):
+    for changed in states.random_changes(data, np.random.default_rng(list(name.encode())), 15):
         read(changed)
 
 
@@ -637,6 +637,12 @@ def test_states_hold_what_they_say(name, hold):
     refused(resealed(name, {"hold": hold}))
 
 
+@bug("a state with cases may say that it does not know whether they have costs")
+@pytest.mark.parametrize("name", ["two held", "two bins"])
+def test_states_with_cases_know_whether_these_have_costs(name):
+    refused(resealed(name, {"priced": None}))
+
+
 @bug("a state in bins without its sample is read")
 def test_a_state_that_lacks_its_sample():
     head, arrays = opened("three sample")
@@ -735,6 +741,8 @@ def test_little_memory_is_asked_for():
         from tests.fuzzing import states
         resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
         for changed in states.other_heads(states.made(2, 0.0).to_bytes()):
+            if len(changed) < 100_000:
+                continue
             try:
                 states.ScoreState.from_bytes(changed)
             except ValueError:

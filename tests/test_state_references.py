@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from fragility import Report, ScoreState
+from fragility import Costs, Report, ScoreState
 from fragility.calibration import calibrated_bins
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
@@ -410,3 +410,97 @@ def test_paired_tests_where_one_case_carries_the_worst_case():
     held = Report.from_predictions(codes, scores, sample_weight=weights)
     tests = [report.comparisons[0].raw.index.standard_error for report in (streamed, held)]
     assert close(*tests, 1e-5), tests
+
+
+# Decisions with weights and costs by case, and what bins cannot tell.
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_cells_of_cases_with_costs(n_classes, weighted):
+    rng = np.random.default_rng(n_classes)
+    made = two_classes(0, "odd") if n_classes == 2 else several_classes(0, "tied")
+    codes, scores, _ = made
+    costs = rng.gamma(1.0, 5.0, codes.size).round(2) * (rng.random(codes.size) < 0.8)
+    weights = rng.gamma(0.7, size=codes.size) if weighted else None
+    state = ScoreState(range(n_classes), ["a"], weighted=weighted, hold=0.0)
+    state.update(codes, scores, weights, case_costs=costs)
+    cells = state.sums().models["a"].tally.cells()
+    w = np.ones(codes.size) if weights is None else weights
+    predicted, confidence = reference.predictions(scores, 1)
+    grid = threshold_grid(n_classes).tolist()
+    expected: dict[tuple[int, int, int], np.ndarray] = {}
+    for k, code in enumerate(codes.tolist()):
+        place = next(place for place, t in enumerate(grid) if confidence[k] <= t)
+        amounts = [1.0, w[k], w[k] ** 2, w[k] * costs[k], (w[k] * costs[k]) ** 2]
+        key = code, predicted[k], place
+        expected[key] = expected.get(key, np.zeros(5)) + amounts
+    keys = list(zip(*(part.tolist() for part in cells[:3]), strict=True))
+    assert keys == sorted(expected)
+    found = np.array([cells.number, cells.weight, cells.squares, cells.costs, cells.cost_squares])
+    np.testing.assert_allclose(found.T, [expected[key] for key in keys], rtol=1e-12, atol=1e-15)
+
+
+def test_bins_that_leave_the_index_in_doubt_tell_no_interval():
+    codes = np.arange(60) % 2
+    near = 0.5 + 1e-5 * np.random.default_rng(0).random(60)  # all in one bin
+    near[codes == 1] += 2e-6
+    for scores, told in ((near, False), (two_classes(0, "smooth", 60)[1], True)):
+        state = state_of(two_classes(0, "smooth", 60)[0] if told else codes, scores, None)
+        index = Report.from_state(state, calibrate=False).models[0].raw.figures["fragility_index"]
+        assert (index.interval is not None) == told
+        if not told:
+            assert index.bounds.high - index.bounds.low > 1e-5 * index.value
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_points_have_the_moments_of_the_cases_in_a_bin(sign):
+    rng = np.random.default_rng(4)
+    scores = 0.3 + 2e-5 * rng.random(30) ** 3  # far from the centre of their bin
+    weights = rng.gamma(1.0, size=30)
+    codes = np.arange(30) % 2
+    state = state_of(codes, scores, weights)
+    bins = state.sums().models["a"].bins
+    assert np.unique(bins.layout.places(scores)).size == 1
+    for code in range(2):
+        ((values, shares),) = bins.points(0, code, sign).blocks()
+        own, w = sign * scores[codes == code], weights[codes == code]
+        found, expected = np.average(values, weights=shares), np.average(own, weights=w)
+        assert abs(found - expected) < 1e-14
+        spread = np.average((own - expected) ** 2, weights=w)
+        assert close(np.average((values - found) ** 2, weights=shares) / spread, 1.0, 1e-3)
+
+
+@pytest.mark.parametrize("by_case", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cost_of_a_threshold_that_the_other_folds_choose(by_case, weighted):
+    """Units are dealt by class; the others choose, their own units pay."""
+    rng = np.random.default_rng(8)
+    codes, scores, _ = two_classes(2, "smooth", 90)
+    weights = rng.gamma(2.0, size=90) if weighted else None
+    costs = rng.gamma(1.0, 6.0, 90) + 0.1 if by_case else None
+    state = ScoreState([0, 1], ["a"], weighted=weighted, hold=0.0)
+    state.update(codes, scores, weights, case_costs=costs)
+    capacity, reviewer_error = 0.7, 0.1
+    settings = Costs(None if by_case else 6.0, 1.0, capacity, reviewer_error)
+    found = Report.from_state(state, settings, calibrate=False).models[0].raw
+    cells = state.sums().models["a"].tally.cells()
+    rows = list(zip(*(part.tolist() for part in cells[:6]), strict=True))
+    paid = []
+    for split in range(20):
+        folds = np.zeros((5, len(rows)), dtype=np.int64)
+        for code in range(2):
+            own = [k for k, row in enumerate(rows) if row[0] == code]
+            own.sort(key=lambda k: (rows[k][2], rows[k][0] != rows[k][1]))  # as they are dealt
+            folds[:, own] = dealt(cells.units[own], 5, [code, split, 0])
+        units = []  # fold, place, weight, cost alone, cost if reviewed
+        for k, (true, predicted, place, _, weight, _) in enumerate(rows):
+            number = int(folds[:, k].sum())
+            error = float(cells.costs[k]) if by_case else 6.0 * weight
+            alone = error if true != predicted else 0.0
+            reviewed = weight + reviewer_error * error
+            for fold in range(5):
+                share = int(folds[fold, k]) / number
+                units.append((fold, place, weight * share, alone * share, reviewed * share))
+        paid.append(reference.cross_fitted_cost(units, GRID.size, capacity))
+    assert close(found.figures["cost"].value, float(np.mean(paid)), 1e-9)
