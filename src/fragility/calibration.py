@@ -266,7 +266,9 @@ def calibrated_bins(
     found: _Platt | None = None
     scores, dealt_units = [], []
     for split in range(n_splits):
-        folds = np.stack([dealt(units[code], n_folds, [code, split, seed]) for code in range(2)])
+        folds = np.stack(
+            [dealt(units[code], n_folds, [int(code == positive), split, seed]) for code in range(2)]
+        )
         dealt_units.append(folds)
         for fold in range(n_folds):
             own = folds[:, fold]

@@ -19,6 +19,8 @@ class SumsByValue(NamedTuple):
 
 def sums_by_value(values: Floats, *amounts: NDArray[np.float64]) -> SumsByValue:
     """Distinct values with the sums of each of the amounts; without any, with their counts."""
+    if not values.size:
+        return SumsByValue(np.zeros(0), np.zeros((max(len(amounts), 1), 0)))
     if not amounts:  # sorting alone is far faster than finding the order
         ordered = np.sort(values)
         starts = _starts(ordered)

@@ -60,15 +60,18 @@ def priced_sums(cells: Cells, costs: Costs) -> Floats:
 
 def dealt_cells(cells: Cells, costs: Costs, n_folds: int, seed: Sequence[int]) -> FoldCells:
     """Cells dealt to folds, each true class spread evenly."""
-    # Cases of a class that cost the same are equals, whatever was predicted.
-    price = cells.wrong.astype(np.float64)
-    if cells.costs is None:
+    units, sums = cells.units, priced_sums(cells, costs)
+    order = np.argsort(cells.place, kind="stable")
+    kinds = np.column_stack([cells.place, cells.true])[order]
+    if cells.costs is None and np.array_equal(cells.weight, cells.number):
+        # Cases of a class that cost the same are equals, whatever was predicted.
         price = costs.of_cases(cells.true, cells.predicted).alone
-    alike = np.column_stack([cells.place, cells.true, price])
-    kinds, origin = np.unique(alike, axis=0, return_inverse=True)
-    origin = origin.ravel()
-    units = np.bincount(origin, cells.units).astype(np.int64)
-    sums = np.stack([np.bincount(origin, part) for part in priced_sums(cells, costs)])
+        alike = np.column_stack([cells.place, cells.true, price])
+        kinds, origin = np.unique(alike, axis=0, return_inverse=True)
+        units = np.bincount(origin.ravel(), units).astype(np.int64)
+        sums = np.stack([np.bincount(origin.ravel(), part) for part in sums])
+    else:
+        units, sums = units[order], sums[:, order]
     place, true = kinds[:, :2].astype(np.int64).T
     folds = np.zeros((n_folds, units.size), dtype=np.int64)
     for code in np.unique(true).tolist():
@@ -105,6 +108,12 @@ class Verdict(NamedTuple):
     automate_all: float
     review_all: float
     fold_thresholds: Floats
+
+    @property
+    def gap(self) -> float:
+        """What Chow's rule costs more per case; nothing where that is rounding."""
+        gap = self.chow_cost - self.cost
+        return 0.0 if abs(gap) <= ROUNDING * abs(self.cost) else gap
 
 
 def judge(

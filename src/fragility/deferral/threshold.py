@@ -272,7 +272,7 @@ def best_threshold(
         chow_threshold=verdict.chow_threshold,
         chow_note=_chow_note(curve.costs, verdict.chow_threshold),
         chow_cost=verdict.chow_cost,
-        gap=verdict.chow_cost - verdict.cost,
+        gap=verdict.gap,
         cost_interval=verdict.cost_interval,
         gap_interval=verdict.gap_interval,
         threshold_interval=verdict.threshold_interval,

@@ -129,7 +129,7 @@ def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
         found.error_rate,
         found.chow_threshold,
         found.chow_cost,
-        found.chow_cost - found.cost,
+        found.gap,
         found.gap_interval,
         found.automate_all,
         found.review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,

@@ -40,8 +40,11 @@ def page_data(report: Report) -> dict[str, Any]:
     [1, 1, 1]
     """
     first = report.models[0].raw.decisions
-    # Less than none for large weights, whose digits would make a large page.
-    decimals = _WEIGHT_DIGITS - floor(log10(first.total)) if report.weighted else 0
+    # Less than none for large weights, whose digits would make a large page. After calibration the
+    # cases of one of four deals count a quarter each.
+    decimals = 2 if any(model.calibrated is not None for model in report.models) else 0
+    if report.weighted:
+        decimals = _WEIGHT_DIGITS - floor(log10(first.total))
     labels = [words.shortened(label) for label in report.labels]
     found: dict[str, Any] = data.strict(
         {

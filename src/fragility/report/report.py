@@ -17,6 +17,7 @@ from ..calibration import calibrated
 from ..deferral import Costs
 from ..measured import FIGURES
 from ..metrics.displays.estimator import named_models
+from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
@@ -186,6 +187,9 @@ class Report:
         }
         first = next(iter(data.values()))
         n, weights = first.codes.size, first.weights
+        if weights is not None:  # only their ratios matter
+            scaled = weights * order_one_factor(float(weights.max()))
+            data = {name: replace(part, weights=scaled) for name, part in data.items()}
         group_names, group_codes = ([], None) if groups is None else check_groups(groups, n)
         if cases is not None and len(cases) != n:
             raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")

@@ -454,9 +454,9 @@ class FragilitySketch:
             raise ValueError("it has classes but no arrays.")
         support, *stored = arrays
         check_support(support, (classes.size,))
-        counts = np.broadcast_to(support, shape)
-        if shape[1] != classes.size:  # one-versus-rest
-            counts = np.column_stack([support.sum() - support, support])
+        counts = np.column_stack([support.sum() - support, support])
+        if shape[1] == classes.size:  # not one-versus-rest
+            counts = np.broadcast_to(support, shape)
         needed = check_stored(stored, Uniform(sketch.n_bins), counts)
         if needed > _MOST_BYTES:
             raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
