@@ -30,7 +30,9 @@ def predictions(scores, positive):
         if np.ndim(row) == 0:
             p = float(row)
             found.append(predicted_of_two(p, positive))
-            confidence.append(max(p, 1.0 - p))
+            # The float next to one half is above it, though 1 - p is rounded to one half.
+            least = 0.5 if p == 0.5 else np.nextafter(0.5, 1.0)
+            confidence.append(max(p, 1.0 - p, least))
         else:
             row = [float(p) for p in row]
             found.append(row.index(max(row)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import nan
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,9 +61,9 @@ def priced_sums(cells: Cells, costs: Costs) -> Floats:
 def dealt_cells(cells: Cells, costs: Costs, n_folds: int, seed: Sequence[int]) -> FoldCells:
     """Cells dealt to folds, each true class spread evenly."""
     units, sums = cells.units, priced_sums(cells, costs)
-    order = np.argsort(cells.place, kind="stable")
+    order = np.lexsort((cells.wrong, cells.true, cells.place))
     kinds = np.column_stack([cells.place, cells.true])[order]
-    if cells.costs is None and np.array_equal(cells.weight, cells.number):
+    if cells.costs is None and _alike(cells.weight, cells.number):
         # Cases of a class that cost the same are equals, whatever was predicted.
         price = costs.of_cases(cells.true, cells.predicted).alone
         alike = np.column_stack([cells.place, cells.true, price])
@@ -266,15 +266,23 @@ def _draws(
 def _gathered(part: FoldCells) -> FoldCells:
     """The same with cells of one place and price as one: a sum of Poisson numbers is one, too."""
     units = part.units.sum(axis=0)
-    if not np.allclose(part.sums[0], part.units, rtol=1e-9, atol=0.0):
+    if not _alike(part.sums[0], part.units):
         return part  # weights make every cell a price of its own
     each = part.sums.sum(axis=1) / np.maximum(units, 1)
+    each /= max(float(each[0].max()), 1e-300)  # only the ratios of weights matter
     alike = np.column_stack([part.place, *(np.round(row, 9) for row in each)])
     kinds, origin = np.unique(alike, axis=0, return_inverse=True)
     onto = np.zeros((units.size, len(kinds)))
     onto[np.arange(units.size), origin.ravel()] = 1.0
     gathered = (part.units @ onto).astype(np.int64)
     return FoldCells(kinds[:, 0].astype(np.int64), gathered, part.sums @ onto)
+
+
+def _alike(weight: NDArray[Any], number: NDArray[Any]) -> bool:
+    """Whether all cases weigh the same, by the weights of cells and their numbers of cases."""
+    held = number > 0
+    each = weight[held] / number[held]
+    return bool(np.allclose(each, each.max(initial=0.0), rtol=1e-9, atol=0.0))
 
 
 def _percentiles(draws: list[float], confidence: float) -> Interval:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .._validation import LabelledScores
 from ..moments import Floats, order_one_factor
 from ..scores.atoms import Atoms
-from ..scores.tally import most_probable
+from ..scores.tally import complement, most_probable
 
 #: Bins of a histogram of confidence, unless told otherwise.
 HISTOGRAM_BINS = 20
@@ -86,9 +86,9 @@ def predictions_of_two(atoms: Sequence[Atoms], positive: int) -> PredictionAtoms
     for code, found in enumerate(atoms):
         # At one half the first class is predicted.
         above = found.high > 0.5 if positive == 1 else found.low >= 0.5
-        low = np.where(above, found.low, 1.0 - found.high)
-        high = np.where(above, found.high, 1.0 - found.low)
-        mean = np.where(above, found.mean, 1.0 - found.mean)
+        low = np.where(above, found.low, complement(found.high))
+        high = np.where(above, found.high, complement(found.low))
+        mean = np.where(above, found.mean, complement(found.mean))
         wrong = np.where(above, positive, 1 - positive) != code
         parts.append((low, high, mean, found.weight, wrong))
     return PredictionAtoms(*(np.concatenate(part) for part in zip(*parts, strict=True)))

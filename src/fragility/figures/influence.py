@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..index.inference import PairedDifference
-from ..index.influence import error_of_squares, freedom_of_squares
+from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
 from ..moments import Floats
 from .index import KnownIndex, PairSums, pair_scale
@@ -171,7 +171,7 @@ def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]
     As `fragility.index.influence` has it.
     """
     index, ratio = np.zeros(shares.size), np.zeros(shares.size)
-    rest = np.maximum(1.0 - shares, 2.0**-53)
+    rest = np.maximum(1.0 - shares, LEAST_REST)
     own = _minus_log_of_rest(shares)
     for side, lift, value in tilted:
         excess = _minus_log_of_rest(lift * shares)
@@ -191,7 +191,7 @@ def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]
 def _minus_log_of_rest(shares: Floats) -> Floats:
     """-ln(1 - x) of shares of a weight, up to what influence functions can tell."""
     if shares.max(initial=0.0) > _SMALL_SHARE:
-        return np.asarray(-np.log(np.maximum(1.0 - shares, 2.0**-53)))
+        return np.asarray(-np.log(np.maximum(1.0 - shares, LEAST_REST)))
     series = shares * 0.25
     for term in (1.0 / 3.0, 0.5, 1.0):
         series += term

@@ -22,6 +22,8 @@ from ..moments import Floats, Sample
 from .errors import Pair, RankingErrors
 from .root import SampleEquation
 
+#: What is left of the weight without a sample, at least: less is rounding.
+LEAST_REST = 1e-9
 #: With fewer effective samples a class says nothing about its own spread.
 LEAST_EFFECTIVE = 1.0 + 1e-9
 
@@ -166,8 +168,8 @@ def _tilt_excess(group: Sample, s: float) -> Floats:
 def _removal_excess(group: Sample, s: float) -> Floats:
     """The same from leaving each member out instead of to first order: more for heavy ones."""
     shares, tilted = group.tilted_weights(0.0), group.tilted_weights(s)
-    rest = np.maximum(1.0 - shares, 2.0**-53)
-    excess: Floats = rest * (np.log(rest) - np.log(np.maximum(1.0 - tilted, 2.0**-53)))
+    rest = np.maximum(1.0 - shares, LEAST_REST)
+    excess: Floats = rest * (np.log(rest) - np.log(np.maximum(1.0 - tilted, LEAST_REST)))
     return excess
 
 

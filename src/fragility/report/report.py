@@ -254,6 +254,8 @@ class Report:
         -------
         Report
         """
+        if isinstance(costs, Mapping) and state.priced:
+            costs = {"error_cost": None, **costs}
         settings = Settings(
             check_confidence(confidence), as_costs(costs), calibrate, 0, random_state
         )

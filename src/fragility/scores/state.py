@@ -164,7 +164,7 @@ class ScoreState:
         if unlike:
             raise ValueError(
                 f"scores must have an entry for each of the models {listed(self.models)}; these "
-                f"are missing, or are no models: {listed(sorted(unlike))}."
+                f"are missing, or are no models: {listed(sorted(map(str, unlike)))}."
             )
         if sample_weight is not None and not self.weighted:
             raise ValueError("sample_weight was given to a state made without weighted=True.")
@@ -215,16 +215,17 @@ class ScoreState:
                 cases = cases.take(carrying)
         if not cases.size:
             return self
-        if (
-            cases.weights is not None
-            and cases.weights.size
-            and (cases.weights.min() < LIGHTEST or cases.weights.max() > HEAVIEST)
+        for name, what, part in (
+            ("sample_weight", "weights", cases.weights),
+            ("case_costs", "costs", cases.costs),
         ):
-            raise ValueError(
-                f"sample_weight goes from {cases.weights.min():g} to {cases.weights.max():g}; a "
-                f"state takes weights from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them: only "
-                "their ratios matter."
-            )
+            given = np.zeros(0) if part is None else part[part > 0.0]
+            if given.size and (given.min() < LIGHTEST or given.max() > HEAVIEST):
+                raise ValueError(
+                    f"{name} goes from {given.min():g} to {given.max():g}; a state takes {what} "
+                    f"from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them, or give what is "
+                    "negligible the number zero."
+                )
         priced = cases.costs is not None
         if self.priced not in (None, priced):
             raise ValueError(
@@ -233,6 +234,7 @@ class ScoreState:
             )
         if self.weighted:
             cases = cases.weighted()
+        self._check_room(replace(self.shape, priced=priced), cases.size, self.hold)
         self.priced = priced
         self.support += np.bincount(cases.codes, minlength=self.labels.size)
         first = 0
@@ -246,6 +248,14 @@ class ScoreState:
             first += len(names)
         self._keep([cases])
         return self
+
+    def _check_room(self, shape: Shape, more: int, hold: float) -> None:
+        """Refuse cases beyond what can be counted, or of which no sums can be kept."""
+        total = sum(self.support.tolist()) + more
+        if total >= 2**63:
+            raise ValueError(f"A state counts up to 2**63 - 1 cases; these would be {total}.")
+        if self._sums is None and total * self.n_columns > hold:
+            Sums(shape)
 
     def _keep(self, more: Sequence[Cases]) -> None:
         """Hold more cases, or sums over all of them if they are too many to hold."""
@@ -285,6 +295,11 @@ class ScoreState:
         for part in self._parts:
             found.add(part)
         return found
+
+    @property
+    def samples(self) -> bool:
+        """Whether it keeps a sample of cases that it does not hold."""
+        return self._no_sample() is not None
 
     @property
     def fit_to_all(self) -> bool:
@@ -360,8 +375,13 @@ class ScoreState:
         """
         if not isinstance(other, ScoreState):
             raise TypeError(f"A state merges with a state; got {type(other).__name__}.")
-        for what in ("labels", "positive", "models", "groups"):
-            own, others = (np.array(getattr(part, what)).tolist() for part in (self, other))
+        kinds = {
+            "labels": [part.labels.tolist() for part in (self, other)],
+            "the positive class": [part.positive for part in (self, other)],
+            "models": [part.models for part in (self, other)],
+            "groups": [list(part.groups.items()) for part in (self, other)],
+        }
+        for what, (own, others) in kinds.items():
             if own != others:
                 raise ValueError(
                     f"States differ in {what}: {own!r} and {others!r}. Only states of the same "
@@ -371,15 +391,21 @@ class ScoreState:
             raise ValueError("One state has costs by case, the other has none.")
         if other is self:
             raise ValueError("A state was merged with itself, which would count its cases twice.")
-        self.weighted = self.weighted or other.weighted
-        self.hold = min(self.hold, other.hold)
-        self.priced = other.priced if self.priced is None else self.priced
+        weighted, hold = self.weighted or other.weighted, min(self.hold, other.hold)
+        priced = other.priced if self.priced is None else self.priced
+        shape = replace(self.shape, weighted=weighted, priced=bool(priced))
+        self._check_room(shape, sum(other.support.tolist()), hold if other.complete else -1.0)
+        self.weighted, self.hold, self.priced = weighted, hold, priced
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:
             self._parts = [part.weighted() for part in self._parts]
             self._sums = None if self._sums is None else self._sums.as_weighted()
             self._drawn = None if self._drawn is None else self._drawn.weighted()
+        if self._drawn is not None:  # it may have held more than it may hold now
+            held, self._drawn = self._drawn, self._no_sample()
+            if self._drawn is not None:
+                self._drawn.merge(held)
         if other._sums is not None and self._sums is None:
             self._sums, self._drawn = Sums(self.shape), self._no_sample()
             more, self._parts = self._parts, []

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._labels import listed
 from .._names import shown
+from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
 from ..exact import ExactSums
 from .cases import Cases
@@ -29,12 +30,18 @@ from .stored import (
     check_sums,
     check_support,
 )
-from .sums import ModelSums, Sums
+from .sums import ModelSums, Shape, Sums
+from .tally import Cells, threshold_grid
 
 _ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=1)
 #: A state from elsewhere may ask for so much memory.
 _MOST_BYTES = 1 << 31
 _MOST_NAMES = 1 << 16
+_MOST_CELLS = 1 << 24
+#: Allowed for the rounding of sums.
+_ROUNDING = 1e-9
+#: Minus the logarithm of the least probability that a log-loss counts.
+_LARGEST_LOSS = 36.05
 
 
 def sealed(state: ScoreState) -> bytes:
@@ -88,7 +95,10 @@ def opened(data: bytes) -> ScoreState:
     """The state that `sealed` wrote."""
     head, arrays = _ENVELOPE.open(data)
     try:
-        return _opened(head, arrays)
+        state = _opened(head, arrays)
+        if sealed(state) != bytes(data):
+            raise ValueError("it is not written as this library writes it.")
+        return state
     except ValueError as error:
         raise ValueError(f"This ScoreState cannot be read: {error}") from error
 
@@ -106,10 +116,16 @@ def _opened(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
                 raise ValueError("its groups do not hold the cases of its classes.")
             first += len(names)
         state.support[...], state.group_support[...] = support, group_support
+        n = int(support.sum())
+        if (n == 0) != (state.priced is None):
+            raise ValueError("it says of no cases, or does not say, whether they have costs.")
+        if head["complete"] != (n * state.n_columns <= state.hold):
+            raise ValueError("it holds more cases than it may, or none though it may.")
         if head["complete"]:
             if support.any():
                 state.take_cases(_cases(state, next(source), next(source), support))
         else:
+            _check_memory(state.shape)
             sums = Sums(state.shape)
             for model in sums.models.values():
                 _take_model(model, state, source)
@@ -117,6 +133,8 @@ def _opened(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
             rest, source = list(source), iter(())
             if rest:
                 sample = _sample(state, rest)
+            elif state.samples:
+                raise ValueError("it lacks the sample of its cases.")
             state.take_sums(sums, sample)
     except StopIteration:
         raise ValueError("it lacks arrays.") from None
@@ -159,6 +177,8 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     columns = dict(groups)
     if len(columns) < len(groups):
         raise ValueError("it has a column of groups twice.")
+    if len(labels) * sum(len(names) for names in columns.values()) > _MOST_CELLS:
+        raise ValueError("it has too many classes and groups.")
     state = ScoreState(
         labels,
         models,
@@ -171,6 +191,17 @@ def _empty(head: dict[str, Any]) -> ScoreState:
         raise ValueError("its classes are not written as this library writes them.")
     state.priced = head["priced"]
     return state
+
+
+def _check_memory(shape: Shape) -> None:
+    """Before any is asked for."""
+    n_groups, length = sum(shape.n_groups), threshold_grid(shape.n_classes).size
+    cells = shape.n_classes**2 * length + shape.n_columns * shape.n_classes * shape.layout.length
+    if n_groups:
+        cells += n_groups * shape.n_columns * shape.n_classes * shape.group_layout.length
+    needed = 40 * len(shape.models) * cells
+    if needed > _MOST_BYTES:
+        raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 2 GiB.")
 
 
 def _check_texts(names: Any, what: str) -> None:
@@ -205,12 +236,20 @@ def _cases(
     scores, rest = columns[:n_scores], list(columns[n_scores:])
     if n and not (scores.min() >= 0.0 and scores.max() <= 1.0):
         raise ValueError("its scores are not from 0 to 1.")
+    if not state.is_binary and n:
+        sums = scores.reshape(len(state.models), -1, n).sum(axis=1)
+        if not (np.abs(sums - 1.0) <= SUM_TOLERANCE + 1e-5).all():
+            raise ValueError("the scores of a case do not sum to one.")
     weights = rest.pop(0) if state.weighted else None
     if weights is not None and n and not LIGHTEST <= weights.min() <= weights.max() <= HEAVIEST:
         raise ValueError("its weights are out of range.")
     costs = rest.pop(0) if state.priced else None
-    if costs is not None and n and costs.min() < 0.0:
-        raise ValueError("its costs are negative.")
+    if (
+        costs is not None
+        and n
+        and not (((costs >= LIGHTEST) & (costs <= HEAVIEST)) | (costs == 0.0)).all()
+    ):
+        raise ValueError("its costs are negative, or out of range.")
     groups = None
     if state.groups:
         sizes = [len(names) for names in state.groups.values()]
@@ -259,13 +298,49 @@ def _take_model(model: ModelSums, state: ScoreState, source: Iterator[NDArray[An
         raise ValueError("its decisions are not those of its cases.")
     if any((part < 0.0).any() for part in cells[3:] if part is not None):
         raise ValueError("its decisions have negative amounts.")
+    _check_totals(model, cells, state)
     if model.confidence is not None:
         wrong = int(cells.number[cells.wrong].sum())
         outcome = np.array([[wrong, int(state.support.sum()) - wrong]])
         _take_bins(model, "confidence", outcome, iter(later["confidence"]))
+        weights = np.bincount(~cells.wrong, cells.weight, 2)
+        _check_same(model.confidence.weights().sum(axis=1), weights)
     _take_sums(model.totals, "totals", source)
-    if not (model.totals.floats() >= 0.0).all():
-        raise ValueError("its log-loss is negative.")
+    most = float(cells.weight.sum()) * (1.0 + _ROUNDING)
+    if not (0.0 <= model.log_loss <= _LARGEST_LOSS * most and 0.0 <= model.confident <= most):
+        raise ValueError("its log-loss or its confidence is not one of its cases.")
+
+
+def _check_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    if not np.allclose(found, expected, rtol=_ROUNDING, atol=0.0):
+        raise ValueError("its bins are not of the cases that its decisions are of.")
+
+
+def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
+    """Bins and decisions are of the same cases, class by class."""
+    names = {"weight": model.bins.weights(), "number": model.bins.extra_sums("counts")}
+    names["squares"] = model.bins.extra_sums("weight_squares")
+    if cells.costs is not None:
+        names |= {name: model.bins.extra_sums(name) for name in ("costs", "cost_squares")}
+    for name, table in names.items():
+        found = np.bincount(cells.true, getattr(cells, name), state.labels.size)
+        _check_same(table.sum(axis=1), found)
+    if model.groups is not None:
+        shape = state.group_support.shape
+        _check_same(model.groups.extra_sums("counts").sum(axis=1), state.group_support.ravel())
+        weight, first = model.groups.weights().sum(axis=1).reshape(shape), 0
+        for names_of_column in state.groups.values():
+            part = weight[first : first + len(names_of_column)]
+            _check_same(part.sum(axis=0), np.bincount(cells.true, cells.weight, shape[1]))
+            first += len(names_of_column)
+    for amount, squares in ((cells.weight, cells.squares), (cells.costs, cells.cost_squares)):
+        if amount is None or squares is None:
+            continue
+        some = amount > 0.0
+        effective = amount[some] ** 2 / np.maximum(squares[some], 1e-300)
+        room = 1.0 + _ROUNDING
+        if not ((effective >= 1.0 / room) & (effective <= cells.number[some] * room)).all():
+            raise ValueError("its squared weights or costs do not fit its cases.")
 
 
 def _take_bins(

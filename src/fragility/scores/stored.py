@@ -19,10 +19,10 @@ from ..moments import Floats
 from .bins import MEAN_UNIT, SQUARE_UNIT
 from .layout import Layout
 
-#: Weights beyond these would need very many digits.
+#: Weights and costs of cases beyond these would need very many digits.
 LIGHTEST, HEAVIEST = 1e-30, 1e30
 #: Exponents of digits, in digits of 32 bits, that sums of such weights stay within.
-_FARTHEST_DIGIT = 12
+_FARTHEST_DIGIT = 16
 #: Allowed for the rounding of floats that exact sums are turned into.
 _ROUNDING = 1e-12
 #: And for that of x and x², which are kept to 2⁻³⁷ and 2⁻²³.

@@ -51,8 +51,15 @@ def most_probable(probabilities: NDArray[Any], positive: int = 1) -> tuple[NDArr
         column = probabilities.astype(np.float64, copy=False)
         # At one half the first class is predicted, be it the positive one or not.
         first = column <= 0.5 if positive == 1 else column >= 0.5
-        return (~first).view(np.uint8), np.maximum(column, 1.0 - column)
+        return (~first).view(np.uint8), np.maximum(column, complement(column))
     return probabilities.argmax(axis=1), probabilities.max(axis=1).astype(np.float64)
+
+
+def complement(p: Floats) -> Floats:
+    """One minus probabilities: above one half where these are below it, however it is rounded."""
+    found: Floats = 1.0 - p
+    found[(found == 0.5) & (p != 0.5)] = np.nextafter(0.5, 1.0)
+    return found
 
 
 def cells_of(thresholds: Floats, confidence: Floats) -> NDArray[np.intp]:
