@@ -51,6 +51,11 @@ def same(found, expected, grid):
         assert getattr(found, name).tolist() == amounts, name
 
 
+def rest(x: float) -> float:
+    """One minus a probability; below one half, that is above it, however it is rounded."""
+    return max(1.0 - x, np.nextafter(0.5, 1.0)) if x < 0.5 else 1.0 - x
+
+
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("positive", [0, 1])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -64,7 +69,7 @@ def test_decisions_are_counted_case_by_case(monkeypatch, kind, positive, weighte
     p = SCORES[kind](rng, grid, 350)
     codes = rng.integers(0, 2, 350)
     weights = rng.integers(0, 5, 350).astype(float) if weighted else None
-    rows = [[1 - x, x] if positive else [x, 1 - x] for x in p.tolist()]
+    rows = [[rest(x), x] if positive else [x, rest(x)] for x in p.tolist()]
     expected = page.decisions(codes.tolist(), rows, grid.tolist(), weights, positive)
     for hold in (0, np.inf):
         for found in counted(codes, p, weights, positive, hold=hold, sizes=(100, 1, 200)):
@@ -82,7 +87,7 @@ def test_decisions_where_thresholds_are_edges_of_bins():
     steps = [np.nextafter(both, end) for end in (0.0, 1.0)]
     near = np.concatenate([near, *steps])
     codes = np.arange(near.size) % 2
-    rows = [[1 - x, x] for x in near.tolist()]
+    rows = [[rest(x), x] for x in near.tolist()]
     expected = page.decisions(codes.tolist(), rows, grid.tolist(), None, 1)
     for found in counted(codes, near):
         same(found, expected, grid)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import inf, nan
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,15 +44,6 @@ class Tilted(NamedTuple):
     side: Side
     lift: Floats
     value: Floats
-
-
-class Influence(Protocol):
-    """The worst case of a model, for cases of a class."""
-
-    known: KnownIndex
-
-    def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
-        """Cases in each pair of their class; scores (K, n)."""
 
 
 def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
