@@ -23,7 +23,7 @@ from ._validation import LabelledScores, check_labelled_probabilities
 from .moments import Floats
 from .scores.bins import ScoreBins
 from .scores.folds import dealt
-from .scores.tally import units_of
+from .scores.tally import case_amounts, units_of
 
 #: From scores to calibrated scores.
 CalibrationMap = Callable[[NDArray[Any]], Floats]
@@ -221,37 +221,79 @@ class _Platt:
         return found
 
 
-class BinnedCalibration(NamedTuple):
-    """Cross-fitted calibration of two classes that are known by bins.
-
-    A case gets the calibrated mean score of its bin. Cases of a class and bin are dealt to folds as
-    equals: a share of them is under the map of each fold.
+class ScoreTable(NamedTuple):
+    """Scores of two classes by value: distinct scores, or bins at the mean of their scores.
 
     Attributes
     ----------
-    bins : ndarray of shape (B,)
-        Those that hold any case.
+    scores : ndarray of shape (B,)
+        Ascending.
+    amounts : dict of str to ndarray of shape (2, B)
+        By class and value: "number", "weight" and "squares" of the cases; "costs" and
+        "cost_squares", if they have costs of their own.
+    places : callable
+        Place in the table of each of some scores.
+    """
+
+    scores: Floats
+    amounts: dict[str, Floats]
+    places: Callable[[Floats], NDArray[np.intp]]
+
+    @classmethod
+    def of_bins(cls, bins: ScoreBins) -> ScoreTable:
+        """Every score at the mean of its bin."""
+        names = {"counts": "number", "weight_squares": "squares"}
+        names |= {name: name for name in bins.extra if name.startswith("cost")}
+        amounts = {"weight": bins.weights()}
+        amounts |= {name: bins.extra_sums(kept) for kept, name in names.items()}
+        held = np.flatnonzero(amounts["weight"].any(axis=0))
+        amounts = {name: table[:, held] for name, table in amounts.items()}
+        means = bins.scores()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
+        lookup = np.zeros(bins.layout.length, dtype=np.intp)
+        lookup[held] = np.arange(held.size)
+        return cls(means, amounts, lambda scores: lookup.take(bins.layout.places(scores)))
+
+    @classmethod
+    def of_cases(cls, data: LabelledScores, costs: Floats | None) -> ScoreTable:
+        """Distinct scores of cases in memory."""
+        scores, origin = np.unique(data.scores.astype(np.float64), return_inverse=True)
+        keys = data.codes.astype(np.intp) * scores.size + origin
+        amounts = case_amounts(keys.size, data.weights, costs)
+        tables = {
+            name: np.bincount(keys, part, 2 * scores.size).reshape(2, -1).astype(np.float64)
+            for name, part in amounts.items()
+        }
+        tables.setdefault("weight", tables["number"])
+        tables.setdefault("squares", tables["number"])
+        return cls(scores, tables, lambda values: np.searchsorted(scores, values))
+
+
+class TableCalibration(NamedTuple):
+    """Cross-fitted calibration of two classes.
+
+    Cases of a class and value are dealt to folds as equals: a share of them is under the map of
+    each fold.
+
+    Attributes
+    ----------
     scores : ndarray of shape (n_splits * n_folds, B)
-        Calibrated score of each bin under each map.
+        Calibrated score of each value under each map.
     shares : ndarray of shape (2, n_splits * n_folds, B)
-        Share of the cases of each class and bin that is under each map.
+        Share of the cases of each class and value that is under each map.
     n_splits : int
     """
 
-    bins: NDArray[np.intp]
     scores: Floats
     shares: Floats
     n_splits: int
 
 
-def calibrated_bins(
-    bins: ScoreBins, positive: int, labels: Sequence[Any], seed: int = 0
-) -> BinnedCalibration | str:
+def calibrated_table(
+    table: ScoreTable, positive: int, labels: Sequence[Any], seed: int = 0
+) -> TableCalibration | str:
     """Cross-fitted Platt maps of two classes, or why there are none."""
-    weights = bins.weights()
-    held = np.flatnonzero(weights.any(axis=0))
-    weights = weights[:, held]
-    units = units_of(weights, bins.extra_sums("weight_squares")[:, held])
+    weights = table.amounts["weight"]
+    units = units_of(weights, table.amounts["squares"])
     sizes = units.sum(axis=1)
     for label, size in zip(labels, sizes.tolist(), strict=True):
         if size == 0:
@@ -260,8 +302,7 @@ def calibrated_bins(
             return f"class {label!r} has a single sample"
     n_folds = min(_FOLDS, int(sizes.min()))
     weights = weights / weights.max()
-    z = _log_odds(bins.scores()[:, held].sum(axis=0) / bins.weights()[:, held].sum(axis=0))
-    means = expit(z)
+    z = _log_odds(table.scores)
     n_splits = _SPLITS if int(sizes.sum()) <= _MANY_CASES else 1
     found: _Platt | None = None
     scores, dealt_units = [], []
@@ -279,10 +320,10 @@ def calibrated_bins(
             aim = high * rest[positive] + low * rest[1 - positive]
             np.divide(aim, total, out=aim, where=total > 0.0)
             found = _Platt.fitted(z, total, aim, found)
-            scores.append(found(means))
+            scores.append(found(table.scores))
     folds = np.concatenate(dealt_units, axis=1)
     shares = folds / np.maximum(n_splits * units, 1)[:, np.newaxis]
-    return BinnedCalibration(held, np.stack(scores), shares, n_splits)
+    return TableCalibration(np.stack(scores), shares, n_splits)
 
 
 def _temperature(p: NDArray[Any], truth: NDArray[Any], weights: Floats) -> CalibrationMap:

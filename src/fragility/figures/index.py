@@ -163,9 +163,9 @@ class KnownIndex:
         """Confidence interval of the index; None where these sums cannot tell it."""
         if not self.is_binary and self.sums is None:
             return None
-        for part in self.found:
-            if part.low < part.high and part.high - part.low > _NEAR_ENOUGH * part.fragility:
-                return None
+        value, low, high = (fsum(part[end] for part in self.found) for end in range(3))
+        if low < high and not high - low <= _NEAR_ENOUGH * value:
+            return None
         return confidence_interval(
             self, self.solved, 0.0, confidence=confidence, method="auto", score_range=(0.0, 1.0)
         )

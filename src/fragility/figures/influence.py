@@ -5,7 +5,7 @@ The cases come once more, class by class, after the index of every pair is known
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf, nan
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ from .index import KnownIndex, PairSums, pair_scale
 
 #: Up to so large a share -ln(1 - x) comes from four terms of its series.
 _SMALL_SHARE = 1e-3
+#: Scores that an index below this hangs on differ by rounding alone.
+LEAST_INDEX = 1e-12
 
 
 class Side(NamedTuple):
@@ -47,10 +49,10 @@ class Tilted(NamedTuple):
 
 
 def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
-    """By class, the pairs that have a positive and finite index."""
+    """By class, the pairs whose index is neither zero, nor rounding, nor infinite."""
     found: list[list[Side]] = [[] for _ in range(n_classes)]
     for place, (pair, part) in enumerate(zip(known.pairs, known.found, strict=True)):
-        if not 0.0 < part.fragility < inf:
+        if not LEAST_INDEX < part.fragility < inf:
             continue
         s, groups = 1.0 / part.fragility, known.groups(pair)
         scale = pair_scale(groups, s)
@@ -90,19 +92,27 @@ class ScoreInfluence:
             yield Tilted(side, lift, value)
 
 
-class BinInfluence:
-    """Of calibrated scores of two classes, which depend on the bin of the score alone.
+class TableInfluence:
+    """Of calibrated scores of two classes, which depend on the place of the score in a table.
 
     Parameters
     ----------
     known : KnownIndex
         Of the calibrated scores.
-    scores, shares : ndarray of shape (n_maps, n_bins), (C, n_maps, n_bins)
-        Calibrated score of each bin under each map, and how much of a class's cases is under it.
+    scores, shares : ndarray of shape (n_maps, B), (2, n_maps, B)
+        Calibrated score of each value under each map, and how much of a class's cases is under it.
+    places : callable
+        Place in the table of each of some scores.
     """
 
-    def __init__(self, known: KnownIndex, scores: Floats, shares: Floats) -> None:
-        self.known = known
+    def __init__(
+        self,
+        known: KnownIndex,
+        scores: Floats,
+        shares: Floats,
+        places: Callable[[Floats], NDArray[np.intp]],
+    ) -> None:
+        self.known, self._places = known, places
         self._tables: list[list[tuple[Side, Floats, Floats]]] = []
         for code, sides in enumerate(sides_of(known, 2)):
             tables = []
@@ -114,9 +124,9 @@ class BinInfluence:
             self._tables.append(tables)
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
-        """Cases by their bins (1, n)."""
+        places = self._places(columns[0])
         for side, lift, value in self._tables[code]:
-            yield Tilted(side, lift.take(columns[0]), value.take(columns[0]))
+            yield Tilted(side, lift.take(places), value.take(places))
 
 
 class Population(NamedTuple):
@@ -214,7 +224,7 @@ class PairReading:
         if self._finite:
             for place, (pair, part) in enumerate(zip(known.pairs, groups, strict=True)):
                 s = self._roots[place]
-                if s == inf:
+                if s > 1.0 / LEAST_INDEX:
                     continue
                 codes = pair.negatives[0], pair.positive
                 for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):

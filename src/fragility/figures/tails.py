@@ -179,8 +179,11 @@ def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) 
     # The means are rounded, which a figure that is free of units feels if scores are close.
     scale = (apart.largest - apart.smallest) or abs(apart.largest)
     rounding = _ROUNDING / scale if scale > 0.0 else 1.0
+    lowest, highest = buffered_auc(apart) - rounding, buffered_auc(close) + rounding
+    if abs(close.largest) <= _ROUNDING:  # ties, or in the right order, but for rounding
+        lowest, highest = min(lowest, 1.0 - apart.share_from(-_ROUNDING)), 1.0
     return TailBounds(
-        (max(buffered_auc(apart) - rounding, 0.0), min(buffered_auc(close) + rounding, 1.0)),
+        (max(lowest, 0.0), min(highest, 1.0)),
         (conditional_value_at_risk(close, level), conditional_value_at_risk(apart, level)),
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..figures.index import BinSource, KnownIndex
-from ..figures.influence import BinInfluence, Population, ScoreInfluence
+from ..figures.influence import Population, ScoreInfluence, TableInfluence
 from ..index.errors import RankingErrors
 from ..index.fragility import measure
 from ..index.inference import Interval
@@ -61,7 +61,7 @@ class Groups:
         """What intervals of several classes need to know of the cases of each group."""
         state, n_classes = self._state, self._state.labels.size
         for group, place in enumerate(self._places):
-            influences: dict[str, ScoreInfluence | BinInfluence] = {
+            influences: dict[str, ScoreInfluence | TableInfluence] = {
                 name: ScoreInfluence(self._known[name, group], n_classes)
                 for name in state.models
                 if (name, group) in self._known

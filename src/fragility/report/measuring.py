@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +14,17 @@ from .._labels import listed
 from .._validation import LabelledScores, check_presence
 from ..calibration import (
     CalibrationMap,
+    ScoreTable,
     calibrated,
-    calibrated_bins,
+    calibrated_table,
     fitted_map,
     why_not_calibrated,
 )
-from ..figures.influence import BinInfluence, Population, ScoreInfluence
+from ..figures.influence import Population, ScoreInfluence, TableInfluence
+from ..figures.rank import auc
 from ..index.inference import PairedDifference
 from ..measured import Estimator
 from ..metrics.comparison import compare
-from ..moments import Floats
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
@@ -41,6 +41,9 @@ from .parts import (
 )
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
+
+#: Where bins leave more than this of the AUC open, they are too wide for calibration.
+_UNRESOLVED = 2e-3
 
 
 @dataclass
@@ -134,7 +137,7 @@ class _Builder:
                 "Measured from sums in narrow bins: figures with ± are known up to that much, all "
                 "others to nine digits or more.",
             )
-        if self.name_cases is None and settings.n_worst:
+        if self.name_cases is None:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")
         self._calibrate()
         groups = Groups(
@@ -151,6 +154,16 @@ class _Builder:
                 after = figures.calibrated(self.estimator)
             raw = model_figures(view, settings, given)
             built.models.append(ModelReport(name, raw, after, self.reason, worst.get(name, ())))
+        unknown = [
+            model.name
+            for model in built.models
+            if model.raw.figures["fragility_index"].interval is None and self.reread is not None
+        ]
+        if unknown:
+            self.notes.append(
+                f"No interval of the index of {listed(unknown)}: the scores differ too little for "
+                "bins; hold the cases (--in-memory)."
+            )
         built.comparisons = self._comparisons(built.models)
         built.groups = list(groups.figures(built.models))
         return built
@@ -185,18 +198,27 @@ class _Builder:
             self.notes.append(f"No figures after calibration: {self.reason}.")
 
     def _bins_after(self) -> str:
-        after = {}
-        for name in self.state.models:
-            sums = self.sums.models[name]
-            found = calibrated_bins(
-                sums.bins,
-                self.state.positive,
-                self.state.labels.tolist(),
-                self.settings.random_state,
+        """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
+        state, after = self.state, {}
+        for name in state.models:
+            bins = self.sums.models[name].bins
+            table = ScoreTable.of_bins(bins)
+            if all(state.support):
+                least, most = auc(*(bins.atoms(0, c) for c in (1 - state.positive, state.positive)))
+                if most - least > _UNRESOLVED and self.cases is None:
+                    return (
+                        f"the scores of {name!r} lie too close together for bins, which leave "
+                        f"{most - least:.2g} of the AUC open; hold the cases (--in-memory)"
+                    )
+                if most - least > _UNRESOLVED and self.cases is not None:
+                    data = state.labelled(name, self.cases)
+                    table = ScoreTable.of_cases(data, self.cases.costs)
+            found = calibrated_table(
+                table, state.positive, state.labels.tolist(), self.settings.random_state
             )
             if isinstance(found, str):
                 return found
-            after[name] = CalibratedView(sums, self.sums.shape, self.state.support, found)
+            after[name] = CalibratedView(table, state.positive, state.support, found)
         self.after = after
         return ""
 
@@ -294,7 +316,7 @@ class _Builder:
                 self.population,
                 paired=paired,
                 n_worst=self.settings.n_worst if self.name_cases is not None else 0,
-                describe=self._describe,
+                positive=state.positive,
             )
             readers.append(self.reader)
             if n_classes > 2:
@@ -302,13 +324,17 @@ class _Builder:
         if self.after is not None and state.is_binary and paired:
             self.later_reader = Reader(
                 {
-                    name: BinInfluence(view.known, *self._dense(view))
+                    name: TableInfluence(
+                        view.known,
+                        view.calibration.scores,
+                        view.calibration.shares,
+                        view.table.places,
+                    )
                     for name, view in self.after.items()
                     if isinstance(view, CalibratedView)
                 },
                 self.population,
                 paired=True,
-                layout=self.sums.shape.layout,
             )
             readers.append(self.later_reader)
         if self.mapped_state is None or self.mapped is None:
@@ -335,17 +361,6 @@ class _Builder:
             mapped=maps,
         )
         read_again(reread, [self.later_reader])
-
-    def _dense(self, view: CalibratedView) -> tuple[Floats, Floats]:
-        """Calibrated scores and shares of all bins, also those that hold nothing."""
-        found, length = view.calibration, self.sums.shape.layout.length
-        scores = np.zeros((len(found.scores), length))
-        shares = np.zeros((2, len(found.scores), length))
-        scores[:, found.bins], shares[..., found.bins] = found.scores, found.shares
-        return scores, shares
-
-    def _describe(self, name: str, cases: Cases) -> tuple[NDArray[Any], Floats]:
-        return most_probable(cases.scores[name], self.state.positive)
 
     # Parts of the report.
 

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from ..figures.index import KnownIndex
 from ..figures.influence import (
-    BinInfluence,
     PairedSums,
     PairReading,
     Population,
     ScoreInfluence,
+    TableInfluence,
     Tilted,
     movements,
 )
 from ..moments import Floats
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
-from ..scores.layout import Tails
+from ..scores.tally import most_probable
 
 
 class CaseRows(NamedTuple):
@@ -60,17 +60,16 @@ class Reader:
 
     def __init__(
         self,
-        influences: dict[str, ScoreInfluence | BinInfluence],
+        influences: dict[str, ScoreInfluence | TableInfluence],
         population: Population,
         *,
         paired: bool,
-        layout: Tails | None = None,
         mapped: dict[str, Callable[[NDArray[Any]], Floats]] | None = None,
         group: tuple[int, int] | None = None,
         n_worst: int = 0,
-        describe: Callable[[str, Cases], tuple[NDArray[Any], Floats]] | None = None,
+        positive: int = 1,
     ) -> None:
-        self._influences, self._population, self._layout = influences, population, layout
+        self._influences, self._population, self._positive = influences, population, positive
         self._mapped, self._group = mapped, group
         n_classes = population.support.size
         self.pairs = {pair: PairedSums(n_classes) for pair in combinations(influences, 2) if paired}
@@ -79,7 +78,7 @@ class Reader:
             for name, found in influences.items()
             if n_classes > 2 and isinstance(found, ScoreInfluence)
         }
-        self._n_worst, self._describe = n_worst, describe
+        self._n_worst = n_worst
         self.worst: dict[str, list[Standout]] = {name: [] for name in influences}
 
     @property
@@ -113,12 +112,11 @@ class Reader:
             for (a, b), sums in self.pairs.items():
                 sums.add(code, moves[a], moves[b])
 
-    def _columns(self, name: str, scores: NDArray[Any]) -> Any:
-        """Scores by column, or the bins of those of two classes."""
+    def _columns(self, name: str, scores: NDArray[Any]) -> Floats:
+        """Scores by column."""
         if self._mapped is not None:
             scores = self._mapped[name](scores)
-        values = np.ascontiguousarray(np.atleast_2d(scores.T), dtype=np.float64)
-        return values if self._layout is None else self._layout.places(values[0])[np.newaxis]
+        return np.ascontiguousarray(np.atleast_2d(scores.T), dtype=np.float64)
 
     def _note_worst(
         self,
@@ -140,10 +138,9 @@ class Reader:
             chosen = chosen[np.argsort(-lift[chosen], kind="stable")[: self._n_worst]]
         if not chosen.size:
             return
-        assert self._describe is not None
         cases = block.take(own[chosen])
-        predicted, confidence = self._describe(name, cases)
         scores = cases.scores[name]
+        predicted, confidence = most_probable(scores, self._positive)
         found = scores if scores.ndim == 1 else scores[:, code]
         groups = np.full(chosen.size, -1) if cases.groups is None else cases.groups[:, 0]
         held += [

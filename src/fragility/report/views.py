@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._validation import LabelledScores
-from ..calibration import BinnedCalibration
+from ..calibration import ScoreTable, TableCalibration
 from ..deferral.costs import Costs
 from ..deferral.cross_fitting import SPLITS, FoldCells, dealt_cells, priced_sums
 from ..figures.confidence import (
@@ -255,32 +255,25 @@ class BinView:
 
 
 class CalibratedView:
-    """Calibrated scores of two classes: every case at the calibrated mean of its bin."""
+    """Calibrated scores of two classes, each case by the value that it has in a table."""
 
     whole = False
 
     def __init__(
         self,
-        sums: ModelSums,
-        shape: Shape,
+        table: ScoreTable,
+        positive: int,
         support: NDArray[np.int64],
-        calibration: BinnedCalibration,
+        calibration: TableCalibration,
     ) -> None:
-        self.n_classes, self.positive, self.support = 2, shape.positive, support
-        self.calibration = calibration
-        names = ["counts", "weight_squares"] + ["costs", "cost_squares"] * shape.priced
-        bins, held = sums.bins, calibration.bins
-        tables = {"weight": bins.weights(), **{name: bins.extra_sums(name) for name in names}}
-        #: Amounts by class and bin, as cells name them.
-        self._amounts = {
-            {"counts": "number", "weight_squares": "squares"}.get(name, name): table[:, held]
-            for name, table in tables.items()
-        }
+        self.n_classes, self.positive, self.support = 2, positive, support
+        self.table, self.calibration = table, calibration
+        self._amounts = table.amounts
         self._predicted, self._confidence = (
             part.reshape(calibration.scores.shape)
-            for part in most_probable(calibration.scores.ravel(), shape.positive)
+            for part in most_probable(calibration.scores.ravel(), positive)
         )
-        self.known = KnownIndex(AtomSource(self._by_class), support, shape.positive)
+        self.known = KnownIndex(AtomSource(self._by_class), support, positive)
 
     @cached_property
     def _by_class(self) -> list[Atoms]:

@@ -34,7 +34,8 @@ class ScoreState:
     A state is a function of the cases alone: never of their order, of how they came in batches, or
     of how states were merged. Up to `hold` scores it holds the cases themselves, and every figure
     is exact. Beyond that it has exact sums in narrow bins, and figures that depend on the order
-    within a bin come with bounds.
+    within a bin come with bounds. Calibrated figures of two classes are those of scores rounded to
+    bins, on every path, unless bins are too wide to tell the classes apart.
 
     Parameters
     ----------
@@ -48,8 +49,8 @@ class ScoreState:
     weighted : bool, default=False
         Whether the cases have weights.
     hold : float, default=2**20
-        Scores (cases times columns of scores) that the state may hold. With 0 it never keeps a
-        case.
+        Scores (cases times columns of scores) that the state may hold. With 0 it keeps no case as
+        such; a bin that holds one case still tells its score.
     pos_label : label, optional
         The positive class of two; by default the second of `labels`.
 
