@@ -98,7 +98,7 @@ def run_task(name: str, path: str) -> None:
     """Run one task here and print what it took, as JSON."""
     import pyarrow.parquet  # noqa: F401
 
-    import fragility.report  # noqa: F401
+    import fragility.report
     import fragility.scores.state  # noqa: F401
 
     imported, started = time.process_time(), time.perf_counter()

@@ -259,7 +259,10 @@ class _Builder:
             sampled = state.labelled(name, fitted)
             reason = why_not_calibrated(sampled)
             if reason:
-                return f"in the sample for calibration {reason}"
+                return (
+                    f"in the sample for calibration, {int(sample.counts.sum()):,} of "
+                    f"{int(state.support.sum()):,} cases, {reason}; raise --hold"
+                )
             self.mapped[name] = fitted_map(sampled)
         self.notes.append(
             "Calibrated by one temperature for each model, fitted to "

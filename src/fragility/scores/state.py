@@ -351,7 +351,10 @@ class ScoreState:
             raise ValueError(f"groups must be given for each of {listed(self.groups)}.")
         found = []
         for name, known in self.groups.items():
-            names, codes = encode_labels(columns[name])
+            try:
+                names, codes = encode_labels(columns[name])
+            except ValueError as error:
+                raise ValueError(str(error).replace("y_true", "groups")) from None
             texts = [str(group) for group in names.tolist()]
             unknown = sorted(set(texts) - set(known))
             if unknown:

@@ -15,7 +15,7 @@ Integers = NDArray[np.int64]
 
 #: Of more classes than this the thresholds below one half lie wider apart.
 _FEW_CLASSES = 20
-#: Tables of so many cells are kept whole; of more only the cells that are met.
+#: Cells of more than so many kinds are counted by those that are met.
 _MOST_CELLS = 1 << 21
 
 
