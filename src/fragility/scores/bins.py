@@ -126,9 +126,7 @@ class ScoreBins:
             part = slice(start, start + BLOCK)
             values = np.ascontiguousarray(scores[part], dtype=np.float64)
             classes = codes[part].astype(np.int64)
-            places = layout.places(values)
-            np.subtract(values, layout.centres.take(places), out=x[part])
-            x[part] /= layout.widths.take(places)
+            places, x[part] = layout.located(values)
             if self.ranges.size:
                 np.minimum.at(self.ranges[0, column], places, values)
                 np.maximum.at(self.ranges[1, column], places, values)

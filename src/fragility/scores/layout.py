@@ -45,6 +45,9 @@ class Layout(Protocol):
     def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Bin of each score, non-decreasing in the score."""
 
+    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+        """Bin of each score, and its distance to the centre of the bin in widths."""
+
 
 @dataclass(frozen=True)
 class Uniform:
@@ -78,7 +81,14 @@ class Uniform:
 
     def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
         """Bin of each score."""
-        return np.rint(scores * self.n_bins).astype(np.int64)
+        return self.located(scores)[0]
+
+    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+        """Bin of each score, and its distance to the centre of the bin in widths."""
+        distance = scores * self.n_bins  # exact, as are the differences
+        centres = np.rint(distance)
+        distance -= centres
+        return centres.astype(np.int64), distance
 
 
 @dataclass(frozen=True)
@@ -138,6 +148,13 @@ class Tails:
         found += offset.take(exponent)
         found -= bits == 0  # 0 itself; of 1 - p only where p is 1
         return np.where(upper, 2 * self._below_half - 1 - found, found)
+
+    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+        """Bin of each score, and its distance to the centre of the bin in widths."""
+        places = self.places(scores)
+        distance = scores - self.centres.take(places)
+        distance /= self.widths.take(places)
+        return places, distance
 
     @cached_property
     def edges(self) -> Floats:
