@@ -162,7 +162,7 @@ class _Builder:
         if unknown:
             self.notes.append(
                 f"No interval of the index of {listed(unknown)}: the scores differ too little for "
-                "bins; hold the cases (--in-memory)."
+                "bins; hold the cases (a larger hold)."
             )
         built.comparisons = self._comparisons(built.models)
         built.groups = list(groups.figures(built.models))
@@ -208,7 +208,7 @@ class _Builder:
                 if most - least > _UNRESOLVED and self.cases is None:
                     return (
                         f"the scores of {name!r} lie too close together for bins, which leave "
-                        f"{most - least:.2g} of the AUC open; hold the cases (--in-memory)"
+                        f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
                     )
                 if most - least > _UNRESOLVED and self.cases is not None:
                     data = state.labelled(name, self.cases)

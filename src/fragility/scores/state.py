@@ -184,6 +184,11 @@ class ScoreState:
             )
             for name in self.models
         }
+        if weightless and np.shape(sample_weight) != np.shape(y_true):
+            raise ValueError(
+                f"sample_weight has shape {np.shape(sample_weight)} for {np.size(y_true)} samples; "
+                "give one number for each."
+            )
         codes = self._group_codes(groups, y_true)
         return self if weightless else self.add_checked(data, codes, case_costs)
 
@@ -256,7 +261,7 @@ class ScoreState:
         if total >= 2**63:
             raise ValueError(f"A state counts up to 2**63 - 1 cases; these would be {total}.")
         if self._sums is None and total * self.n_columns > hold:
-            Sums(shape)
+            Sums(shape)  # which says what it cannot hold
 
     def _keep(self, more: Sequence[Cases]) -> None:
         """Hold more cases, or sums over all of them if they are too many to hold."""
