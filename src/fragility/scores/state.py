@@ -184,10 +184,11 @@ class ScoreState:
             )
             for name in self.models
         }
-        if weightless and np.shape(sample_weight) != np.shape(y_true):
+        given = () if sample_weight is None else np.shape(sample_weight)
+        if weightless and given != np.shape(y_true):
             raise ValueError(
-                f"sample_weight has shape {np.shape(sample_weight)} for {np.size(y_true)} samples; "
-                "give one number for each."
+                f"sample_weight has shape {given} for {np.size(y_true)} samples; give one number "
+                "for each."
             )
         codes = self._group_codes(groups, y_true)
         return self if weightless else self.add_checked(data, codes, case_costs)
