@@ -455,7 +455,7 @@ def test_pairs_of_classes_are_shown_in_every_form():
 
 
 def test_bounded_figures_are_marked():
-    from fragility.index.inference import Interval
+    from fragility import Interval
     from fragility.measured import Measured
     from fragility.report import words
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fragility import Report
-from fragility.index.inference import Interval
+from fragility import Interval, Report
 from fragility.measured import Measured
 from tests.confident_models import classes_drawn, logistic
 

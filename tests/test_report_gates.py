@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fragility import Report
-from fragility.index.inference import Interval
+from fragility import Interval, Report
 from fragility.measured import Measured
 from fragility.report.gates import Limits, check_gates
 

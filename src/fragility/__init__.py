@@ -7,6 +7,7 @@ heard before anything slow begins.
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ._typing import Interval
     from .ambiguity import KL, Wasserstein
     from .certificates import Certificate, certify
     from .deferral import (
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from .exceptions import AbsentClassWarning
     from .index.attribution import AttributedSample
     from .index.fragility import Fragility
-    from .index.inference import Interval, PairedDifference
+    from .index.inference import PairedDifference
     from .linear_model import (
         DROClassifier,
         ERMClassifier,
@@ -124,7 +125,8 @@ _MODULES = {
         "exceptions": ("AbsentClassWarning",),
         "index.attribution": ("AttributedSample",),
         "index.fragility": ("Fragility",),
-        "index.inference": ("Interval", "PairedDifference"),
+        "_typing": ("Interval",),
+        "index.inference": ("PairedDifference",),
         "scores.sketch": ("FragilitySketch", "SketchFragility"),
         "scores.state": ("ScoreState",),
         "linear_model": (

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from ._typing import Integers, Mask
+
 Encoded = tuple[NDArray[Any], NDArray[Any]]
 
 _BLOCK = 131_072
@@ -91,7 +93,7 @@ def _category_orders(values: Any) -> list[list[Any]]:
     return [part.dictionary.to_pylist() for part in getattr(values, "chunks", [values])]
 
 
-def places_among(labels: NDArray[Any], known: NDArray[Any]) -> tuple[NDArray[np.int64], list[Any]]:
+def places_among(labels: NDArray[Any], known: NDArray[Any]) -> tuple[Integers, list[Any]]:
     """Place of each label among those that are known; the labels that are not."""
     place = {label: code for code, label in enumerate(known.tolist())}
     unknown = [label for label in labels.tolist() if label not in place]
@@ -161,7 +163,7 @@ def _check_integral(y: NDArray[Any]) -> None:
             )
 
 
-def _missing(where: NDArray[np.bool_]) -> ValueError:
+def _missing(where: Mask) -> ValueError:
     rows = np.flatnonzero(where)
     return ValueError(
         f"y_true has {rows.size} missing labels (first rows: {listed(rows[:5])}); drop those "
@@ -183,7 +185,7 @@ def _encode_range(y: NDArray[Any], low: int, high: int) -> Encoded:
     return (present + low).astype(y.dtype), codes
 
 
-def _offsets(y: NDArray[Any], low: int) -> NDArray[np.int64]:
+def _offsets(y: NDArray[Any], low: int) -> Integers:
     if y.dtype == np.uint64:  # offsets are small; the values may not fit int64
         return (y - np.uint64(low)).astype(np.int64)
     return y.astype(np.int64) - low

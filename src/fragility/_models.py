@@ -15,9 +15,8 @@ from sklearn.utils.class_weight import compute_class_weight
 from ._labels import encode_labels, listed, places_among
 from ._names import shown
 from ._parameters import check_not_negative
+from ._typing import Floats
 from ._validation import check_weights, long_integers_refused
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._typing import Indices, Mask
+
 
 def random_generator(random_state: Any) -> np.random.Generator:
     """Generator from whatever people give: a seed, a generator of either kind, or None."""
@@ -27,7 +29,7 @@ def content_order(
     scores: NDArray[Any],
     weights: NDArray[Any] | None = None,
     beside: Sequence[NDArray[Any]] = (),
-) -> NDArray[np.intp]:
+) -> Indices:
     """Order of samples by what they are: class, scores, weight, then other scores `beside` these.
 
     Samples that are drawn in this order are drawn alike whatever order they came in: those that it
@@ -45,8 +47,8 @@ def spread_over_folds(
     codes: NDArray[Any],
     n_folds: int,
     rng: np.random.Generator,
-    counted: NDArray[np.bool_] | None = None,
-) -> NDArray[np.intp]:
+    counted: Mask | None = None,
+) -> Indices:
     """Fold of each sample: drawn at random, each class spread as evenly as it can be.
 
     Unlike scikit-learn's folds they can be had of any classes: one of fewer samples than folds is

@@ -19,9 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from ._labels import encode_labels, in_rows, later_category, listed, places_among
+from ._typing import Floats, Integers
 from .exceptions import AbsentClassWarning
-
-Floats = NDArray[np.float64]
 
 #: Up to this whole numbers are floats.
 _EXACT_INTEGERS = 2**53
@@ -57,7 +56,7 @@ class LabelledScores:
     labels: NDArray[Any]
     positive: int
     weights: Floats | None
-    support: NDArray[np.int64]
+    support: Integers
     ranges: Floats
 
     @property
@@ -303,7 +302,7 @@ def _in_label_order(
     return given, codes
 
 
-def _support(codes: NDArray[Any], n_classes: int, weights: Floats | None) -> NDArray[np.int64]:
+def _support(codes: NDArray[Any], n_classes: int, weights: Floats | None) -> Integers:
     if weights is not None and (weights == 0.0).any():
         codes = codes[weights > 0.0]
     if n_classes == 2:
@@ -315,7 +314,7 @@ def _support(codes: NDArray[Any], n_classes: int, weights: Floats | None) -> NDA
     return support
 
 
-def check_presence(classes: NDArray[Any], support: NDArray[np.int64]) -> None:
+def check_presence(classes: NDArray[Any], support: Integers) -> None:
     """At least two classes have samples; the others are named in a warning."""
     present = support > 0
     if present.sum() < 2:

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from .moments import Floats, LogMoment, surprise_of
+from ._typing import Floats, Integers
+from .moments import LogMoment, surprise_of
 
 #: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
 #: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
@@ -98,7 +99,7 @@ class BinnedColumn:
 def bin_columns(
     columns: NDArray[Any],
     codes: NDArray[Any],
-    support: NDArray[np.int64],
+    support: Integers,
     ranges: Floats,
     resolution: Resolution,
     weights: Floats | None = None,
@@ -141,7 +142,7 @@ def bin_columns(
 
 def binned_blocks(
     columns: NDArray[Any], codes: NDArray[Any], grids: list[Grid], centres: int, block: int
-) -> Iterator[tuple[int, slice, NDArray[np.int64], Floats]]:
+) -> Iterator[tuple[int, slice, Integers, Floats]]:
     """Column, rows, bins and distances to the centres, block by block.
 
     A sample of class c in bin b has the number ``c * centres + b``. The arrays are overwritten
@@ -180,7 +181,7 @@ def binned_blocks(
 
 def _add_moments(
     moments: Floats,
-    bins: NDArray[np.int64],
+    bins: Integers,
     d: Floats,
     weights: Floats | None,
     leading: float,

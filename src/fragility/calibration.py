@@ -19,8 +19,8 @@ from scipy.special import expit, logit, softmax
 
 from ._parameters import check_count
 from ._random import content_order, random_generator, spread_over_folds
+from ._typing import Floats, Indices, Mask
 from ._validation import LabelledScores, check_labelled_probabilities
-from .moments import Floats
 from .scores.bins import ScoreBins
 from .scores.folds import dealt
 from .scores.tally import case_amounts, units_of
@@ -158,7 +158,7 @@ def _strata(data: LabelledScores) -> NDArray[Any]:
     return data.codes == data.positive if data.is_binary else data.codes
 
 
-def fitted_map(data: LabelledScores, rows: NDArray[np.bool_] | None = None) -> CalibrationMap:
+def fitted_map(data: LabelledScores, rows: Mask | None = None) -> CalibrationMap:
     """The map fitted to these rows (all by default) of the predictions."""
     weights = np.ones(data.codes.size) if data.weights is None else data.weights
     used = weights > 0.0 if rows is None else rows & (weights > 0.0)
@@ -168,7 +168,7 @@ def fitted_map(data: LabelledScores, rows: NDArray[np.bool_] | None = None) -> C
     return _temperature(data.scores[used], codes, weights)
 
 
-def _platt(p: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> CalibrationMap:
+def _platt(p: NDArray[Any], truth: Mask, weights: Floats) -> CalibrationMap:
     """Logistic map of the log-odds, of least smoothed log-loss."""
     positives = int(np.count_nonzero(truth))
     high, low = _platt_targets(positives, truth.size - positives)
@@ -237,7 +237,7 @@ class ScoreTable(NamedTuple):
 
     scores: Floats
     amounts: dict[str, Floats]
-    places: Callable[[Floats], NDArray[np.intp]]
+    places: Callable[[Floats], Indices]
 
     @classmethod
     def of_bins(cls, bins: ScoreBins) -> ScoreTable:

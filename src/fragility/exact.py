@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Digits = NDArray[np.int64]
+from ._typing import Floats, Integers
 
 #: Terms that may be added at once: their digits, below 2³⁷, then have exact sums in float64.
 MOST_TERMS = 1 << 16
@@ -38,7 +38,7 @@ class ExactSums:
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
         self.lowest = 0  # exponent of the lowest digit, in digits
-        self.digits: Digits = np.zeros((1, *shape), dtype=np.int64)
+        self.digits: Integers = np.zeros((1, *shape), dtype=np.int64)
         self._pending = 0
 
     def add(self, totals: NDArray[Any], place: Any = ..., exponent: int = 0) -> None:
@@ -49,12 +49,12 @@ class ExactSums:
         self._reach(exponent, exponent)
         self.digits[exponent - self.lowest][place] += totals.astype(np.int64)
 
-    def add_integers(self, totals: Digits) -> None:
+    def add_integers(self, totals: Integers) -> None:
         """Add whole numbers of any size to all sums."""
         self.add(totals & (_BASE - 1))
         self.add(totals >> _BASE_BITS, exponent=1)
 
-    def add_at(self, bins: NDArray[np.int64], terms: NDArray[np.float64], place: Any) -> None:
+    def add_at(self, bins: Integers, terms: Floats, place: Any) -> None:
         """Add each term to the sum at its bin, among the sums at a place; at most `MOST_TERMS`."""
         assert terms.size <= MOST_TERMS
         length = self.digits[0][place].size
@@ -110,22 +110,22 @@ class ExactSums:
         self._pending = 0
 
     @classmethod
-    def of_digits(cls, rows: Digits, lowest: int) -> ExactSums:
+    def of_digits(cls, rows: Integers, lowest: int) -> ExactSums:
         """Sums with these digits from the lowest on, brought to their unique form."""
         sums = cls(rows.shape[1:])
         sums.lowest, sums.digits, sums._pending = lowest, rows, _BASE
         sums.settle()
         return sums
 
-    def take(self, lowest: int, rows: Digits, places: NDArray[np.int64]) -> None:
+    def take(self, lowest: int, rows: Integers, places: Integers) -> None:
         """Become sums that are zero but at some places, of digits in their unique form."""
         self.lowest, self._pending = lowest, 0
         self.digits = np.zeros((len(rows), *self.shape), dtype=np.int64)
         self.digits.reshape(len(rows), -1)[:, places] = rows
 
-    def floats(self, place: Any = ...) -> NDArray[np.float64]:
+    def floats(self, place: Any = ...) -> Floats:
         """The sums at a place, correct but for the last bits."""
-        total: NDArray[np.float64] = np.zeros(self.digits[0][place].shape)
+        total: Floats = np.zeros(self.digits[0][place].shape)
         for k in reversed(range(len(self.digits))):
             digits = self.digits[k][place].astype(np.float64)
             total += np.ldexp(digits, _BASE_BITS * (k + self.lowest))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from .index.inference import Interval
+from ._typing import Interval
 
 #: A prediction above this confidence is a confident one.
 CONFIDENT = 0.9

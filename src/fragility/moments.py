@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ._typing import Floats
 
 #: Elements per block: a few float64 blocks fit the second-level cache, and BLAS does not wake its
 #: threads for vectors this short.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from .moments import Floats
+from ._typing import Floats, Indices
 
 
 class SumsByValue(NamedTuple):
@@ -17,7 +16,7 @@ class SumsByValue(NamedTuple):
     sums: Floats
 
 
-def sums_by_value(values: Floats, *amounts: NDArray[np.float64]) -> SumsByValue:
+def sums_by_value(values: Floats, *amounts: Floats) -> SumsByValue:
     """Distinct values with the sums of each of the amounts; without any, with their counts."""
     if not values.size:
         return SumsByValue(np.zeros(0), np.zeros((max(len(amounts), 1), 0)))
@@ -40,6 +39,6 @@ def running_totals(amounts: Floats) -> Floats:
     return totals
 
 
-def _starts(ordered: Floats) -> NDArray[np.intp]:
+def _starts(ordered: Floats) -> Indices:
     """Where each run of equal values begins."""
     return np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))

@@ -7,9 +7,8 @@ from math import inf
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats, Mask
 from .profile import LossProfile, WorstLoss
 
 
@@ -68,7 +67,7 @@ class Ambiguity(ABC):
         """Largest slope of the linear functions (rows) along moves of price one."""
         return 0.0
 
-    def fixed(self, n_features: int) -> NDArray[np.bool_]:
+    def fixed(self, n_features: int) -> Mask:
         """Features that cannot shift while others do: a model that uses only these is trivial."""
         return np.zeros(n_features, dtype=bool)
 

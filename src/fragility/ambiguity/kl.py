@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._typing import Floats
 from ..index.root import solve
-from ..moments import Floats, LogMoment, Sample
+from ..moments import LogMoment, Sample
 from .base import Ambiguity
 from .profile import LossProfile, WorstLoss
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 
 
 class LabelMoves:

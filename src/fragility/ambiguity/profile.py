@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from ..moments import Floats
+from .._typing import Floats
 
 
 @dataclass(frozen=True, eq=False)

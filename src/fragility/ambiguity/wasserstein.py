@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._names import shown
 from .._parameters import check_choice, check_target
+from .._typing import Floats, Mask
 from .._validation import check_values
-from ..moments import Floats
 from .base import Ambiguity
 from .label_moves import LabelMoves
 from .profile import LossProfile, WorstLoss
@@ -103,8 +102,8 @@ class Wasserstein(Ambiguity):
             )
         return 1.0 / np.asarray(self.feature_weight)
 
-    def fixed(self, n_features: int) -> NDArray[np.bool_]:
-        fixed: NDArray[np.bool_] = self.mobility(n_features) == 0.0
+    def fixed(self, n_features: int) -> Mask:
+        fixed: Mask = self.mobility(n_features) == 0.0
         return fixed
 
     def dual_norms(self, vectors: Floats) -> Floats:

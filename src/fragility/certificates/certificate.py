@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
 from .._parameters import check_radius
+from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
-from ..moments import Floats
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 
 
@@ -65,7 +65,7 @@ class Certificate:
     _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
     _scores: Floats | None = field(repr=False)
-    _positive: NDArray[np.bool_] | None = field(repr=False)
+    _positive: Mask | None = field(repr=False)
 
     @property
     def headroom(self) -> float:
@@ -281,7 +281,7 @@ def certificate_of(
     )
 
 
-def _selected(values: Floats, mask: NDArray[np.bool_]) -> Floats:
+def _selected(values: Floats, mask: Mask) -> Floats:
     """Values where the mask is true: the very same array if it is everywhere, not a second one."""
     return values if mask.all() else values[mask]
 

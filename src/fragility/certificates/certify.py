@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from .._labels import listed
 from .._models import check_labelled_samples, check_linear_model, class_factors
 from .._parameters import check_not_negative, check_radius, check_target
+from .._typing import Floats
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
-from ..moments import Floats
 from .certificate import Certificate, certificate_of
 
 

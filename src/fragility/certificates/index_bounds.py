@@ -13,13 +13,13 @@ from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from .._typing import Floats, Mask
 from ..ambiguity import KL, Wasserstein
 from ..index.root import solve
 from ..index.wasserstein import lowest_price
-from ..moments import Floats, Sample
+from ..moments import Sample
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class BinaryModel(NamedTuple):
     """
 
     scores: Floats
-    positive: NDArray[np.bool_]
+    positive: Mask
     weights: Floats
     losses: Floats
     room: float

@@ -11,7 +11,7 @@ from scipy.special import expit
 from .._labels import listed
 from .._parameters import check_count, check_not_negative, check_positive, check_target
 from .._random import random_generator
-from ..moments import Floats
+from .._typing import Floats, Integers
 
 
 def make_gaussian_clusters(
@@ -22,7 +22,7 @@ def make_gaussian_clusters(
     stretch: float = 1.5,
     quadratic: bool = False,
     random_state: Any = None,
-) -> tuple[Floats, NDArray[np.int64]]:
+) -> tuple[Floats, Integers]:
     """Classes that are overlapping Gaussian clouds in the plane.
 
     The centres lie evenly on a circle, the first at 45 degrees. Every cloud is an ellipse of area
@@ -81,7 +81,7 @@ def make_calibrated_logistic(
     width: float = 1.0,
     coef: ArrayLike | None = None,
     random_state: Any = None,
-) -> tuple[Floats, NDArray[np.int64], Floats]:
+) -> tuple[Floats, Integers, Floats]:
     """Labels of a logistic model, and the probabilities that they were drawn with.
 
     Features are independent and uniform around 0; class 1 has the probability sigma(theta w'x).

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any, Literal, overload
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from ..moments import Floats
+from .._typing import Floats, Integers
 from .files import DataFile
 from .text_table import Table, names
 
@@ -42,10 +40,10 @@ def load_heart(
 @overload
 def load_heart(
     *, data_home: str | os.PathLike[str] | None = ..., return_X_y: Literal[True]
-) -> tuple[Floats, NDArray[np.int64]]: ...
+) -> tuple[Floats, Integers]: ...
 def load_heart(
     *, data_home: str | os.PathLike[str] | None = None, return_X_y: bool = False
-) -> Bunch | tuple[Floats, NDArray[np.int64]]:
+) -> Bunch | tuple[Floats, Integers]:
     """Heart failure prediction (fedesoriano, Kaggle): whether a patient has a heart disease.
 
     918 patients, 508 of them with a heart disease (class 1). Text columns become one indicator per

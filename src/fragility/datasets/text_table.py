@@ -10,9 +10,8 @@ from math import nan
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats, Integers
 from .files import DataFile
 
 
@@ -90,7 +89,7 @@ class Table:
                     found[f"{name}={level}"] = [v == level for v in values]
         return list(found), np.array(list(found.values()), dtype=float).T.copy()
 
-    def target(self, columns: dict[str, list[str]]) -> NDArray[np.int64]:
+    def target(self, columns: dict[str, list[str]]) -> Integers:
         """1 where a row is of the positive class, else 0."""
         return np.array([int(value == self.positive) for value in columns[self.label]])
 

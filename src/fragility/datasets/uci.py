@@ -6,12 +6,11 @@ import os
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from .._labels import listed
 from .._parameters import check_choice, check_target
-from ..moments import Floats
+from .._typing import Floats, Integers
 from .uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
 
 _OTHER_NAMES = {
@@ -41,7 +40,7 @@ def load_uci(
     german: Literal["categorical", "numeric"] = ...,
     data_home: str | os.PathLike[str] | None = ...,
     return_X_y: Literal[True],
-) -> tuple[Floats, NDArray[np.int64]]: ...
+) -> tuple[Floats, Integers]: ...
 def load_uci(
     name: str,
     *,
@@ -51,7 +50,7 @@ def load_uci(
     german: Literal["categorical", "numeric"] = "categorical",
     data_home: str | os.PathLike[str] | None = None,
     return_X_y: bool = False,
-) -> Bunch | tuple[Floats, NDArray[np.int64]]:
+) -> Bunch | tuple[Floats, Integers]:
     """One of the eight UCI data sets of two classes that the paper uses.
 
     =============  =====  ======  ========  ===================================
@@ -148,7 +147,7 @@ def _key(name: str) -> str:
     return key
 
 
-def _at_least(values: list[str], least: float) -> NDArray[np.int64]:
+def _at_least(values: list[str], least: float) -> Integers:
     target = (np.array(values, dtype=float) >= check_target(least, "drinks_from")).astype(np.int64)
     if target.min() == target.max():
         raise ValueError(

@@ -13,22 +13,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
     process_routing,
 )
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_y, check_is_fitted, has_fit_parameter, indexable
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter, indexable
 
 from .._labels import listed
 from .._parameters import check_count
 from .._random import random_generator, spread_over_folds
+from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
+from .._typing import Floats, Indices
 from .._validation import check_values, check_weights
-from ..moments import Floats
 from ..scores.tally import most_probable
 from .decisions import Decisions
 from .out_of_fold import Part, check_can_predict, out_of_fold
@@ -144,12 +143,12 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         DeferralClassifier
             Itself.
         """
-        _raise_for_params(params, self, "fit")
+        raise_for_params(params, self, "fit")
         error_cost = self._error_cost(case_cost)
         estimator, rng = self._model(), random_generator(self.random_state)
         check_can_predict(estimator)
         X, y = indexable(X, y)
-        labels = np.asarray(_check_y(y))
+        labels = np.asarray(check_y(y))
         check_classification_targets(labels)
         weights = None if sample_weight is None else check_weights(sample_weight, labels.size)
         fit_params, split_params = self._routed(estimator, weights, params)
@@ -167,7 +166,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
                 setattr(self, name, getattr(self.estimator_, name))
         counted = np.arange(labels.size) if weights is None else np.flatnonzero(weights)
         if isinstance(estimator, FrozenEstimator):
-            rows, proba = counted, self.predict_proba(_safe_indexing(X, counted))
+            rows, proba = counted, self.predict_proba(take_rows(X, counted))
         else:
             parts = self._parts(X, labels, counted, rng, split_params)
             rows, proba = out_of_fold(estimator, X, labels, parts, self.classes_, fit_params)
@@ -209,7 +208,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self, estimator: Any, weights: Floats | None, params: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """What the fits of the model are given, and what the splitter is."""
-        if _routing_enabled():
+        if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=weights, **params)
             return routed.estimator.fit, routed.splitter.split
         if weights is None or isinstance(estimator, FrozenEstimator):
@@ -229,7 +228,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self,
         X: Any,
         y: NDArray[Any],
-        counted: NDArray[np.intp],
+        counted: Indices,
         rng: np.random.Generator,
         split_params: dict[str, Any],
     ) -> Iterator[Part]:
@@ -326,7 +325,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         return tags
 
 
-def _of_rows(case_cost: ArrayLike, n: int, rows: NDArray[np.intp]) -> NDArray[Any]:
+def _of_rows(case_cost: ArrayLike, n: int, rows: Indices) -> NDArray[Any]:
     costs = check_values(case_cost, "case_cost")
     if costs.shape != (n,):
         raise ValueError(

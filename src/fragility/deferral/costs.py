@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_target
+from .._typing import Floats
 from .._validation import check_values
-from ..moments import Floats
 
 
 @dataclass(frozen=True, eq=False)

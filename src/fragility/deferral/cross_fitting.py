@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..index.inference import Interval
-from ..moments import Floats
+from .._typing import Floats, Indices, Integers, Interval, Mask
 from ..scores.folds import dealt
 from ..scores.tally import Cells
 from .costs import Costs, chow_threshold
@@ -42,8 +41,8 @@ class FoldCells(NamedTuple):
         Weight of the cases, weight of the wrong ones, cost if decided alone, cost if reviewed.
     """
 
-    place: NDArray[np.int64]
-    units: NDArray[np.int64]
+    place: Integers
+    units: Integers
     sums: Floats
 
 
@@ -185,19 +184,19 @@ class _Table:
         total = np.broadcast_to(sums[0].sum(axis=-1, keepdims=True), sums.shape[1:])
         return np.stack([total, above[0], above[1], np.cumsum(sums[3], axis=-1) + above[2]])
 
-    def _allowed(self, sums: Floats) -> NDArray[np.bool_]:
+    def _allowed(self, sums: Floats) -> Mask:
         """Thresholds at which the humans can do all reviews."""
         reviewed = np.cumsum(sums[0], axis=-1)
-        found: NDArray[np.bool_] = reviewed <= (self._capacity + ROUNDING) * reviewed[..., -1:]
+        found: Mask = reviewed <= (self._capacity + ROUNDING) * reviewed[..., -1:]
         return found
 
-    def best(self, sums: Floats) -> NDArray[np.intp]:
+    def best(self, sums: Floats) -> Indices:
         """Cheapest threshold that the capacity allows; of equally cheap ones the lowest."""
         cost = self.curves(sums)[3]
         scale = cost.max(axis=-1, keepdims=True)
         return first_of_least(np.where(self._allowed(sums), cost, np.inf), ROUNDING * scale)
 
-    def chow(self, sums: Floats) -> NDArray[np.intp] | None:
+    def chow(self, sums: Floats) -> Indices | None:
         """Chow's threshold, the nearest on offer, or the highest that the capacity allows."""
         if np.isnan(self._chow):
             return None
@@ -205,7 +204,7 @@ class _Table:
         nearest = np.abs(self.thresholds - self._chow).argmin()
         return np.asarray(np.minimum(nearest, last))
 
-    def pay(self, sums: Floats, held_out: Floats | None) -> tuple[Floats, NDArray[np.intp]]:
+    def pay(self, sums: Floats, held_out: Floats | None) -> tuple[Floats, Indices]:
         """What folds (4, ..., n_folds, T) pay in all at the thresholds of the others; and these."""
         whole = sums.sum(axis=-2, keepdims=True)
         choosing = np.maximum(whole - sums, 0.0) if held_out is None else whole
@@ -215,10 +214,10 @@ class _Table:
         return at[..., 0].sum(axis=-1), places
 
 
-def first_of_least(cost: Floats, tolerance: Floats | float) -> NDArray[np.intp]:
+def first_of_least(cost: Floats, tolerance: Floats | float) -> Indices:
     """Place of the least cost in each row; of those that are equal but for rounding, the first."""
     least = cost.min(axis=-1, keepdims=True)
-    places: NDArray[np.intp] = (cost <= least + tolerance).argmax(axis=-1)
+    places: Indices = (cost <= least + tolerance).argmax(axis=-1)
     return places
 
 

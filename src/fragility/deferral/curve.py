@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_threshold
 from .._summary import SummaryRow, as_html, as_text, percentage
+from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
-from ..moments import Floats
 from ..ordered import running_totals, sums_by_value
 from ..scores.tally import Cells, case_amounts, cells_of_cases, threshold_grid
 from .costs import Costs, chow_threshold
@@ -61,7 +61,7 @@ class DeferralCurve:
     cost: Floats
     automation_rate: Floats
     error_rate: Floats
-    allowed: NDArray[np.bool_]
+    allowed: Mask
     n_samples: int
     costs: Costs
     _cells: Cells = field(repr=False)

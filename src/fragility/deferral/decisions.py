@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._summary import SummaryRow, as_html, as_text, percentage
-from ..moments import Floats
+from .._typing import Floats, Mask
 
 #: Digits that are tried until a confidence and the threshold look different.
 _DIGITS = (2, 4, 8, 17)
@@ -36,7 +36,7 @@ class Decisions:
     """
 
     label: NDArray[Any]
-    automate: NDArray[np.bool_]
+    automate: Mask
     confidence: Floats
     threshold: float
 

@@ -7,11 +7,11 @@ from math import isnan
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from .._typing import Floats, Indices
 from ..metrics.displays.estimator import model_name, named_models, probabilities
 from ..metrics.displays.figure import GREY, number, pyplot, shortened, tidy
-from ..moments import Floats
 from .costs import chow_threshold
 from .curve import DeferralCurve, deferral_curve
 
@@ -295,7 +295,7 @@ def _steps(
     ax.plot(x, y, label=label, **drawn)
 
 
-def _shown(thresholds: Floats) -> NDArray[np.intp]:
+def _shown(thresholds: Floats) -> Indices:
     """Places of as many thresholds as can be seen, the first and the last among them."""
     if thresholds.size <= _MOST_POINTS:
         return np.arange(thresholds.size)

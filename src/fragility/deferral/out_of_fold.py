@@ -8,19 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _check_method_params
 
 from .._labels import listed
-from ..moments import Floats
+from .._sklearn import check_method_params, take_rows
+from .._typing import Floats, Indices
 
-Part = tuple[NDArray[np.intp], NDArray[np.intp]]
+Part = tuple[Indices, Indices]
 
 
 class OutOfFold(NamedTuple):
     """Samples that were predicted, each once, and the probabilities of their classes."""
 
-    rows: NDArray[np.intp]
+    rows: Indices
     proba: Floats
 
 
@@ -55,10 +54,10 @@ def out_of_fold(
                 "Give at least two samples of each class, or a fitted model as "
                 "FrozenEstimator(model)."
             )
-        given = _check_method_params(X, fit_params, train)
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train], **given)
+        given = check_method_params(X, fit_params, train)
+        model = clone(estimator).fit(take_rows(X, train), y[train], **given)
         columns = np.searchsorted(classes, model.classes_)
-        proba[np.ix_(test, columns)] = model.predict_proba(_safe_indexing(X, test))
+        proba[np.ix_(test, columns)] = model.predict_proba(take_rows(X, test))
         np.add.at(times, test, 1)
     repeated = np.flatnonzero(times > 1)
     if repeated.size:

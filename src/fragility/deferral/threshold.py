@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
 from .._summary import SummaryRow, as_html, percentage
-from ..index.inference import Interval
-from ..moments import Floats
+from .._typing import Floats, Interval
 from .costs import Costs, chow_threshold
 from .cross_fitting import SPLITS, FoldCells, dealt_cells, judge
 from .curve import DeferralCurve, deferral_curve, errors_in_words

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Mask
 from .._validation import LabelledScores
-from ..moments import Floats, order_one_factor
+from ..moments import order_one_factor
 from ..scores.atoms import Atoms
 from ..scores.tally import complement, most_probable
 
@@ -26,7 +27,7 @@ class Predictions(NamedTuple):
     """
 
     confidence: Floats
-    wrong: NDArray[np.bool_]
+    wrong: Mask
     weights: Floats | None
     true: NDArray[Any]
     predicted: NDArray[Any]
@@ -74,7 +75,7 @@ class PredictionAtoms(NamedTuple):
     high: Floats
     mean: Floats
     weight: Floats
-    wrong: NDArray[np.bool_]
+    wrong: Mask
 
 
 def predictions_of_two(atoms: Sequence[Atoms], positive: int) -> PredictionAtoms:
@@ -138,7 +139,7 @@ class ConfidenceShares(NamedTuple):
 
 
 def confidence_shares(
-    confidence: Floats, wrong: NDArray[np.bool_], weights: Floats, edges: Floats, counts: Floats
+    confidence: Floats, wrong: Mask, weights: Floats, edges: Floats, counts: Floats
 ) -> ConfidenceShares:
     """Histograms of predictions; `counts` are their numbers of cases."""
     return ConfidenceShares(

@@ -9,15 +9,15 @@ from math import fsum, inf
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Integers, Interval
 from ..index.certified import CertifiedIndex, certify
 from ..index.errors import Pair, PairIndex, class_pairs, pair_places
-from ..index.inference import Interval, PseudoMove, confidence_interval
+from ..index.inference import PseudoMove, confidence_interval
 from ..index.influence import SolvedPair, counted_classes, error_of_squares, group_movements
 from ..index.root import SampleEquation, solve
 from ..measured import Measured
-from ..moments import Floats, Sample, TestedGroup
+from ..moments import Sample, TestedGroup
 from ..scores.atoms import Atoms, PointSample
 from ..scores.bins import ScoreBins
 
@@ -111,7 +111,7 @@ class KnownIndex:
         Of two classes.
     """
 
-    def __init__(self, source: Source, support: NDArray[np.int64], positive: int) -> None:
+    def __init__(self, source: Source, support: Integers, positive: int) -> None:
         self._source, self._support = source, support
         self.is_binary = support.size == 2
         self.pairs = list(class_pairs(support, positive, "ovo"))

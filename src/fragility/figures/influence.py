@@ -10,12 +10,11 @@ from math import inf, nan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Indices, Integers
 from ..index.inference import PairedDifference
 from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
-from ..moments import Floats
 from .index import KnownIndex, PairSums, pair_scale
 
 #: Up to so large a share -ln(1 - x) comes from four terms of its series.
@@ -110,7 +109,7 @@ class TableInfluence:
         known: KnownIndex,
         scores: Floats,
         shares: Floats,
-        places: Callable[[Floats], NDArray[np.intp]],
+        places: Callable[[Floats], Indices],
     ) -> None:
         self.known, self._places = known, places
         self._tables: list[list[tuple[Side, Floats, Floats]]] = []
@@ -132,7 +131,7 @@ class TableInfluence:
 class Population(NamedTuple):
     """Numbers, weights and effective numbers of the cases of each class."""
 
-    support: NDArray[np.int64]
+    support: Integers
     weight: Floats
     sizes: Floats
 

@@ -10,11 +10,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..index.inference import Interval
+from .._typing import Floats, Interval, Mask
 from ..measured import Measured
-from ..moments import Floats
 from ..ordered import running_totals
 from ..scores.atoms import Atoms
 from .confidence import PredictionAtoms
@@ -75,7 +73,7 @@ class Clusters(NamedTuple):
         return cls(low[order][starts], reach[ends], *sums)
 
     @property
-    def tied(self) -> NDArray[np.bool_]:
+    def tied(self) -> Mask:
         """Clusters of one confidence."""
         return np.equal(self.low, self.high)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from .errors import Pair, RankingErrors
 from .root import SampleEquation
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from ..moments import Floats
+from .._typing import Floats
 
 _EPS = 2.0**-53
 #: Bounds on the errors of the moments of x = (value - centre) / width that whoever fills the bins

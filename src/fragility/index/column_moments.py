@@ -11,7 +11,7 @@ from math import comb
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 
 #: Bins in a row of the finer of the two tables whose products are the exponentials.
 FINE_STEPS = 128

@@ -11,10 +11,9 @@ from math import fsum, inf, isnan, nan
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Mask
 from ..binned import BinnedColumn, remainder_factor, rounding_bound
-from ..moments import Floats
 from .binned_root import CLEAR_MEAN, CLEAR_REACH, TOLERANCE, BinnedRoot, pair_root
 from .column_moments import FINE_STEPS, ColumnMoments, merge_bins
 
@@ -91,7 +90,7 @@ class _Joined:
         """Something that all have."""
         return np.concatenate([of(m) for m in self._members], axis=-1)
 
-    def evaluate(self, s: Floats, done: NDArray[np.bool_], points: Floats) -> None:
+    def evaluate(self, s: Floats, done: Mask, points: Floats) -> None:
         """Fill `points` of shape (4, pairs), as far as not all of a column are done."""
         for member, part in zip(self._members, self._parts, strict=True):
             if not done[part].all():
@@ -146,7 +145,7 @@ def _find_roots(
     low: Floats,
     high: Floats,
     start: Floats,
-    done: NDArray[np.bool_],
+    done: Mask,
     tolerance: float,
     steps: int,
 ) -> tuple[Floats, Floats]:

@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Integers
 from .._validation import LabelledScores
 from ..binned import BinnedColumn, Resolution, bin_columns
-from ..moments import Floats, Sample, TestedGroup, order_one_factor
+from ..moments import Sample, TestedGroup, order_one_factor
 from .binned_root import BinnedRoot, pair_root, separation
 from .binned_sample import BinnedSample
 from .column_roots import ColumnPairs, column_roots
@@ -53,7 +54,7 @@ class Pair(NamedTuple):
     negatives: tuple[int, ...]
 
 
-def class_pairs(support: NDArray[np.int64], positive: int, multi_class: str) -> Iterator[Pair]:
+def class_pairs(support: Integers, positive: int, multi_class: str) -> Iterator[Pair]:
     """Pairs of the classes that have support.
 
     Two classes make one problem: the scores of one are minus those of the other.

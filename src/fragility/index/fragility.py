@@ -14,11 +14,11 @@ from scipy.optimize import brentq
 
 from .._parameters import check_choice, check_confidence, check_target
 from .._summary import SummaryRow, as_html, as_text
+from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
-from ..moments import Floats
 from .attribution import AttributedSample, WorstCase, worst_case
 from .errors import PairIndex, RankingErrors, pair_places
-from .inference import Interval, SampleEvidence, confidence_interval
+from .inference import SampleEvidence, confidence_interval
 from .influence import SolvedPair
 
 
@@ -31,7 +31,7 @@ class PairTable:
     shares: Floats
 
     @property
-    def counted(self) -> NDArray[np.bool_]:
+    def counted(self) -> Mask:
         """Pairs that enter the average."""
         return self.shares > 0.0
 
@@ -124,7 +124,7 @@ class Fragility:
     target: float
     pairs: Floats
     labels: NDArray[Any]
-    support: NDArray[np.int64]
+    support: Integers
     n_infinite_pairs: int
     finite_mean: float
     median: float

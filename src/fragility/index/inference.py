@@ -13,13 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, inf, isnan, nan, sqrt
-from typing import NamedTuple, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from ..moments import Floats, Sample, TestedGroup, order_one_factor
+from .._typing import Floats, Interval
+from ..moments import Sample, TestedGroup, order_one_factor
 from .binned_sample import OutOfReachError
 from .errors import Pair, RankingErrors
 from .influence import (
@@ -39,13 +40,6 @@ ScoreRange = tuple[float, float]
 _GROWTH = 1.4
 #: Larger roots are not looked for: values are of order one.
 _LARGEST_ROOT = 1e100
-
-
-class Interval(NamedTuple):
-    """A confidence interval."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..moments import Floats, Sample
+from .._typing import Floats, Integers
+from ..moments import Sample
 from .errors import Pair, RankingErrors
 from .root import SampleEquation
 
@@ -144,9 +145,7 @@ def degrees_of_freedom(errors: RankingErrors, moves: Floats) -> float:
     return freedom_of_squares(by_class, fourths, errors.data.support)
 
 
-def freedom_of_squares(
-    squares: NDArray[Any], fourths: NDArray[Any], support: NDArray[np.int64]
-) -> float:
+def freedom_of_squares(squares: NDArray[Any], fourths: NDArray[Any], support: Integers) -> float:
     """Degrees of freedom from the sums of squares and of fourth powers of each class."""
     total = float((fourths - squares**2 / np.maximum(support, 1)).sum())
     return 2.0 * float(squares.sum()) ** 2 / total if total > 0.0 else inf

@@ -16,7 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from ..moments import Floats, Sample, weighted_sum
+from .._typing import Floats
+from ..moments import Sample, weighted_sum
 
 _EPS = 2.0**-53
 

@@ -13,14 +13,15 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import class_factors
 from .._parameters import check_choice, check_count, check_not_negative, check_target
+from .._sklearn import check_sample_weight
+from .._typing import Floats, Indices
 from .._validation import long_integers_refused
 from ..losses import Loss
-from ..moments import Floats
 from ..programs.objective import Objective, Penalty
 from ..programs.rows import TrainingRows, training_rows
 
@@ -35,7 +36,7 @@ class TrainingData:
     """Validated samples: X dense or CSR, classes as 0, 1, ..., weights or None for all one."""
 
     X: Any
-    codes: NDArray[np.intp]
+    codes: Indices
     classes: NDArray[Any]
     weights: Floats | None
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
@@ -96,7 +97,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None
         if sample_weight is not None:
             with long_integers_refused("sample_weight"):
-                weights = _check_sample_weight(
+                weights = check_sample_weight(
                     sample_weight, X, dtype=np.float64, ensure_non_negative=True
                 )
         return self._class_weighted(TrainingData(X, codes, classes, weights))

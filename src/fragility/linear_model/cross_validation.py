@@ -11,15 +11,13 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import (
     MetadataRouter,
     MethodMapping,
-    _raise_for_params,
-    _routing_enabled,
     process_routing,
 )
-from sklearn.utils.validation import _check_sample_weight
 
+from .._sklearn import check_sample_weight, raise_for_params, routing_enabled
+from .._typing import Floats
 from ..ambiguity import Ambiguity
 from ..losses import Loss
-from ..moments import Floats
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
 from .satisficing import SatisficingClassifier
@@ -176,15 +174,15 @@ class SatisficingClassifierCV(LinearClassifier):
         SatisficingClassifierCV
             Itself.
         """
-        _raise_for_params(params, self, "fit")
+        raise_for_params(params, self, "fit")
         name, targets, alphas = self._checked_grid()
         scorer = self._scorer()
         weighted = self._validated(X, y, sample_weight)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
+            weights = check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
         data = TrainingData(weighted.X, weighted.codes, weighted.classes, weights)
-        if _routing_enabled():
+        if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             split_params, score_params = routed.splitter.split, routed.scorer.score
         else:
@@ -258,7 +256,7 @@ class SatisficingClassifierCV(LinearClassifier):
                 f"(estimator, X, y); got {self.scoring!r}."
             )
         scorer = get_scorer("accuracy" if self.scoring is None else self.scoring)
-        if self.scoring is None and _routing_enabled():
+        if self.scoring is None and routing_enabled():
             scorer = scorer.set_score_request(sample_weight=True)
         return scorer
 
@@ -287,10 +285,10 @@ class SatisficingClassifierCV(LinearClassifier):
         -------
         float
         """
-        _raise_for_params(params, self, "score")
+        raise_for_params(params, self, "score")
         if sample_weight is not None:
             params["sample_weight"] = sample_weight
-        if _routing_enabled():
+        if routing_enabled():
             params = process_routing(self, "score", **params).scorer.score
         return float(self._scorer()(self, X, y, **params))
 

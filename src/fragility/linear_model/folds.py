@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import _check_method_params
 
 from .._labels import listed
+from .._sklearn import check_method_params
+from .._typing import Floats, Indices
 from ..exceptions import TargetError
-from ..moments import Floats
 from .base import TrainingData
 from .grid import Cell, Trace, solve_grid
 from .satisficing import SatisficingClassifier
@@ -59,8 +59,8 @@ class Folds:
 
     def run(
         self,
-        train: NDArray[np.intp],
-        test: NDArray[np.intp],
+        train: Indices,
+        test: Indices,
         lead: Trace | None = None,
         tick: Callable[[], None] = lambda: None,
     ) -> tuple[FoldScores, Trace | None]:
@@ -93,7 +93,7 @@ class Folds:
                 found.scores[j, i] = score(cell, {"alpha": self.alphas[j], **self.targets[i]})
         return found._replace(unsettled=unsettled), trace
 
-    def _training_part(self, train: NDArray[np.intp]) -> TrainingData:
+    def _training_part(self, train: Indices) -> TrainingData:
         """Samples of positive weight, their classes numbered anew: some may be absent."""
         data, weights = self.data, self.data.weights
         if weights is not None:
@@ -103,12 +103,12 @@ class Folds:
         return TrainingData(data.X[train], codes, data.classes[present], weights)
 
     def _scored(
-        self, test: NDArray[np.intp], present: NDArray[Any]
+        self, test: Indices, present: NDArray[Any]
     ) -> Callable[[Cell, dict[str, Any]], float]:
         """Score of a model, given its cell and parameters, on the test part."""
         data = self.data
         X, codes, places = data.X[test], data.codes[test], np.searchsorted(data.classes, present)
-        given = _check_method_params(data.X, self.score_params, test)
+        given = check_method_params(data.X, self.score_params, test)
         if self.scorer is None:
             weights = given.get("sample_weight")
 
@@ -155,7 +155,7 @@ def _knowing(scorer: Any, classes: NDArray[Any], n_tested: int) -> Callable[...,
     return told  # type: ignore[no-any-return]
 
 
-def _of_all_classes(cell: Cell, places: NDArray[np.intp], n_classes: int) -> tuple[Floats, Floats]:
+def _of_all_classes(cell: Cell, places: Indices, n_classes: int) -> tuple[Floats, Floats]:
     """Coefficients with rows for classes that the training part lacked: they have no chance."""
     if places.size == n_classes:
         return cell.coef, cell.intercept

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._typing import Floats
 from ..exceptions import TargetError
-from ..moments import Floats
 from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target

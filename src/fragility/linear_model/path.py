@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from .._typing import Floats, Indices
 from ..ambiguity import Ambiguity
 from ..losses import Loss
-from ..moments import Floats
 from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
 from .search import checked_list
@@ -52,7 +52,7 @@ class FragilityPath:
     coef: Floats
     intercept: Floats
     outcome: list[str]
-    n_iter: NDArray[np.intp]
+    n_iter: Indices
     erm_loss: float
     trivial_loss: float
     ambiguity: Ambiguity = field(repr=False)

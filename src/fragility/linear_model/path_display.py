@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Floats
 from ..metrics.displays.figure import GREY, RIGHT, new_axes, pyplot, shortened, tidy
-from ..moments import Floats
 from .path import FragilityPath, fragility_path
 
 _LABELLED = 8

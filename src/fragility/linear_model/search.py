@@ -13,8 +13,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from .._labels import listed
 from .._parameters import check_target
+from .._typing import Floats
 from ..exceptions import AbsentClassWarning
-from ..moments import Floats
 from .folds import Folds, FoldScores
 
 #: Scores that differ by less, relatively, are the same but for rounding.

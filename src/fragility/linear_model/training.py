@@ -8,10 +8,10 @@ from functools import cached_property
 from math import inf
 from typing import Any
 
+from .._typing import Floats
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
 from ..losses import Loss, as_loss
-from ..moments import Floats
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats
 
 Codes = NDArray[Any]
 

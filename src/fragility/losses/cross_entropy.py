@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import expit
 
-from ..moments import Floats
+from .._typing import Floats
 from .base import Codes, Loss, margins, signs
 
 

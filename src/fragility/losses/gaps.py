@@ -10,7 +10,7 @@ from abc import abstractmethod
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from .base import Codes, Loss, signs
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from .gaps import GapLoss
 from .smoothed_hinge import SmoothedHinge
 

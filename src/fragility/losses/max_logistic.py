@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ..moments import Floats
+from .._typing import Floats
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats, Indices
 from .base import Codes, Loss, margins, signs
 
 
@@ -98,6 +97,6 @@ def _on_simplex(points: Floats) -> Floats:
     below = np.maximum(points - points.max(axis=1, keepdims=True), -2.0)
     ordered = -np.sort(-below, axis=1)
     cut = (np.cumsum(ordered, axis=1) - 1.0) / np.arange(1, points.shape[1] + 1)
-    last: NDArray[np.intp] = (ordered > cut).sum(axis=1) - 1
+    last: Indices = (ordered > cut).sum(axis=1) - 1
     shares: Floats = np.maximum(below - cut[np.arange(last.size), last][:, np.newaxis], 0.0)
     return shares

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_count, check_target, check_threshold
+from .._typing import Labels
 from .._validation import check_labelled_probabilities, check_labelled_scores
 from ..figures.confidence import (
     confident_errors,
@@ -19,7 +20,7 @@ from ..figures.confidence import (
 from ..figures.rank import Clusters, calibration_error, risk_coverage_area
 from ..figures.tails import buffered_auc, conditional_value_at_risk, error_tails
 from ..index.errors import RankingErrors
-from .functions import Labels, MultiClass
+from .functions import MultiClass
 
 # Products of small numbers may underflow without harm.
 _quiet = np.errstate(over="ignore", under="ignore")

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_confidence, check_target
+from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
 from ..index.fragility import PairTable, solve_pairs, solved_pairs
 from ..index.inference import PairedDifference
 from ..index.influence import SolvedPair, degrees_of_freedom, movements, standard_error
-from ..moments import Floats
-from .functions import Labels, MultiClass
+from .functions import MultiClass
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import inf, isfinite
 from typing import Any, Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_target
+from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import solve
 from ..index.wasserstein import lowest_price
-from ..moments import Floats, Sample, order_one_factor
+from ..moments import Sample, order_one_factor
 
 MultiClass = Literal["ovo", "ovr"]
-Labels = Sequence[Any] | NDArray[Any] | None
 
 
 @overload

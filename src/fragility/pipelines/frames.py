@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import in_rows, listed
 from .._names import alike
+from .._typing import Floats
 from ..exceptions import TableError
 
 
@@ -67,7 +67,7 @@ def needed_columns(frame: Any, names: Sequence[str]) -> Any:
     return frame[list(names)]
 
 
-def check_finite(frame: Any, name: str, numbers: NDArray[np.float64], remedy: str) -> None:
+def check_finite(frame: Any, name: str, numbers: Floats, remedy: str) -> None:
     """No number of a column is infinite."""
     infinite = np.isinf(numbers)
     if infinite.any():

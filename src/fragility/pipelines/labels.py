@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import in_rows, listed
+from .._typing import Floats
 from ..exceptions import TableError
 from ..tables.categories import MOST_CLASSES
 from .frames import is_date, pandas
@@ -74,7 +75,7 @@ def _as_array(frame: Any, name: str) -> NDArray[Any]:
     return numbers.astype(np.int64)
 
 
-def read_weights(frame: Any, name: str) -> NDArray[np.float64]:
+def read_weights(frame: Any, name: str) -> Floats:
     """Weights of a column without gaps: finite numbers of zero or more, not all zero."""
     column = frame[name]
     numbers = pandas().to_numeric(column, errors="coerce")

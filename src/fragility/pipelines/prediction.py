@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.pipeline import Pipeline
 
 from .._labels import in_rows
 from .._parameters import check_threshold
+from .._typing import Mask
 from ..exceptions import TableError
 from .frames import check_frame, needed_columns, pandas
 from .reader import ColumnReader
@@ -77,7 +77,7 @@ def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = N
     return pd.DataFrame(columns, index=frame.index)
 
 
-def _finite_rows(inputs: Any) -> NDArray[np.bool_]:
+def _finite_rows(inputs: Any) -> Mask:
     """Which rows of inputs are finite; of inputs that are no numbers, all."""
     values = inputs.tocoo().data if issparse(inputs) else np.asarray(inputs)
     if values.dtype.kind != "f" or values.ndim == 0:
@@ -90,7 +90,7 @@ def _finite_rows(inputs: Any) -> NDArray[np.bool_]:
     return finite
 
 
-def _check_rows(frame: Any, usable: NDArray[np.bool_]) -> None:
+def _check_rows(frame: Any, usable: Mask) -> None:
     if not usable.all():
         raise TableError(
             f"The model gives no probabilities from 0 to 1 in {in_rows(~usable, frame)}: their "

@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._labels import in_rows, listed
+from .._typing import Floats
 from ..exceptions import TableError, UnseenValuesWarning
 from .frames import check_finite, check_frame, is_date, missing_cells, needed_columns, pandas
 
@@ -115,7 +116,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return frame
 
 
-def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
+def _numbers(frame: Any, name: str) -> Floats:
     """A column as floats, NaN where it is empty."""
     pd = pandas()
     column = frame[name]
@@ -129,7 +130,7 @@ def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
     read = pd.to_numeric(column, errors="coerce")
     if read.dtype.kind == "c":
         raise TableError(f"Column {name!r} must hold real numbers; it holds complex ones.")
-    numbers: NDArray[np.float64] = read.to_numpy(dtype=np.float64, na_value=np.nan)
+    numbers: Floats = read.to_numpy(dtype=np.float64, na_value=np.nan)
     text = np.isnan(numbers) & column.notna().to_numpy()
     if text.any():
         raise TableError(

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 
+from .._typing import Floats
 from .._validation import check_labelled_scores
 from ..ambiguity import Ambiguity, Wasserstein
 from ..certificates import Certificate
 from ..figures.tails import error_tails
 from ..index.errors import RankingErrors
-from ..moments import Floats
 
 #: Every pair of classes has an AUC: beyond so many classes it is not worth the time.
 _MOST_PAIRED = 50

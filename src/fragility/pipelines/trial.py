@@ -10,12 +10,12 @@ from itertools import cycle, islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from .._typing import Mask
 from ..exceptions import ModelFileError
 from ..linear_model.base import LinearClassifier
 from .frames import pandas
@@ -45,7 +45,7 @@ def check_trial(pipeline: Pipeline) -> None:
         raise ModelFileError("it predicts what is none of its classes")
 
 
-def usable_rows(probabilities: Any, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def usable_rows(probabilities: Any, shape: tuple[int, int]) -> Mask:
     """Which rows are numbers from 0 to 1 that sum to 1."""
     if not (isinstance(probabilities, np.ndarray) and probabilities.shape == shape):
         return np.zeros(shape[0], dtype=np.bool_)

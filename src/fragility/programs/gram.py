@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..moments import Floats
+from .._typing import Floats
 
 #: Rows per block: temporaries stay small against the data.
 _BLOCK = 8_192

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import Floats
 from ..losses import Loss
-from ..moments import Floats
 from .gram import paired_gram
 from .rows import TrainingRows
 

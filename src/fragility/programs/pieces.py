@@ -22,9 +22,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import Floats
 from ..losses import CrossEntropy, GapLoss, Loss
 from ..losses.base import Codes, signs
-from ..moments import Floats
 
 
 class PiecesAt(ABC):

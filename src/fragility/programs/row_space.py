@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky, eigh, qr, solve_triangular
 
-from ..moments import Floats
+from .._typing import Floats, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,10 +64,10 @@ def row_space(X: Any, fit_intercept: bool) -> RowSpace:
     return RowSpace(features, origin, lift)
 
 
-def _seen(triangle: Floats) -> NDArray[np.bool_]:
+def _seen(triangle: Floats) -> Mask:
     """Axes along which some sample lies."""
     sizes = np.abs(triangle).max(axis=1)
-    seen: NDArray[np.bool_] = sizes > 1e-13 * sizes.max(initial=0.0)
+    seen: Mask = sizes > 1e-13 * sizes.max(initial=0.0)
     return seen
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..moments import Floats
+from .._typing import Floats, Indices
 from .row_space import RowSpace, row_space
 
 #: Rows read at once: they should stay in the cache of the processor.
@@ -42,7 +42,7 @@ class TrainingRows:
     """
 
     X: Any
-    y: NDArray[np.intp]
+    y: Indices
     weights: Floats
     n_classes: int
     centre: Floats
@@ -68,7 +68,7 @@ class TrainingRows:
 
 def training_rows(
     X: Any,
-    y: NDArray[np.intp],
+    y: Indices,
     n_classes: int,
     weights: Floats | None = None,
     *,
@@ -146,9 +146,7 @@ def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
     return np.where(scale > 1e-13 * magnitude, scale, 1.0)
 
 
-def _merged(
-    X: Any, y: NDArray[np.intp], weights: Floats | None
-) -> tuple[Any, NDArray[np.intp], Floats]:
+def _merged(X: Any, y: Indices, weights: Floats | None) -> tuple[Any, Indices, Floats]:
     """One row for identical samples, with their summed weight.
 
     Where samples have weights or repeat, the rows come in the order of their fingerprints: the same
@@ -175,7 +173,7 @@ def _may_repeat(X: Any) -> bool:
     return bool((np.diff(products) <= rounding).any())
 
 
-def _identical(X: Any, y: NDArray[np.intp], twins: NDArray[np.intp]) -> bool:
+def _identical(X: Any, y: Indices, twins: Indices) -> bool:
     """Whether each sample is the same as its twin: one chance in 1e19 says that it need not be."""
     repeated = np.flatnonzero(twins != np.arange(y.size))
     for start in range(0, repeated.size, _BLOCK):
@@ -186,7 +184,7 @@ def _identical(X: Any, y: NDArray[np.intp], twins: NDArray[np.intp]) -> bool:
     return True
 
 
-def _fingerprints(X: Any, y: NDArray[np.intp]) -> NDArray[np.uint64]:
+def _fingerprints(X: Any, y: Indices) -> NDArray[np.uint64]:
     """A number for each sample: random odd multiples of its bits, added modulo 2⁶⁴."""
     draw = np.random.default_rng(0).integers(0, 2**64, X.shape[1] + 1, dtype=np.uint64)
     multipliers = draw | np.uint64(1)

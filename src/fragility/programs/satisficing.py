@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple
 
+from .._typing import Floats
 from ..ambiguity import Ambiguity
-from ..moments import Floats
 from .objective import Evaluation, Objective
 from .targets import Target
 

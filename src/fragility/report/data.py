@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._names import told_apart
-from ..index.inference import Interval, PairedDifference
+from .._typing import Interval
+from ..index.inference import PairedDifference
 from ..measured import Measured
 from .parts import Comparison, GroupFigures, ModelFigures, PairedFigures, ThresholdFigures
 

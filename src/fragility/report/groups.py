@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Interval
 from ..figures.index import BinSource, KnownIndex
 from ..figures.influence import Population, ScoreInfluence, TableInfluence
 from ..index.errors import RankingErrors
 from ..index.fragility import measure
-from ..index.inference import Interval
 from ..measured import Measured
-from ..moments import Floats
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from ..scores.sums import Sums

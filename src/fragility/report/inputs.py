@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import encode_labels, listed
+from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs
 from ..measured import FIGURES
-from ..moments import Floats
 from ..scores.state import ScoreState
 
 #: Figure of labels and probabilities, with `sample_weight=` if it takes that.
@@ -106,7 +106,7 @@ def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metri
     return extra
 
 
-def shaped_like(proba: ArrayLike, data: LabelledScores) -> NDArray[np.float64]:
+def shaped_like(proba: ArrayLike, data: LabelledScores) -> Floats:
     """Calibrated scores in the shape that the user gave."""
     if np.ndim(proba) == 1 or not data.is_binary:
         return data.scores

@@ -8,9 +8,9 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import listed
+from .._typing import Integers
 from .._validation import LabelledScores, check_presence
 from ..calibration import (
     CalibrationMap,
@@ -399,7 +399,7 @@ class _Builder:
             )
         return found
 
-    def _attributed(self, view: DataView, n: int, rows: NDArray[np.int64]) -> Iterator[WorstCase]:
+    def _attributed(self, view: DataView, n: int, rows: Integers) -> Iterator[WorstCase]:
         assert self.name_cases is not None
         assert self.cases is not None
         labels, groups = self.state.labels.tolist(), self.state.group_names

@@ -8,6 +8,7 @@ from math import nan
 
 import numpy as np
 
+from .._typing import Floats
 from ..deferral.costs import Costs
 from ..deferral.cross_fitting import judge
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
@@ -16,7 +17,6 @@ from ..figures.tails import tail_bounds, tail_of
 from ..index.errors import class_pairs
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
 from ..metrics.displays.error_curves import DrawnPair, drawn_pair, most_fragile_pair
-from ..moments import Floats
 from ..scores.tally import decision_counts, threshold_grid
 from .parts import ConfidentCases, ModelFigures, ThresholdFigures
 from .views import View

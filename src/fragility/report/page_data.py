@@ -7,10 +7,9 @@ from math import floor, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats
 from ..deferral import Costs
-from ..moments import Floats
 from . import data, words
 from .parts import ModelFigures
 
@@ -190,7 +189,7 @@ def _costs(report: Report) -> dict[str, Any]:
     }
 
 
-def _start(cost: NDArray[np.float64], report: Report) -> tuple[float, float]:
+def _start(cost: Floats, report: Report) -> tuple[float, float]:
     if cost.ndim < 2:
         return float(cost.mean()), 1.0
     if is_weighted_cost(cost, report):
@@ -199,12 +198,12 @@ def _start(cost: NDArray[np.float64], report: Report) -> tuple[float, float]:
     return float(cost[~np.eye(len(cost), dtype=np.bool_)].mean()), 1.0
 
 
-def is_weighted_cost(cost: NDArray[np.float64], report: Report) -> bool:
+def is_weighted_cost(cost: Floats, report: Report) -> bool:
     """Whether a matrix is one cost of errors and a weight of false negatives, perhaps none."""
     return len(cost) == 2 and not np.any(cost.diagonal()) and _missed_and_alarm(cost, report)[1] > 0
 
 
-def _missed_and_alarm(cost: NDArray[np.float64], report: Report) -> tuple[float, float]:
+def _missed_and_alarm(cost: Floats, report: Report) -> tuple[float, float]:
     """What a false negative costs, and a false positive."""
     positive = report.labels.index(report.positive)
     return float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
+from .._typing import Floats, Interval
 from ..figures.confidence import ConfidenceShares
-from ..index.inference import Interval, PairedDifference
+from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import DrawnPair
-from ..moments import Floats
 from ..scores.tally import DecisionCounts
 
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Indices, Integers
 from ..figures.index import KnownIndex
 from ..figures.influence import (
     PairedSums,
@@ -19,7 +20,6 @@ from ..figures.influence import (
     Tilted,
     movements,
 )
-from ..moments import Floats
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
 from ..scores.tally import most_probable
@@ -29,7 +29,7 @@ class CaseRows(NamedTuple):
     """Cases, and where each stands in what the user gave."""
 
     cases: Cases
-    rows: NDArray[np.int64]
+    rows: Integers
 
 
 #: Gives the same cases whenever it is called.
@@ -86,7 +86,7 @@ class Reader:
         """Whether there is anything to read for."""
         return bool(self.pairs or self.readings or self._n_worst)
 
-    def add(self, block: Cases, rows: NDArray[np.int64]) -> None:
+    def add(self, block: Cases, rows: Integers) -> None:
         """Add a block of cases."""
         if self._group is not None:
             assert block.groups is not None
@@ -122,10 +122,10 @@ class Reader:
         self,
         name: str,
         block: Cases,
-        own: NDArray[np.intp],
+        own: Indices,
         code: int,
         tilted: Sequence[Tilted],
-        rows: NDArray[np.int64],
+        rows: Integers,
     ) -> None:
         if not tilted:
             return

@@ -10,8 +10,8 @@ from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Integers
 from .._validation import LabelledScores
 from ..calibration import ScoreTable, TableCalibration
 from ..deferral.costs import Costs
@@ -28,7 +28,6 @@ from ..figures.index import AtomSource, BinSource, IndexFigures, KnownIndex
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, Measured
-from ..moments import Floats
 from ..scores.atoms import Atoms
 from ..scores.sums import ModelSums, Shape
 from ..scores.tally import (
@@ -49,7 +48,7 @@ class View(Protocol):
 
     n_classes: int
     positive: int
-    support: NDArray[np.int64]
+    support: Integers
     #: Whether decisions are counted in whole numbers.
     whole: bool
 
@@ -172,7 +171,7 @@ class DataView:
 class BinView:
     """Sums over cases that are not held: figures of ranks have bounds."""
 
-    def __init__(self, sums: ModelSums, shape: Shape, support: NDArray[np.int64]) -> None:
+    def __init__(self, sums: ModelSums, shape: Shape, support: Integers) -> None:
         self._sums, self._bins = sums, sums.bins
         self.n_classes, self.positive, self.support = shape.n_classes, shape.positive, support
         self.whole = not shape.weighted
@@ -263,7 +262,7 @@ class CalibratedView:
         self,
         table: ScoreTable,
         positive: int,
-        support: NDArray[np.int64],
+        support: Integers,
         calibration: TableCalibration,
     ) -> None:
         self.n_classes, self.positive, self.support = 2, positive, support

@@ -7,7 +7,7 @@ from math import ceil, isinf, isnan, log10
 from typing import Any
 
 from .. import _names
-from ..index.inference import Interval
+from .._typing import Interval
 from ..measured import Measured
 
 UNDEFINED = "undefined"

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..moments import BLOCK, Floats, Sample, order_one_factor
+from .._typing import Floats
+from ..moments import BLOCK, Sample, order_one_factor
 from ..ordered import SumsByValue, sums_by_value
 
 

@@ -14,13 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Indices, Integers
 from ..exact import ExactSums
 from ..index.certified import BinMoments
-from ..moments import Floats
 from .atoms import Atoms, PointSample
 from .layout import Layout
-
-Integers = NDArray[np.int64]
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
@@ -311,7 +309,7 @@ class ScoreBins:
         ranges = [] if not self.ranges.size else [self.ranges[:, *self._held_bins()]]
         return [held, lowest, *digits, self._smallest, self._largest, self._lightest, *ranges]
 
-    def _held_bins(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _held_bins(self) -> tuple[Indices, Indices]:
         columns, bins = np.nonzero(np.isfinite(self.ranges[0]))
         return columns, bins
 

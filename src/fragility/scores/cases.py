@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats
 
 
 class Cases(NamedTuple):

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Counts = NDArray[np.int64]
+from .._typing import Integers
 
 
-def dealt(units: Counts, n_folds: int, seed: Sequence[int]) -> Counts:
+def dealt(units: Integers, n_folds: int, seed: Sequence[int]) -> Integers:
     """Cases of each atom that fall into each fold.
 
     Parameters
@@ -57,7 +56,7 @@ def dealt(units: Counts, n_folds: int, seed: Sequence[int]) -> Counts:
     return folds
 
 
-def _drawn(cases: Counts, left: Counts, random: np.random.RandomState) -> Counts:
+def _drawn(cases: Integers, left: Integers, random: np.random.RandomState) -> Integers:
     """How many of the cases of each fold are among those that the left halves hold.
 
     For every node (columns): `left` cases drawn without replacement from the cases of all folds.

@@ -17,9 +17,8 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ..moments import Floats
+from .._typing import Floats, Integers
 
 #: Values of k; below the last of them is one bin.
 _GROUPS = 12
@@ -42,10 +41,10 @@ class Layout(Protocol):
     def widths(self) -> Floats:
         """A power of two for each bin: no score is farther from its centre than half of it."""
 
-    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, scores: Floats) -> Integers:
         """Bin of each score, non-decreasing in the score."""
 
-    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+    def located(self, scores: Floats) -> tuple[Integers, Floats]:
         """Bin of each score, and its distance to the centre of the bin in widths."""
 
 
@@ -79,11 +78,11 @@ class Uniform:
         """Width of each bin."""
         return np.full(self.length, 1.0 / self.n_bins)
 
-    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, scores: Floats) -> Integers:
         """Bin of each score."""
         return self.located(scores)[0]
 
-    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+    def located(self, scores: Floats) -> tuple[Integers, Floats]:
         """Bin of each score, and its distance to the centre of the bin in widths."""
         distance = scores * self.n_bins  # exact, as are the differences
         centres = np.rint(distance)
@@ -108,7 +107,7 @@ class Tails:
             raise ValueError(f"m must be from 4 to 16; got {self.m!r}.")
 
     @cached_property
-    def _table(self) -> tuple[Floats, NDArray[np.int64]]:
+    def _table(self) -> tuple[Floats, Integers]:
         """By the exponent of r: bins in a unit, and what to add to the number of whole ones."""
         scale = np.zeros(_BIAS)
         offset = np.ones(_BIAS, dtype=np.int64)  # behind the bin of 0
@@ -134,7 +133,7 @@ class Tails:
         exponent = _BIAS - 2
         return int(largest * scale[exponent]) + int(offset[exponent]) + 1
 
-    def places(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def places(self, scores: Floats) -> Integers:
         """Bin of each score from 0 to 1, non-decreasing in the score."""
         scale, offset = self._table
         # Above one half the bins are mirrored. There [a, b) is (1 - b, 1 - a] of 1 - p, which is
@@ -144,12 +143,12 @@ class Tails:
         bits = np.where(upper, rest.view(np.int64) - 1, scores.view(np.int64))
         np.maximum(bits, 0, out=bits)
         exponent = bits >> _FRACTION_BITS
-        found: NDArray[np.int64] = (bits.view(np.float64) * scale.take(exponent)).astype(np.int64)
+        found: Integers = (bits.view(np.float64) * scale.take(exponent)).astype(np.int64)
         found += offset.take(exponent)
         found -= bits == 0  # 0 itself; of 1 - p only where p is 1
         return np.where(upper, 2 * self._below_half - 1 - found, found)
 
-    def located(self, scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], Floats]:
+    def located(self, scores: Floats) -> tuple[Integers, Floats]:
         """Bin of each score, and its distance to the centre of the bin in widths."""
         places = self.places(scores)
         distance = scores - self.centres.take(places)

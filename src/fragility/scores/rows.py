@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Indices, Integers
 from .cases import Cases, joined
 
 
@@ -14,14 +14,14 @@ class Sample(NamedTuple):
     """Distinct cases and how often each came."""
 
     cases: Cases
-    counts: NDArray[np.int64]
+    counts: Integers
 
     @classmethod
     def of(cls, cases: Cases) -> Sample:
         """Cases that came once each."""
         return cls(cases, np.ones(cases.size, dtype=np.int64))
 
-    def take(self, rows: NDArray[np.intp]) -> Sample:
+    def take(self, rows: Indices) -> Sample:
         """Some of them."""
         return Sample(self.cases.take(rows), self.counts[rows])
 

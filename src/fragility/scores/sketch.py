@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._labels import listed
 from .._names import shown
 from .._parameters import check_choice, check_target
+from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
     check_labelled_scores,
@@ -27,7 +28,6 @@ from ..envelope import Envelope
 from ..index.certified import certify
 from ..index.errors import Pair, class_pairs, pair_places
 from ..index.fragility import PairTable
-from ..moments import Floats
 from .bins import ScoreBins
 from .layout import Uniform
 from .stored import HEAVIEST, LIGHTEST, check_stored, check_stored_labels, check_support
@@ -66,7 +66,7 @@ class SketchFragility:
     lower: float
     upper: float
     pairs: Floats
-    support: NDArray[np.int64]
+    support: Integers
     pairs_lower: Floats
     pairs_upper: Floats
     ratio: float
@@ -253,7 +253,7 @@ class FragilitySketch:
         self._check_counts(data.support)
         return data
 
-    def _check_counts(self, more: NDArray[np.int64]) -> None:
+    def _check_counts(self, more: Integers) -> None:
         """Refuse samples beyond what can be counted."""
         total = sum(self.support.tolist()) + sum(more.tolist())
         if total > _MOST_SAMPLES:
@@ -264,9 +264,9 @@ class FragilitySketch:
 
     def add_sums(
         self,
-        counts: NDArray[np.int64],
-        sums: NDArray[np.int64],
-        squares: NDArray[np.int64],
+        counts: Integers,
+        sums: Integers,
+        squares: Integers,
         extremes: tuple[Floats, Floats],
     ) -> FragilitySketch:
         """Add samples that another device has summed as `ScoreBins.add_sums` says; returns itself.

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from .._labels import listed
 from .._names import shown
+from .._typing import Integers
 from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
 from ..exact import ExactSums
@@ -78,7 +79,7 @@ def sealed(state: ScoreState) -> bytes:
         ) from None
 
 
-def _case_arrays(cases: Cases, counts: NDArray[np.int64] | None) -> list[NDArray[Any]]:
+def _case_arrays(cases: Cases, counts: Integers | None) -> list[NDArray[Any]]:
     codes, *columns = cases.columns
     found = [codes.astype(np.int64), np.stack(columns).astype(np.float64)]
     return found if counts is None else [*found, counts]
@@ -217,7 +218,7 @@ def _cases(
     state: ScoreState,
     codes: NDArray[Any],
     columns: NDArray[Any],
-    support: NDArray[np.int64] | None,
+    support: Integers | None,
 ) -> Cases:
     """Cases from columns, each of which is checked."""
     n, n_scores = codes.size, state.n_columns
@@ -344,7 +345,7 @@ def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
 
 
 def _take_bins(
-    model: ModelSums, name: str, counts: NDArray[np.int64], source: Iterator[NDArray[Any]]
+    model: ModelSums, name: str, counts: Integers, source: Iterator[NDArray[Any]]
 ) -> None:
     bins = getattr(model, name)
     n_extra, ranges = len(bins.extra), bins.ranges.size > 0

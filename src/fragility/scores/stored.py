@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._names import shown
+from .._typing import Floats, Integers
 from ..exact import ExactSums
-from ..moments import Floats
 from .bins import MEAN_UNIT, SQUARE_UNIT
 from .layout import Layout
 
@@ -34,7 +34,7 @@ _LONGEST_LABELS = 1 << 26
 def check_stored(
     arrays: Sequence[NDArray[Any]],
     layout: Layout,
-    counts: NDArray[np.int64],
+    counts: Integers,
     *,
     n_extra: int = 0,
     ranges: bool = False,
@@ -110,8 +110,8 @@ class _Groups(NamedTuple):
 
     layout: Layout
     shape: tuple[int, ...]
-    places: NDArray[np.int64]
-    bins: NDArray[np.int64]
+    places: Integers
+    bins: Integers
     weights: Floats
     sums: Floats
     squares: Floats
@@ -211,7 +211,7 @@ def _check_extremes(groups: _Groups, smallest: Floats, largest: Floats, lightest
         raise ValueError("a smallest score is above the largest one.")
 
 
-def _check_support(counts: NDArray[np.int64], groups: _Groups, lightest: Floats) -> None:
+def _check_support(counts: Integers, groups: _Groups, lightest: Floats) -> None:
     """The samples of each class are as many as they are said to be, in every column."""
     weight, used = (groups.totals(of).reshape(groups.shape) for of in (groups.weights, None))
     ends = np.where(used > 0.0, lightest, 0.0), np.where(used > 0.0, HEAVIEST, 0.0)

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Integers
 from ..exact import ExactSums
 from ..measured import CONFIDENT
-from ..moments import Floats
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
 from .layout import Tails
@@ -155,9 +154,7 @@ class Sums:
             block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
             self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
 
-    def _decide(
-        self, sums: ModelSums, block: Cases, scores: Floats, places: NDArray[np.int64]
-    ) -> None:
+    def _decide(self, sums: ModelSums, block: Cases, scores: Floats, places: Integers) -> None:
         """Add what hangs on the predictions."""
         codes, weights = block.codes, block.weights
         predicted, confidence = most_probable(scores, self.shape.positive)
@@ -189,15 +186,13 @@ class Sums:
         else:
             sums.totals.add_at(np.full(units.size, place), units * weights, 0)
 
-    def _key_of(
-        self, predicted: NDArray[np.int64], confidence: Floats, thresholds: Floats
-    ) -> NDArray[np.int64]:
+    def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
         """Number of the cell of a prediction, among those of its true class."""
         shape = 1, self.shape.n_classes, thresholds.size
         return cell_keys(shape, np.zeros(1), predicted, cells_of(thresholds, confidence))
 
     @cached_property
-    def _keys(self) -> NDArray[np.int64]:
+    def _keys(self) -> Integers:
         """By bin of the score of two classes: the cell of all its predictions, or -1."""
         edges, thresholds = self.shape.layout.edges, threshold_grid(2)
         ends = edges, np.append(np.nextafter(edges[1:], 0.0), 1.0)

@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Indices, Integers, Mask
 from ..exact import ExactSums
-from ..moments import Floats
-
-Integers = NDArray[np.int64]
 
 #: Of more classes than this the thresholds below one half lie wider apart.
 _FEW_CLASSES = 20
@@ -62,7 +60,7 @@ def complement(p: Floats) -> Floats:
     return found
 
 
-def cells_of(thresholds: Floats, confidence: Floats) -> NDArray[np.intp]:
+def cells_of(thresholds: Floats, confidence: Floats) -> Indices:
     """Place of the first threshold that sends each case to a human: it is not above that one."""
     places = np.searchsorted(thresholds, confidence)
     # Rounding may push a probability above one, but no threshold lies there.
@@ -93,7 +91,7 @@ class Cells(NamedTuple):
     cost_squares: Floats | None = None
 
     @property
-    def wrong(self) -> NDArray[np.bool_]:
+    def wrong(self) -> Mask:
         return np.not_equal(self.true, self.predicted)
 
     @property
@@ -253,7 +251,7 @@ def decision_counts(
     """
     dtype = np.int64 if whole else np.float64
 
-    def by_place(chosen: NDArray[np.bool_] | None = None) -> Floats:
+    def by_place(chosen: Mask | None = None) -> Floats:
         weight = cells.weight if chosen is None else np.where(chosen, cells.weight, 0.0)
         return _summed(cells.place, weight, thresholds.size)
 

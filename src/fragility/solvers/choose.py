@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Loss
-from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target

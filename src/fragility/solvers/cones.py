@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 
 
 class OrthantScaling:

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..losses.base import signs
-from ..moments import Floats
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 
 #: Clarabel's own step first; shorter ones where exponential cones stall it.

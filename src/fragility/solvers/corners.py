@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import RobustProgram, SatisficingProgram
 from .interior_point import InteriorProgram, InteriorSolution

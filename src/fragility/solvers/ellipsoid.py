@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..moments import Floats
+from .._typing import Floats
 from .cones import SecondOrder
 from .factor import Cholesky
 from .interior_parts import ConePart, Move

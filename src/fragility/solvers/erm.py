@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Mask
 from ..losses.gaps import widest_gap
-from ..moments import Floats
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
@@ -136,7 +135,7 @@ def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: in
     return minimise(penalised.at, start.parameters, tol=1e-6, max_iter=max_iter).point
 
 
-def trivial_model(objective: Objective, fixed: NDArray[np.bool_], *, max_iter: int) -> Evaluation:
+def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evaluation:
     """Best model of the features that cannot shift, `fixed` (d,), and the intercept."""
     rows = objective.rows
     kept = np.flatnonzero(fixed)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
 

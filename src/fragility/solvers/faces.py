@@ -12,10 +12,9 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
-from ..moments import Floats
+from .._typing import Floats, Indices
 from .ellipsoid import Ellipsoid, LeastNorm
 from .factor import Cholesky
 from .norm_cones import BoxCone, OctahedronCone
@@ -84,7 +83,7 @@ def _on_octahedron(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
     matrix, pull = ellipsoid.matrix, ellipsoid.pull
     signs = np.where(np.abs(near) > _SHORT * np.abs(near).max(), np.sign(near), 0.0)
     for _ in range(_TRIES):
-        used: NDArray[np.intp] = np.flatnonzero(signs)
+        used: Indices = np.flatnonzero(signs)
         if used.size == 0:
             return None
         factor = Cholesky(matrix[np.ix_(used, used)])

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
-from ..moments import Floats
+from .._typing import Floats
 
 
 class Cholesky:

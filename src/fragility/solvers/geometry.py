@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from .._typing import Floats
 from ..ambiguity import Wasserstein
-from ..moments import Floats
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm

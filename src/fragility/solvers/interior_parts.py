@@ -16,8 +16,8 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from .._typing import Floats
 from ..losses import Loss
-from ..moments import Floats
 from ..programs.objective import Objective
 from ..programs.pieces import Pieces
 from .cones import Orthant

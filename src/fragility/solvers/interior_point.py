@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..moments import Floats
+from .._typing import Floats
 from ..programs.gram import paired_gram
 from ..programs.objective import Objective
 from ..programs.pieces import pieces_of

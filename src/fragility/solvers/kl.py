@@ -15,8 +15,9 @@ from __future__ import annotations
 from functools import cached_property
 from math import inf
 
+from .._typing import Floats
 from ..index.root import SampleEquation, solve
-from ..moments import Floats, Sample
+from ..moments import Sample
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found
 from .newton import Curvature, minimise

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .._typing import Floats
 from ..ambiguity import Ambiguity
-from ..moments import Floats
 from ..programs.objective import Evaluation, Objective
 from .erm import RiskMinimum, accuracy_of_minimum, erm, trivial_model
 from .newton import Curvature

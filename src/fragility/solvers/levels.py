@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from ..programs.pieces import Level, PiecesAt
 
 

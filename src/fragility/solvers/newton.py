@@ -9,7 +9,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
-from ..moments import Floats
+from .._typing import Floats
 from .factor import Cholesky
 
 #: Curvatures below this share of the largest are none but for rounding.

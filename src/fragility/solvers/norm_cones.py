@@ -13,10 +13,9 @@ from math import inf
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .._typing import Floats, Indices
 from ..ambiguity import Wasserstein
-from ..moments import Floats
 from ..programs.objective import Objective
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
@@ -323,7 +322,7 @@ class Shape:
     """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
 
     cone: Any
-    moves: NDArray[np.intp]
+    moves: Indices
     metric: Floats
 
     @classmethod

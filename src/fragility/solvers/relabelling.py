@@ -12,11 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-import numpy as np
-from numpy.typing import NDArray
-
+from .._typing import Floats, Mask
 from ..ambiguity import Wasserstein
-from ..moments import Floats
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .corners import shape_of, tie
@@ -100,11 +97,9 @@ def _step(
         counted = counted | missed
 
 
-def _missed(
-    point: Evaluation, found: InteriorSolution, counted: NDArray[np.bool_], cost: float
-) -> NDArray[np.bool_]:
+def _missed(point: Evaluation, found: InteriorSolution, counted: Mask, cost: float) -> Mask:
     """Samples that were left out and would pay for another label after all."""
     there = point.objective.at(found.parameters)
     gains: Floats = there.relabelled - there.losses
-    beyond: NDArray[np.bool_] = ~counted & (gains > found.kappa * cost * (1.0 + 1e-9))
+    beyond: Mask = ~counted & (gains > found.kappa * cost * (1.0 + 1e-9))
     return beyond if not beyond.any() else ~counted & (gains > _MAY_PAY * found.kappa * cost)

@@ -14,7 +14,7 @@ from math import inf
 
 import numpy as np
 
-from ..moments import Floats
+from .._typing import Floats
 from ..programs.objective import Evaluation
 from ..programs.satisficing import Found, SatisficingProgram
 from .feasible import meeting

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import listed
+from .._typing import Floats, Mask
 from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
 from .categories import Categories
 from .columns import Columns
@@ -120,9 +121,7 @@ class Conversion:
                 "count."
             )
 
-    def _coded(
-        self, data: Any, name: str, categories: Categories
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _coded(self, data: Any, name: str, categories: Categories) -> tuple[NDArray[Any], Mask]:
         """Places of the rows' names, and where there is none because the value is missing."""
         places, values = encoded_or_refused(self.table, data, name)
         table = categories.codes(values)
@@ -162,7 +161,7 @@ class Conversion:
 
     def _not_negative(
         self, floats: dict[str, NDArray[Any]], name: str | None, what: str
-    ) -> NDArray[np.float64] | None:
+    ) -> Floats | None:
         if name is None:
             return None
         values = floats[name].astype(np.float64, copy=False)

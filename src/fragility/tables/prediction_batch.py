@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Integers
+
 
 @dataclass(frozen=True, eq=False)
 class PredictionBatch:
@@ -34,11 +36,11 @@ class PredictionBatch:
 
     codes: NDArray[Any]
     scores: dict[str, NDArray[Any]]
-    weights: NDArray[np.float64] | None
+    weights: Floats | None
     groups: NDArray[Any] | None
-    error_costs: NDArray[np.float64] | None
+    error_costs: Floats | None
     first_row: int
-    rows: NDArray[np.int64] | None
+    rows: Integers | None
     fraction: float
 
     @property
@@ -47,7 +49,7 @@ class PredictionBatch:
         return self.codes.size
 
     @property
-    def row_numbers(self) -> NDArray[np.int64]:
+    def row_numbers(self) -> Integers:
         """Number in the file of each row here, counted from 1."""
         if self.rows is not None:
             return self.rows

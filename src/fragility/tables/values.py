@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import encode_labels
+from .._typing import Mask
 from .arrow import pyarrow
 from .table import UnreadableValueError
 
@@ -53,7 +54,7 @@ def numbers(column: Any) -> NDArray[Any] | None:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def unreadable(column: Any) -> NDArray[np.bool_]:
+def unreadable(column: Any) -> Mask:
     """Which values of a column of text are there but are not numbers."""
     pa = pyarrow()
     readable = pa.compute.match_substring_regex(_trimmed(_plain(column)), _NUMBER)
@@ -103,7 +104,7 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _is_missing(values: Any) -> NDArray[np.bool_]:
+def _is_missing(values: Any) -> Mask:
     if is_text(values.type):
         values = _trimmed(values)
     return np.asarray(values.is_null(nan_is_null=True))

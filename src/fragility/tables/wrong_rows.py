@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._labels import listed
+from .._typing import Mask
 from .table import Table
 
 _MOST_ROWS = 5
@@ -34,7 +34,7 @@ class WrongRows:
         self.rows: list[int] = []
         self.examples: list[Any] = []
 
-    def add(self, wrong: NDArray[np.bool_], values: Any = None) -> None:
+    def add(self, wrong: Mask, values: Any = None) -> None:
         """Look through the next rows; `values` (an array of NumPy or Arrow) are for examples."""
         count = int(np.count_nonzero(wrong))
         if count:

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-Table = NDArray[np.float64]
+from .._typing import Floats, Integers, Mask
+
 #: From values (b, r, L), weights (b, L) and parameters (b, r, 1): sums of shape (b, r).
 Terms = Callable[..., Sequence[Tensor]]
 _SHORTEST_BLOCK = 2
@@ -38,13 +38,13 @@ _NOTHING: dict[np.ufunc, float] = {np.add: 0.0, np.minimum: inf, np.maximum: -in
 class Extent(NamedTuple):
     """Tables over pairs for their negatives, or for their positives."""
 
-    weight: Table
-    mean: Table
-    low: Table
-    high: Table
+    weight: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
 
     @property
-    def spread(self) -> Table:
+    def spread(self) -> Floats:
         """Largest minus smallest value."""
         return self.high - self.low
 
@@ -86,7 +86,7 @@ class Groups:
         self,
         columns: Tensor,
         rows: Tensor,
-        bounds: NDArray[np.int64],
+        bounds: Integers,
         weights: Tensor | None,
         rest: bool,
     ) -> None:
@@ -123,17 +123,17 @@ class Groups:
         return Groups(columns, torch.cat(kept), fewer, weights, self.rest)
 
     @cached_property
-    def others(self) -> NDArray[np.bool_]:
+    def others(self) -> Mask:
         """Entry [k, j]: whether class j is a negative of column k and both have samples."""
         present = np.diff(self._source[2]) > 0
         return np.asarray(~np.eye(self.n_classes, dtype=bool) & present & present[:, None])
 
     @cached_property
-    def counted(self) -> NDArray[np.bool_]:
+    def counted(self) -> Mask:
         """The pairs that have samples on both sides."""
         return np.asarray(self.others.any(1, keepdims=True)) if self.rest else self.others
 
-    def along(self, negatives: Sequence[Table], positives: Sequence[Table]) -> Tensor:
+    def along(self, negatives: Sequence[Floats], positives: Sequence[Floats]) -> Tensor:
         """Entries of tables over pairs for every row of `values`, (T, 2 B, C, 1) on the device.
 
         What belongs to no pair is zero.
@@ -144,8 +144,8 @@ class Groups:
         return torch.from_numpy(both).to(self.samples.device)
 
     def sums(
-        self, terms: Terms, negatives: Sequence[Table], positives: Sequence[Table]
-    ) -> tuple[Table, Table]:
+        self, terms: Terms, negatives: Sequence[Floats], positives: Sequence[Floats]
+    ) -> tuple[Floats, Floats]:
         """Sums of `terms` over the negatives and over the positives of every pair, (T, C, M) each.
 
         `negatives` and `positives` are the parameters of each, as tables over pairs.
@@ -159,7 +159,7 @@ class Groups:
         ]
         return self._by_pair(torch.cat(chunks, 1).cpu().numpy(), np.add)
 
-    def _by_pair(self, blocks: Table, add: np.ufunc) -> tuple[Table, Table]:
+    def _by_pair(self, blocks: Floats, add: np.ufunc) -> tuple[Floats, Floats]:
         """From (T, 2 B, C) of all blocks the (T, C, M) of negatives and of positives."""
         below, above = (self._by_class(half, add) for half in np.split(blocks, 2, axis=1))
         below = below.transpose(0, 2, 1)
@@ -168,13 +168,13 @@ class Groups:
             below, above = add.reduce(below, axis=-1, keepdims=True), self._any_other(above)
         return below, above
 
-    def _by_class(self, blocks: Table, add: np.ufunc) -> Table:
+    def _by_class(self, blocks: Floats, add: np.ufunc) -> Floats:
         """From (T, B, R) the (T, C, R) sums or extremes; zero where a class has no samples."""
         result = np.zeros((len(blocks), self.n_classes, blocks.shape[2]))
         result[:, self._present] = add.reduceat(blocks, self._first_blocks, axis=1)
         return result
 
-    def _any_other(self, tables: Table) -> Table:
+    def _any_other(self, tables: Floats) -> Floats:
         """The entries of a negative class of each column; with the rest they are all the same."""
         place = self.others.argmax(1)
         return np.take_along_axis(tables, place[None, :, None], axis=2)
@@ -199,7 +199,7 @@ class Groups:
         )
 
     @property
-    def _weights_of_classes(self) -> Table:
+    def _weights_of_classes(self) -> Floats:
         """Sum of the weights of each class."""
         if self._source[3] is None:
             return np.diff(self._source[2]).astype(float)
@@ -207,12 +207,12 @@ class Groups:
         return self._by_class(of_blocks[None, :, None], np.add).ravel()
 
 
-def _block_length(sizes: NDArray[np.int64], longest: int) -> int:
+def _block_length(sizes: Integers, longest: int) -> int:
     typical = int(sizes.sum() // np.count_nonzero(sizes))
     length = 1 << max(typical.bit_length() - 1, 0)
     return min(max(length, _SHORTEST_BLOCK), longest)
 
 
-def _extent(weight: Table, sums: Table, low: Table, high: Table) -> Extent:
+def _extent(weight: Floats, sums: Floats, low: Floats, high: Floats) -> Extent:
     mean = np.minimum(np.maximum(sums / weight, low), high)
     return Extent(weight, mean, low, high)

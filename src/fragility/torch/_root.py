@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from .._typing import Floats, Mask
 from ..index.root import MODERATE, STEEP
-from ._groups import Groups, Table, total
+from ._groups import Groups, total
 
 _EPS = 2.0**-53
 _MAX_STEPS = 200
@@ -31,9 +31,9 @@ _quiet = np.errstate(all="ignore")
 
 
 class _Point(NamedTuple):
-    value: Table
-    slope: Table
-    curvature: Table
+    value: Floats
+    slope: Floats
+    curvature: Floats
 
 
 class Equation:
@@ -53,23 +53,23 @@ class Equation:
         self.slack = -_exact_sum(self.negatives.mean, self.positives.mean, goal, *self._residuals)
         # As in `fragility.index.root`: only distances from the means are rounded.
         missed = self.slack <= 4.0 * _EPS * (self.negatives.spread + self.positives.spread)
-        self.zero: NDArray[np.bool_] = groups.counted & (self._gap <= 0.0)
-        self.infinite: NDArray[np.bool_] = groups.counted & ~self.zero & missed
-        self.regular: NDArray[np.bool_] = groups.counted & ~self.zero & ~missed
+        self.zero: Mask = groups.counted & (self._gap <= 0.0)
+        self.infinite: Mask = groups.counted & ~self.zero & missed
+        self.regular: Mask = groups.counted & ~self.zero & ~missed
 
     @cached_property
-    def bracket(self) -> tuple[Table, Table]:
+    def bracket(self) -> tuple[Floats, Floats]:
         """Hoeffding's bound, and one from the weight that reaches the largest values."""
         spread = sum(side.spread**2 for side in self.sides)
         low = np.where(spread > 0.0, 8.0 * self.slack / spread, 0.0)  # the square may underflow
         return low * (1.0 - 1e-9), self._surprise / self._gap * (1.0 + 1e-12) + 5e-324
 
-    def _steep(self, s: Table) -> NDArray[np.bool_]:
+    def _steep(self, s: Floats) -> Mask:
         """Where the largest values decide: see `fragility.index.root.Equation.is_steep`."""
         tilt = s * np.maximum(self.negatives.spread, self.positives.spread)
         return np.asarray(tilt > np.where(s * self.slack < 1.0, STEEP, MODERATE))
 
-    def at(self, s: Table) -> _Point:
+    def at(self, s: Floats) -> _Point:
         """h, h' and h'' at s."""
         steep = self._steep(s)
         careful = bool((self.regular & (s * self.slack < CANCELS)).any())
@@ -98,7 +98,7 @@ class Equation:
         return _Point(value, slope, curvature)
 
     @_quiet
-    def tilt(self, s: Table) -> tuple[Table, Table, Table]:
+    def tilt(self, s: Floats) -> tuple[Floats, Floats, Floats]:
         """Sums of exp(s·(v - max)) of negatives and positives, and the slope h'(s)."""
         steep = self._steep(s)
         parameters = ((s, e.high, np.where(steep, e.high, e.mean)) for e in self.sides)
@@ -108,7 +108,7 @@ class Equation:
 
 
 @_quiet
-def solve(equation: Equation) -> Table:
+def solve(equation: Equation) -> Floats:
     """Root s* of every regular pair; one for the others."""
     low, high = equation.bracket
     guess = 2.0 * equation.slack / equation.variance
@@ -137,7 +137,7 @@ def solve(equation: Equation) -> Table:
     return s
 
 
-def _halley_step(s: Table, point: _Point, otherwise: Table) -> Table:
+def _halley_step(s: Floats, point: _Point, otherwise: Floats) -> Floats:
     """Where Halley's method on h(s)/s, or Newton's, sees the root; if nowhere, `otherwise`."""
     slope = s * point.slope - point.value
     curvature = s * (s * point.curvature) - 2.0 * slope
@@ -147,7 +147,7 @@ def _halley_step(s: Table, point: _Point, otherwise: Table) -> Table:
     return np.where(bend > 0.25 * slope * slope, halley, newton)
 
 
-def _exact_sum(*terms: Table) -> Table:
+def _exact_sum(*terms: Floats) -> Floats:
     """Sum of a few numbers that nearly cancel: what rounding takes is added at the end."""
     result, lost = terms[0], np.zeros_like(terms[0])
     for term in terms[1:]:
@@ -166,7 +166,7 @@ def _spread_terms(values: Tensor, weights: Tensor, mean: Tensor, high: Tensor) -
     return [(centred * weights[:, None]).sum(2), *(total(term, weights) for term in terms)]
 
 
-def _surprise(part: Table, rest: Table) -> Table:
+def _surprise(part: Floats, rest: Floats) -> Floats:
     """Minus the logarithm of the share of a part, exact for small and for large shares."""
     weight = part + rest
     small = np.log(weight) - np.log(part)

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from .._parameters import check_choice, check_target
+from .._typing import Integers
 from .._validation import PROBABILITY_ROUNDING, check_presence
 from ._first_order import first_order
 from ._groups import Groups
@@ -147,7 +147,7 @@ class _PairIndex(torch.autograd.Function):
         probs: Tensor,
         rows: Tensor,
         weights: Tensor | None,
-        bounds: NDArray[np.int64],
+        bounds: Integers,
         rest: bool,
         target: float,
         mean: bool,
@@ -257,9 +257,7 @@ def _check_ranges(
         )
 
 
-def _by_class(
-    labels: Tensor, weights: Tensor | None, n_classes: int
-) -> tuple[Tensor, NDArray[np.int64]]:
+def _by_class(labels: Tensor, weights: Tensor | None, n_classes: int) -> tuple[Tensor, Integers]:
     """The samples of positive weight sorted by class, and the bounds of the classes."""
     kept = None if weights is None else torch.nonzero(weights > 0.0)[:, 0]
     used = labels if kept is None else labels[kept]

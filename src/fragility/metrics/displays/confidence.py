@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_threshold
 from ..._summary import percentage
+from ..._typing import Floats, Labels
 from ..._validation import check_labelled_probabilities
 from ...figures.confidence import (
     HISTOGRAM_BINS,
@@ -16,8 +17,6 @@ from ...figures.confidence import (
     confident_errors,
     predictions,
 )
-from ...moments import Floats
-from ..functions import Labels
 from .estimator import FromEstimator
 from .figure import (
     BACKED,

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._typing import Floats
 from ...figures.tails import ErrorTail
 from ...index.errors import Pair
-from ...moments import Floats
 
 #: Up to this many errors the tail has every step it takes.
 _FEW_ERRORS = 10_000

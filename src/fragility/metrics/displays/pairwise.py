@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..._parameters import check_target
+from ..._typing import Floats, Integers, Labels
 from ..._validation import check_labelled_scores
 from ...figures.tails import error_tails
 from ...index.errors import RankingErrors
 from ...index.fragility import measure, solve_pairs
-from ...moments import Floats
-from ..functions import Labels
 from .estimator import FromEstimator
 from .figure import (
     BACKED,
@@ -71,7 +70,7 @@ class PairwiseFragilityDisplay(FromEstimator):
         *,
         pairs: Floats,
         labels: NDArray[Any],
-        support: NDArray[np.int64],
+        support: Integers,
         fragility: float,
         ratio: float,
         auc: float,

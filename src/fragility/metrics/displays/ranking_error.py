@@ -10,11 +10,10 @@ from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_target
 from ..._summary import percentage
+from ..._typing import Floats, Labels
 from ..._validation import LabelledScores, check_labelled_scores
 from ...figures.tails import ErrorTail
 from ...index.errors import Pair, RankingErrors
-from ...moments import Floats
-from ..functions import Labels
 from .chosen_pair import chosen_pair, error_name
 from .error_curves import error_curves
 from .estimator import FromEstimator
