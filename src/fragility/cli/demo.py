@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from ..report import Report
-from ..report.text import about, comparison_rows, table
-from ..tables import check_output, write_file
 from .console import say, show_lines, show_models, show_table, write
 from .options import check_ending, force_option
+
+if TYPE_CHECKING:
+    from ..report import Report
 
 _STORY = """\
 Malignant or benign? 569 tumours, ten measurements each; data that come with scikit-learn. Four
@@ -32,6 +34,9 @@ An error that nobody looks at costs 20, a look by a doctor 1.
 @force_option
 def demo(output: str, force: bool) -> None:
     """Train ordinary and robust models on embedded data, compare them, write the report."""
+    from ..report.text import about, comparison_rows, table
+    from ..tables import check_output, write_file
+
     check_ending(output, ".html")
     check_output(output, force=force)
     say(_STORY)
@@ -48,7 +53,6 @@ def demo(output: str, force: bool) -> None:
 
 def demo_report() -> Report:
     """What the demo shows."""
-    # Learning takes seconds to import: not for those who ask for help only.
     from sklearn.datasets import load_breast_cancer
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -57,6 +61,7 @@ def demo_report() -> Report:
     from threadpoolctl import threadpool_limits
 
     from ..linear_model import ERMClassifier, SatisficingClassifier
+    from ..report import Report
 
     X, y = load_breast_cancer(return_X_y=True)
     X, malignant = X[:, 10:20], y == 0  # the standard errors: a harder task than all thirty

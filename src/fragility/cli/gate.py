@@ -6,10 +6,6 @@ from typing import Any
 
 import click
 
-from ..report import words
-from ..report.baselines import HELD, read_baseline
-from ..report.data import json_text
-from ..report.gates import Limits, check_gates
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
@@ -56,6 +52,11 @@ def gate(
     fragility evaluate old.csv --label sick --score p --json > old.json
     fragility gate new.csv --label sick --score p --baseline old.json
     """  # noqa: D301
+    from ..report import words
+    from ..report.baselines import HELD, read_baseline
+    from ..report.data import json_text
+    from ..report.gates import Limits, check_gates
+
     limits = Limits(**{name: options.pop(name) for name in HELD}, upper_limit=upper_limit)
     if limits.empty and baseline is None:
         raise click.UsageError("Nothing to hold the model to: give --max-fi, --baseline, ...")

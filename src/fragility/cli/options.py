@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from ..deferral import Costs
-from ..scores.state import HOLD
+from ..scores import HOLD
+
+if TYPE_CHECKING:
+    from ..deferral import Costs
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -112,6 +114,8 @@ def as_costs(
     reviewer_error: float,
 ) -> Costs | None:
     """Costs as the options give them; a column of costs is read with the predictions."""
+    from ..deferral import Costs
+
     if error_cost is not None and error_cost_column is not None:
         raise click.UsageError("Give --error-cost or --error-cost-column, not both.")
     if error_cost is None and error_cost_column is None:

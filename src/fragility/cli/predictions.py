@@ -1,24 +1,15 @@
-"""Commands on a file of predictions: evaluate, compare, report, cost."""
+"""Commands on a file of predictions: evaluate, compare, report, cost.
+
+Each command imports what it needs when it runs: help and version come at once.
+"""
 
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..report import Report
-from ..report.data import json_text
-from ..report.files import report_on_file
-from ..report.text import (
-    about,
-    about_thresholds,
-    comparison_rows,
-    group_rows,
-    table,
-    threshold_rows,
-)
-from ..tables import PredictionFile, check_output, open_table, parse_models, write_file
 from .console import (
     progress_bar,
     say,
@@ -39,6 +30,9 @@ from .options import (
     prediction_options,
 )
 
+if TYPE_CHECKING:
+    from ..report import Report
+
 
 @click.command()
 @prediction_options
@@ -51,6 +45,8 @@ def evaluate(as_json: bool, **options: Any) -> None:
     \b
     fragility evaluate predictions.csv --label sick --score p_a --score p_b
     """  # noqa: D301
+    from ..report.text import about, group_rows, table
+
     made = make_report(**options)
     if as_json:
         write_json(made.to_json())
@@ -71,6 +67,9 @@ def compare(as_json: bool, **options: Any) -> None:
     \b
     fragility compare predictions.csv --label sick --score p_a --score p_b
     """  # noqa: D301
+    from ..report.data import json_text
+    from ..report.text import about, comparison_rows
+
     if len(options["scores"]) < 2:
         raise click.UsageError("Two models at least are needed to compare: repeat --score.")
     made = make_report(**options)
@@ -104,6 +103,8 @@ def report(output: str, worst: int, id_column: str | None, force: bool, **option
     \b
     fragility report predictions.csv --label sick --score p_a --score p_b --output page.html
     """  # noqa: D301
+    from ..tables import check_output, write_file
+
     endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
     method = endings[check_ending(output, *endings)]
     check_output(output, [options["file"]], force=force)
@@ -124,6 +125,9 @@ def cost(as_json: bool, **options: Any) -> None:
     \b
     fragility cost predictions.csv --label sick --score p --error-cost 10 --review-cost 1
     """  # noqa: D301
+    from ..report.data import json_text
+    from ..report.text import about_thresholds, threshold_rows
+
     if options["error_cost"] is None and options["error_cost_column"] is None:
         raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
     made = make_report(**options)
@@ -160,6 +164,9 @@ def make_report(
     **columns: Any,
 ) -> Report:
     """Report on the file that the options describe."""
+    from ..report.files import report_on_file
+    from ..tables import PredictionFile, open_table, parse_models
+
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
     opened = open_table(file)
     predictions = PredictionFile(

@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from ..tables import check_output, open_table, with_columns, write_table
 from .console import say, show_text, write_json
 from .options import check_ending, force_option, json_option, output_option
 
@@ -81,6 +80,7 @@ def train(
     """  # noqa: D301
     from ..pipelines import save_model, train_pipeline
     from ..report.data import json_text
+    from ..tables import check_output, open_table
 
     check_ending(output, ".skops")
     check_output(output, [file], force=force)
@@ -114,6 +114,7 @@ def predict(model: str, file: str, output: str, threshold: float | None, force: 
     fragility predict model.skops new.csv --output predictions.csv
     """  # noqa: D301
     from ..pipelines import load_model, predict_frame
+    from ..tables import check_output, open_table, with_columns, write_table
 
     check_output(output, [model, file], force=force)
     pipeline = load_model(model)

@@ -1,20 +1,5 @@
 """Decide with confidence: when a model may act alone, and what that costs."""
 
-from .classifier import DeferralClassifier
-from .costs import Costs
-from .curve import DeferralCurve, OperatingPoint, deferral_curve
-from .decisions import Decisions
-from .display import DeferralDisplay
-from .threshold import BestThreshold, best_threshold
+from .._lazy import attach_stub
 
-__all__ = [
-    "BestThreshold",
-    "Costs",
-    "Decisions",
-    "DeferralClassifier",
-    "DeferralCurve",
-    "DeferralDisplay",
-    "OperatingPoint",
-    "best_threshold",
-    "deferral_curve",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)

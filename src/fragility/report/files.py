@@ -9,8 +9,9 @@ import numpy as np
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs
+from ..scores import HOLD
 from ..scores.cases import Cases
-from ..scores.state import HOLD, ScoreState
+from ..scores.state import ScoreState
 from ..tables import PredictionBatch, PredictionFile, require_columns
 from .model_figures import Settings
 from .report import Report

@@ -18,14 +18,11 @@ from .._validation import (
     check_values,
     positive_index,
 )
+from . import HOLD
 from .cases import Cases, joined
 from .rows import LowestHashes, Sample
 from .stored import HEAVIEST, LIGHTEST
 from .sums import Shape, Sums
-
-#: Scores (cases times columns) that a state holds, unless told otherwise; and the most that one
-#: calibration map of several classes is fitted to.
-HOLD = 2**20
 
 
 class ScoreState:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 def pyarrow() -> Any:
     """Pyarrow with what files need of it, imported when a file is opened and not before."""
@@ -18,3 +21,17 @@ def pyarrow() -> Any:
             'Tables are read with pyarrow, which is not installed: pip install "fragility[cli]"'
         ) from error
     return pyarrow
+
+
+def as_numpy(column: Any) -> NDArray[Any]:
+    """Values of an Arrow array, without a copy where possible.
+
+    Numbers do not go through ``to_numpy``: it imports pandas, a quarter of a second.
+    """
+    types = pyarrow().types
+    if not column.null_count:
+        if types.is_boolean(column.type):
+            return as_numpy(column.cast("uint8")).view(np.bool_)
+        if types.is_integer(column.type) or types.is_floating(column.type):
+            return np.from_dlpack(column)
+    return np.asarray(column.to_numpy(zero_copy_only=False))

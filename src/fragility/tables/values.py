@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from .._labels import encode_labels
 from .._typing import Mask
-from .arrow import pyarrow
+from .arrow import as_numpy, pyarrow
 from .table import UnreadableValueError
 
 #: Text that stands for a missing value.
@@ -51,14 +52,14 @@ def numbers(column: Any) -> NDArray[Any] | None:
         column = column.cast(pa.float32() if single else pa.float64(), safe=False)
     except pa.ArrowInvalid as error:
         raise UnreadableValueError(str(error)) from error
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return as_numpy(column)
 
 
 def unreadable(column: Any) -> Mask:
     """Which values of a column of text are there but are not numbers."""
     pa = pyarrow()
     readable = pa.compute.match_substring_regex(_trimmed(_plain(column)), _NUMBER)
-    return ~np.asarray(readable.fill_null(True))
+    return ~as_numpy(readable.fill_null(True))
 
 
 def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
@@ -70,7 +71,7 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     column = _plain(column)
     kind = column.type
     if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
-        classes, codes = encode_labels(column.to_numpy(zero_copy_only=False))
+        classes, codes = encode_labels(as_numpy(column))
         return codes, classes.tolist()
     if not pa.types.is_dictionary(kind):
         if pa.types.is_null(kind):
@@ -82,12 +83,15 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     if not _is_category(stored.type):
         return None
     indices = column.indices.cast(pa.int32(), safe=False)  # a byte may not hold one code more
-    codes = indices.fill_null(len(stored)).to_numpy(zero_copy_only=False)
+    if indices.null_count:
+        indices = indices.fill_null(len(stored))
+    codes = as_numpy(indices)
     used = np.bincount(codes, minlength=len(stored) + 1)[: len(stored)] > 0
-    there = used & ~_is_missing(stored)
+    values = stored.to_pylist()  # not by functions of pyarrow, which would import pandas
+    there = used & ~np.fromiter(map(_is_missing, values), np.bool_, len(values))
     table = np.full(len(stored) + 1, -1, dtype=np.int32)
     table[:-1][there] = np.arange(np.count_nonzero(there))
-    return table[codes], stored.filter(pa.array(there)).to_pylist()
+    return table[codes], list(compress(values, there))
 
 
 def category_order(column: Any) -> list[Any] | None:
@@ -104,10 +108,10 @@ def _is_number(kind: Any) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
-def _is_missing(values: Any) -> Mask:
-    if is_text(values.type):
-        values = _trimmed(values)
-    return np.asarray(values.is_null(nan_is_null=True))
+def _is_missing(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip(" \t") in MISSING_WORDS
+    return value is None or value != value  # NaN, of floats and of decimals
 
 
 def _plain(column: Any) -> Any:

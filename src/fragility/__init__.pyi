@@ -1,0 +1,142 @@
+from . import (
+    ambiguity as ambiguity,
+)
+from . import (
+    calibration as calibration,
+)
+from . import (
+    certificates as certificates,
+)
+from . import (
+    datasets as datasets,
+)
+from . import (
+    deferral as deferral,
+)
+from . import (
+    exceptions as exceptions,
+)
+from . import (
+    index as index,
+)
+from . import (
+    linear_model as linear_model,
+)
+from . import (
+    losses as losses,
+)
+from . import (
+    metrics as metrics,
+)
+from . import (
+    pipelines as pipelines,
+)
+from . import (
+    report as report,
+)
+from . import (
+    scores as scores,
+)
+from . import (
+    tables as tables,
+)
+from . import (
+    torch as torch,
+)
+from ._typing import Interval
+from ._version import __version__ as __version__
+from .ambiguity import KL, Wasserstein
+from .certificates import Certificate, certify
+from .deferral import (
+    BestThreshold,
+    Costs,
+    Decisions,
+    DeferralClassifier,
+    DeferralCurve,
+    DeferralDisplay,
+    best_threshold,
+    deferral_curve,
+)
+from .exceptions import AbsentClassWarning
+from .index.attribution import AttributedSample
+from .index.fragility import Fragility
+from .index.inference import PairedDifference
+from .linear_model import (
+    DROClassifier,
+    ERMClassifier,
+    FragilityPath,
+    FragilityPathDisplay,
+    SatisficingClassifier,
+    SatisficingClassifierCV,
+    fragility_path,
+)
+from .metrics import (
+    ConfidenceDisplay,
+    FragilityComparison,
+    PairwiseFragilityDisplay,
+    RankingErrorDisplay,
+    area_under_risk_coverage,
+    buffered_auc_score,
+    compare_fragility,
+    confident_error_rate,
+    equal_mass_calibration_error,
+    fragility_index,
+    fragility_ratio,
+    loss_fragility,
+    measure_fragility,
+    neg_fragility_index_scorer,
+    neg_fragility_ratio_scorer,
+    ranking_error_cvar,
+    wasserstein_fragility_index,
+)
+from .report import Report
+from .scores.sketch import FragilitySketch, SketchFragility
+from .scores.state import ScoreState
+
+__all__ = [
+    "KL",
+    "AbsentClassWarning",
+    "AttributedSample",
+    "BestThreshold",
+    "Certificate",
+    "ConfidenceDisplay",
+    "Costs",
+    "DROClassifier",
+    "Decisions",
+    "DeferralClassifier",
+    "DeferralCurve",
+    "DeferralDisplay",
+    "ERMClassifier",
+    "Fragility",
+    "FragilityComparison",
+    "FragilityPath",
+    "FragilityPathDisplay",
+    "FragilitySketch",
+    "Interval",
+    "PairedDifference",
+    "PairwiseFragilityDisplay",
+    "RankingErrorDisplay",
+    "Report",
+    "SatisficingClassifier",
+    "SatisficingClassifierCV",
+    "ScoreState",
+    "SketchFragility",
+    "Wasserstein",
+    "area_under_risk_coverage",
+    "best_threshold",
+    "buffered_auc_score",
+    "certify",
+    "compare_fragility",
+    "confident_error_rate",
+    "deferral_curve",
+    "equal_mass_calibration_error",
+    "fragility_index",
+    "fragility_path",
+    "fragility_ratio",
+    "loss_fragility",
+    "measure_fragility",
+    "neg_fragility_index_scorer",
+    "neg_fragility_ratio_scorer",
+    "ranking_error_cvar",
+    "wasserstein_fragility_index",
+]
