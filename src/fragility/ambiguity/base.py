@@ -19,9 +19,15 @@ class Ambiguity(ABC):
     ----------
     unlearned : float
         Fragility of a model where nothing can be learned.
+    reweights : bool
+        Whether the weights of the samples change, and the samples themselves stay.
+    label_cost : float
+        Cost of another label for a sample; infinite if labels do not move.
     """
 
     unlearned: ClassVar[float] = 0.0
+    reweights: ClassVar[bool] = False
+    label_cost: float = inf
 
     @property
     def is_euclidean(self) -> bool:
@@ -31,7 +37,7 @@ class Ambiguity(ABC):
     @property
     def moves_labels(self) -> bool:
         """Whether a sample may get another label: then a `LossProfile` needs `relabelled`."""
-        return False
+        return self.label_cost < inf
 
     @abstractmethod
     def fragility(self, profile: LossProfile, room: float) -> float:

@@ -39,6 +39,7 @@ class KL(Ambiguity):
 
     #: The lowest loss is just met, and almost every shift of the weights exceeds it.
     unlearned: ClassVar[float] = inf
+    reweights: ClassVar[bool] = True
 
     @property
     def is_euclidean(self) -> bool:

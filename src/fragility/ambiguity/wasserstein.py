@@ -87,10 +87,6 @@ class Wasserstein(Ambiguity):
     def is_euclidean(self) -> bool:
         return self.norm == 2 and self.feature_weight is None
 
-    @property
-    def moves_labels(self) -> bool:
-        return self.label_cost < inf
-
     def mobility(self, n_features: int) -> Floats:
         """How far each feature moves at a price of one; 0 for one that cannot shift."""
         if self.feature_weight is None:

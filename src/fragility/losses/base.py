@@ -86,6 +86,14 @@ class Loss(ABC):
         """Its second derivative by the scores."""
 
 
+def lower_curvature(loss: Loss, scores: Floats, y: Codes) -> Floats:
+    """Lower triangles of the second derivatives, (n, pairs of outputs); one pair for two classes."""
+    outputs = 1 if scores.ndim == 1 else scores.shape[1]
+    first, second = np.tril_indices(outputs)
+    triangles: Floats = loss.curvature(scores, y).reshape(-1, outputs, outputs)[:, first, second]
+    return triangles
+
+
 def signs(y: Codes) -> Floats:
     """+1 for samples of the second class, -1 for those of the first."""
     return np.where(y == 1, 1.0, -1.0)

@@ -61,9 +61,7 @@ def solve(
             return Solution(zero, Outcome.TRIVIAL, 1, "none")
     if target.tight and not target.learnable:
         return Solution(landmarks.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
-    features_only = (
-        isinstance(program.ambiguity, Wasserstein) and not program.ambiguity.moves_labels
-    )
+    features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, landmarks, tol, max_iter)
@@ -71,7 +69,7 @@ def solve(
         return search.by_cones()
     if not objective.is_smooth or solver == "interior_point":
         return search.with_corners()
-    by_newton = search.under_kl if isinstance(program.ambiguity, KL) else search.under_wasserstein
+    by_newton = search.under_kl if program.ambiguity.reweights else search.under_wasserstein
     return by_newton(start, curvature)
 
 
@@ -120,7 +118,7 @@ class _Search:
         solution, target = conic.solve(self.program), self.program.target.value
         inside = self.landmarks.minimum.point
         point = self.program.objective.at(solution.parameters)
-        if isinstance(self.program.ambiguity, KL):
+        if self.program.ambiguity.reweights:
             if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
                 short = self._shortest_without_fragility(solution.parameters)
                 return solution if short is None else replace(short, solver="conic")
@@ -169,7 +167,7 @@ class _Search:
             found.iterations,
             "newton",
             found.gap / max(found.least, 1e-300),
-            objective.loss.steepness * found.least,
+            found.least,
             found.curvature,
         )
 
@@ -180,7 +178,7 @@ class _Search:
         inside = minimum.point
         if inside.value >= target.value or (minimum.separable and not minimum.attained):
             inside = self._inside()
-        by_weights = isinstance(program.ambiguity, KL)
+        by_weights = program.ambiguity.reweights
         none = objective.at(np.zeros(objective.size))
         if by_weights and (minimum.separable or float(none.losses.max()) <= target.value):
             short = self._shortest_without_fragility(inside.parameters)
@@ -193,7 +191,7 @@ class _Search:
             found = relabelling.satisfice(program, start, **search)
         if found is None or not found.converged:
             found = corners.satisfice(program, inside, **search)
-        if by_weights and not (found.converged and found.kappa > _NO_FRAGILITY * target.value):
+        if by_weights and not (found.converged and found.k > _NO_FRAGILITY * target.value):
             # Perhaps no loss need exceed the target at all.
             least = corners.smallest_largest_loss(objective, inside.parameters, **search)
             if least.cost < target.value:

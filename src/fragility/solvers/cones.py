@@ -1,6 +1,6 @@
 r"""The two cones that interior-point methods here work on, with Nesterov and Todd's scaling.
 
-Slacks s and multipliers y are arrays whose last axis holds one cone each. The scaling is the
+Margins s of constraints and their multipliers y are arrays whose last axis holds one cone each. The scaling is the
 symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
 """
 
@@ -42,7 +42,7 @@ class Orthant:
         return bool(s.min(initial=1.0) > 0.0)
 
     @staticmethod
-    def wall(s: Floats) -> float:
+    def barrier(s: Floats) -> float:
         """Logarithm of how far from the boundary."""
         return float(np.log(s).sum()) if s.min(initial=1.0) > 0.0 else -np.inf
 
@@ -104,7 +104,7 @@ class SecondOrder:
         return bool(_size(s).min() > 0.0 and s[..., 0].min() > 0.0)
 
     @staticmethod
-    def wall(s: Floats) -> float:
+    def barrier(s: Floats) -> float:
         """Logarithm of how far from the boundary."""
         size = _size(s)
         return 0.5 * float(np.log(size).sum()) if size.min() > 0.0 else -np.inf

@@ -142,7 +142,7 @@ class _InteriorPoint:
             # Straight to the optimum, first; then with what that shows, to a point before it.
             _, moves = self._direction(system, -self.cost, [None, None])
             length = min(1.0, self._longest(moves))
-            left = sum(float(np.vdot(move.slack, move.dual)) for move in moves)
+            left = sum(float(np.vdot(move.margin, move.dual)) for move in moves)
             left = (1.0 - length) * gap + length**2 * left
             aimed = gap / degree * max(0.0, left / gap) ** 3
             pulls = [part.pull(aimed, move) for part, move in zip(self.parts, moves, strict=True)]
@@ -153,7 +153,7 @@ class _InteriorPoint:
                 break
             self.x = self.x + length * step
             pairs = zip(self.parts, moves, strict=True)
-            self.parts = [part.moved(move, length) for part, move in pairs]
+            self.parts = [part.after(move, length) for part, move in pairs]
         table, _, _ = self.norm_cone.split(self.x)
         # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
         price = float(self.parts[0].dual[0]) / self.ellipsoid.radius

@@ -27,7 +27,7 @@ def least_norm_meeting(
     Returned are the parameters and how many steps it took; None if neither the start nor a model a
     little further out meets the target.
     """
-    price = objective.lengths
+    price = objective.length_weights
     zero = objective.at(np.zeros(objective.size))
     if float(zero.losses.max()) <= target:
         return zero.parameters, 1

@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from .._typing import Floats
-from ..ambiguity import Wasserstein
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
@@ -46,13 +45,11 @@ class Geometry:
         near_solution: bool = False,
     ) -> None:
         objective, ambiguity = program.objective, program.ambiguity
-        assert isinstance(ambiguity, Wasserstein)
         self.objective = objective
         self.slack = slack
         self.underdetermined = underdetermined
         self.near_solution = near_solution
-        self.norm_of_moves = ambiguity.norm
-        self.shape = Shape.of(objective, ambiguity, steepness=1.0, free_to_shift=True)
+        self.shape = Shape.of(objective, ambiguity, free_to_shift=True)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
         self.free = np.delete(np.arange(objective.size), self.moves)
 
@@ -67,7 +64,7 @@ class Geometry:
         has no price must be zero for that; infinite if it is not, or with several rows.
         """
         slope = point.gradient[self.moves] / self.metric
-        length = float(np.linalg.norm(slope, ord=self.norm_of_moves))
+        length = float(np.linalg.norm(slope, ord=self.shape.order))
         loose = np.abs(point.gradient[self.free]).max(initial=0.0)
         if self.cone.shape[0] > 1 or length == 0.0 or loose > 1e-7 * length:
             return inf

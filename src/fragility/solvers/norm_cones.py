@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats, Indices
-from ..ambiguity import Wasserstein
+from ..ambiguity import Ambiguity, Wasserstein
 from ..programs.objective import Objective
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
@@ -126,11 +126,11 @@ class PairBallCone(NormCone):
         return self.join(self.pairs.adjoint(y[:, 1:]), y[:, 0].sum())
 
     def add_normal(self, normal: Normal, scaling: SecondOrderScaling) -> None:
-        price = 1.0 / scaling.eta**2
-        weights = np.repeat(price[:, np.newaxis], self.shape[1], axis=1)
+        weight = 1.0 / scaling.eta**2
+        weights = np.repeat(weight[:, np.newaxis], self.shape[1], axis=1)
         self.pairs.add_diagonals(normal.main, weights)
-        normal.corner -= float(price.sum())
-        rows = np.sqrt(2.0 * price)[:, np.newaxis] * scaling.w
+        normal.corner -= float(weight.sum())
+        rows = np.sqrt(2.0 * weight)[:, np.newaxis] * scaling.w
         normal.add_squares(self.pairs.spread(-rows[:, 1:]), rows[:, 0])
 
 
@@ -247,26 +247,26 @@ class OctahedronCone(NormCone):
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         # Minimised over t, the form of a pair is Σ 4ab/(a+b) δ² + f (k + Σ (b-a)/(a+b) δ)².
-        above, below, both, price = self._weights(scaling)
+        above, below, both, coupling = self._weights(scaling)
         self.pairs.add_diagonals(normal.main, 4.0 * above * below / both)
-        root = np.sqrt(price)
+        root = np.sqrt(coupling)
         normal.add_squares(self.pairs.spread(root * (below - above) / both), root[:, 0])
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, auxiliary = self.split(right)
-        above, below, both, price = self._weights(scaling)
-        sizes = self._sizes(auxiliary.reshape(both.shape), both, price)
+        above, below, both, coupling = self._weights(scaling)
+        sizes = self._sizes(auxiliary.reshape(both.shape), both, coupling)
         total = self._parts(scaling.weights)[2]
         rest = table - self.pairs.adjoint((below - above) * sizes)
         return self.join(rest, k + float((total * sizes.sum(axis=1, keepdims=True)).sum()))
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
-        above, below, both, price = self._weights(scaling)
+        above, below, both, coupling = self._weights(scaling)
         auxiliary = right[self.n_main + 1 :].reshape(both.shape)
         pull = (below - above) * self.pairs.differences(table)
         pull = pull - self._parts(scaling.weights)[2] * k
-        return self.join(table, k, self._sizes(auxiliary - pull, both, price))
+        return self.join(table, k, self._sizes(auxiliary - pull, both, coupling))
 
     def _parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         d = self.shape[1]
@@ -278,15 +278,15 @@ class OctahedronCone(NormCone):
         return above, below, both, total / (1.0 + total * (1.0 / both).sum(axis=1, keepdims=True))
 
     @staticmethod
-    def _sizes(right: Floats, both: Floats, price: Floats) -> Floats:
+    def _sizes(right: Floats, both: Floats, coupling: Floats) -> Floats:
         """Solve for t: the matrix of a pair is diagonal plus a constant (Sherman–Morrison)."""
         simple = right / both
-        result: Floats = simple - price * simple.sum(axis=1, keepdims=True) / both
+        result: Floats = simple - coupling * simple.sum(axis=1, keepdims=True) / both
         return result
 
 
 class Ray(NormCone):
-    """κ ≥ 0, where no norm is attached to it."""
+    """k ≥ 0, where it bounds no norm."""
 
     cone = Orthant
 
@@ -319,23 +319,28 @@ def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
+    """The cone of (θ, k) in which k bounds the slope of every loss as features move.
+
+    The slope is the norm of the parameters in `moves`, times `metric`; `order` is the order of the
+    norm of a move, to which that norm is dual.
+    """
 
     cone: Any
     moves: Indices
     metric: Floats
+    order: float = 2
 
     @classmethod
-    def of(
-        cls, objective: Objective, ambiguity: Wasserstein, steepness: float, free_to_shift: bool
-    ) -> Shape:
-        """That of the slope of losses as features move, for losses as steep as said."""
+    def of(cls, objective: Objective, ambiguity: Ambiguity, free_to_shift: bool = False) -> Shape:
+        """The cone of an ambiguity; where features do not move, k only has to be positive."""
+        if not isinstance(ambiguity, Wasserstein):
+            return cls(Ray(), np.zeros(0, dtype=np.intp), np.zeros(0))
         rows, n_outputs = objective.rows, objective.n_outputs
         mobility = ambiguity.mobility(rows.X.shape[1])
-        metric = objective.per_parameter(mobility / rows.scale * steepness)
+        metric = objective.per_parameter(mobility / rows.scale * objective.loss.steepness)
         moves = np.flatnonzero(metric > 0.0)
         cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs, free_to_shift)
-        return cls(cone, moves, metric[moves])
+        return cls(cone, moves, metric[moves], ambiguity.norm)
 
     def table(self, parameters: Floats) -> Floats:
         """The parameters as the cone has them."""

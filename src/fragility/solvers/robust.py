@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ambiguity import KL, Ambiguity, LossProfile, WorstLoss
+from ..ambiguity import Ambiguity, LossProfile, WorstLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
 from . import conic, corners
 from .erm import descend_below, least_norm_equivalent, shortest_separation, underdetermined
 from .landmarks import Landmarks
+from .norm_cones import Shape
 
 
 def solve_robust(
@@ -21,7 +22,7 @@ def solve_robust(
     objective, minimum = program.objective, landmarks.minimum
     if solver == "newton":
         require_smooth(objective, program.ambiguity, ball=True)
-    if isinstance(program.ambiguity, KL) and minimum.separable:
+    if program.ambiguity.reweights and minimum.separable:
         # Every loss can be zero, or as near to it as one likes: of shifts there is none to fear.
         point = minimum.point
         if minimum.attained:
@@ -46,7 +47,7 @@ def solve_robust(
             settled = solution.outcome is Outcome.SOLVED
             outcome = Outcome.TRIVIAL if settled else Outcome.UNSETTLED
             return replace(solution, parameters=none.parameters, outcome=outcome)
-    if isinstance(program.ambiguity, KL) and underdetermined(objective, minimum):
+    if program.ambiguity.reweights and underdetermined(objective, minimum):
         shorter = least_norm_equivalent(objective, solution.parameters)
         return replace(solution, parameters=shorter)
     return solution
@@ -69,7 +70,7 @@ def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     return LossProfile(
         point.losses,
         objective.rows.weights,
-        corners.shape_of(objective, ambiguity).norm(point.parameters),
+        Shape.of(objective, ambiguity).norm(point.parameters),
         point.relabelled if ambiguity.moves_labels else None,
     )
 
