@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
+from .._models import LabelledSamples, LinearModel
 from .._parameters import check_radius
 from .._typing import Floats, Mask
 from .._validation import check_values
@@ -216,29 +217,26 @@ class Certificate:
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def certificate_of(
-    coef: Floats,
-    intercept: Floats,
-    X: Any,
-    codes: NDArray[Any],
-    weights: Floats | None,
+    linear: LinearModel,
+    samples: LabelledSamples,
     *,
     loss: Loss,
     ambiguity: Ambiguity,
     target: float,
     penalty: float,
-    classes: NDArray[Any],
     radius: float = inf,
 ) -> Certificate:
     """Certificate of validated input; `certify` is the public face.
 
-    One pass over `X`, which is neither copied nor kept. `coef` is (1, d) for two classes, else
-    (C, d); `codes` are places in `classes`; `weights` need not sum to one (None: all alike).
-    `radius` is positive.
+    One pass over the features, which are neither copied nor kept. The weights of the samples need
+    not sum to one (None: all alike). `radius` is positive.
     """
+    coef, classes, codes, weights = linear.coef, linear.classes, samples.codes, samples.weights
     weights = np.ones(codes.size) if weights is None else weights / weights.max()
     weights = weights / weights.sum()
     binary = classes.size == 2
-    scores = X @ coef[0] + intercept[0] if binary else X @ coef.T + intercept
+    scores = samples.X @ (coef[0] if binary else coef.T)
+    scores = scores + (linear.intercept[0] if binary else linear.intercept)
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
     relabelled = loss.relabelled(scores, codes) if ambiguity.moves_labels else None

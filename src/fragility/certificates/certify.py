@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -99,21 +100,18 @@ def certify(
         alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
         penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
     penalty = check_not_negative(penalty, "penalty")
-    weights = samples.weights
     if own and getattr(model, "class_weight", None) is not None:
-        factors = class_factors(model.class_weight, linear.classes, samples.codes, weights)
-        weights = factors[samples.codes] * (1.0 if weights is None else weights)
+        codes, weights = samples.codes, samples.weights
+        factors = class_factors(model.class_weight, linear.classes, codes, weights)
+        weights = factors[codes] * (1.0 if weights is None else weights)
+        samples = replace(samples, weights=weights)
     return certificate_of(
-        linear.coef,
-        linear.intercept,
-        samples.X,
-        samples.codes,
-        weights,
+        linear,
+        samples,
         loss=as_loss(loss),
         ambiguity=as_ambiguity(ambiguity),
         target=check_target(model.target_ if target is None else target),
         penalty=penalty,
-        classes=linear.classes,
         radius=check_radius(radius),
     )
 

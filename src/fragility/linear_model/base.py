@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
-from .._models import class_factors
+from .._models import LabelledSamples, class_factors
 from .._parameters import check_choice, check_count, check_not_negative, check_target
 from .._sklearn import check_sample_weight
-from .._typing import Floats, Indices
+from .._typing import Floats
 from .._validation import long_integers_refused
 from ..losses import Loss
 from ..programs.objective import Objective, Penalty
@@ -32,13 +31,10 @@ _MOST_PARAMETERS = 12_000
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class TrainingData(LabelledSamples):
     """Validated samples: X dense or CSR, classes as 0, 1, ..., weights or None for all one."""
 
-    X: Any
-    codes: Indices
     classes: NDArray[Any]
-    weights: Floats | None
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
     def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
@@ -100,7 +96,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weights = check_sample_weight(
                     sample_weight, X, dtype=np.float64, ensure_non_negative=True
                 )
-        return self._class_weighted(TrainingData(X, codes, classes, weights))
+        return self._class_weighted(TrainingData(X, codes, weights, classes))
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
         """The same with the factors of `class_weight` on the weights."""
@@ -123,7 +119,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{listed(classes[present == 0])}. Leave their samples out, or give them "
                     f"weight by {names}."
                 )
-        return TrainingData(data.X, codes, classes, weights)
+        return TrainingData(data.X, codes, weights, classes)
 
     def _checked_penalty(self) -> Penalty:
         check_choice(self.penalty, (None, "l1", "l2"), "penalty")
@@ -135,8 +131,12 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_search(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not (isfinite(check_target(self.tol, "tol")) and self.tol > 0.0):
+        if not check_target(self.tol, "tol") > 0.0:
             raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
+
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
 
     def _start(self, objective: Objective) -> Floats:
         """Parameters to start from: zero, or those of the last fit."""

@@ -181,7 +181,7 @@ class SatisficingClassifierCV(LinearClassifier):
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
-        data = TrainingData(weighted.X, weighted.codes, weighted.classes, weights)
+        data = TrainingData(weighted.X, weighted.codes, weights, weighted.classes)
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             split_params, score_params = routed.splitter.split, routed.scorer.score

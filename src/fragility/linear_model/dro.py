@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_target
-from ..ambiguity import Ambiguity, as_ambiguity
+from .._parameters import check_target
+from ..ambiguity import Ambiguity
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
-from ..solvers import choose
 from .training import RobustClassifier, Training
 
 
@@ -145,22 +145,18 @@ class DROClassifier(RobustClassifier):
         DROClassifier
             Itself.
         """
-        self._checked_penalty()
-        self._check_search()
-        check_choice(self.solver, ("auto", "interior_point", "conic"), "solver")
+        self._check_robust(("auto", "interior_point", "conic"))
         radius = self._checked_radius()
-        choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         with np.errstate(over="ignore", under="ignore"):
             training = Training.of(self, self._validated(X, y, sample_weight))
-            landmarks = training.landmarks(self._start(training.objective))
-            found = training.run_robust(landmarks, radius, solver=self.solver)
-        self._adopt(found, training, landmarks)
+            references = training.references(self._start(training.objective))
+            found = training.run_robust(references, radius, solver=self.solver)
+        self._adopt(found, training, references)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
-        if self.verbose:
-            print(
-                f"[DROClassifier] worst loss {self.worst_loss_:.6g} within {radius:g}, lowest "
-                f"loss {landmarks.minimum.loss:.6g}, after {self.n_iter_} steps"
-            )
+        self._say(
+            f"worst loss {self.worst_loss_:.6g} within {radius:g}, lowest loss "
+            f"{references.minimum.loss:.6g}, after {self.n_iter_} steps"
+        )
         self._warn(found.solution)
         return self
 
@@ -174,7 +170,7 @@ class DROClassifier(RobustClassifier):
         return radius
 
     def _warn(self, solution: Solution) -> None:
-        messages = {
+        messages: dict[Outcome, tuple[str, type[Warning]]] = {
             Outcome.TRIVIAL: (
                 f"radius={self.radius:g} is so large that no feature that may shift is worth "
                 "using: the model without them is returned. Give a smaller radius; Wasserstein's "
@@ -201,4 +197,5 @@ class DROClassifier(RobustClassifier):
                 ConvergenceWarning,
             ),
         }
-        self._warn_of(solution, messages, stacklevel=3)
+        if solution.outcome in messages:
+            warnings.warn(*messages[solution.outcome], stacklevel=3)

@@ -150,8 +150,7 @@ class ERMClassifier(LinearClassifier):
                 parameters = least_norm_equivalent(objective, parameters)
             point = objective.at(objective.tidied(parameters))
             self.loss_ = point.value
-        if self.verbose:
-            print(f"[ERMClassifier] loss {self.loss_:.6g} after {iterations} steps")
+        self._say(f"loss {self.loss_:.6g} after {iterations} steps")
         coef, intercept = objective.split(point.parameters)
         self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
         self.classes_ = data.classes

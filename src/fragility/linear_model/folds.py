@@ -100,7 +100,7 @@ class Folds:
             train = train[weights[train] > 0.0]
             weights = weights[train]
         present, codes = np.unique(data.codes[train], return_inverse=True)
-        return TrainingData(data.X[train], codes, data.classes[present], weights)
+        return TrainingData(data.X[train], codes, weights, data.classes[present])
 
     def _scored(
         self, test: Indices, present: NDArray[Any]

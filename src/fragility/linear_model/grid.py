@@ -18,7 +18,7 @@ from ..exceptions import TargetError
 from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target
-from ..solvers.landmarks import Landmarks
+from ..solvers.erm import ReferenceModels
 from ..solvers.newton import Curvature
 from ..solvers.robust import fragility_of
 from .base import TrainingData
@@ -112,7 +112,7 @@ def solve_grid(
     """
     cells: list[list[Cell | TargetError]] = []
     trace: Trace | None = None
-    landmarks: Landmarks | None = None
+    references: ReferenceModels | None = None
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
     for j, alpha in enumerate(alphas):
         training = Training.of(model.set_params(alpha=alpha), data)
@@ -120,8 +120,10 @@ def solve_grid(
             trace = Trace(training.objective)
             known = trace if lead is None else lead.seen_from(training.objective)
             leads = not known.ends
-        landmarks = _landmarks(training, landmarks, None if leads else trace.guess((j, 0), known))
-        minimum = landmarks.minimum
+        references = _references(
+            training, references, None if leads else trace.guess((j, 0), known)
+        )
+        minimum = references.minimum
         exact = None if minimum.curvature is None else minimum.point.hessian
         trace.ends[j, 0] = _End(minimum.point.parameters, exact)
         row: list[Cell | TargetError] = []
@@ -131,7 +133,7 @@ def solve_grid(
             start = None if hint.curvature is None and i == 1 else hint.parameters
             try:
                 target, solution = training.solve(
-                    landmarks, start=start, curvature=hint.curvature, **(given | wanted)
+                    references, start=start, curvature=hint.curvature, **(given | wanted)
                 )
             except TargetError as error:
                 row.append(error)
@@ -148,7 +150,9 @@ def solve_grid(
     return cells, trace
 
 
-def _landmarks(training: Training, before: Landmarks | None, hint: _End | None) -> Landmarks:
+def _references(
+    training: Training, before: ReferenceModels | None, hint: _End | None
+) -> ReferenceModels:
     """Best and best trivial model, from a hint or else from those of the penalty before."""
     objective = training.objective
     start, curvature = np.zeros(objective.size), None
@@ -161,7 +165,7 @@ def _landmarks(training: Training, before: Landmarks | None, hint: _End | None) 
         start, curvature = point.parameters, before.minimum.curvature
         if curvature is not None:
             curvature = curvature.ridged(objective.ridge - point.objective.ridge)
-    return training.landmarks(start, curvature, before and before.trivial)
+    return training.references(start, curvature, before and before.trivial)
 
 
 def _cell(training: Training, target: Target, solution: Solution, certain: bool) -> Cell:
@@ -171,6 +175,6 @@ def _cell(training: Training, target: Target, solution: Solution, certain: bool)
     elif solution.fragility is None and solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED):
         point = training.objective.at(solution.parameters)
         fragility = fragility_of(training.ambiguity, point, target.value)
-    coef, intercept = training.in_user_units(solution)
+    linear = training.in_user_units(solution)
     settled = certain and solution.outcome is not Outcome.UNSETTLED
-    return Cell(coef, intercept, target, fragility, settled)
+    return Cell(linear.coef, linear.intercept, target, fragility, settled)

@@ -140,10 +140,10 @@ def fragility_path(
     models, start = [], None
     with np.errstate(over="ignore", under="ignore"):
         training = model._training(X, y, sample_weight)
-        landmarks = training.landmarks(np.zeros(training.objective.size))
+        references = training.references(np.zeros(training.objective.size))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": 0.5, name[:-1]: node}
-            found = training.run(landmarks, start=start, **wanted)
+            found = training.run(references, start=start, **wanted)
             start = found.solution.parameters
             models.append(found)
             if verbose:
@@ -152,10 +152,10 @@ def fragility_path(
                     f"fragility {found.certificate.fragility:.6g}"
                 )
     unsettled = sum(found.solution.outcome is Outcome.UNSETTLED for found in models)
-    if unsettled or not landmarks.minimum.converged:
+    if unsettled or not references.minimum.converged:
         warnings.warn(
             f"{unsettled} of {nodes.size} targets were not solved to the end"
-            + ("" if landmarks.minimum.converged else ", nor was the lowest loss found")
+            + ("" if references.minimum.converged else ", nor was the lowest loss found")
             + f" (max_iter={max_iter}). Give more steps; `outcome` says which.",
             ConvergenceWarning,
             stacklevel=2,
@@ -164,8 +164,8 @@ def fragility_path(
         target=np.array([found.target.value for found in models]),
         fragility=np.array([found.certificate.fragility for found in models]),
         loss=np.array([found.certificate.attained_loss for found in models]),
-        coef=np.stack([found.coef for found in models]),
-        intercept=np.stack([found.intercept for found in models]),
+        coef=np.stack([found.linear.coef for found in models]),
+        intercept=np.stack([found.linear.intercept for found in models]),
         outcome=[found.solution.outcome.value for found in models],
         n_iter=np.array([found.solution.iterations for found in models]),
         erm_loss=models[0].target.erm_loss,

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_radius
-from ..ambiguity import Ambiguity, as_ambiguity
+from .._parameters import check_radius
+from ..ambiguity import Ambiguity
 from ..exceptions import (
     NothingLearnedWarning,
     TightTargetWarning,
     TrivialTargetWarning,
     ZeroFragilityWarning,
 )
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
@@ -197,20 +197,20 @@ class SatisficingClassifier(RobustClassifier):
 
     def _fit_to(self, training: Training) -> Self:
         with np.errstate(over="ignore", under="ignore"):
-            landmarks = training.landmarks(self._start(training.objective))
+            references = training.references(self._start(training.objective))
             self._say(
-                f"lowest loss {landmarks.minimum.loss:.6g} after {landmarks.minimum.iterations} "
-                f"steps, trivial {landmarks.trivial.value:.6g}"
+                f"lowest loss {references.minimum.loss:.6g} after {references.minimum.iterations} "
+                f"steps, trivial {references.trivial.value:.6g}"
             )
             found = training.run(
-                landmarks,
+                references,
                 solver=self.solver,
                 target=self.target,
                 target_ratio=self.target_ratio,
                 slack=self.slack,
                 radius=self._certificate_radius,
             )
-        self._adopt(found, training, landmarks)
+        self._adopt(found, training, references)
         self.erm_loss_ = found.target.erm_loss
         self.trivial_loss_ = found.target.trivial_loss
         self._say(
@@ -218,11 +218,11 @@ class SatisficingClassifier(RobustClassifier):
             f"{found.solution.iterations} more steps"
         )
         self._warn(found.target, found.solution)
-        if not landmarks.minimum.converged:
+        if not references.minimum.converged:
             warnings.warn(
                 f"The lowest loss, {self.erm_loss_:.6g}, did not settle in "
-                f"{landmarks.minimum.iterations} steps (max_iter={self.max_iter}): the true one is "
-                "lower, and so would the target be. Give a penalty or more steps, or scale the "
+                f"{references.minimum.iterations} steps (max_iter={self.max_iter}): the true one "
+                "is lower, and so would the target be. Give a penalty or more steps, or scale the "
                 "features.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -239,25 +239,17 @@ class SatisficingClassifier(RobustClassifier):
 
     def _checked_choices(self) -> None:
         """Refuse, before any work, what cannot be done."""
-        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
         check_target_choice(self.target, self.target_ratio, self.slack)
-        check_choice(self.solver, choose.SOLVERS, "solver")
         if self.radius is not None:
             check_radius(self.radius)
-        self._check_search()
-        choose.check_solvable(loss, ambiguity, self.solver)
-        self._checked_penalty()
-
-    def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[SatisficingClassifier] {message}")
+        self._check_robust(choose.SOLVERS)
 
     def _warn(self, target: Target, solution: Solution) -> None:
         losses = (
             f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
             f"trivial loss {target.trivial_loss:.6g}"
         )
-        messages = {
+        messages: dict[Outcome, tuple[str, type[Warning]]] = {
             Outcome.TRIVIAL: (
                 f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
                 "and is returned. Give a smaller target (slack below 1), or class_weight if a "
@@ -284,7 +276,8 @@ class SatisficingClassifier(RobustClassifier):
                 ConvergenceWarning,
             ),
         }
-        self._warn_of(solution, messages, stacklevel=4)
+        if solution.outcome in messages:
+            warnings.warn(*messages[solution.outcome], stacklevel=4)
         used = solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED)
         if used and self._certificate_radius < inf and self.fragility_ == 0.0:
             warnings.warn(

@@ -87,7 +87,7 @@ class Loss(ABC):
 
 
 def lower_curvature(loss: Loss, scores: Floats, y: Codes) -> Floats:
-    """Lower triangles of the second derivatives, (n, pairs of outputs); one pair for two classes."""
+    """Lower triangles of the second derivatives, (n, pairs of outputs)."""
     outputs = 1 if scores.ndim == 1 else scores.shape[1]
     first, second = np.tril_indices(outputs)
     triangles: Floats = loss.curvature(scores, y).reshape(-1, outputs, outputs)[:, first, second]

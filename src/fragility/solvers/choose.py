@@ -15,11 +15,10 @@ from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
 from . import conic, corners, kl, relabelling, wasserstein
-from .erm import RiskMinimum, descend_below, least_norm_equivalent
+from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
-from .landmarks import Landmarks
 from .newton import Curvature
 from .robust import profile_of, require_smooth
 from .starts import inside_of, wasserstein_start
@@ -39,7 +38,7 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
 
 def solve(
     program: SatisficingProgram,
-    landmarks: Landmarks,
+    references: ReferenceModels,
     *,
     solver: str,
     tol: float,
@@ -60,11 +59,11 @@ def solve(
         if target.value >= _relabelled_mean(objective.at(zero)):
             return Solution(zero, Outcome.TRIVIAL, 1, "none")
     if target.tight and not target.learnable:
-        return Solution(landmarks.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
+        return Solution(references.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
-        return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Search(program, landmarks, tol, max_iter)
+        return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
+    search = _Search(program, references, tol, max_iter)
     if solver == "conic":
         return search.by_cones()
     if not objective.is_smooth or solver == "interior_point":
@@ -78,7 +77,7 @@ class _Search:
     """A program that has a solution worth searching for, and each way to it."""
 
     program: SatisficingProgram
-    landmarks: Landmarks
+    references: ReferenceModels
     tol: float
     max_iter: int
 
@@ -116,7 +115,7 @@ class _Search:
     def by_cones(self) -> Solution:
         """Through cvxpy, moved until it meets the target."""
         solution, target = conic.solve(self.program), self.program.target.value
-        inside = self.landmarks.minimum.point
+        inside = self.references.minimum.point
         point = self.program.objective.at(solution.parameters)
         if self.program.ambiguity.reweights:
             if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
@@ -206,16 +205,16 @@ class _Search:
 
     @property
     def _parts(self) -> tuple[Objective, Target, RiskMinimum]:
-        return self.program.objective, self.program.target, self.landmarks.minimum
+        return self.program.objective, self.program.target, self.references.minimum
 
     def _inside(self) -> Evaluation:
         """A model half way between the lowest loss and the target."""
-        return inside_of(self.program, self.landmarks.minimum, 0.5, self.max_iter)
+        return inside_of(self.program, self.references.minimum, 0.5, self.max_iter)
 
     def _shortest_without_fragility(self, start: Floats) -> Solution | None:
         """The shortest model of which every loss meets the target, if there is one near a start."""
         objective, target = self.program.objective, self.program.target.value
-        trivial, max_iter = self.landmarks.trivial.parameters, self.max_iter
+        trivial, max_iter = self.references.trivial.parameters, self.max_iter
         if objective.is_smooth:
             found = least_norm_meeting(objective, target, start, max_iter=max_iter)
             if found is None:

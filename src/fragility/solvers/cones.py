@@ -1,7 +1,7 @@
 r"""The two cones that interior-point methods here work on, with Nesterov and Todd's scaling.
 
-Margins s of constraints and their multipliers y are arrays whose last axis holds one cone each. The scaling is the
-symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
+Margins s of constraints and their multipliers y are arrays whose last axis holds one cone each. The
+scaling is the symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
 """
 
 from __future__ import annotations

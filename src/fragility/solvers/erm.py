@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Mask
+from ..ambiguity import Ambiguity
 from ..losses.gaps import widest_gap
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
@@ -208,3 +209,37 @@ def _least_margin(point: Evaluation) -> float:
     """How far the score of the own class is above the others, in the worst case."""
     gaps, _ = widest_gap(point.scores, point.objective.rows.y)
     return -float(gaps.max())
+
+
+class ReferenceModels(NamedTuple):
+    """The best model of all and the best of those that use no feature that may shift."""
+
+    minimum: RiskMinimum
+    trivial: Evaluation
+
+
+def find_references(
+    objective: Objective,
+    ambiguity: Ambiguity,
+    start: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    curvature: Curvature | None = None,
+    trivial: Evaluation | None = None,
+) -> ReferenceModels:
+    """Minimise the loss over all models and over the trivial ones.
+
+    `curvature` is what is known of it near the start, `trivial` the best trivial model for another
+    strength of the penalty.
+    """
+    accuracy = accuracy_of_minimum(tol)
+    minimum = erm(objective, start, tol=accuracy, max_iter=max_iter, curvature=curvature)
+    fixed = ambiguity.fixed(objective.rows.X.shape[1])
+    if trivial is None or fixed.any():  # else it has nothing but an intercept, which is free
+        trivial = trivial_model(objective, fixed, max_iter=max_iter)
+    if minimum.loss > trivial.value and objective.is_smooth:
+        minimum = erm(objective, trivial.parameters, tol=accuracy, max_iter=max_iter)
+    elif minimum.loss > trivial.value:  # which is not nothing learned unless the search converged
+        minimum = minimum._replace(point=trivial, loss=trivial.value)
+    return ReferenceModels(minimum, trivial)

@@ -10,16 +10,21 @@ from ..ambiguity import Ambiguity, LossProfile, WorstLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
 from . import conic, corners
-from .erm import descend_below, least_norm_equivalent, shortest_separation, underdetermined
-from .landmarks import Landmarks
+from .erm import (
+    ReferenceModels,
+    descend_below,
+    least_norm_equivalent,
+    shortest_separation,
+    underdetermined,
+)
 from .norm_cones import Shape
 
 
 def solve_robust(
-    program: RobustProgram, landmarks: Landmarks, *, solver: str, tol: float, max_iter: int
+    program: RobustProgram, references: ReferenceModels, *, solver: str, tol: float, max_iter: int
 ) -> Solution:
     """Smallest worst-case loss within a radius."""
-    objective, minimum = program.objective, landmarks.minimum
+    objective, minimum = program.objective, references.minimum
     if solver == "newton":
         require_smooth(objective, program.ambiguity, ball=True)
     if program.ambiguity.reweights and minimum.separable:
@@ -34,7 +39,7 @@ def solve_robust(
     if solver == "conic":
         solution = conic.solve_robust(program)
     else:
-        start = landmarks.trivial if minimum.separable else minimum.point
+        start = references.trivial if minimum.separable else minimum.point
         found = corners.robust(program, start, tol=tol, max_iter=max_iter)
         outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
         solution = Solution(
@@ -42,7 +47,7 @@ def solve_robust(
         )
     # Where no feature is worth its price the solver comes near to none, and none is better still.
     reached = worst_penalised(program, objective.at(solution.parameters)).value
-    for none in (landmarks.trivial, objective.at(np.zeros(objective.size))):
+    for none in (references.trivial, objective.at(np.zeros(objective.size))):
         if not worst_penalised(program, none).value > reached * (1.0 + 1e-9):
             settled = solution.outcome is Outcome.SOLVED
             outcome = Outcome.TRIVIAL if settled else Outcome.UNSETTLED
