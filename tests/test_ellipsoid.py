@@ -61,12 +61,12 @@ def test_least_norm(norm, n_outputs, seed):
     assert found.norm == pytest.approx(expected, rel=1e-6, abs=1e-8)
     away = found.table.ravel() - body.centre
     assert np.linalg.norm(body.factor.T @ away) <= body.radius * (1 + 1e-9)
-    # The price is the slope of the norm by ½ r².
+    # The multiplier is the slope of the norm by ½ r².
     if found.norm > 0.0:
         step = 1e-4 * body.radius**2
         radii = [np.sqrt(body.radius**2 + sign * step) for sign in (-1, 1)]
         norms = [least_norm(body._replace(radius=r), cone, 1e-12).norm for r in radii]
-        assert found.price == pytest.approx((norms[0] - norms[1]) / step, rel=1e-3)
+        assert found.multiplier == pytest.approx((norms[0] - norms[1]) / step, rel=1e-3)
 
 
 @pytest.mark.parametrize("norm", [1, 2, inf])
@@ -98,13 +98,13 @@ def test_very_different_units(norm):
 
 def interior(cone, rng, shape):
     s = rng.normal(size=shape)
-    if cone is SecondOrder:
+    if isinstance(cone, SecondOrder):
         s[..., 0] = np.linalg.norm(s[..., 1:], axis=-1) + rng.uniform(0.1, 2, s.shape[:-1])
         return s
     return np.abs(s) + 0.1
 
 
-@pytest.mark.parametrize("cone", [Orthant, SecondOrder])
+@pytest.mark.parametrize("cone", [Orthant(), SecondOrder()])
 class TestCones:
     def test_scaling_takes_both_to_one_point(self, cone):
         rng = np.random.default_rng(0)

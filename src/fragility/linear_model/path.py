@@ -17,6 +17,7 @@ from ..losses import Loss
 from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
 from .search import checked_list
+from .training import Training
 
 _DEFAULT_SLACKS = (0.01, 0.02, 0.05, *np.round(np.arange(0.1, 0.96, 0.05), 2).tolist())
 
@@ -139,7 +140,7 @@ def fragility_path(
         model.set_params(**{name[:-1]: node})._checked_choices()
     models, start = [], None
     with np.errstate(over="ignore", under="ignore"):
-        training = model._training(X, y, sample_weight)
+        training = Training.of(model, model._validated(X, y, sample_weight))
         references = training.references(np.zeros(training.objective.size))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": 0.5, name[:-1]: node}

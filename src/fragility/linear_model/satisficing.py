@@ -192,7 +192,7 @@ class SatisficingClassifier(RobustClassifier):
         """
         self._checked_choices()
         with np.errstate(over="ignore", under="ignore"):
-            training = self._training(X, y, sample_weight)
+            training = Training.of(self, self._validated(X, y, sample_weight))
         return self._fit_to(training)
 
     def _fit_to(self, training: Training) -> Self:
@@ -228,9 +228,6 @@ class SatisficingClassifier(RobustClassifier):
                 stacklevel=3,
             )
         return self
-
-    def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
-        return Training.of(self, self._validated(X, y, sample_weight))
 
     @property
     def _certificate_radius(self) -> float:

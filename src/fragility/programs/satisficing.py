@@ -49,14 +49,13 @@ class RobustProgram:
 
 
 class Found(NamedTuple):
-    """Where a search for the least fragility, or the least norm, ended.
+    """Where a search for the least fragility k ended.
 
-    `gap` estimates how far it is above its minimum; `curvature` is what another search may begin
-    with.
+    `gap` estimates how far k is above its minimum; another search may begin with `curvature`.
     """
 
     point: Evaluation
-    least: float
+    k: float
     gap: float
     iterations: int
     converged: bool

@@ -28,9 +28,6 @@ def least_norm_meeting(
     little further out meets the target.
     """
     price = objective.length_weights
-    zero = objective.at(np.zeros(objective.size))
-    if float(zero.losses.max()) <= target:
-        return zero.parameters, 1
     point = _inside(objective.at(start), target)
     if point is None:
         return None

@@ -93,7 +93,7 @@ class Part:
 class PositivePart(Part):
     """Margins and multipliers that are both positive numbers."""
 
-    kind = Orthant
+    kind = Orthant()
 
     def aim(self, correction: Correction | None) -> Floats:
         """Multipliers that would close the gap as far as wanted, were the margins to stay."""
@@ -104,7 +104,8 @@ class PositivePart(Part):
         return wanted
 
     def longest(self, move: Move) -> float:
-        return min(Orthant.longest(self.margin, move.margin), Orthant.longest(self.dual, move.dual))
+        pairs = ((self.margin, move.margin), (self.dual, move.dual))
+        return float(min(self.kind.longest(now, step) for now, step in pairs))
 
     def gap_after(self, move: Move, length: float) -> float:
         margin, dual = self.margin + length * move.margin, self.dual + length * move.dual

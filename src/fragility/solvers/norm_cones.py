@@ -111,7 +111,7 @@ class NormCone:
 class PairBallCone(NormCone):
     """ℓ2: each pair of classes has a second-order cone."""
 
-    cone = SecondOrder
+    cone = SecondOrder()
 
     def norm(self, table: Floats) -> float:
         differences = self.pairs.differences(table)
@@ -140,7 +140,7 @@ class BoxCone(NormCone):
     As scores of all classes may move alike, that is a box: entries of the table are at most k / 2.
     """
 
-    cone = Orthant
+    cone = Orthant()
 
     def __init__(self, n_outputs: int, n_features: int) -> None:
         super().__init__(n_outputs, n_features)
@@ -224,7 +224,7 @@ class OctahedronCone(NormCone):
     :math:`t - \delta \ge 0`, :math:`t + \delta \ge 0`, :math:`k - \sum t \ge 0` for each pair.
     """
 
-    cone = Orthant
+    cone = Orthant()
 
     def norm(self, table: Floats) -> float:
         return float(np.abs(self.pairs.differences(table)).sum(axis=1).max())
@@ -288,7 +288,7 @@ class OctahedronCone(NormCone):
 class Ray(NormCone):
     """k ≥ 0, where it bounds no norm."""
 
-    cone = Orthant
+    cone = Orthant()
 
     def __init__(self) -> None:
         super().__init__(n_outputs=1, n_features=0)

@@ -27,12 +27,10 @@ def wasserstein_start(
     return _softened_start(program, inside, level, max_iter)
 
 
-def inside_of(
-    program: SatisficingProgram, minimum: RiskMinimum, share: float, max_iter: int
-) -> Evaluation:
-    """A model whose loss leaves a share of the room between the lowest loss and the target."""
+def inside_of(program: SatisficingProgram, minimum: RiskMinimum, max_iter: int) -> Evaluation:
+    """A model whose loss is half way between the lowest loss and the target."""
     target, objective = program.target, program.objective
-    level = target.erm_loss + share * (target.value - target.erm_loss)
+    level = target.erm_loss + 0.5 * (target.value - target.erm_loss)
     if not objective.is_smooth:
         # Separable data: far enough out, where the minimum points, the loss is below any level.
         point = minimum.point
