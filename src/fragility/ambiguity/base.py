@@ -31,7 +31,7 @@ class Ambiguity(ABC):
 
     @property
     def is_euclidean(self) -> bool:
-        """Whether it sees nothing of the coefficients but scores and Euclidean lengths."""
+        """Whether it depends on the coefficients only by scores and Euclidean lengths."""
         return False
 
     @property
@@ -56,7 +56,8 @@ class Ambiguity(ABC):
     def fragility_within(self, profile: LossProfile, room: float, radius: float) -> float:
         r"""Smallest k with :math:`E_P \ell \le room + k D(P, \hat P)` for every P in a ball.
 
-        The ball is :math:`D(P, \hat P) \le radius`, of positive radius; an infinite one is none.
+        The ball is :math:`D(P, \hat P) \le radius`. The radius is positive; if it is infinite, the
+        ball is the whole space.
         """
         everywhere = self.fragility(profile, room)
         if radius == inf or everywhere in (0.0, inf):

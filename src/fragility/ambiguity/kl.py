@@ -81,7 +81,7 @@ def _moment(sample: Sample, s: float) -> tuple[float, LogMoment]:
 def _tilt_at(sample: Sample, radius: float) -> float:
     r"""The s at which weights :math:`\propto a e^{s v}` are at KL divergence `radius`.
 
-    Infinite where that is no less than the divergence of the largest values alone.
+    Infinite where `radius` is at least the divergence of the largest values alone.
     """
     if radius >= sample.surprise:
         return inf

@@ -24,7 +24,7 @@ class Wasserstein(Ambiguity):
     r"""Shifts of the features and labels, at the price of 1-Wasserstein transport.
 
     Moving a sample from :math:`(x, y)` to :math:`(x', y')` costs
-    :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is no feature.
+    :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is not a feature.
 
     With K the slope of the losses as features move, :math:`o_n` the loss of a sample and
     :math:`f_n` its largest with another label, the fragility of a model is the smallest
@@ -136,7 +136,7 @@ class Wasserstein(Ambiguity):
         return WorstLoss(level + paid, multiplier, level)
 
     def _label_moves(self, profile: LossProfile) -> LabelMoves | None:
-        """What labels can do where features can do no more; None if they do not move."""
+        """Relabelling at costs above what features can do; None if labels do not move."""
         if not self.moves_labels:
             return None
         if profile.relabelled is None:

@@ -75,7 +75,7 @@ class Certificate:
 
     @property
     def n_samples(self) -> int:
-        """Samples, those of no weight included."""
+        """Number of samples, including samples without weight."""
         return self.losses.size
 
     @overload
@@ -153,7 +153,7 @@ class Certificate:
         For two classes. Under Wasserstein ambiguity the index of
         `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most half the dual
         norm of the coefficients, which is k over twice the steepest slope of the loss if labels do
-        not move and there is no ball. Under KL that of `fragility.fragility_index` at target
+        not move and there is no ball. Under KL the index of `fragility.fragility_index` at target
         :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes and k the
         fragility without a ball: often vacuous, and then said to be.
         """
@@ -182,12 +182,12 @@ class Certificate:
         number for k where the sphere is reached. Under Wasserstein ambiguity samples move and
         weights stay: an error.
         """
-        price = self.fragility
+        k = self.fragility
         if self.radius < inf:
-            price = max(price, self.ambiguity.worst_loss(self._profile, self.radius).multiplier)
+            k = max(k, self.ambiguity.worst_loss(self._profile, self.radius).multiplier)
         worst = np.zeros(self.n_samples)
         worst[self.weights > 0.0] = self.ambiguity.tilt(
-            self._profile.losses, self._profile.weights, price
+            self._profile.losses, self._profile.weights, k
         )
         return worst
 

@@ -50,7 +50,7 @@ def certify(
         The value R of the penalty, a number. For other models by default zero.
     radius : float, optional
         Distance from the data up to which the fragility is to hold, positive; inf: however far. By
-        default that of a model trained inside a ball of the same `ambiguity`, else inf.
+        default the radius of a model trained inside a ball of the same `ambiguity`, else inf.
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns

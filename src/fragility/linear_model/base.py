@@ -26,7 +26,7 @@ from ..programs.rows import TrainingRows, training_rows
 
 #: Largest absolute value of a feature, least and most: products of four numbers stay in range.
 _SMALLEST, _LARGEST = 1e-75, 1e75
-#: A table of their square is 1.2 GB, and a fit holds a few.
+#: A matrix of this size takes 1.2 GB, and a fit holds a few.
 _MOST_PARAMETERS = 12_000
 
 
@@ -38,7 +38,7 @@ class TrainingData(LabelledSamples):
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
     def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
-        """The same as solvers like them, made once."""
+        """The samples in the coordinates of the solvers, made once."""
         asked = fit_intercept, reducible
         if asked not in self._rows:
             self._rows[asked] = training_rows(
@@ -54,7 +54,7 @@ class TrainingData(LabelledSamples):
     def objective(
         self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
     ) -> Objective:
-        """Penalised mean loss of a linear model on them."""
+        """Penalised mean loss of a linear model on the samples."""
         rows = self.rows(fit_intercept, reducible and penalty.lasso == 0.0)
         objective = Objective(rows, loss, penalty.ridge, penalty.lasso)
         if objective.size > _MOST_PARAMETERS:
@@ -99,7 +99,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._class_weighted(TrainingData(X, codes, weights, classes))
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
-        """The same with the factors of `class_weight` on the weights."""
+        """The samples with weights multiplied by `class_weight`."""
         codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
             factors = class_factors(self.class_weight, classes, codes, weights)
@@ -139,7 +139,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             print(f"[{type(self).__name__}] {message}")
 
     def _start(self, objective: Objective) -> Floats:
-        """Parameters to start from: zero, or those of the last fit."""
+        """Parameters to start from: zero, or the parameters of the last fit."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(objective.size)
         rows = objective.rows
@@ -161,7 +161,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
-            With two classes, that of the second.
+            With two classes, the score of the second.
         """
         check_is_fitted(self)
         with long_integers_refused("X"):
@@ -170,7 +170,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[:, 0] if len(self.coef_) == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each sample: that of the highest score.
+        """Class of the highest score for each sample.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class: the softmax (two classes: sigmoid) of the scores.
 
-        Margins of hinge losses are no logits: calibrate such models before you trust these numbers.
+        Margins of hinge losses are not logits: calibrate such models before you trust the result.
 
         Parameters
         ----------

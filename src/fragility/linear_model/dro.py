@@ -38,7 +38,7 @@ class DROClassifier(RobustClassifier):
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
-        The intercept is free: outside the penalty, and no feature that shifts.
+        The intercept is free: outside the penalty, and not a feature that shifts.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     solver : {"auto", "interior_point", "conic"}, default="auto"

@@ -26,7 +26,7 @@ from .satisficing import SatisficingClassifier
 from .training import Training
 
 #: Row of the penalty and column of the target; column 0 is the lowest loss.
-_Place = tuple[int, int]
+_Index = tuple[int, int]
 
 
 class Cell(NamedTuple):
@@ -51,7 +51,7 @@ class Trace:
     """Where the searches on one part of the data ended, in the coordinates of that part."""
 
     objective: Objective
-    ends: dict[_Place, _End] = field(default_factory=dict)
+    ends: dict[_Index, _End] = field(default_factory=dict)
 
     def seen_from(self, objective: Objective) -> Trace:
         """The same in the coordinates of another part of the data; nothing if it has not got them.
@@ -59,22 +59,22 @@ class Trace:
         Curvatures stay: columns scaled alike have about the same ones.
         """
         mine, ends = self.objective, {}
-        for place, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
+        for index, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
             given = mine.rows.in_user_units(*mine.split(mine.centred(end.parameters)))
             known = objective.rows.from_user_units(*given)
             if known is None or mine.rows.space is not None:
                 return Trace(objective)
-            ends[place] = _End(objective.join(*known), end.curvature)
+            ends[index] = _End(objective.join(*known), end.curvature)
         return Trace(objective, ends)
 
-    def guess(self, place: _Place, lead: Trace) -> _End | None:
-        """Where a search will end, by the lead and the places before; None if nobody knows.
+    def guess(self, index: _Index, lead: Trace) -> _End | None:
+        """Where a search will end, by the lead and the cells before; None if nothing is known.
 
         How far the two are apart, relative to the size of the lead's parameters, changes little
-        from place to place, and so does the change.
+        from cell to cell, and so does the change.
         """
-        end = lead.ends.get(place)
-        (j, i), size = place, _size(end)
+        end = lead.ends.get(index)
+        (j, i), size = index, _size(end)
         before = (j, i - 1) if i else (j - 1, 0)
         if end is None or before not in self.ends or before not in lead.ends:
             return end
@@ -87,9 +87,9 @@ class Trace:
             curvature = tables[0] + (tables[1] - tables[2])
         return _End(end.parameters + size * apart, curvature)
 
-    def _apart(self, place: _Place, lead: Trace) -> Floats:
-        other = lead.ends[place]
-        return (self.ends[place].parameters - other.parameters) / _size(other)
+    def _apart(self, index: _Index, lead: Trace) -> Floats:
+        other = lead.ends[index]
+        return (self.ends[index].parameters - other.parameters) / _size(other)
 
 
 def _size(end: _End | None) -> float:
@@ -141,7 +141,7 @@ def solve_grid(
             row.append(_cell(training, target, solution, minimum.converged))
             last = _End(solution.parameters, solution.curvature)
             if leads and isinstance(last.curvature, np.ndarray):
-                # A search ends with a curvature that is a step old; those who follow want better.
+                # A search ends with a curvature that is a step old; later searches need a new one.
                 last = last._replace(curvature=training.objective.at(last.parameters).hessian)
             trace.ends[j, i] = last
         cells.append(row)
@@ -153,7 +153,7 @@ def solve_grid(
 def _references(
     training: Training, before: ReferenceModels | None, hint: _End | None
 ) -> ReferenceModels:
-    """Best and best trivial model, from a hint or else from those of the penalty before."""
+    """Reference models, from a hint or else from the models of the penalty before."""
     objective = training.objective
     start, curvature = np.zeros(objective.size), None
     if hint is not None:

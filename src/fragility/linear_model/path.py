@@ -41,7 +41,7 @@ class FragilityPath:
     n_iter : ndarray of shape (n_targets,)
         Steps that each took, from the solution before it.
     erm_loss, trivial_loss : float
-        Lowest loss of all models, and of those that use no feature that may shift.
+        Lowest loss of all models, and of models that use no feature that may shift.
     ambiguity : Ambiguity
     classes : ndarray
     feature_names : list of str or None

@@ -57,7 +57,7 @@ class SatisficingClassifier(RobustClassifier):
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
-        The intercept is free: outside the penalty, and no feature that shifts.
+        The intercept is free: outside the penalty, and not a feature that shifts.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     solver : {"auto", "newton", "interior_point", "conic"}, default="auto"
@@ -279,7 +279,7 @@ class SatisficingClassifier(RobustClassifier):
         if used and self._certificate_radius < inf and self.fragility_ == 0.0:
             warnings.warn(
                 f"The whole ball of radius {self.radius:g} meets the target ({losses}): fragility "
-                "0. Of the many such models that of the least worst-case loss is returned. Give a "
+                "0. Of the many such models the one of least worst-case loss is returned. Give a "
                 "larger radius or a smaller target.",
                 ZeroFragilityWarning,
                 stacklevel=4,

@@ -62,7 +62,7 @@ class TrainedModel(RobustModel):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Robust satisficing on some data, for as many targets as one likes."""
+    """Robust satisficing on some data, for any number of targets."""
 
     data: TrainingData
     loss: Loss
@@ -74,7 +74,7 @@ class Training:
 
     @classmethod
     def of(cls, model: Any, data: TrainingData) -> Training:
-        """That of a robust classifier, by its parameters."""
+        """The training of a robust classifier, by its parameters."""
         ambiguity = as_ambiguity(model.ambiguity)
         ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
         return cls(
@@ -123,13 +123,13 @@ class Training:
         )
         search: Any = {"solver": solver, "tol": self.tol, "max_iter": self.max_iter}
         if radius < inf:
-            # Inside a ball the least fragile model is that of the least worst loss, as long as the
-            # price of the shifts leaves its loss below the target; beyond, the ball is too large
-            # to matter.
+            # Inside a ball the least fragile model is the model of the least worst loss, as long as
+            # its level, the worst loss less k times the radius, is below the target. Beyond, the
+            # ball is too large to matter.
             ball = RobustProgram(self.objective, self.ambiguity, radius)
             inside = solve_robust(ball, references, **search)
             worst = worst_penalised(ball, self.objective.at(inside.parameters))
-            # Where every loss can vanish the ball is no help in choosing a model.
+            # Where every loss can vanish the ball does not help to choose a model.
             vanishing = (Outcome.NO_LOSS, Outcome.NO_MINIMUM)
             if worst.level <= target.value and inside.outcome not in vanishing:
                 return target, inside

@@ -23,7 +23,7 @@ from ..losses.base import lower_curvature
 from .gram import paired_gram
 from .rows import TrainingRows
 
-#: Shares of the largest coefficient below which others may be nothing: the loss decides.
+#: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
 
 
@@ -59,7 +59,7 @@ class Objective:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether it has derivatives everywhere: those below are of its smooth part."""
+        """Whether it has derivatives everywhere; the derivatives below are of its smooth part."""
         return self.lasso == 0.0 and self.loss.is_smooth(self.rows.n_classes)
 
     @property
@@ -114,7 +114,7 @@ class Objective:
         return np.ravel(coef)
 
     def centred(self, parameters: Floats) -> Floats:
-        """The shortest of what no loss tells apart: a vector may be added to all classes alike."""
+        """The shortest parameters of the same loss: a vector may be added to all classes."""
         if self.n_outputs == 1:
             return parameters
         table = parameters.reshape(self.n_outputs, -1)
@@ -127,7 +127,7 @@ class Objective:
         return np.ravel(table - middle)
 
     def tidied(self, parameters: Floats) -> Floats:
-        """The same centred, and without coefficients that a lasso left at zero but for rounding."""
+        """Centred parameters, without coefficients that a lasso left at zero but for rounding."""
         parameters = self.centred(parameters)
         if self.lasso == 0.0:
             return parameters
@@ -154,7 +154,7 @@ class Objective:
         return self.ridge_value(parameters) + lasso
 
     def sampled(self, n: int) -> Objective:
-        """The same of about n rows, evenly spaced."""
+        """The objective of about n rows, evenly spaced."""
         stride = max(1, self.rows.y.size // n)
         rows, every = self.rows, slice(None, None, stride)
         weights = rows.weights[every] / rows.weights[every].sum()
@@ -177,11 +177,11 @@ class Objective:
         return paired_gram(self.rows.X, self.n_outputs, self.rows.fit_intercept, weights_of)
 
     def fixed_gauge(self, hessian: Floats) -> Floats:
-        """The Hessian with curvature where there is none by nature.
+        """The Hessian with curvature added along the gauge, where losses have none.
 
-        With several classes, a change of all their scores alike changes no loss: Newton's steps
-        have no part there, as gradients have none, but a factorisation needs a number. Absolute
-        coefficients do see it.
+        With several classes, the same change of all scores changes no loss. Gradients and Newton's
+        steps have no part in that direction, but a factorisation needs a number there. A lasso
+        does depend on it.
         """
         if self.n_outputs == 1:
             return hessian
@@ -243,7 +243,7 @@ class Evaluation:
 
     @property
     def model_hessian(self) -> Floats:
-        """The Hessian with curvature where there is none by nature."""
+        """The Hessian with curvature added along the gauge."""
         return self.objective.fixed_gauge(self.hessian)
 
     @cached_property

@@ -223,7 +223,21 @@ class _AllGaps(Piecewise):
         return form + _spread(gradients, weights[:, part], hold, part)
 
 
-class _Labels(Piecewise):
+class _ByGradients(Piecewise):
+    """Functions with gradients (P, outputs, n) by the scores."""
+
+    gradients: Floats
+
+    def forward(self, change: Floats) -> Floats:
+        moved: Floats = np.einsum("pon,on->pn", self.gradients, change)
+        return moved
+
+    def adjoint(self, weights: Floats) -> Floats:
+        total: Floats = np.einsum("pon,pn->on", self.gradients, weights)
+        return total
+
+
+class _Labels(_ByGradients):
     """A smooth loss under the own label and, if labels move, under every other label."""
 
     bends = True
@@ -241,14 +255,6 @@ class _Labels(Piecewise):
         gradients = [loss.gradient(self.scores, y).reshape(n, -1).T for y in self.labels]
         self.gradients = np.stack(gradients)
 
-    def forward(self, change: Floats) -> Floats:
-        moved: Floats = np.einsum("pon,on->pn", self.gradients, change)
-        return moved
-
-    def adjoint(self, weights: Floats) -> Floats:
-        total: Floats = np.einsum("pon,pn->on", self.gradients, weights)
-        return total
-
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
         form = _spread(self.gradients[..., part], weights[:, part], hold, part)
         for y, multiplier in zip(self.labels, multipliers, strict=True):
@@ -256,7 +262,7 @@ class _Labels(Piecewise):
         return form
 
 
-class _LabelGaps(Piecewise):
+class _LabelGaps(_ByGradients):
     """What other labels add to cross-entropy: the gaps of their scores, or nothing.
 
     The loss itself can be left out of these functions, which makes them linear.
@@ -269,31 +275,21 @@ class _LabelGaps(Piecewise):
         self.flips = np.ones((n_classes, 1))
         self.flips[0] = 0.0
         if n_classes == 2:
-            self.apart = signs(y)[np.newaxis, np.newaxis]
-        else:  # one for the own class, minus one for the other, (others, outputs, n)
+            self.gradients = np.stack([np.zeros((1, y.size)), signs(y)[np.newaxis]])
+        else:  # one for the own class, minus one for the label: zero for the own label
             classes = np.arange(n_classes)[:, np.newaxis]
-            others = (y + np.arange(1, n_classes)[:, np.newaxis]) % n_classes
-            self.apart = 1.0 * (classes == y) - 1.0 * (classes == others[:, np.newaxis])
+            labels = (y + classes) % n_classes
+            self.gradients = 1.0 * (classes == y) - 1.0 * (classes == labels[:, np.newaxis])
 
     def _evaluate(self, scores: Floats) -> None:
         self.values = self.forward(scores)
 
-    def forward(self, change: Floats) -> Floats:
-        moved = np.zeros((len(self.apart) + 1, change.shape[1]))
-        np.einsum("pon,on->pn", self.apart, change, out=moved[1:])
-        return moved
-
-    def adjoint(self, weights: Floats) -> Floats:
-        total: Floats = np.einsum("pon,pn->on", self.apart, weights[1:])
-        return total
-
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        D, apart = weights[:, part], self.apart[..., part]
-        if len(apart) == 1 and apart.shape[1] == 1:
+        D = weights[:, part]
+        if len(D) == 2:
             both: Floats = D[1] * (D[0] * hold.inverse[part] + hold.held[part])
             return both[np.newaxis]
-        gradients = np.concatenate([np.zeros_like(apart[:1]), apart])
-        return _spread(gradients, D, hold, part)
+        return _spread(self.gradients[..., part], D, hold, part)
 
 
 def _spread(gradients: Floats, weights: Floats, hold: Hold, part: slice) -> Floats:

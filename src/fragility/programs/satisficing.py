@@ -75,9 +75,9 @@ class Solution:
     gap : float
         Estimate of how far the fragility is above its minimum, relatively.
     fragility : float, optional
-        As the solver has it; certificates do not believe it.
+        The solver's own value; certificates recompute it.
     curvature : object, optional
-        What the same solver may begin with next to this solution.
+        A start for the same solver next to this solution.
     """
 
     parameters: Floats

@@ -53,7 +53,7 @@ class Samples(PositivePart, ABC):
         self.flipping = bool(flips.any())
 
     @abstractmethod
-    def place(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: float) -> None:
         """Set the epigraph variables, or raise them to one above all of these."""
 
     @abstractmethod
@@ -83,9 +83,9 @@ class Samples(PositivePart, ABC):
         """Set the variables above the losses by a share of their aggregate, or at least `least`."""
         self._evaluate(theta)
         heights = (self.at.values + self.flips * k).max(axis=0)
-        self.place(heights, k)
+        self.set_variables(heights, k)
         self.room = max(lift * abs(self.value), least, 1e-12)
-        self.place(heights + self.room, k)
+        self.set_variables(heights + self.room, k)
         self.margin = self.s - self.at.values - self.flips * k
         self.first_k = k
 
@@ -108,11 +108,7 @@ class Samples(PositivePart, ABC):
     def scores(self, theta: Floats) -> Floats:
         """Scores (outputs, n) of parameters."""
         coef, intercept = self.objective.split(theta)
-        X = self.objective.rows.X
-        if isinstance(X, np.ndarray):
-            scores: Floats = coef @ X.T
-        else:
-            scores = np.ascontiguousarray((X @ coef.T).T)
+        scores: Floats = np.ascontiguousarray(coef @ self.objective.rows.X.T)
         if self.objective.rows.fit_intercept:
             scores += intercept[:, np.newaxis]
         return scores
@@ -176,7 +172,7 @@ class Samples(PositivePart, ABC):
         s = self.s + length * move.rest
         exact = s - after.at.values - self.flips * k
         lift = (self.margin + length * move.margin - exact).max(axis=0)
-        after.place(s + np.maximum(lift, 0.0), k)
+        after.set_variables(s + np.maximum(lift, 0.0), k)
         after.margin = exact + (after.s - s)
         after.dual = self.dual + length * move.dual
         return after
@@ -187,7 +183,7 @@ class Mean(Samples):
 
     has_t = False
 
-    def place(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: float) -> None:
         self.s, self.aggregate = s, float(self.weights @ s)
 
     def shares(self) -> Floats:
@@ -227,7 +223,7 @@ class EntropicRisk(Samples):
     q: Floats
     v: Floats
 
-    def place(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: float) -> None:
         self.s, self.k = s, k
         ahead = (s - s.max()) / k
         terms = self.weights * np.exp(ahead)
@@ -288,7 +284,7 @@ class EntropicRisk(Samples):
 class Maximum(Samples):
     """The largest loss: one epigraph variable above all functions of all samples."""
 
-    def place(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: float) -> None:
         self.aggregate = float(s.max())
         self.s = np.full(s.size, self.aggregate)
 

@@ -74,7 +74,7 @@ def solve(
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A program that has a solution worth searching for, and each way to it."""
+    """A program that needs a search, and one method for each kind of search."""
 
     program: SatisficingProgram
     references: ReferenceModels
@@ -204,7 +204,7 @@ class _Search:
         return inside_of(self.program, self.references.minimum, self.max_iter)
 
     def _shortest_without_fragility(self, start: Floats) -> Solution | None:
-        """The shortest model of which every loss meets the target, if there is one near a start."""
+        """The shortest model whose losses all meet the target, if there is one near a start."""
         objective, target = self.program.objective, self.program.target.value
         trivial, max_iter = self.references.trivial.parameters, self.max_iter
         if float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
@@ -228,6 +228,6 @@ class _Search:
 
 
 def _relabelled_mean(point: Evaluation) -> float:
-    """Mean loss of a model with the worst labels that there are."""
+    """Mean loss of a model where every sample has its worst label."""
     worst = np.maximum(point.losses, point.relabelled)
     return float(point.objective.rows.weights @ worst) + point.penalty

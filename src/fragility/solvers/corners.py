@@ -105,7 +105,7 @@ def smallest_largest_loss(
 def shortest_meeting(
     objective: Objective, target: float, inside: Floats, *, tol: float, max_iter: int
 ) -> InteriorSolution:
-    """The shortest model, in the user's units, of which every loss meets the target."""
+    """The shortest model, in the user's units, whose losses all meet the target."""
     interior = InteriorProgram(
         objective, Maximum, target=target, squared_cost=objective.length_weights
     )
@@ -138,6 +138,6 @@ def _roomy(interior: InteriorProgram, parameters: Floats, target: float, k: floa
 def tie_cost(objective: Objective, parameters: Floats, cost: float) -> Floats:
     """A cost of length too small to matter, except between models of the same cost."""
     weights = objective.length_weights
-    # A model near zero says nothing of how long others are; columns are scaled, so one may be.
+    # A model near zero says nothing about the length of others. Columns are scaled, so 1 is likely.
     squared = max(float(weights @ parameters**2), float(weights.max(initial=0.0)), 1e-300)
     return weights * (_TIE * cost / squared)

@@ -29,7 +29,7 @@ _ROUNDING = 1e-14
 class Ellipsoid(NamedTuple):
     """The points with (z - centre)ᵀ matrix (z - centre) ≤ radius².
 
-    `matrix` is factor @ factor.T; `pull` is matrix @ centre, which its maker may know better.
+    `matrix` is factor @ factor.T; `pull` is matrix @ centre, perhaps known more exactly.
     """
 
     matrix: Floats
@@ -155,7 +155,7 @@ class _InteriorPoint:
             pairs = zip(self.parts, moves, strict=True)
             self.parts = [part.after(move, length) for part, move in pairs]
         table, _, _ = self.norm_cone.split(self.x)
-        # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
+        # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is the cone's multiplier over the radius.
         multiplier = float(self.parts[0].dual[0]) / self.ellipsoid.radius
         return LeastNorm(table, self.norm_cone.norm(table), multiplier)
 

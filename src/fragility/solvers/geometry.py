@@ -107,7 +107,7 @@ class Geometry:
         while True:
             try:
                 return self._step(point, hessian, target, tol, damping, boost)
-            except LinAlgError:  # rounding has eaten the curvature that is left
+            except LinAlgError:  # rounding has used up the curvature
                 if boost > 1e12:
                     raise
                 boost *= 1e3

@@ -46,7 +46,7 @@ _PATIENCE = 60
 _TINY, _GOOD = 1e-10, 0.3
 #: A cost below this share of the first one counts as zero: it is not known any better.
 _NOTHING = 1e-3
-#: How flat the Lagrangian must once have been, relatively, and the gap from which on to look.
+#: How flat the Lagrangian must have been once, relatively; the gap below which this is checked.
 _FLAT, _NEAR = 1e-5, 1e-2
 #: A search that rounding ended has converged if its gap is at most this multiple of the tolerance.
 _ENOUGH = 1e3
@@ -144,7 +144,7 @@ class InteriorProgram:
         return ridge if self.model is None else ridge + self.model.slope(parameters)
 
     def weighted_slope(self, parameters: Floats, nu: float) -> Floats:
-        """Slope of the squared cost, and nu times that of the ridge and of the model."""
+        """Slope of the squared cost, plus nu times the slope of the ridge and of the model."""
         slope: Floats = (nu * self.objective.ridge + self.squared_cost) * parameters
         return slope if self.model is None else slope + nu * self.model.slope(parameters)
 

@@ -80,7 +80,7 @@ class NormCone:
     """What the norms share."""
 
     cone: Any
-    #: Whether it wants the scores of all classes to be free to move alike.
+    #: Whether it needs the scores of all classes to be free to move by the same amount.
     needs_gauge = False
 
     def __init__(self, n_outputs: int, n_features: int) -> None:
@@ -307,9 +307,9 @@ class Ray(NormCone):
 
 
 def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool = True) -> Any:
-    """The cone of the norm dual to that of a move.
+    """The cone of the norm that is dual to the norm of a move.
 
-    `free_to_shift` says that nothing but the norm sees a change of all classes alike.
+    `free_to_shift` says that only the norm depends on a vector added to all classes.
     """
     cones: dict[float, Any] = {1: BoxCone, 2: PairBallCone, inf: OctahedronCone}
     if norm == 1 and n_outputs > 1 and not free_to_shift:

@@ -21,7 +21,7 @@ from .interior_point import InteriorProgram, InteriorSolution, Quadratic
 from .norm_cones import Shape
 from .robust import fragility_of
 
-#: Samples that gain this share of the cost of a label may come to pay it.
+#: Samples whose gain is this share of the cost of a label may move later.
 _MAY_PAY = 0.75
 #: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.
 _ROUGH, _SETTLED, _ROUNDING = 1e-5, 1e-2, 1e-10
@@ -97,7 +97,7 @@ def _step(
 
 
 def _missed(point: Evaluation, found: InteriorSolution, counted: Mask, cost: float) -> Mask:
-    """Samples that were left out and would pay for another label after all."""
+    """Samples that were left out and gain more than another label costs."""
     there = point.objective.at(found.parameters)
     gains: Floats = there.relabelled - there.losses
     beyond: Mask = ~counted & (gains > found.k * cost * (1.0 + 1e-9))

@@ -28,7 +28,7 @@ def solve_robust(
     if solver == "newton":
         require_smooth(objective, program.ambiguity, ball=True)
     if program.ambiguity.reweights and minimum.separable:
-        # Every loss can be zero, or as near to it as one likes: of shifts there is none to fear.
+        # Every loss can be zero, or arbitrarily near to it: no shift of weights does harm.
         point = minimum.point
         if minimum.attained:
             point = shortest_separation(objective, point, max_iter=max_iter)
@@ -45,7 +45,7 @@ def solve_robust(
         solution = Solution(
             found.parameters, outcome, found.iterations, "interior_point", found.gap
         )
-    # Where no feature is worth its price the solver comes near to none, and none is better still.
+    # Where no feature is worth its cost the solver ends near zero, and zero is better still.
     reached = worst_penalised(program, objective.at(solution.parameters)).value
     for none in (references.trivial, objective.at(np.zeros(objective.size))):
         if not worst_penalised(program, none).value > reached * (1.0 + 1e-9):
@@ -70,7 +70,7 @@ def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> floa
 
 
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
-    """A model as an ambiguity sees it."""
+    """The losses and the slope of a model, which an ambiguity needs to know."""
     objective = point.objective
     return LossProfile(
         point.losses,
@@ -81,7 +81,7 @@ def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
 
 
 def require_smooth(objective: Objective, ambiguity: Ambiguity, ball: bool = False) -> None:
-    """Say so where Newton's method has no derivatives to work with."""
+    """Refuse programs without derivatives for Newton's method."""
     if ball or not objective.is_smooth or ambiguity.moves_labels:
         what = "a ball" if ball else "a finite label_cost"
         if objective.lasso > 0.0:

@@ -116,8 +116,8 @@ class _Search:
                 break
         else:
             gap = self._last_look()
-        # What is left of the miss is mended at the rate of the optimum: only its square counts.
-        # Where many models are solved for, a loss within the tolerance of its target will do.
+        # The rest of the miss is corrected at the rate of the optimum: only its square counts.
+        # Where many models are solved for, a loss within the tolerance of its target is enough.
         exact = {"exact": self.settled, "aim": 0.5} if self.near_solution else {}
         point = self.geometry.scaled_to(self.point, self.target, **exact)
         point = meeting(point, self.inside, self.target)
@@ -145,7 +145,7 @@ class _Search:
         )
 
     def _gain(self, model: Model) -> float:
-        """By how much the norm may still fall, at the same loss."""
+        """How much the norm may still fall at the same loss."""
         return self.k + model.multiplier * (self.point.value - self.target) - model.norm
 
     def _last_look(self) -> float:
@@ -162,7 +162,7 @@ class _Search:
         return k + self.penalty_weight * max(0.0, point.value - self.target)
 
     def _shortened(self, model: Model) -> tuple[Evaluation | None, float]:
-        """Where the way to the model's optimum has led down enough; nowhere if it does not."""
+        """A point on the way to the model's optimum that is low enough; None if there is none."""
         merit = self._merit(self.point, self.k)
         length, move = 1.0, model.parameters - self.point.parameters
         while length >= 1e-8:
