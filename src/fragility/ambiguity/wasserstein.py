@@ -57,9 +57,8 @@ class Wasserstein(Ambiguity):
             raise ValueError(f"norm must be one of 1, 2, inf; got {self.norm!r}.")
         check_choice(self.norm, (1, 2, inf), "norm")
         cost = self.label_cost
-        if not (isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)):
-            raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
-        if not cost > 0.0:
+        is_number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
+        if not (is_number and cost > 0.0):
             raise ValueError(f"label_cost must be a positive number or inf; got {shown(cost)}.")
         if cost != inf:
             check_target(cost, "label_cost")

@@ -280,12 +280,12 @@ def certificate_of(
 
 
 def _selected(values: Floats, mask: Mask) -> Floats:
-    """Values where the mask is true: the very same array if it is everywhere, not a second one."""
+    """Values where the mask is true; the array itself, not a copy, if that is everywhere."""
     return values if mask.all() else values[mask]
 
 
 def _differences(coef: Floats, codes: NDArray[Any], *, every: bool) -> Floats:
-    """Differences of the classes' coefficients, one row for each pair that a sample can feel."""
+    """Differences of the classes' coefficients, one row for each pair that some loss depends on."""
     if len(coef) == 1:
         return coef
     # A loss depends on differences to the sample's own class: one of the two must have samples,
@@ -305,7 +305,7 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
 
 
 def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
-    """Guarantees stand on the `steepness` of a loss: see that it is not exceeded here."""
+    """Refuse a loss whose slope exceeds its `steepness`, which all guarantees depend on."""
     if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))

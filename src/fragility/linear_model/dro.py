@@ -21,8 +21,8 @@ class DROClassifier(RobustClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.
 
     Minimises :math:`\sup \{ E_P \ell : D(P, \hat P) \le \varepsilon \} + R`. Where
-    `SatisficingClassifier` asks what loss would do, this asks how far the data may shift; each
-    radius belongs to some target.
+    `SatisficingClassifier` takes an acceptable loss, this takes the distance that data may shift;
+    each radius corresponds to some target.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DROClassifier(RobustClassifier):
     worst_loss_ : float
         The worst-case loss with the penalty, recomputed from the data.
     fragility_ : float
-        Price of a unit of distance at the radius: no expected loss at any distance exceeds
+        Rise of the worst loss per unit of distance at the radius: no expected loss exceeds
         ``target_ + fragility_ * distance``.
     target_ : float
         ``worst_loss_ - fragility_ * radius``, for which `SatisficingClassifier` finds this model.
@@ -73,7 +73,7 @@ class DROClassifier(RobustClassifier):
     n_iter_ : int
         Steps of all searches.
     solver_ : str
-        What solved it; "none" where nothing had to be.
+        The solver that was used; "none" where no search was needed.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
@@ -82,7 +82,7 @@ class DROClassifier(RobustClassifier):
     TrivialRadiusWarning
         The radius is so large that no feature that may shift is worth using.
     SeparableDataWarning
-        KL without a penalty: every loss may be as small as one likes.
+        KL without a penalty: every loss may be arbitrarily small.
     ZeroFragilityWarning
         KL without a penalty: a hinge is zero for every sample.
     ConvergenceWarning
@@ -179,7 +179,7 @@ class DROClassifier(RobustClassifier):
             ),
             Outcome.NO_MINIMUM: (
                 "The classes can be told apart without a mistake: every loss, and the worst case "
-                "with it, may be as small as one likes. Give a penalty, or "
+                "with it, may be arbitrarily small. Give a penalty, or "
                 'ambiguity="wasserstein".',
                 SeparableDataWarning,
             ),

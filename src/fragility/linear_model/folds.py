@@ -147,9 +147,8 @@ def takes_weights(scorer: Callable[..., float]) -> bool:
 def _knowing(scorer: Any, classes: NDArray[Any], n_tested: int) -> Callable[..., float]:
     """The scorer, given all classes where a test part lacks one, if it takes `labels`."""
     function = getattr(scorer, "_score_func", None)
-    if n_tested == classes.size or function is None or "labels" in scorer._kwargs:
-        return scorer  # type: ignore[no-any-return]
-    if "labels" not in signature(function).parameters:
+    takes_labels = function is not None and "labels" in signature(function).parameters
+    if n_tested == classes.size or not takes_labels or "labels" in scorer._kwargs:
         return scorer  # type: ignore[no-any-return]
     told = copy(scorer)
     told._kwargs = {**scorer._kwargs, "labels": classes}

@@ -1,4 +1,4 @@
-"""What a target costs: the least fragility for every loss that might do."""
+"""The least fragility for a row of targets."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ class SatisficingClassifier(RobustClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.
 
     The fragility is the smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every
-    distribution P: how fast the loss may exceed its target as the data shift. Nobody needs to say
-    how far they will; the target :math:`\tau` says what loss would do.
+    distribution P: how fast the loss may exceed its target as the data shift. The user gives the
+    acceptable loss :math:`\tau`, not how far the data will shift.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SatisficingClassifier(RobustClassifier):
             default="cross_entropy"
         A subclass of `fragility.losses.Loss` is a smooth loss of your own.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
-        What may shift, and at which price: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
+        What may shift, and at which cost: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
         the weights of the samples (`KL`).
     target : float, optional
         Acceptable mean loss (with the penalty), as a number.
@@ -89,13 +89,13 @@ class SatisficingClassifier(RobustClassifier):
     erm_loss_ : float
         Lowest penalised mean loss that any model reaches.
     trivial_loss_ : float
-        Lowest of the models that use no feature that may shift.
+        Lowest penalised mean loss of models that use no feature that may shift.
     certificate_ : Certificate
         What the model guarantees, recomputed from the data.
     n_iter_ : int
         Steps of all searches.
     solver_ : str
-        What solved it; "none" where nothing had to be.
+        The solver that was used; "none" where no search was needed.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
@@ -106,14 +106,14 @@ class SatisficingClassifier(RobustClassifier):
     UndefinedTargetError
         `target_ratio` on data where that loss is zero.
     TargetError
-        A target that makes no sense; it is the base of the two, and a ValueError.
+        An invalid target; it is the base of the two others, and a ValueError.
 
     Warns
     -----
     TrivialTargetWarning
         The target is met without any feature that may shift; that model is returned.
     TightTargetWarning
-        The target is the lowest loss itself, all but.
+        The target is almost the lowest loss itself.
     NothingLearnedWarning
         No model is better than one without features.
     ZeroFragilityWarning

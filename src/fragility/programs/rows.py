@@ -100,10 +100,8 @@ def training_rows(
     if sparse.issparse(X):
         centre = shift
         scale = _or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
-        scaled = X @ sparse.diags_array(1.0 / scale)
-        return TrainingRows(
-            sparse.csr_array(scaled), y, weights, n_classes, centre, scale, fit_intercept
-        )
+        scaled = sparse.csr_array(X @ sparse.diags_array(1.0 / scale))
+        return TrainingRows(scaled, y, weights, n_classes, centre, scale, fit_intercept)
     centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
     squares = np.zeros(X.shape[1])
     shifted = np.empty_like(X)

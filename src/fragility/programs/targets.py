@@ -1,8 +1,9 @@
 r"""The target of robust satisficing: how much loss may be given up for robustness.
 
-Three ways to say it: an absolute loss; a multiple of the lowest loss that any model reaches; or the
-share of what a model can learn, :math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be
-given up. The last means the same on easy and on hard data.
+There are three ways to give it: an absolute loss; a multiple of the lowest loss that any model
+reaches; or the share of what a model can learn,
+:math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be given up. The last means the same on
+easy and on hard data.
 """
 
 from __future__ import annotations

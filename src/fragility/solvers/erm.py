@@ -123,7 +123,18 @@ def descend_below(
     ).point
 
 
-def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
+def separating_model(
+    objective: Objective, minimum: RiskMinimum, *, tol: float, max_iter: int
+) -> Evaluation:
+    """A model of separable data: the shortest of zero loss, or one of almost zero loss."""
+    if minimum.attained:
+        point = _shortest_separation(objective, minimum.point, max_iter=max_iter)
+        return objective.at(point.parameters)  # without the vanishing penalty
+    level = tol * objective.at(np.zeros(objective.size)).value
+    return descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
+
+
+def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
     """The model of zero loss and nearly the least norm: the minimiser under a vanishing penalty."""
     smallest = _least_margin(start)
     if not objective.is_smooth:

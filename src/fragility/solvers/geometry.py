@@ -49,7 +49,7 @@ class Geometry:
         self.headroom = headroom
         self.underdetermined = underdetermined
         self.near_solution = near_solution
-        self.shape = Shape.of(objective, ambiguity, free_to_shift=True)
+        self.shape = Shape.of(objective, ambiguity)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
         self.free = np.delete(np.arange(objective.size), self.moves)
 
@@ -148,11 +148,7 @@ class Geometry:
             best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
             best = best._replace(norm=float(self.cone.norm(best.table)))
         else:
-            root = whole.factor
-            if self.cone.needs_gauge:
-                root = self._without_gauge(root)
-                matrix = self._without_gauge(self._without_gauge(matrix).T)
-            body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
+            body = Ellipsoid(matrix, whole.factor, centre, sqrt(square), matrix @ now - slope)
             known = least_norm_near(body, self.cone, now) if self.near_solution else None
             best = least_norm(body, self.cone, tol) if known is None else known
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
@@ -173,9 +169,3 @@ class Geometry:
         tie: Floats = _STAND_IN * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
         return tie * min(1.0, 1e-7 * self.headroom / max(weight, 1e-300))
-
-    def _without_gauge(self, matrix: Floats) -> Floats:
-        """Rows with the mean over the classes taken out."""
-        blocks = matrix.reshape(*self.cone.shape, -1)
-        rest: Floats = (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
-        return rest

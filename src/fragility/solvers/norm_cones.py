@@ -80,8 +80,6 @@ class NormCone:
     """What the norms share."""
 
     cone: Any
-    #: Whether it needs the scores of all classes to be free to move by the same amount.
-    needs_gauge = False
 
     def __init__(self, n_outputs: int, n_features: int) -> None:
         self.pairs = ClassPairs(n_outputs)
@@ -135,60 +133,45 @@ class PairBallCone(NormCone):
 
 
 class BoxCone(NormCone):
-    """ℓ∞, the dual of ℓ1: entries of the differences are at most k.
-
-    As scores of all classes may move alike, that is a box: entries of the table are at most k / 2.
-    """
+    """ℓ∞ of one row, the dual of ℓ1: its entries are at most k."""
 
     cone = Orthant()
 
-    def __init__(self, n_outputs: int, n_features: int) -> None:
-        super().__init__(n_outputs, n_features)
-        self.needs_gauge = n_outputs > 1
-        self.share = 1.0 if n_outputs == 1 else 0.5
-
     def norm(self, table: Floats) -> float:
-        if len(table) == 1:
-            return float(np.abs(table).max())
-        return float(np.ptp(table, axis=0).max())
-
-    def start(self, table: Floats, k: float) -> Floats:
-        if len(table) > 1:
-            table = table - (table.max(axis=0) + table.min(axis=0)) / 2.0
-        return self.join(table, k)
+        return float(np.abs(table).max())
 
     def forward(self, x: Floats) -> Floats:
         table, k, _ = self.split(x)
-        return np.stack([self.share * k - table, self.share * k + table])
+        return np.stack([k - table, k + table])
 
     def adjoint(self, y: Floats) -> Floats:
-        return self.join(y[1] - y[0], self.share * y.sum())
+        return self.join(y[1] - y[0], y.sum())
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         upper, lower = scaling.weights.reshape(2, -1)
-        own = np.arange(self.n_main)
-        normal.main[own, own] += upper + lower
-        normal.border += self.share * (lower - upper)
-        normal.corner += self.share**2 * float(scaling.weights.sum())
+        normal.main[np.diag_indices(self.n_main)] += upper + lower
+        normal.border += lower - upper
+        normal.corner += float(scaling.weights.sum())
 
 
-class CentredBoxCone(BoxCone):
-    """The same where scores of all classes are not free to move alike: each box has a centre c."""
+class CentredBoxCone(NormCone):
+    """ℓ∞ of the differences of several rows: entries are at most k / 2 from a centre c."""
 
-    def __init__(self, n_outputs: int, n_features: int) -> None:
-        super().__init__(n_outputs, n_features)
-        self.needs_gauge = False
+    cone = Orthant()
+
+    def norm(self, table: Floats) -> float:
+        return float(np.ptp(table, axis=0).max())
 
     def start(self, table: Floats, k: float) -> Floats:
         return self.join(table, k, (table.max(axis=0) + table.min(axis=0)) / 2.0)
 
     def forward(self, x: Floats) -> Floats:
         table, k, centre = self.split(x)
-        return np.stack([self.share * k - table + centre, self.share * k + table - centre])
+        return np.stack([0.5 * k - table + centre, 0.5 * k + table - centre])
 
     def adjoint(self, y: Floats) -> Floats:
         rest = y[1] - y[0]
-        return self.join(rest, self.share * y.sum(), -rest.sum(axis=0))
+        return self.join(rest, 0.5 * y.sum(), -rest.sum(axis=0))
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         both, skew, total, lean = self._weights(scaling)
@@ -196,19 +179,19 @@ class CentredBoxCone(BoxCone):
         d = self.shape[1]
         blocks = normal.main.reshape(len(both), d, len(both), d)
         np.einsum("iaja->ija", blocks)[:] -= both[:, np.newaxis] * both / total
-        normal.border += self.share * (skew - both * lean / total).ravel()
-        normal.corner += self.share**2 * float(both.sum() - (lean**2 / total).sum())
+        normal.border += 0.5 * (skew - both * lean / total).ravel()
+        normal.corner += 0.25 * float(both.sum() - (lean**2 / total).sum())
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, centre = self.split(right)
         both, _, total, lean = self._weights(scaling)
         moved = centre / total
-        return self.join(table + both * moved, k + self.share * float(lean @ moved))
+        return self.join(table + both * moved, k + 0.5 * float(lean @ moved))
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
         both, _, total, lean = self._weights(scaling)
-        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + self.share * k * lean
+        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + 0.5 * k * lean
         return self.join(table, k, pull / total)
 
     @staticmethod
@@ -306,14 +289,10 @@ class Ray(NormCone):
         normal.corner += float(scaling.weights[0])
 
 
-def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool = True) -> Any:
-    """The cone of the norm that is dual to the norm of a move.
-
-    `free_to_shift` says that only the norm depends on a vector added to all classes.
-    """
-    cones: dict[float, Any] = {1: BoxCone, 2: PairBallCone, inf: OctahedronCone}
-    if norm == 1 and n_outputs > 1 and not free_to_shift:
-        return CentredBoxCone(n_outputs, n_features)
+def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
+    """The cone of the norm that is dual to the norm of a move."""
+    box = BoxCone if n_outputs == 1 else CentredBoxCone
+    cones: dict[float, Any] = {1: box, 2: PairBallCone, inf: OctahedronCone}
     return cones[norm](n_outputs, n_features)
 
 
@@ -331,7 +310,7 @@ class Shape:
     order: float = 2
 
     @classmethod
-    def of(cls, objective: Objective, ambiguity: Ambiguity, free_to_shift: bool = False) -> Shape:
+    def of(cls, objective: Objective, ambiguity: Ambiguity) -> Shape:
         """The cone of an ambiguity; where features do not move, k only has to be positive."""
         if not isinstance(ambiguity, Wasserstein):
             return cls(Ray(), np.zeros(0, dtype=np.intp), np.zeros(0))
@@ -339,7 +318,7 @@ class Shape:
         mobility = ambiguity.mobility(rows.X.shape[1])
         metric = objective.per_parameter(mobility / rows.scale * objective.loss.steepness)
         moves = np.flatnonzero(metric > 0.0)
-        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs, free_to_shift)
+        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs)
         return cls(cone, moves, metric[moves], ambiguity.norm)
 
     def table(self, parameters: Floats) -> Floats:

@@ -10,13 +10,7 @@ from ..ambiguity import Ambiguity, LossProfile, WorstLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
 from . import conic, corners
-from .erm import (
-    ReferenceModels,
-    descend_below,
-    least_norm_equivalent,
-    shortest_separation,
-    underdetermined,
-)
+from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
 
 
@@ -29,13 +23,9 @@ def solve_robust(
         require_smooth(objective, program.ambiguity, ball=True)
     if program.ambiguity.reweights and minimum.separable:
         # Every loss can be zero, or arbitrarily near to it: no shift of weights does harm.
-        point = minimum.point
-        if minimum.attained:
-            point = shortest_separation(objective, point, max_iter=max_iter)
-            return Solution(point.parameters, Outcome.NO_LOSS, 1, "none")
-        level = tol * objective.at(np.zeros(objective.size)).value
-        point = descend_below(objective, point.parameters, level, max_iter=max_iter)
-        return Solution(point.parameters, Outcome.NO_MINIMUM, 1, "none")
+        point = separating_model(objective, minimum, tol=tol, max_iter=max_iter)
+        outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
+        return Solution(point.parameters, outcome, 1, "none")
     if solver == "conic":
         solution = conic.solve_robust(program)
     else:
