@@ -67,7 +67,7 @@ class Target:
         attained: bool = True,
     ) -> Target:
         """The target that was asked for, or an error that says why it does not exist."""
-        losses = f"the lowest loss is {erm_loss:.6g}, the trivial loss {trivial_loss:.6g}"
+        losses = f"the lowest loss is {erm_loss:.6g}, a trivial model has {trivial_loss:.6g}"
         if trivial_loss == 0.0 and target is None:
             raise UndefinedTargetError(
                 "Features that cannot shift tell the classes apart by themselves: there is "

@@ -113,10 +113,7 @@ class PositivePart(Part):
 
 
 class Lasso(PositivePart):
-    """Sizes of parameters that a lasso weighs, above them and above minus them.
-
-    Without a lasso there are none, and every sum over them is zero.
-    """
+    """Sizes of parameters that a lasso weighs, above them and above minus them."""
 
     def __init__(self, weights: Floats, theta: Floats, nu: float, room: float) -> None:
         self.indices = np.flatnonzero(weights > 0.0)

@@ -179,7 +179,7 @@ class InteriorProgram:
 
 @dataclass(eq=False)
 class _Point:
-    """Where a search is. The parts are the samples, the lasso, and the norm if there is one."""
+    """Where a search is. The parts are the samples, and the lasso and the norm if there are any."""
 
     program: InteriorProgram
     theta: Floats
@@ -205,7 +205,8 @@ class _Point:
             margin = max(target - height, _FIRST_MARGIN * samples.room)
             point.goal = Goal(target, margin, max(point.cost, 1e-12) / samples.room)
         samples.balance(point.goal.nu)
-        point.parts.append(Lasso(objective.lasso_weights, start, point.goal.nu, samples.room))
+        if objective.lasso_weights.any():
+            point.parts.append(Lasso(objective.lasso_weights, start, point.goal.nu, samples.room))
         if program.shape is not None:
             point.parts.append(NormPart(program.shape, start, k, program.k_cost))
         return point
@@ -216,14 +217,15 @@ class _Point:
         return samples
 
     @property
-    def lasso(self) -> Lasso:
-        lasso: Lasso = self.parts[1]
-        return lasso
+    def lasso(self) -> Lasso | None:
+        return self.parts[1] if self.program.objective.lasso_weights.any() else None
 
     @property
     def height(self) -> float:
         """Aggregate with the penalty."""
-        penalty = self.program.objective.ridge_value(self.theta) + self.lasso.value
+        penalty = self.program.objective.ridge_value(self.theta)
+        if self.lasso is not None:
+            penalty += self.lasso.value
         return self.samples.value + penalty + self.program.model_value(self.theta)
 
     @property
@@ -253,8 +255,9 @@ class _Point:
         by_k = sum(part.add_slope(slope, self.goal.nu) for part in self.parts)
         # Columns are scaled, so that a parameter may well be one, unless that costs much.
         length = np.full(slope.size, max(1.0, float(np.abs(self.theta).max(initial=0.0))))
-        own, weights = np.abs(self.theta[self.lasso.indices]), self.lasso.weights
-        length[self.lasso.indices] = np.maximum(own, np.minimum(1.0, self.height / weights))
+        if self.lasso is not None:
+            own, weights = np.abs(self.theta[self.lasso.indices]), self.lasso.weights
+            length[self.lasso.indices] = np.maximum(own, np.minimum(1.0, self.height / weights))
         return float(np.abs(slope) @ length + abs(by_k) * self.k)
 
     def next(self) -> _Point | None:
@@ -314,7 +317,7 @@ class _Point:
         """Slope of the aggregate with the penalty along a step."""
         rise = self.samples.rise(moves[0], direction)
         rise += float(self.program.slope(self.theta) @ direction.theta)
-        return rise + float(self.lasso.weights @ moves[1].rest)
+        return rise if self.lasso is None else rise + float(self.lasso.weights @ moves[1].rest)
 
     def _moved(self, direction: Direction, moves: list[Move], length: float) -> _Point:
         theta = self.theta + length * direction.theta
