@@ -71,7 +71,7 @@ class Ambiguity(ABC):
         return min(everywhere, max(worst.multiplier - (room - worst.level) / radius, 0.0))
 
     def steepest(self, differences: Floats) -> float:
-        """Largest slope of the linear functions (rows) along moves of price one."""
+        """Largest slope of the linear functions (rows) along moves of cost one."""
         return 0.0
 
     def fixed(self, n_features: int) -> Mask:

@@ -21,7 +21,7 @@ _MAX_STEPS = 500
 
 @dataclass(frozen=True)
 class KL(Ambiguity):
-    r"""Shifts of the samples' weights, at the price of their relative entropy.
+    r"""Shifts of the samples' weights, at the cost of their relative entropy.
 
     The fragility of a model is the Fragility Index of its losses, the root of
     :math:`k \ln \sum_n a_n e^{\ell_n / k} = \tau - R`.

@@ -139,7 +139,7 @@ class Certificate:
     def priced_at(self, radius: float) -> Certificate:
         """The same model at the target that its worst loss within a radius is a line from.
 
-        Its fragility is the price of a unit of distance there, so that `violation_bound` of the
+        Its fragility is the cost of a unit of distance there, so that `violation_bound` of the
         radius is the worst loss itself, and no expected loss is above that line anywhere.
         """
         worst = self.ambiguity.worst_loss(self._profile, check_radius(radius))

@@ -68,7 +68,7 @@ def certify(
     >>> round(certificate.fragility, 2), round(certificate.violation_bound(0.1), 2)
     (0.9, 0.29)
 
-    Labels that may be wrong, each at the price of one unit of a feature; no shift beyond 0.1:
+    Labels that may be wrong, each at the cost of one unit of a feature; no shift beyond 0.1:
 
     >>> from fragility.ambiguity import Wasserstein
     >>> model, labels_move = LogisticRegression(C=0.01).fit(X, y), Wasserstein(label_cost=1.0)

@@ -181,9 +181,9 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
     curvatures, directions = np.linalg.eigh(gram)
     idle = directions[:, curvatures <= 1e-13 * curvatures[-1]]
     lengths = 1.0 / rows.scale
-    priced = idle[: lengths.size] * lengths[:, np.newaxis]
+    scaled = idle[: lengths.size] * lengths[:, np.newaxis]
     table = parameters.reshape(objective.n_outputs, -1)
-    change = np.linalg.lstsq(priced, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
+    change = np.linalg.lstsq(scaled, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
     shorter = objective.at(np.ravel(table + (idle @ change).T))
     # Columns that are nearly equal differ a little: the difference must not be lost.
     moved = np.abs(shorter.scores - objective.at(parameters).scores).max()
