@@ -289,7 +289,7 @@ def _cells(
         fit_intercept=settings.fit_intercept,
         tol=tol,
     )
-    data = TrainingData(split.X_train[rows], split.y_train[rows], np.array([0, 1]), None)
+    data = TrainingData(split.X_train[rows], split.y_train[rows], None, np.array([0, 1]))
     targets = [{"target_ratio": ratio} for ratio in settings.ratios]
     with np.errstate(over="ignore", under="ignore"):
         (row,), trace = solve_grid(model, data, [like.alpha], targets, lead)

@@ -153,7 +153,7 @@ def _fitted(split: Split, penalty: str, alpha: float, ratios: Sequence[float]) -
     targets = [{"target_ratio": ratio} for ratio in ratios]
     for name, ambiguity in SATISFICING.items():
         model = SatisficingClassifier("hinge", ambiguity(Settings()), penalty=penalty)
-        data = TrainingData(X, y, erm.classes_, None)
+        data = TrainingData(X, y, None, erm.classes_)
         with np.errstate(over="ignore", under="ignore"):
             (cells,), _ = solve_grid(model, data, [alpha], targets, None)
         models += [

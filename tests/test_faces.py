@@ -35,10 +35,10 @@ def test_faces_agree_with_the_interior_point(norm, d, radius):
             continue
         count += 1
         assert found.norm == pytest.approx(expected.norm, rel=1e-8)
-        # The price is the fall of the norm as half the squared radius grows.
+        # The multiplier is the fall of the norm as half the squared radius grows.
         wider, narrower = (body._replace(radius=body.radius * f) for f in (1.0001, 0.9999))
         fall = least_norm(narrower, cone, 1e-12).norm - least_norm(wider, cone, 1e-12).norm
-        assert found.price == pytest.approx(fall / (2e-4 * body.radius**2), rel=1e-2)
+        assert found.multiplier == pytest.approx(fall / (2e-4 * body.radius**2), rel=1e-2)
         assert found.table == pytest.approx(expected.table, abs=1e-4 * largest)
     assert count >= (4 if radius < 0.9 else 1)  # from far it may find nothing, and says so
 

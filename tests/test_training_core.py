@@ -136,7 +136,7 @@ class TestKL:
         assert found.converged
         assert found.iterations <= 15
         least = fragility_of(objective, found.point.parameters, target)
-        assert found.least == pytest.approx(least, rel=1e-9)
+        assert found.k == pytest.approx(least, rel=1e-9)
         assert least < fragility_of(objective, erm.point.parameters, target)
         rng = np.random.default_rng(0)
         for size in (1e-3, 1e-2, 0.1, 1.0):
@@ -146,7 +146,7 @@ class TestKL:
 
     def test_stationary(self, loss, n_classes, alpha):
         objective, target, _, found = self.solved(loss, n_classes, alpha)
-        k = found.least
+        k = found.k
         losses = found.point.losses
         tilted = objective.rows.weights * np.exp((losses - losses.max()) / k)
         tilted /= tilted.sum()
@@ -186,5 +186,5 @@ def test_no_loss_above_the_target_is_no_fragility():
     objective = Objective(training_rows(X, np.array([0, 0, 1, 1]), 2), CrossEntropy())
     start = np.array([3.0, 0.0])
     found = kl.satisfice(objective, 0.3, start, tol=1e-9, max_iter=50)
-    assert found.least == 0.0
+    assert found.k == 0.0
     assert found.point.losses.max() <= 0.3

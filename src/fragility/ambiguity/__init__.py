@@ -1,4 +1,4 @@
-"""How far a distribution is from the data: what a model is made robust against."""
+"""Distances of distributions from the data, against which a model is made robust."""
 
 from __future__ import annotations
 

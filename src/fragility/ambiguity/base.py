@@ -19,19 +19,25 @@ class Ambiguity(ABC):
     ----------
     unlearned : float
         Fragility of a model where nothing can be learned.
+    reweights : bool
+        Whether the weights of the samples change, and the samples themselves stay.
+    label_cost : float
+        Cost of another label for a sample; infinite if labels do not move.
     """
 
     unlearned: ClassVar[float] = 0.0
+    reweights: ClassVar[bool] = False
+    label_cost: float = inf
 
     @property
     def is_euclidean(self) -> bool:
-        """Whether it sees nothing of the coefficients but scores and Euclidean lengths."""
+        """Whether it depends on the coefficients only by scores and Euclidean lengths."""
         return False
 
     @property
     def moves_labels(self) -> bool:
         """Whether a sample may get another label: then a `LossProfile` needs `relabelled`."""
-        return False
+        return self.label_cost < inf
 
     @abstractmethod
     def fragility(self, profile: LossProfile, room: float) -> float:
@@ -50,7 +56,8 @@ class Ambiguity(ABC):
     def fragility_within(self, profile: LossProfile, room: float, radius: float) -> float:
         r"""Smallest k with :math:`E_P \ell \le room + k D(P, \hat P)` for every P in a ball.
 
-        The ball is :math:`D(P, \hat P) \le radius`, of positive radius; an infinite one is none.
+        The ball is :math:`D(P, \hat P) \le radius`. The radius is positive; if it is infinite, the
+        ball is the whole space.
         """
         everywhere = self.fragility(profile, room)
         if radius == inf or everywhere in (0.0, inf):
@@ -64,7 +71,7 @@ class Ambiguity(ABC):
         return min(everywhere, max(worst.multiplier - (room - worst.level) / radius, 0.0))
 
     def steepest(self, differences: Floats) -> float:
-        """Largest slope of the linear functions (rows) along moves of price one."""
+        """Largest slope of the linear functions (rows) along moves of cost one."""
         return 0.0
 
     def fixed(self, n_features: int) -> Mask:

@@ -21,7 +21,7 @@ _MAX_STEPS = 500
 
 @dataclass(frozen=True)
 class KL(Ambiguity):
-    r"""Shifts of the samples' weights, at the price of their relative entropy.
+    r"""Shifts of the samples' weights, at the cost of their relative entropy.
 
     The fragility of a model is the Fragility Index of its losses, the root of
     :math:`k \ln \sum_n a_n e^{\ell_n / k} = \tau - R`.
@@ -39,6 +39,7 @@ class KL(Ambiguity):
 
     #: The lowest loss is just met, and almost every shift of the weights exceeds it.
     unlearned: ClassVar[float] = inf
+    reweights: ClassVar[bool] = True
 
     @property
     def is_euclidean(self) -> bool:
@@ -80,7 +81,7 @@ def _moment(sample: Sample, s: float) -> tuple[float, LogMoment]:
 def _tilt_at(sample: Sample, radius: float) -> float:
     r"""The s at which weights :math:`\propto a e^{s v}` are at KL divergence `radius`.
 
-    Infinite where that is no less than the divergence of the largest values alone.
+    Infinite where `radius` is at least the divergence of the largest values alone.
     """
     if radius >= sample.surprise:
         return inf

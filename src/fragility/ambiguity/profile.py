@@ -1,4 +1,4 @@
-"""What an ambiguity needs to know of a model, and what it says of its worst case."""
+"""What an ambiguity needs to know about a model, and the worst case that it returns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .._typing import Floats
 
 @dataclass(frozen=True, eq=False)
 class LossProfile:
-    """A model as its shifts see it: nothing of its features or coefficients but one slope.
+    """The losses of a model on its samples, and one slope for all of its coefficients.
 
     Attributes
     ----------

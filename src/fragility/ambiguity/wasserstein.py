@@ -1,4 +1,4 @@
-"""Optimal transport of order one: samples move, at the price of the distance."""
+"""Optimal transport of order one: samples move, at the cost of the distance."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _DUAL = {1: inf, 2: 2, inf: 1}
 
 @dataclass(frozen=True, repr=False)
 class Wasserstein(Ambiguity):
-    r"""Shifts of the features and labels, at the price of 1-Wasserstein transport.
+    r"""Shifts of the features and labels, at the cost of 1-Wasserstein transport.
 
     Moving a sample from :math:`(x, y)` to :math:`(x', y')` costs
-    :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is no feature.
+    :math:`\lVert g \cdot (x' - x) \rVert + \gamma 1(y \ne y')`. The intercept is not a feature.
 
     With K the slope of the losses as features move, :math:`o_n` the loss of a sample and
     :math:`f_n` its largest with another label, the fragility of a model is the smallest
@@ -36,9 +36,9 @@ class Wasserstein(Ambiguity):
         The norm of a move. A shift of one feature by one unit costs one in each of them; in ℓ1 a
         move costs the sum over its features, in ℓ∞ only the largest.
     label_cost : float, default=inf
-        Price :math:`\gamma` of another label; infinite: labels do not move.
+        Cost :math:`\gamma` of another label; infinite: labels do not move.
     feature_weight : sequence of d positive numbers, optional
-        Price :math:`g_j` of a unit of each feature. Infinite: the feature cannot shift, such as an
+        Cost :math:`g_j` of a unit of each feature. Infinite: the feature cannot shift, such as an
         age on a passport, and its coefficient is free.
 
     Examples
@@ -57,9 +57,8 @@ class Wasserstein(Ambiguity):
             raise ValueError(f"norm must be one of 1, 2, inf; got {self.norm!r}.")
         check_choice(self.norm, (1, 2, inf), "norm")
         cost = self.label_cost
-        if not (isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)):
-            raise ValueError(f"label_cost must be a positive number or inf; got {cost!r}.")
-        if not cost > 0.0:
+        is_number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
+        if not (is_number and cost > 0.0):
             raise ValueError(f"label_cost must be a positive number or inf; got {shown(cost)}.")
         if cost != inf:
             check_target(cost, "label_cost")
@@ -87,12 +86,8 @@ class Wasserstein(Ambiguity):
     def is_euclidean(self) -> bool:
         return self.norm == 2 and self.feature_weight is None
 
-    @property
-    def moves_labels(self) -> bool:
-        return self.label_cost < inf
-
     def mobility(self, n_features: int) -> Floats:
-        """How far each feature moves at a price of one; 0 for one that cannot shift."""
+        """How far each feature moves at a cost of one; 0 for one that cannot shift."""
         if self.feature_weight is None:
             return np.ones(n_features)
         if len(self.feature_weight) != n_features:
@@ -107,7 +102,7 @@ class Wasserstein(Ambiguity):
         return fixed
 
     def dual_norms(self, vectors: Floats) -> Floats:
-        """Steepest slope of each linear function (rows) along moves of price one."""
+        """Steepest slope of each linear function (rows) along moves of cost one."""
         rows = np.asarray(vectors, dtype=np.float64)
         rows = rows * self.mobility(rows.shape[1])
         # In units of their largest entry, by a power of two: squares stay in range.
@@ -140,7 +135,7 @@ class Wasserstein(Ambiguity):
         return WorstLoss(level + paid, multiplier, level)
 
     def _label_moves(self, profile: LossProfile) -> LabelMoves | None:
-        """What labels can do where features can do no more; None if they do not move."""
+        """Relabelling at costs above what features can do; None if labels do not move."""
         if not self.moves_labels:
             return None
         if profile.relabelled is None:

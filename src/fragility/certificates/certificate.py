@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
+from .._models import LabelledSamples, LinearModel
 from .._parameters import check_radius
 from .._typing import Floats, Mask
 from .._validation import check_values
@@ -74,7 +75,7 @@ class Certificate:
 
     @property
     def n_samples(self) -> int:
-        """Samples, those of no weight included."""
+        """Number of samples, including samples without weight."""
         return self.losses.size
 
     @overload
@@ -138,7 +139,7 @@ class Certificate:
     def priced_at(self, radius: float) -> Certificate:
         """The same model at the target that its worst loss within a radius is a line from.
 
-        Its fragility is the price of a unit of distance there, so that `violation_bound` of the
+        Its fragility is the cost of a unit of distance there, so that `violation_bound` of the
         radius is the worst loss itself, and no expected loss is above that line anywhere.
         """
         worst = self.ambiguity.worst_loss(self._profile, check_radius(radius))
@@ -152,7 +153,7 @@ class Certificate:
         For two classes. Under Wasserstein ambiguity the index of
         `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most half the dual
         norm of the coefficients, which is k over twice the steepest slope of the loss if labels do
-        not move and there is no ball. Under KL that of `fragility.fragility_index` at target
+        not move and there is no ball. Under KL the index of `fragility.fragility_index` at target
         :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes and k the
         fragility without a ball: often vacuous, and then said to be.
         """
@@ -181,12 +182,12 @@ class Certificate:
         number for k where the sphere is reached. Under Wasserstein ambiguity samples move and
         weights stay: an error.
         """
-        price = self.fragility
+        k = self.fragility
         if self.radius < inf:
-            price = max(price, self.ambiguity.worst_loss(self._profile, self.radius).multiplier)
+            k = max(k, self.ambiguity.worst_loss(self._profile, self.radius).multiplier)
         worst = np.zeros(self.n_samples)
         worst[self.weights > 0.0] = self.ambiguity.tilt(
-            self._profile.losses, self._profile.weights, price
+            self._profile.losses, self._profile.weights, k
         )
         return worst
 
@@ -216,29 +217,26 @@ class Certificate:
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def certificate_of(
-    coef: Floats,
-    intercept: Floats,
-    X: Any,
-    codes: NDArray[Any],
-    weights: Floats | None,
+    linear: LinearModel,
+    samples: LabelledSamples,
     *,
     loss: Loss,
     ambiguity: Ambiguity,
     target: float,
     penalty: float,
-    classes: NDArray[Any],
     radius: float = inf,
 ) -> Certificate:
     """Certificate of validated input; `certify` is the public face.
 
-    One pass over `X`, which is neither copied nor kept. `coef` is (1, d) for two classes, else
-    (C, d); `codes` are places in `classes`; `weights` need not sum to one (None: all alike).
-    `radius` is positive.
+    One pass over the features, which are neither copied nor kept. The weights of the samples need
+    not sum to one (None: all alike). `radius` is positive.
     """
+    coef, classes, codes, weights = linear.coef, linear.classes, samples.codes, samples.weights
     weights = np.ones(codes.size) if weights is None else weights / weights.max()
     weights = weights / weights.sum()
     binary = classes.size == 2
-    scores = X @ coef[0] + intercept[0] if binary else X @ coef.T + intercept
+    scores = samples.X @ (coef[0] if binary else coef.T)
+    scores = scores + (linear.intercept[0] if binary else linear.intercept)
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
     relabelled = loss.relabelled(scores, codes) if ambiguity.moves_labels else None
@@ -282,12 +280,12 @@ def certificate_of(
 
 
 def _selected(values: Floats, mask: Mask) -> Floats:
-    """Values where the mask is true: the very same array if it is everywhere, not a second one."""
+    """Values where the mask is true; the array itself, not a copy, if that is everywhere."""
     return values if mask.all() else values[mask]
 
 
 def _differences(coef: Floats, codes: NDArray[Any], *, every: bool) -> Floats:
-    """Differences of the classes' coefficients, one row for each pair that a sample can feel."""
+    """Differences of the classes' coefficients, one row for each pair that some loss depends on."""
     if len(coef) == 1:
         return coef
     # A loss depends on differences to the sample's own class: one of the two must have samples,
@@ -307,7 +305,7 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
 
 
 def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
-    """Guarantees stand on the `steepness` of a loss: see that it is not exceeded here."""
+    """Refuse a loss whose slope exceeds its `steepness`, which all guarantees depend on."""
     if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -49,7 +50,7 @@ def certify(
         The value R of the penalty, a number. For other models by default zero.
     radius : float, optional
         Distance from the data up to which the fragility is to hold, positive; inf: however far. By
-        default that of a model trained inside a ball of the same `ambiguity`, else inf.
+        default the radius of a model trained inside a ball of the same `ambiguity`, else inf.
     sample_weight : array-like of shape (n_samples,), optional
 
     Returns
@@ -67,7 +68,7 @@ def certify(
     >>> round(certificate.fragility, 2), round(certificate.violation_bound(0.1), 2)
     (0.9, 0.29)
 
-    Labels that may be wrong, each at the price of one unit of a feature; no shift beyond 0.1:
+    Labels that may be wrong, each at the cost of one unit of a feature; no shift beyond 0.1:
 
     >>> from fragility.ambiguity import Wasserstein
     >>> model, labels_move = LogisticRegression(C=0.01).fit(X, y), Wasserstein(label_cost=1.0)
@@ -99,21 +100,18 @@ def certify(
         alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
         penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
     penalty = check_not_negative(penalty, "penalty")
-    weights = samples.weights
     if own and getattr(model, "class_weight", None) is not None:
-        factors = class_factors(model.class_weight, linear.classes, samples.codes, weights)
-        weights = factors[samples.codes] * (1.0 if weights is None else weights)
+        codes, weights = samples.codes, samples.weights
+        factors = class_factors(model.class_weight, linear.classes, codes, weights)
+        weights = factors[codes] * (1.0 if weights is None else weights)
+        samples = replace(samples, weights=weights)
     return certificate_of(
-        linear.coef,
-        linear.intercept,
-        samples.X,
-        samples.codes,
-        weights,
+        linear,
+        samples,
         loss=as_loss(loss),
         ambiguity=as_ambiguity(ambiguity),
         target=check_target(model.target_ if target is None else target),
         penalty=penalty,
-        classes=linear.classes,
         radius=check_radius(radius),
     )
 

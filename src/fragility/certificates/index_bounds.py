@@ -53,7 +53,7 @@ class IndexBound:
 class BinaryModel(NamedTuple):
     """A model of two classes on its samples; those in `positive` are of the second class.
 
-    `fragility` is that without a ball, `norm` the dual norm of the coefficients.
+    `fragility` is the fragility without a ball, `norm` the dual norm of the coefficients.
     """
 
     scores: Floats
@@ -70,7 +70,7 @@ class BinaryModel(NamedTuple):
         return float(min(self.weights[self.positive].sum(), self.weights[~self.positive].sum()))
 
     def groups(self, values: Floats) -> list[Sample]:
-        """Values of the negatives, and minus those of the positives."""
+        """Values of the negatives, and minus the values of the positives."""
         carrying = self.weights > 0.0
         return [
             Sample(values, selection=carrying & ~self.positive, weights=self.weights),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
-from .._models import class_factors
+from .._models import LabelledSamples, class_factors
 from .._parameters import check_choice, check_count, check_not_negative, check_target
 from .._sklearn import check_sample_weight
-from .._typing import Floats, Indices
+from .._typing import Floats
 from .._validation import long_integers_refused
 from ..losses import Loss
 from ..programs.objective import Objective, Penalty
@@ -27,22 +26,19 @@ from ..programs.rows import TrainingRows, training_rows
 
 #: Largest absolute value of a feature, least and most: products of four numbers stay in range.
 _SMALLEST, _LARGEST = 1e-75, 1e75
-#: A table of their square is 1.2 GB, and a fit holds a few.
+#: A matrix of this size takes 1.2 GB, and a fit holds a few.
 _MOST_PARAMETERS = 12_000
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingData:
+class TrainingData(LabelledSamples):
     """Validated samples: X dense or CSR, classes as 0, 1, ..., weights or None for all one."""
 
-    X: Any
-    codes: Indices
     classes: NDArray[Any]
-    weights: Floats | None
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
     def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
-        """The same as solvers like them, made once."""
+        """The samples in the coordinates of the solvers, made once."""
         asked = fit_intercept, reducible
         if asked not in self._rows:
             self._rows[asked] = training_rows(
@@ -58,7 +54,7 @@ class TrainingData:
     def objective(
         self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
     ) -> Objective:
-        """Penalised mean loss of a linear model on them."""
+        """Penalised mean loss of a linear model on the samples."""
         rows = self.rows(fit_intercept, reducible and penalty.lasso == 0.0)
         objective = Objective(rows, loss, penalty.ridge, penalty.lasso)
         if objective.size > _MOST_PARAMETERS:
@@ -100,10 +96,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weights = check_sample_weight(
                     sample_weight, X, dtype=np.float64, ensure_non_negative=True
                 )
-        return self._class_weighted(TrainingData(X, codes, classes, weights))
+        return self._class_weighted(TrainingData(X, codes, weights, classes))
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
-        """The same with the factors of `class_weight` on the weights."""
+        """The samples with weights multiplied by `class_weight`."""
         codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
             factors = class_factors(self.class_weight, classes, codes, weights)
@@ -123,7 +119,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"{listed(classes[present == 0])}. Leave their samples out, or give them "
                     f"weight by {names}."
                 )
-        return TrainingData(data.X, codes, classes, weights)
+        return TrainingData(data.X, codes, weights, classes)
 
     def _checked_penalty(self) -> Penalty:
         check_choice(self.penalty, (None, "l1", "l2"), "penalty")
@@ -135,11 +131,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_search(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not (isfinite(check_target(self.tol, "tol")) and self.tol > 0.0):
+        if not check_target(self.tol, "tol") > 0.0:
             raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
 
+    def _say(self, message: str) -> None:
+        if self.verbose:
+            print(f"[{type(self).__name__}] {message}")
+
     def _start(self, objective: Objective) -> Floats:
-        """Parameters to start from: zero, or those of the last fit."""
+        """Parameters to start from: zero, or the parameters of the last fit."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(objective.size)
         rows = objective.rows
@@ -161,7 +161,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
-            With two classes, that of the second.
+            With two classes, the score of the second.
         """
         check_is_fitted(self)
         with long_integers_refused("X"):
@@ -170,7 +170,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return scores[:, 0] if len(self.coef_) == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Class of each sample: that of the highest score.
+        """Class of the highest score for each sample.
 
         Parameters
         ----------
@@ -188,7 +188,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class: the softmax (two classes: sigmoid) of the scores.
 
-        Margins of hinge losses are no logits: calibrate such models before you trust these numbers.
+        Margins of hinge losses are not logits: calibrate such models before you trust the result.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ from ..losses import Loss
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
 from .satisficing import SatisficingClassifier
-from .search import Progress, best_place, checked_list, report, run_folds
+from .search import Progress, best_cell, checked_list, report, run_folds
 from .training import Training
 
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
@@ -73,7 +73,7 @@ class SatisficingClassifierCV(LinearClassifier):
     Attributes
     ----------
     slack_, target_ratio_ : float
-        The chosen one; only that which was chosen from is there.
+        The chosen one; only the kind that was searched exists.
     alpha_ : float
         The chosen strength; 0 without a penalty.
     best_score_ : float
@@ -181,7 +181,7 @@ class SatisficingClassifierCV(LinearClassifier):
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
-        data = TrainingData(weighted.X, weighted.codes, weighted.classes, weights)
+        data = TrainingData(weighted.X, weighted.codes, weights, weighted.classes)
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             split_params, score_params = routed.splitter.split, routed.scorer.score
@@ -214,9 +214,9 @@ class SatisficingClassifierCV(LinearClassifier):
         self.fragilities_[np.ix_(down, up)] = np.stack([one.fragilities for one in found], axis=-1)
         self.mean_scores_ = self.scores_.mean(axis=2)
         report(found, self.scores_, self.max_iter)
-        j, i = best_place(self.mean_scores_, alphas, targets)
+        j, i = best_cell(self.mean_scores_, alphas, targets)
         for other in {"slack_", "target_ratio_"} & set(vars(self)):
-            delattr(self, other)  # that of an earlier fit
+            delattr(self, other)  # from an earlier fit
         setattr(self, f"{name}_", float(targets[i]))
         self.alpha_, self.best_score_ = float(alphas[j]), float(self.mean_scores_[j, i])
         self.classes_ = data.classes

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_target
-from ..ambiguity import Ambiguity, as_ambiguity
+from .._parameters import check_target
+from ..ambiguity import Ambiguity
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
-from ..solvers import choose
 from .training import RobustClassifier, Training
 
 
@@ -21,8 +21,8 @@ class DROClassifier(RobustClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.
 
     Minimises :math:`\sup \{ E_P \ell : D(P, \hat P) \le \varepsilon \} + R`. Where
-    `SatisficingClassifier` asks what loss would do, this asks how far the data may shift; each
-    radius belongs to some target.
+    `SatisficingClassifier` takes an acceptable loss, this takes the distance that data may shift;
+    each radius corresponds to some target.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class DROClassifier(RobustClassifier):
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
-        The intercept is free: outside the penalty, and no feature that shifts.
+        The intercept is free: outside the penalty, and not a feature that shifts.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     solver : {"auto", "interior_point", "conic"}, default="auto"
@@ -64,7 +64,7 @@ class DROClassifier(RobustClassifier):
     worst_loss_ : float
         The worst-case loss with the penalty, recomputed from the data.
     fragility_ : float
-        Price of a unit of distance at the radius: no expected loss at any distance exceeds
+        Rise of the worst loss per unit of distance at the radius: no expected loss exceeds
         ``target_ + fragility_ * distance``.
     target_ : float
         ``worst_loss_ - fragility_ * radius``, for which `SatisficingClassifier` finds this model.
@@ -73,7 +73,7 @@ class DROClassifier(RobustClassifier):
     n_iter_ : int
         Steps of all searches.
     solver_ : str
-        What solved it; "none" where nothing had to be.
+        The solver that was used; "none" where no search was needed.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
@@ -82,7 +82,7 @@ class DROClassifier(RobustClassifier):
     TrivialRadiusWarning
         The radius is so large that no feature that may shift is worth using.
     SeparableDataWarning
-        KL without a penalty: every loss may be as small as one likes.
+        KL without a penalty: every loss may be arbitrarily small.
     ZeroFragilityWarning
         KL without a penalty: a hinge is zero for every sample.
     ConvergenceWarning
@@ -145,22 +145,18 @@ class DROClassifier(RobustClassifier):
         DROClassifier
             Itself.
         """
-        self._checked_penalty()
-        self._check_search()
-        check_choice(self.solver, ("auto", "interior_point", "conic"), "solver")
+        self._check_robust(("auto", "interior_point", "conic"))
         radius = self._checked_radius()
-        choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         with np.errstate(over="ignore", under="ignore"):
             training = Training.of(self, self._validated(X, y, sample_weight))
-            landmarks = training.landmarks(self._start(training.objective))
-            found = training.run_robust(landmarks, radius, solver=self.solver)
-        self._adopt(found, training, landmarks)
+            references = training.references(self._start(training.objective))
+            found = training.run_robust(references, radius, solver=self.solver)
+        self._adopt(found, training, references)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
-        if self.verbose:
-            print(
-                f"[DROClassifier] worst loss {self.worst_loss_:.6g} within {radius:g}, lowest "
-                f"loss {landmarks.minimum.loss:.6g}, after {self.n_iter_} steps"
-            )
+        self._say(
+            f"worst loss {self.worst_loss_:.6g} within {radius:g}, lowest loss "
+            f"{references.minimum.loss:.6g}, after {self.n_iter_} steps"
+        )
         self._warn(found.solution)
         return self
 
@@ -174,7 +170,7 @@ class DROClassifier(RobustClassifier):
         return radius
 
     def _warn(self, solution: Solution) -> None:
-        messages = {
+        messages: dict[Outcome, tuple[str, type[Warning]]] = {
             Outcome.TRIVIAL: (
                 f"radius={self.radius:g} is so large that no feature that may shift is worth "
                 "using: the model without them is returned. Give a smaller radius; Wasserstein's "
@@ -183,7 +179,7 @@ class DROClassifier(RobustClassifier):
             ),
             Outcome.NO_MINIMUM: (
                 "The classes can be told apart without a mistake: every loss, and the worst case "
-                "with it, may be as small as one likes. Give a penalty, or "
+                "with it, may be arbitrarily small. Give a penalty, or "
                 'ambiguity="wasserstein".',
                 SeparableDataWarning,
             ),
@@ -201,4 +197,5 @@ class DROClassifier(RobustClassifier):
                 ConvergenceWarning,
             ),
         }
-        self._warn_of(solution, messages, stacklevel=3)
+        if solution.outcome in messages:
+            warnings.warn(*messages[solution.outcome], stacklevel=3)

@@ -14,10 +14,9 @@ from ..losses import Loss, as_loss
 from ..solvers.corners import shortest_minimiser
 from ..solvers.erm import (
     accuracy_of_minimum,
-    descend_below,
     erm,
     least_norm_equivalent,
-    shortest_separation,
+    separating_model,
     underdetermined,
 )
 from .base import LinearClassifier
@@ -122,19 +121,16 @@ class ERMClassifier(LinearClassifier):
                 max_iter=self.max_iter,
             )
             point, iterations = found.point, found.iterations
-            if found.separable and found.attained:
-                point = shortest_separation(objective, point, max_iter=self.max_iter)
-                point = objective.at(point.parameters)  # without the vanishing penalty
-            elif found.separable:
-                level = self.tol * objective.at(np.zeros(objective.size)).value
-                point = descend_below(objective, point.parameters, level, max_iter=self.max_iter)
-                warnings.warn(
-                    "The classes can be told apart without a mistake, so the mean loss has no "
-                    f"minimum, only the infimum 0; stopped at {point.value:.2g}. Give "
-                    'penalty="l2" for a model that is defined.',
-                    SeparableDataWarning,
-                    stacklevel=2,
-                )
+            if found.separable:
+                point = separating_model(objective, found, tol=self.tol, max_iter=self.max_iter)
+                if not found.attained:
+                    warnings.warn(
+                        "The classes can be told apart without a mistake, so the mean loss has no "
+                        f"minimum, only the infimum 0; stopped at {point.value:.2g}. Give "
+                        'penalty="l2" for a model that is defined.',
+                        SeparableDataWarning,
+                        stacklevel=2,
+                    )
             elif not found.converged:
                 warnings.warn(
                     f"The loss did not settle in {iterations} steps (max_iter={self.max_iter}). "
@@ -150,8 +146,7 @@ class ERMClassifier(LinearClassifier):
                 parameters = least_norm_equivalent(objective, parameters)
             point = objective.at(objective.tidied(parameters))
             self.loss_ = point.value
-        if self.verbose:
-            print(f"[ERMClassifier] loss {self.loss_:.6g} after {iterations} steps")
+        self._say(f"loss {self.loss_:.6g} after {iterations} steps")
         coef, intercept = objective.split(point.parameters)
         self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
         self.classes_ = data.classes

@@ -23,7 +23,7 @@ from .satisficing import SatisficingClassifier
 
 
 class FoldScores(NamedTuple):
-    """Of every penalty and target: score, fragility, and what went wrong if anything did."""
+    """Score and fragility for every penalty and target, and what went wrong, if anything."""
 
     scores: Floats
     fragilities: Floats
@@ -41,7 +41,7 @@ class Folds:
     model : SatisficingClassifier
         All parameters but the penalty's strength and the target are taken from it.
     data : TrainingData
-        Validated, with the weights as given, before those of the classes.
+        Validated, with the weights as given, before `class_weight`.
     alphas, targets : sequences
         In the order they are solved in.
     scorer : callable, optional
@@ -74,7 +74,7 @@ class Folds:
             why = f"its training part has samples of one class only: {listed(present)}"
             return found._replace(problems=[why] * (shape[0] * shape[1])), None
         model = clone(self.model)
-        if isinstance(model.class_weight, dict):  # those of absent classes would be refused
+        if isinstance(model.class_weight, dict):  # weights of absent classes would be refused
             known = set(present.tolist())
             named = {c: w for c, w in model.class_weight.items() if c in known}
             model.set_params(class_weight=named or None)
@@ -100,14 +100,15 @@ class Folds:
             train = train[weights[train] > 0.0]
             weights = weights[train]
         present, codes = np.unique(data.codes[train], return_inverse=True)
-        return TrainingData(data.X[train], codes, data.classes[present], weights)
+        return TrainingData(data.X[train], codes, weights, data.classes[present])
 
     def _scored(
         self, test: Indices, present: NDArray[Any]
     ) -> Callable[[Cell, dict[str, Any]], float]:
         """Score of a model, given its cell and parameters, on the test part."""
         data = self.data
-        X, codes, places = data.X[test], data.codes[test], np.searchsorted(data.classes, present)
+        X, codes = data.X[test], data.codes[test]
+        positions = np.searchsorted(data.classes, present)
         given = check_method_params(data.X, self.score_params, test)
         if self.scorer is None:
             weights = given.get("sample_weight")
@@ -115,7 +116,7 @@ class Folds:
             def accuracy(cell: Cell, _: dict[str, Any]) -> float:
                 scores = X @ cell.coef.T + cell.intercept
                 best = scores.argmax(axis=1) if len(cell.coef) > 1 else (scores[:, 0] > 0.0) * 1
-                return float(np.average(places[best] == codes, weights=weights))
+                return float(np.average(positions[best] == codes, weights=weights))
 
             return accuracy
         y = data.classes[codes]
@@ -125,7 +126,7 @@ class Folds:
 
         def scored(cell: Cell, parameters: dict[str, Any]) -> float:
             fitted.set_params(**parameters)
-            fitted.coef_, fitted.intercept_ = _of_all_classes(cell, places, data.classes.size)
+            fitted.coef_, fitted.intercept_ = _of_all_classes(cell, positions, data.classes.size)
             fitted.fragility_, fitted.target_ = cell.fragility, cell.target.value
             fitted.erm_loss_ = cell.target.erm_loss
             fitted.trivial_loss_ = cell.target.trivial_loss
@@ -144,25 +145,24 @@ def takes_weights(scorer: Callable[..., float]) -> bool:
 
 
 def _knowing(scorer: Any, classes: NDArray[Any], n_tested: int) -> Callable[..., float]:
-    """The scorer, told of the classes where a test part lacks one, if it can be told."""
+    """The scorer, given all classes where a test part lacks one, if it takes `labels`."""
     function = getattr(scorer, "_score_func", None)
-    if n_tested == classes.size or function is None or "labels" in scorer._kwargs:
-        return scorer  # type: ignore[no-any-return]
-    if "labels" not in signature(function).parameters:
+    takes_labels = function is not None and "labels" in signature(function).parameters
+    if n_tested == classes.size or not takes_labels or "labels" in scorer._kwargs:
         return scorer  # type: ignore[no-any-return]
     told = copy(scorer)
     told._kwargs = {**scorer._kwargs, "labels": classes}
     return told  # type: ignore[no-any-return]
 
 
-def _of_all_classes(cell: Cell, places: Indices, n_classes: int) -> tuple[Floats, Floats]:
-    """Coefficients with rows for classes that the training part lacked: they have no chance."""
-    if places.size == n_classes:
+def _of_all_classes(cell: Cell, positions: Indices, n_classes: int) -> tuple[Floats, Floats]:
+    """Coefficients with rows for classes that the training part lacked; these never win."""
+    if positions.size == n_classes:
         return cell.coef, cell.intercept
     rows, offsets = cell.coef, cell.intercept
-    if places.size == 2:
+    if positions.size == 2:
         rows, offsets = np.vstack([np.zeros_like(rows), rows]), np.append(0.0, offsets)
     coef = np.zeros((n_classes, rows.shape[1]))
     intercept = np.full(n_classes, -np.inf)
-    coef[places], intercept[places] = rows, offsets
+    coef[positions], intercept[positions] = rows, offsets
     return coef, intercept

@@ -18,7 +18,7 @@ from ..exceptions import TargetError
 from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target
-from ..solvers.landmarks import Landmarks
+from ..solvers.erm import ReferenceModels
 from ..solvers.newton import Curvature
 from ..solvers.robust import fragility_of
 from .base import TrainingData
@@ -26,7 +26,7 @@ from .satisficing import SatisficingClassifier
 from .training import Training
 
 #: Row of the penalty and column of the target; column 0 is the lowest loss.
-_Place = tuple[int, int]
+_Index = tuple[int, int]
 
 
 class Cell(NamedTuple):
@@ -51,7 +51,7 @@ class Trace:
     """Where the searches on one part of the data ended, in the coordinates of that part."""
 
     objective: Objective
-    ends: dict[_Place, _End] = field(default_factory=dict)
+    ends: dict[_Index, _End] = field(default_factory=dict)
 
     def seen_from(self, objective: Objective) -> Trace:
         """The same in the coordinates of another part of the data; nothing if it has not got them.
@@ -59,22 +59,22 @@ class Trace:
         Curvatures stay: columns scaled alike have about the same ones.
         """
         mine, ends = self.objective, {}
-        for place, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
+        for index, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
             given = mine.rows.in_user_units(*mine.split(mine.centred(end.parameters)))
             known = objective.rows.from_user_units(*given)
             if known is None or mine.rows.space is not None:
                 return Trace(objective)
-            ends[place] = _End(objective.join(*known), end.curvature)
+            ends[index] = _End(objective.join(*known), end.curvature)
         return Trace(objective, ends)
 
-    def guess(self, place: _Place, lead: Trace) -> _End | None:
-        """Where a search will end, by the lead and the places before; None if nobody knows.
+    def guess(self, index: _Index, lead: Trace) -> _End | None:
+        """Where a search will end, by the lead and the cells before; None if nothing is known.
 
         How far the two are apart, relative to the size of the lead's parameters, changes little
-        from place to place, and so does the change.
+        from cell to cell, and so does the change.
         """
-        end = lead.ends.get(place)
-        (j, i), size = place, _size(end)
+        end = lead.ends.get(index)
+        (j, i), size = index, _size(end)
         before = (j, i - 1) if i else (j - 1, 0)
         if end is None or before not in self.ends or before not in lead.ends:
             return end
@@ -87,9 +87,9 @@ class Trace:
             curvature = tables[0] + (tables[1] - tables[2])
         return _End(end.parameters + size * apart, curvature)
 
-    def _apart(self, place: _Place, lead: Trace) -> Floats:
-        other = lead.ends[place]
-        return (self.ends[place].parameters - other.parameters) / _size(other)
+    def _apart(self, index: _Index, lead: Trace) -> Floats:
+        other = lead.ends[index]
+        return (self.ends[index].parameters - other.parameters) / _size(other)
 
 
 def _size(end: _End | None) -> float:
@@ -112,7 +112,7 @@ def solve_grid(
     """
     cells: list[list[Cell | TargetError]] = []
     trace: Trace | None = None
-    landmarks: Landmarks | None = None
+    references: ReferenceModels | None = None
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
     for j, alpha in enumerate(alphas):
         training = Training.of(model.set_params(alpha=alpha), data)
@@ -120,8 +120,10 @@ def solve_grid(
             trace = Trace(training.objective)
             known = trace if lead is None else lead.seen_from(training.objective)
             leads = not known.ends
-        landmarks = _landmarks(training, landmarks, None if leads else trace.guess((j, 0), known))
-        minimum = landmarks.minimum
+        references = _references(
+            training, references, None if leads else trace.guess((j, 0), known)
+        )
+        minimum = references.minimum
         exact = None if minimum.curvature is None else minimum.point.hessian
         trace.ends[j, 0] = _End(minimum.point.parameters, exact)
         row: list[Cell | TargetError] = []
@@ -131,7 +133,7 @@ def solve_grid(
             start = None if hint.curvature is None and i == 1 else hint.parameters
             try:
                 target, solution = training.solve(
-                    landmarks, start=start, curvature=hint.curvature, **(given | wanted)
+                    references, start=start, curvature=hint.curvature, **(given | wanted)
                 )
             except TargetError as error:
                 row.append(error)
@@ -139,7 +141,7 @@ def solve_grid(
             row.append(_cell(training, target, solution, minimum.converged))
             last = _End(solution.parameters, solution.curvature)
             if leads and isinstance(last.curvature, np.ndarray):
-                # A search ends with a curvature that is a step old; those who follow want better.
+                # A search ends with a curvature that is a step old; later searches need a new one.
                 last = last._replace(curvature=training.objective.at(last.parameters).hessian)
             trace.ends[j, i] = last
         cells.append(row)
@@ -148,8 +150,10 @@ def solve_grid(
     return cells, trace
 
 
-def _landmarks(training: Training, before: Landmarks | None, hint: _End | None) -> Landmarks:
-    """Best and best trivial model, from a hint or else from those of the penalty before."""
+def _references(
+    training: Training, before: ReferenceModels | None, hint: _End | None
+) -> ReferenceModels:
+    """Reference models, from a hint or else from the models of the penalty before."""
     objective = training.objective
     start, curvature = np.zeros(objective.size), None
     if hint is not None:
@@ -161,7 +165,7 @@ def _landmarks(training: Training, before: Landmarks | None, hint: _End | None) 
         start, curvature = point.parameters, before.minimum.curvature
         if curvature is not None:
             curvature = curvature.ridged(objective.ridge - point.objective.ridge)
-    return training.landmarks(start, curvature, before and before.trivial)
+    return training.references(start, curvature, before and before.trivial)
 
 
 def _cell(training: Training, target: Target, solution: Solution, certain: bool) -> Cell:
@@ -171,6 +175,6 @@ def _cell(training: Training, target: Target, solution: Solution, certain: bool)
     elif solution.fragility is None and solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED):
         point = training.objective.at(solution.parameters)
         fragility = fragility_of(training.ambiguity, point, target.value)
-    coef, intercept = training.in_user_units(solution)
+    linear = training.in_user_units(solution)
     settled = certain and solution.outcome is not Outcome.UNSETTLED
-    return Cell(coef, intercept, target, fragility, settled)
+    return Cell(linear.coef, linear.intercept, target, fragility, settled)

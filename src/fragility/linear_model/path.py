@@ -1,4 +1,4 @@
-"""What a target costs: the least fragility for every loss that might do."""
+"""The least fragility for a row of targets."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ..losses import Loss
 from ..programs.satisficing import Outcome
 from .satisficing import SatisficingClassifier
 from .search import checked_list
+from .training import Training
 
 _DEFAULT_SLACKS = (0.01, 0.02, 0.05, *np.round(np.arange(0.1, 0.96, 0.05), 2).tolist())
 
@@ -40,7 +41,7 @@ class FragilityPath:
     n_iter : ndarray of shape (n_targets,)
         Steps that each took, from the solution before it.
     erm_loss, trivial_loss : float
-        Lowest loss of all models, and of those that use no feature that may shift.
+        Lowest loss of all models, and of models that use no feature that may shift.
     ambiguity : Ambiguity
     classes : ndarray
     feature_names : list of str or None
@@ -139,11 +140,11 @@ def fragility_path(
         model.set_params(**{name[:-1]: node})._checked_choices()
     models, start = [], None
     with np.errstate(over="ignore", under="ignore"):
-        training = model._training(X, y, sample_weight)
-        landmarks = training.landmarks(np.zeros(training.objective.size))
+        training = Training.of(model, model._validated(X, y, sample_weight))
+        references = training.references(np.zeros(training.objective.size))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": 0.5, name[:-1]: node}
-            found = training.run(landmarks, start=start, **wanted)
+            found = training.run(references, start=start, **wanted)
             start = found.solution.parameters
             models.append(found)
             if verbose:
@@ -152,10 +153,10 @@ def fragility_path(
                     f"fragility {found.certificate.fragility:.6g}"
                 )
     unsettled = sum(found.solution.outcome is Outcome.UNSETTLED for found in models)
-    if unsettled or not landmarks.minimum.converged:
+    if unsettled or not references.minimum.converged:
         warnings.warn(
             f"{unsettled} of {nodes.size} targets were not solved to the end"
-            + ("" if landmarks.minimum.converged else ", nor was the lowest loss found")
+            + ("" if references.minimum.converged else ", nor was the lowest loss found")
             + f" (max_iter={max_iter}). Give more steps; `outcome` says which.",
             ConvergenceWarning,
             stacklevel=2,
@@ -164,8 +165,8 @@ def fragility_path(
         target=np.array([found.target.value for found in models]),
         fragility=np.array([found.certificate.fragility for found in models]),
         loss=np.array([found.certificate.attained_loss for found in models]),
-        coef=np.stack([found.coef for found in models]),
-        intercept=np.stack([found.intercept for found in models]),
+        coef=np.stack([found.linear.coef for found in models]),
+        intercept=np.stack([found.linear.intercept for found in models]),
         outcome=[found.solution.outcome.value for found in models],
         n_iter=np.array([found.solution.iterations for found in models]),
         erm_loss=models[0].target.erm_loss,

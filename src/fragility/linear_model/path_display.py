@@ -1,4 +1,4 @@
-"""A picture of what a target costs."""
+"""A picture of the least fragility against the target."""
 
 from __future__ import annotations
 

@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_radius
-from ..ambiguity import Ambiguity, as_ambiguity
+from .._parameters import check_radius
+from ..ambiguity import Ambiguity
 from ..exceptions import (
     NothingLearnedWarning,
     TightTargetWarning,
     TrivialTargetWarning,
     ZeroFragilityWarning,
 )
-from ..losses import Loss, as_loss
+from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
@@ -29,8 +29,8 @@ class SatisficingClassifier(RobustClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.
 
     The fragility is the smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every
-    distribution P: how fast the loss may exceed its target as the data shift. Nobody needs to say
-    how far they will; the target :math:`\tau` says what loss would do.
+    distribution P: how fast the loss may exceed its target as the data shift. The user gives the
+    acceptable loss :math:`\tau`, not how far the data will shift.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class SatisficingClassifier(RobustClassifier):
             default="cross_entropy"
         A subclass of `fragility.losses.Loss` is a smooth loss of your own.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
-        What may shift, and at which price: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
+        What may shift, and at which cost: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
         the weights of the samples (`KL`).
     target : float, optional
         Acceptable mean loss (with the penalty), as a number.
@@ -57,7 +57,7 @@ class SatisficingClassifier(RobustClassifier):
     alpha : float, default=1e-3
         Strength of the penalty.
     fit_intercept : bool, default=True
-        The intercept is free: outside the penalty, and no feature that shifts.
+        The intercept is free: outside the penalty, and not a feature that shifts.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     solver : {"auto", "newton", "interior_point", "conic"}, default="auto"
@@ -89,13 +89,13 @@ class SatisficingClassifier(RobustClassifier):
     erm_loss_ : float
         Lowest penalised mean loss that any model reaches.
     trivial_loss_ : float
-        Lowest of the models that use no feature that may shift.
+        Lowest penalised mean loss of models that use no feature that may shift.
     certificate_ : Certificate
         What the model guarantees, recomputed from the data.
     n_iter_ : int
         Steps of all searches.
     solver_ : str
-        What solved it; "none" where nothing had to be.
+        The solver that was used; "none" where no search was needed.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 
@@ -106,14 +106,14 @@ class SatisficingClassifier(RobustClassifier):
     UndefinedTargetError
         `target_ratio` on data where that loss is zero.
     TargetError
-        A target that makes no sense; it is the base of the two, and a ValueError.
+        An invalid target; it is the base of the two others, and a ValueError.
 
     Warns
     -----
     TrivialTargetWarning
         The target is met without any feature that may shift; that model is returned.
     TightTargetWarning
-        The target is the lowest loss itself, all but.
+        The target is almost the lowest loss itself.
     NothingLearnedWarning
         No model is better than one without features.
     ZeroFragilityWarning
@@ -192,25 +192,25 @@ class SatisficingClassifier(RobustClassifier):
         """
         self._checked_choices()
         with np.errstate(over="ignore", under="ignore"):
-            training = self._training(X, y, sample_weight)
+            training = Training.of(self, self._validated(X, y, sample_weight))
         return self._fit_to(training)
 
     def _fit_to(self, training: Training) -> Self:
         with np.errstate(over="ignore", under="ignore"):
-            landmarks = training.landmarks(self._start(training.objective))
+            references = training.references(self._start(training.objective))
             self._say(
-                f"lowest loss {landmarks.minimum.loss:.6g} after {landmarks.minimum.iterations} "
-                f"steps, trivial {landmarks.trivial.value:.6g}"
+                f"lowest loss {references.minimum.loss:.6g} after {references.minimum.iterations} "
+                f"steps, trivial {references.trivial.value:.6g}"
             )
             found = training.run(
-                landmarks,
+                references,
                 solver=self.solver,
                 target=self.target,
                 target_ratio=self.target_ratio,
                 slack=self.slack,
                 radius=self._certificate_radius,
             )
-        self._adopt(found, training, landmarks)
+        self._adopt(found, training, references)
         self.erm_loss_ = found.target.erm_loss
         self.trivial_loss_ = found.target.trivial_loss
         self._say(
@@ -218,19 +218,16 @@ class SatisficingClassifier(RobustClassifier):
             f"{found.solution.iterations} more steps"
         )
         self._warn(found.target, found.solution)
-        if not landmarks.minimum.converged:
+        if not references.minimum.converged:
             warnings.warn(
                 f"The lowest loss, {self.erm_loss_:.6g}, did not settle in "
-                f"{landmarks.minimum.iterations} steps (max_iter={self.max_iter}): the true one is "
-                "lower, and so would the target be. Give a penalty or more steps, or scale the "
+                f"{references.minimum.iterations} steps (max_iter={self.max_iter}): the true one "
+                "is lower, and so would the target be. Give a penalty or more steps, or scale the "
                 "features.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
         return self
-
-    def _training(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> Training:
-        return Training.of(self, self._validated(X, y, sample_weight))
 
     @property
     def _certificate_radius(self) -> float:
@@ -239,25 +236,17 @@ class SatisficingClassifier(RobustClassifier):
 
     def _checked_choices(self) -> None:
         """Refuse, before any work, what cannot be done."""
-        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
         check_target_choice(self.target, self.target_ratio, self.slack)
-        check_choice(self.solver, choose.SOLVERS, "solver")
         if self.radius is not None:
             check_radius(self.radius)
-        self._check_search()
-        choose.check_solvable(loss, ambiguity, self.solver)
-        self._checked_penalty()
-
-    def _say(self, message: str) -> None:
-        if self.verbose:
-            print(f"[SatisficingClassifier] {message}")
+        self._check_robust(choose.SOLVERS)
 
     def _warn(self, target: Target, solution: Solution) -> None:
         losses = (
             f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
             f"trivial loss {target.trivial_loss:.6g}"
         )
-        messages = {
+        messages: dict[Outcome, tuple[str, type[Warning]]] = {
             Outcome.TRIVIAL: (
                 f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
                 "and is returned. Give a smaller target (slack below 1), or class_weight if a "
@@ -284,12 +273,13 @@ class SatisficingClassifier(RobustClassifier):
                 ConvergenceWarning,
             ),
         }
-        self._warn_of(solution, messages, stacklevel=4)
+        if solution.outcome in messages:
+            warnings.warn(*messages[solution.outcome], stacklevel=4)
         used = solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED)
         if used and self._certificate_radius < inf and self.fragility_ == 0.0:
             warnings.warn(
                 f"The whole ball of radius {self.radius:g} meets the target ({losses}): fragility "
-                "0. Of the many such models that of the least worst-case loss is returned. Give a "
+                "0. Of the many such models the one of least worst-case loss is returned. Give a "
                 "larger radius or a smaller target.",
                 ZeroFragilityWarning,
                 stacklevel=4,

@@ -1,4 +1,4 @@
-"""A choice by cross-validation: all folds, what went wrong in them, and the best place."""
+"""A choice by cross-validation: all folds, what went wrong in them, and the best cell."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def report(found: list[FoldScores], scores: Floats, max_iter: int) -> None:
         )
 
 
-def best_place(mean_scores: Floats, alphas: Floats, targets: Floats) -> tuple[int, int]:
-    """Row and column of the best score; of equal ones the loosest target, then penalty's most."""
+def best_cell(mean_scores: Floats, alphas: Floats, targets: Floats) -> tuple[int, int]:
+    """Row and column of the best score; of ties the loosest target, then the strongest penalty."""
     best = float(np.nanmax(mean_scores))
     margin = _ROUNDING * max(1.0, abs(best)) if np.isfinite(best) else 0.0
     ties = np.argwhere(mean_scores >= best - margin)
-    j, i = max(ties.tolist(), key=lambda place: (targets[place[1]], alphas[place[0]]))
+    j, i = max(ties.tolist(), key=lambda cell: (targets[cell[1]], alphas[cell[0]]))
     return j, i
 
 

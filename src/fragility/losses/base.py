@@ -1,6 +1,6 @@
 r"""What a loss is.
 
-Shapes, stated once. With two classes the scores are one column :math:`u` of shape (n,), that of the
+Shapes, stated once. With two classes the scores are one column :math:`u` of shape (n,), for the
 second class; with more they are :math:`U` of shape (n, C). `y` holds the class of each sample as
 0, 1, ... A loss is computed row by row, knows no weights and no model, and returns
 
@@ -86,8 +86,16 @@ class Loss(ABC):
         """Its second derivative by the scores."""
 
 
+def lower_curvature(loss: Loss, scores: Floats, y: Codes) -> Floats:
+    """Lower triangles of the second derivatives, (n, pairs of outputs)."""
+    outputs = 1 if scores.ndim == 1 else scores.shape[1]
+    first, second = np.tril_indices(outputs)
+    triangles: Floats = loss.curvature(scores, y).reshape(-1, outputs, outputs)[:, first, second]
+    return triangles
+
+
 def signs(y: Codes) -> Floats:
-    """+1 for samples of the second class, -1 for those of the first."""
+    """+1 for samples of the second class, -1 for samples of the first."""
     return np.where(y == 1, 1.0, -1.0)
 
 

@@ -54,7 +54,7 @@ class CrossEntropy(Loss):
 
 
 def _shares(scores: Floats) -> Floats:
-    """Softmax of each row; that of SciPy takes up to a third longer."""
+    """Softmax of each row; SciPy's takes up to a third longer."""
     terms: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
     terms /= terms.sum(axis=1, keepdims=True)
     return terms

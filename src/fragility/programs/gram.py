@@ -1,4 +1,4 @@
-r"""Weighted products of columns, :math:`\sum_n w_n x_n x_n^\top`: where the time of a fit goes."""
+r"""Weighted products of columns, :math:`\sum_n w_n x_n x_n^\top`: most of the time of a fit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .._typing import Floats
 _BLOCK = 8_192
 #: Numbers in a table of products: it should stay in the cache of the processor.
 _TABLE = 2**18
-#: Products of so few stored numbers take less time than SciPy's checks of its matrices.
+#: Up to this many stored numbers, products take less time than SciPy's checks of its matrices.
 _FEW = 2**14
 
 

@@ -10,6 +10,7 @@ several classes the same for each class, one after the other. Everything is in t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -18,10 +19,11 @@ import numpy as np
 
 from .._typing import Floats
 from ..losses import Loss
+from ..losses.base import lower_curvature
 from .gram import paired_gram
 from .rows import TrainingRows
 
-#: Shares of the largest coefficient below which others may be nothing: the loss decides.
+#: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
 
 
@@ -57,7 +59,7 @@ class Objective:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether it has derivatives everywhere: those below are of its smooth part."""
+        """Whether it has derivatives everywhere; the derivatives below are of its smooth part."""
         return self.lasso == 0.0 and self.loss.is_smooth(self.rows.n_classes)
 
     @property
@@ -81,13 +83,16 @@ class Objective:
         return self.per_parameter(2.0 * self.alpha / self.rows.scale**2)
 
     @cached_property
-    def prices(self) -> Floats:
-        """Price of each absolute parameter."""
+    def lasso_weights(self) -> Floats:
+        """Weight of each absolute parameter in the penalty."""
         return self.per_parameter(self.lasso / self.rows.scale)
 
     @cached_property
-    def lengths(self) -> Floats:
-        """Price of a squared parameter in the user's units; intercepts have none."""
+    def length_weights(self) -> Floats:
+        """Weight of each squared parameter in the squared length in the user's units.
+
+        Intercepts have none.
+        """
         return self.per_parameter(1.0 / self.rows.scale**2)
 
     def per_parameter(self, of_features: Floats, of_intercept: float = 0.0) -> Floats:
@@ -109,27 +114,27 @@ class Objective:
         return np.ravel(coef)
 
     def centred(self, parameters: Floats) -> Floats:
-        """The shortest of what no loss tells apart: a vector may be added to all classes alike."""
+        """The shortest parameters of the same loss: a vector may be added to all classes."""
         if self.n_outputs == 1:
             return parameters
         table = parameters.reshape(self.n_outputs, -1)
         middle = table.mean(axis=0)
         if self.lasso > 0.0:  # absolute values are least at a median, and at all between two
             ordered, half = np.sort(table, axis=0), self.n_outputs // 2
-            priced = self.prices.reshape(table.shape)[0] > 0.0
+            weighted = self.lasso_weights.reshape(table.shape)[0] > 0.0
             nearest = np.clip(middle, ordered[(self.n_outputs - 1) // 2], ordered[half])
-            middle = np.where(priced, nearest, middle)
+            middle = np.where(weighted, nearest, middle)
         return np.ravel(table - middle)
 
     def tidied(self, parameters: Floats) -> Floats:
-        """The same centred, and without coefficients that a lasso left at zero but for rounding."""
+        """Centred parameters, without coefficients that a lasso left at zero but for rounding."""
         parameters = self.centred(parameters)
         if self.lasso == 0.0:
             return parameters
-        priced, loss = self.prices > 0.0, self.at(parameters).value
-        largest = np.abs(parameters[priced]).max(initial=0.0)
+        weighted, loss = self.lasso_weights > 0.0, self.at(parameters).value
+        largest = np.abs(parameters[weighted]).max(initial=0.0)
         for share in _ZERO_BUT_FOR_ROUNDING:
-            small = priced & (np.abs(parameters) <= share * largest)
+            small = weighted & (np.abs(parameters) <= share * largest)
             sparse = np.where(small, 0.0, parameters)
             if self.at(sparse).value <= loss * (1.0 + 1e-11):
                 return sparse
@@ -139,13 +144,17 @@ class Objective:
         """The objective at a point; nothing is computed before it is asked for."""
         return Evaluation(self, parameters)
 
+    def ridge_value(self, parameters: Floats) -> float:
+        """The squared part of the penalty."""
+        return 0.5 * float(self.ridge @ parameters**2)
+
     def penalty(self, parameters: Floats) -> float:
         """Ridge and lasso."""
-        ridge = 0.5 * float(self.ridge @ parameters**2)
-        return ridge if self.lasso == 0.0 else ridge + float(self.prices @ np.abs(parameters))
+        lasso = float(self.lasso_weights @ np.abs(parameters)) if self.lasso > 0.0 else 0.0
+        return self.ridge_value(parameters) + lasso
 
     def sampled(self, n: int) -> Objective:
-        """The same of about n rows, evenly spaced."""
+        """The objective of about n rows, evenly spaced."""
         stride = max(1, self.rows.y.size // n)
         rows, every = self.rows, slice(None, None, stride)
         weights = rows.weights[every] / rows.weights[every].sum()
@@ -163,20 +172,24 @@ class Objective:
             table = np.column_stack([table, by_scores.sum(axis=1)])
         return table.ravel()
 
-    def fixed_gauge(self, hessian: Floats) -> Floats:
-        """The Hessian with curvature where there is none by nature.
+    def collected_squares(self, weights_of: Callable[[slice], Floats]) -> Floats:
+        """The same for second derivatives: `weights_of` is as in `paired_gram`."""
+        return paired_gram(self.rows.X, self.n_outputs, self.rows.fit_intercept, weights_of)
 
-        With several classes, a change of all their scores alike changes no loss: Newton's steps
-        have no part there, as gradients have none, but a factorisation needs a number. Absolute
-        coefficients do see it.
+    def fixed_gauge(self, hessian: Floats) -> Floats:
+        """The Hessian with curvature added along the gauge, where losses have none.
+
+        With several classes, the same change of all scores changes no loss. Gradients and Newton's
+        steps have no part in that direction, but a factorisation needs a number there. A lasso
+        does depend on it.
         """
         if self.n_outputs == 1:
             return hessian
         filled = hessian.copy()
         blocks = filled.reshape(self.n_outputs, -1, self.n_outputs, self.size // self.n_outputs)
-        own = np.flatnonzero(self.prices[: blocks.shape[1]] == 0.0)
+        own = np.flatnonzero(self.lasso_weights[: blocks.shape[1]] == 0.0)
         fill = np.trace(hessian) / hessian.shape[0]
-        if self.lasso > 0.0:  # prices of columns in different units are orders apart
+        if self.lasso > 0.0:  # weights of columns in different units are orders apart
             fill = np.einsum("iaia->a", blocks)[own] / self.n_outputs
         blocks[:, own, :, own] += np.reshape(fill, (-1, 1, 1))
         return filled
@@ -230,7 +243,7 @@ class Evaluation:
 
     @property
     def model_hessian(self) -> Floats:
-        """The Hessian with curvature where there is none by nature."""
+        """The Hessian with curvature added along the gauge."""
         return self.objective.fixed_gauge(self.hessian)
 
     @cached_property
@@ -265,19 +278,19 @@ class Evaluation:
         return self.objective.collected(self.slopes.T * weights)
 
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
-        """The same of curvatures and, if asked, of squared slopes; with that of the ridge."""
-        objective, rows, loss = self.objective, self.objective.rows, self.objective.loss
+        """Hessian of the weighted losses, of squared slopes if asked, and of the ridge."""
+        objective, rows = self.objective, self.objective.rows
         outputs = objective.n_outputs
         i, j = np.tril_indices(outputs)
 
         def pairs(part: slice) -> Floats:
-            bend = loss.curvature(self.scores[part], rows.y[part]).reshape(-1, outputs, outputs)
-            priced: Floats = bend[:, i, j] * weights[part, np.newaxis]
+            curvature = lower_curvature(objective.loss, self.scores[part], rows.y[part])
+            weighted: Floats = curvature * weights[part, np.newaxis]
             if slope_weights is not None:
                 slopes = self.slopes[part].reshape(-1, outputs)
-                priced += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
-            return priced
+                weighted += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
+            return weighted
 
-        hessian = paired_gram(rows.X, outputs, rows.fit_intercept, pairs)
+        hessian = objective.collected_squares(pairs)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian

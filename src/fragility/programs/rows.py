@@ -1,4 +1,4 @@
-r"""Training data in the coordinates that solvers like.
+r"""Training data in coordinates that suit the solvers.
 
 Rows of no weight are dropped and identical samples merged into one of their summed weight, so that
 weighted and repeated data are the same problem. Columns are centred and scaled by their weighted
@@ -38,7 +38,7 @@ class TrainingRows:
     centre, scale : ndarray of shape (d,)
     fit_intercept : bool
     space : RowSpace, optional
-        The space that X is in, if it is not that of the features as given.
+        The space of X, if it is not the space of the features as given.
     """
 
     X: Any
@@ -78,8 +78,8 @@ def training_rows(
     """Prepare validated samples: dense float64 or CSR, classes as 0, 1, ..., weights not negative.
 
     Without an intercept the columns are not centred: the model could not undo it. `reducible` says
-    that of the coefficients only the scores and the Euclidean length will matter; then more
-    features than samples become as many as samples.
+    that the coefficients matter only by their scores and Euclidean length. Then more features than
+    samples are reduced to the number of samples.
     """
     if weights is not None:
         kept = weights > 0.0
@@ -100,14 +100,12 @@ def training_rows(
     if sparse.issparse(X):
         centre = shift
         scale = _or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
-        scaled = X @ sparse.diags_array(1.0 / scale)
-        return TrainingRows(
-            sparse.csr_array(scaled), y, weights, n_classes, centre, scale, fit_intercept
-        )
+        scaled = sparse.csr_array(X @ sparse.diags_array(1.0 / scale))
+        return TrainingRows(scaled, y, weights, n_classes, centre, scale, fit_intercept)
     centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
     squares = np.zeros(X.shape[1])
     shifted = np.empty_like(X)
-    # Weights that all but a few samples lack say little of a column's size; let all speak a little.
+    # Where a few samples have all the weight, the others still count a little for a column's size.
     say = weights if weights.min() > 1e-6 * weights.max() else weights + 1e-6 * weights.max()
     for start in range(0, y.size, _BLOCK):
         part = slice(start, start + _BLOCK)
@@ -135,10 +133,9 @@ def _filled_columns_centred(X: Any, weights: Floats) -> tuple[Any, Floats]:
     rest = columns @ sparse.diags_array(kept)
     rest.eliminate_zeros()
     parts = sparse.csc_array(dense - shift[filled])
-    places = sparse.csc_array(
-        (np.ones(filled.size), (np.arange(filled.size), filled)), shape=(filled.size, X.shape[1])
-    )
-    return sparse.csr_array(rest + parts @ places), shift
+    # One row of the identity for each filled column puts it back where it was.
+    back = sparse.eye_array(X.shape[1], format="csr")[filled]
+    return sparse.csr_array(rest + parts @ back), shift
 
 
 def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
@@ -174,7 +171,7 @@ def _may_repeat(X: Any) -> bool:
 
 
 def _identical(X: Any, y: Indices, twins: Indices) -> bool:
-    """Whether each sample is the same as its twin: one chance in 1e19 says that it need not be."""
+    """Whether each sample equals its twin; equal fingerprints of others have a chance of 1e-19."""
     repeated = np.flatnonzero(twins != np.arange(y.size))
     for start in range(0, repeated.size, _BLOCK):
         rows = repeated[start : start + _BLOCK]
@@ -204,7 +201,7 @@ def _fingerprints(X: Any, y: Indices) -> NDArray[np.uint64]:
 
 
 def _folded_bits(values: Floats) -> NDArray[np.uint64]:
-    """Bits of numbers with the high ones in the low places, too.
+    """Bits of numbers with the high ones in low positions, too.
 
     The low bits of a round number are zero, and the high ones would be lost in the products.
     """

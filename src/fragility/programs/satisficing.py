@@ -49,14 +49,13 @@ class RobustProgram:
 
 
 class Found(NamedTuple):
-    """Where a search for the least fragility, or the least norm, ended.
+    """Where a search for the least fragility k ended.
 
-    `gap` estimates how far it is above its minimum; `curvature` is what another search may begin
-    with.
+    `gap` estimates how far k is above its minimum; another search may begin with `curvature`.
     """
 
     point: Evaluation
-    least: float
+    k: float
     gap: float
     iterations: int
     converged: bool
@@ -76,9 +75,9 @@ class Solution:
     gap : float
         Estimate of how far the fragility is above its minimum, relatively.
     fragility : float, optional
-        As the solver has it; certificates do not believe it.
+        The solver's own value; certificates recompute it.
     curvature : object, optional
-        What the same solver may begin with next to this solution.
+        A start for the same solver next to this solution.
     """
 
     parameters: Floats

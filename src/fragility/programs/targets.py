@@ -1,8 +1,9 @@
 r"""The target of robust satisficing: how much loss may be given up for robustness.
 
-Three ways to say it: an absolute loss; a multiple of the lowest loss that any model reaches; or the
-share of what a model can learn, :math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be
-given up. The last means the same on easy and on hard data.
+There are three ways to give it: an absolute loss; a multiple of the lowest loss that any model
+reaches; or the share of what a model can learn,
+:math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be given up. The last means the same on
+easy and on hard data.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Target:
-    """A target and the losses it is to be seen between.
+    """A target and the losses between which it lies.
 
     Attributes
     ----------
@@ -65,8 +66,8 @@ class Target:
         separable: bool,
         attained: bool = True,
     ) -> Target:
-        """The target that was asked for, or an error that says why there is none."""
-        losses = f"the lowest loss is {erm_loss:.6g}, that of a trivial model {trivial_loss:.6g}"
+        """The target that was asked for, or an error that says why it does not exist."""
+        losses = f"the lowest loss is {erm_loss:.6g}, a trivial model has {trivial_loss:.6g}"
         if trivial_loss == 0.0 and target is None:
             raise UndefinedTargetError(
                 "Features that cannot shift tell the classes apart by themselves: there is "
@@ -75,7 +76,7 @@ class Target:
         if target_ratio is not None:
             if erm_loss <= 1e-12 * trivial_loss:
                 raise UndefinedTargetError(
-                    f"target_ratio={target_ratio:g} of a lowest loss of 0 is no target: the "
+                    f"target_ratio={target_ratio:g} times a lowest loss of 0 is not a target: the "
                     "classes can be told apart without a mistake. Give slack (such as 0.1), an "
                     f"absolute target between 0 and {trivial_loss:.6g}, or a penalty."
                 )

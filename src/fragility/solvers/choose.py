@@ -12,25 +12,24 @@ from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Loss
 from ..programs.objective import Evaluation, Objective
-from ..programs.satisficing import Outcome, SatisficingProgram, Solution
+from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
 from . import conic, corners, kl, relabelling, wasserstein
-from .erm import RiskMinimum, descend_below, least_norm_equivalent
+from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
-from .landmarks import Landmarks
 from .newton import Curvature
 from .robust import profile_of, require_smooth
 from .starts import inside_of, wasserstein_start
 
 SOLVERS = ("auto", "newton", "interior_point", "conic")
-#: A fragility below this share of the target is none but for rounding.
+#: A fragility below this share of the target is zero but for rounding.
 _NO_FRAGILITY = 1e-9
 
 
 def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
-    """Refuse programs of a kind that is not solved."""
+    """Refuse programs that no solver takes."""
     if type(ambiguity) not in (KL, Wasserstein):
         raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
     if solver == "conic":
@@ -39,7 +38,7 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
 
 def solve(
     program: SatisficingProgram,
-    landmarks: Landmarks,
+    references: ReferenceModels,
     *,
     solver: str,
     tol: float,
@@ -49,8 +48,8 @@ def solve(
 ) -> Solution:
     """Solve a program, from a model near its solution if one is known.
 
-    `curvature` is that of the `Solution` which the start is from, or next to: it says that the
-    start is as good as solved, and need not meet the target. Both are hints.
+    `curvature` comes with the `Solution` that the start is, or lies next to. It says that the start
+    is nearly the solution, and need not meet the target. Both are hints.
     """
     target, objective = program.target, program.objective
     if solver == "newton":
@@ -60,27 +59,25 @@ def solve(
         if target.value >= _relabelled_mean(objective.at(zero)):
             return Solution(zero, Outcome.TRIVIAL, 1, "none")
     if target.tight and not target.learnable:
-        return Solution(landmarks.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
-    features_only = (
-        isinstance(program.ambiguity, Wasserstein) and not program.ambiguity.moves_labels
-    )
+        return Solution(references.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
+    features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
-        return Solution(landmarks.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Search(program, landmarks, tol, max_iter)
+        return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
+    search = _Search(program, references, tol, max_iter)
     if solver == "conic":
         return search.by_cones()
     if not objective.is_smooth or solver == "interior_point":
         return search.with_corners()
-    by_newton = search.under_kl if isinstance(program.ambiguity, KL) else search.under_wasserstein
+    by_newton = search.under_kl if program.ambiguity.reweights else search.under_wasserstein
     return by_newton(start, curvature)
 
 
 @dataclass(frozen=True, eq=False)
 class _Search:
-    """A program that has a solution worth searching for, and each way to it."""
+    """A program that needs a search, and one method for each kind of search."""
 
     program: SatisficingProgram
-    landmarks: Landmarks
+    references: ReferenceModels
     tol: float
     max_iter: int
 
@@ -89,45 +86,36 @@ class _Search:
         objective, target, minimum = self._parts
         point = minimum.point if start is None else objective.at(start)
         if not point.value < target.value and target.value > target.erm_loss:
-            level = (target.value + target.erm_loss) / 2.0
+            bound = (target.value + target.erm_loss) / 2.0
             start = minimum.point.parameters
-            point = descend_below(objective, start, level, max_iter=self.max_iter)
+            point = descend_below(objective, start, bound, max_iter=self.max_iter)
             curvature = None
         found = kl.satisfice(
-            objective,
-            target.value,
-            point.parameters,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            curvature=curvature,
+            objective, target.value, point.parameters, curvature=curvature, **self._limits
         )
-        parameters, iterations = found.point.parameters, found.iterations
-        if found.least <= _NO_FRAGILITY * target.value:
+        parameters = found.point.parameters
+        if found.k <= _NO_FRAGILITY * target.value:
             short = self._shortest_without_fragility(parameters)
             if short is not None:
-                return replace(short, iterations=iterations + short.iterations)
+                return replace(short, iterations=found.iterations + short.iterations)
         if is_underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
-        settled = found.converged or (target.tight and found.least == inf)
-        outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
-        gap = found.gap / found.least if found.least < inf else inf
-        return Solution(
-            parameters, outcome, iterations, "newton", gap, found.least, found.curvature
-        )
+        settled = found.converged or (target.tight and found.k == inf)
+        gap = found.gap / found.k if found.k < inf else inf
+        return self._solution(parameters, settled, found, gap)
 
     def by_cones(self) -> Solution:
         """Through cvxpy, moved until it meets the target."""
         solution, target = conic.solve(self.program), self.program.target.value
-        inside = self.landmarks.minimum.point
         point = self.program.objective.at(solution.parameters)
-        if isinstance(self.program.ambiguity, KL):
-            if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
-                short = self._shortest_without_fragility(solution.parameters)
-                return solution if short is None else replace(short, solver="conic")
-            return solution
-        if inside.value > target:
-            inside = self._inside()
-        return replace(solution, parameters=meeting(point, inside, target).parameters)
+        if not self.program.ambiguity.reweights:
+            minimum = self.references.minimum.point
+            inside = self._inside() if minimum.value > target else minimum
+            return replace(solution, parameters=meeting(point, inside, target).parameters)
+        short = None
+        if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
+            short = self._shortest_without_fragility(solution.parameters)
+        return solution if short is None else replace(short, solver="conic")
 
     def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Solution:
         """Quadratic models of the loss, and their least norms."""
@@ -137,11 +125,11 @@ class _Search:
             return self.with_corners()
         point = None if start is None else objective.at(start)
         if point is not None and not point.value < target.trivial_loss:
-            point = None  # a guess that was none
+            point = None  # the hint is useless
         if point is not None and curvature is not None and minimum.point.value < target.value:
             hessian, inside = curvature, minimum.point
         elif point is not None and point.value < target.value:
-            pass  # cold, but it meets the target
+            pass  # without a Hessian, but it meets the target
         elif minimum.curvature is not None and not minimum.curvature.singular:
             point, hessian = minimum.point, minimum.curvature.hessian
         else:
@@ -149,40 +137,30 @@ class _Search:
         found = wasserstein.satisfice(
             self.program,
             point,
-            tol=self.tol,
-            max_iter=self.max_iter,
             hessian=hessian,
             underdetermined=is_underdetermined(objective, minimum),
             inside=inside,
+            **self._limits,
         )
         if ambiguity.moves_labels:
-            # If no label pays at the fragility of features that move alone, that is the solution.
+            # If no label moves at the fragility of features that move alone, this is the solution.
             profile = profile_of(ambiguity, found.point)
             room = target.value - found.point.penalty
             if ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
                 solution = self.with_corners(found.point)
                 return replace(solution, iterations=solution.iterations + found.iterations)
-        outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-        return Solution(
-            found.point.parameters,
-            outcome,
-            found.iterations,
-            "newton",
-            found.gap / max(found.least, 1e-300),
-            objective.loss.steepness * found.least,
-            found.curvature,
-        )
+        gap, settled = found.gap / max(found.k, 1e-300), found.converged or target.tight
+        return self._solution(found.point.parameters, settled, found, gap)
 
     def with_corners(self, near: Evaluation | None = None) -> Solution:
         """The interior-point method; `near` is a model near the solution, if one is known."""
         program, (objective, target, minimum) = self.program, self._parts
-        search: Any = {"tol": self.tol, "max_iter": self.max_iter}
         inside = minimum.point
         if inside.value >= target.value or (minimum.separable and not minimum.attained):
             inside = self._inside()
-        by_weights = isinstance(program.ambiguity, KL)
-        none = objective.at(np.zeros(objective.size))
-        if by_weights and (minimum.separable or float(none.losses.max()) <= target.value):
+        reweights, short = program.ambiguity.reweights, None
+        zero = objective.at(np.zeros(objective.size))
+        if reweights and (minimum.separable or float(zero.losses.max()) <= target.value):
             short = self._shortest_without_fragility(inside.parameters)
             if short is not None:
                 return replace(short, solver="interior_point")
@@ -190,58 +168,66 @@ class _Search:
         if near is not None and isinstance(objective.loss, CrossEntropy):
             # Half way from there, so that it meets the target with room.
             start = objective.at(0.5 * (near.parameters + inside.parameters))
-            found = relabelling.satisfice(program, start, **search)
+            found = relabelling.satisfice(program, start, **self._limits)
         if found is None or not found.converged:
-            found = corners.satisfice(program, inside, **search)
-        if by_weights and not (found.converged and found.kappa > _NO_FRAGILITY * target.value):
+            found = corners.satisfice(program, inside, **self._limits)
+        if reweights and not (found.converged and found.k > _NO_FRAGILITY * target.value):
             # Perhaps no loss need exceed the target at all.
-            least = corners.smallest_largest_loss(objective, inside.parameters, **search)
+            least = corners.smallest_largest_loss(objective, inside.parameters, **self._limits)
             if least.cost < target.value:
                 short = self._shortest_without_fragility(least.parameters)
-                if short is not None:
-                    return replace(short, solver="interior_point")
+            if short is not None:
+                return replace(short, solver="interior_point")
         parameters = meeting(objective.at(found.parameters), inside, target.value).parameters
-        if by_weights and is_underdetermined(objective, minimum):
+        if reweights and is_underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
         return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)
 
     @property
     def _parts(self) -> tuple[Objective, Target, RiskMinimum]:
-        return self.program.objective, self.program.target, self.landmarks.minimum
+        return self.program.objective, self.program.target, self.references.minimum
+
+    @property
+    def _limits(self) -> Any:
+        return {"tol": self.tol, "max_iter": self.max_iter}
+
+    def _solution(self, parameters: Floats, settled: bool, found: Found, gap: float) -> Solution:
+        """What Newton's method found; its gap is relative."""
+        outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
+        return Solution(
+            parameters, outcome, found.iterations, "newton", gap, found.k, found.curvature
+        )
 
     def _inside(self) -> Evaluation:
         """A model half way between the lowest loss and the target."""
-        return inside_of(self.program, self.landmarks.minimum, 0.5, self.max_iter)
+        return inside_of(self.program, self.references.minimum, self.max_iter)
 
     def _shortest_without_fragility(self, start: Floats) -> Solution | None:
-        """The shortest model of which every loss meets the target, if there is one near a start."""
+        """The shortest model whose losses all meet the target, if there is one near a start."""
         objective, target = self.program.objective, self.program.target.value
-        trivial, max_iter = self.landmarks.trivial.parameters, self.max_iter
-        if objective.is_smooth:
+        trivial, max_iter = self.references.trivial.parameters, self.max_iter
+        if float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
+            parameters, iterations = np.zeros(objective.size), 1
+        elif objective.is_smooth:
             found = least_norm_meeting(objective, target, start, max_iter=max_iter)
             if found is None:
                 return None
             parameters, iterations = found
-        elif float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
-            parameters, iterations = np.zeros(objective.size), 1
         else:
             # Met to the last digit, or a fragility would be left.
             within = target * (1.0 - 1e-8)
             short = corners.shortest_meeting(objective, within, start, tol=1e-6, max_iter=max_iter)
             parameters, iterations = short.parameters, short.iterations
         if not objective.split(parameters)[0].any():
-            # No feature is needed: of the intercepts that are left, that of the lowest mean loss.
-            share = 1.0
-            while share > 0.0:
-                if float(objective.at(share * trivial).losses.max()) <= target:
-                    break
-                share -= 1.0 / 64.0
-            parameters = share * trivial
+            # No feature is needed: of the intercepts left, take the one of the lowest mean loss.
+            shares = np.arange(64, 0, -1) / 64.0
+            met = (s for s in shares if float(objective.at(s * trivial).losses.max()) <= target)
+            parameters = next(met, 0.0) * trivial
         return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
 
 
 def _relabelled_mean(point: Evaluation) -> float:
-    """Mean loss of a model with the worst labels that there are."""
+    """Mean loss of a model where every sample has its worst label."""
     worst = np.maximum(point.losses, point.relabelled)
     return float(point.objective.rows.weights @ worst) + point.penalty

@@ -1,7 +1,7 @@
 r"""The two cones that interior-point methods here work on, with Nesterov and Todd's scaling.
 
-Slacks s and multipliers y are arrays whose last axis holds one cone each. The scaling is the
-symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
+Margins s of constraints and their multipliers y are arrays whose last axis holds one cone each. The
+scaling is the symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
 """
 
 from __future__ import annotations
@@ -33,16 +33,13 @@ class Orthant:
 
     scaling = OrthantScaling
 
-    @staticmethod
-    def degree(s: Floats) -> int:
+    def degree(self, s: Floats) -> int:
         return s.size
 
-    @staticmethod
-    def inside(s: Floats) -> bool:
+    def inside(self, s: Floats) -> bool:
         return bool(s.min(initial=1.0) > 0.0)
 
-    @staticmethod
-    def wall(s: Floats) -> float:
+    def barrier(self, s: Floats) -> float:
         """Logarithm of how far from the boundary."""
         return float(np.log(s).sum()) if s.min(initial=1.0) > 0.0 else -np.inf
 
@@ -50,13 +47,11 @@ class Orthant:
     inverse = staticmethod(np.reciprocal)
     product = staticmethod(np.multiply)
 
-    @staticmethod
-    def divide(a: Floats, b: Floats) -> Floats:
+    def divide(self, a: Floats, b: Floats) -> Floats:
         """X with a∘x = b."""
         return b / a
 
-    @staticmethod
-    def longest(a: Floats, step: Floats) -> float:
+    def longest(self, a: Floats, step: Floats) -> float:
         """How far a may go along a step before it leaves the cone."""
         shrinking = -float((step / np.maximum(a, 1e-300)).min(initial=0.0))
         return 1.0 / shrinking if shrinking > 0.0 else np.inf
@@ -95,44 +90,36 @@ class SecondOrder:
 
     scaling = SecondOrderScaling
 
-    @staticmethod
-    def degree(s: Floats) -> int:
+    def degree(self, s: Floats) -> int:
         return s[..., 0].size
 
-    @staticmethod
-    def inside(s: Floats) -> bool:
+    def inside(self, s: Floats) -> bool:
         return bool(_size(s).min() > 0.0 and s[..., 0].min() > 0.0)
 
-    @staticmethod
-    def wall(s: Floats) -> float:
+    def barrier(self, s: Floats) -> float:
         """Logarithm of how far from the boundary."""
         size = _size(s)
         return 0.5 * float(np.log(size).sum()) if size.min() > 0.0 else -np.inf
 
-    @staticmethod
-    def one(s: Floats) -> Floats:
+    def one(self, s: Floats) -> Floats:
         one = np.zeros_like(s)
         one[..., 0] = 1.0
         return one
 
-    @staticmethod
-    def inverse(s: Floats) -> Floats:
+    def inverse(self, s: Floats) -> Floats:
         return _reflected(s) / _size(s)[..., np.newaxis]
 
-    @staticmethod
-    def product(a: Floats, b: Floats) -> Floats:
+    def product(self, a: Floats, b: Floats) -> Floats:
         first = (a * b).sum(axis=-1, keepdims=True)
         return np.concatenate([first, a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:]], axis=-1)
 
-    @staticmethod
-    def divide(a: Floats, b: Floats) -> Floats:
+    def divide(self, a: Floats, b: Floats) -> Floats:
         """X with a∘x = b."""
         along = (a[..., 1:] * b[..., 1:]).sum(axis=-1, keepdims=True)
         first = (a[..., :1] * b[..., :1] - along) / _size(a)[..., np.newaxis]
         return np.concatenate([first, (b[..., 1:] - first * a[..., 1:]) / a[..., :1]], axis=-1)
 
-    @staticmethod
-    def longest(a: Floats, step: Floats) -> float:
+    def longest(self, a: Floats, step: Floats) -> float:
         """How far a may go along a step before it leaves the cone."""
         # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
         size = np.sqrt(np.maximum(_size(a), 1e-300))[..., np.newaxis]

@@ -49,9 +49,9 @@ def solve_robust(program: RobustProgram) -> Solution:
 
 
 class _Model:
-    """Variables of a linear model, what follows from them, and how it is solved.
+    """Variables of a linear model, expressions in them, and how the program is solved.
 
-    `worst` is the largest penalised expected loss less the price `k` of the distance.
+    `worst` is the largest penalised expected loss, less k times the distance.
     """
 
     def __init__(self, program: SatisficingProgram | RobustProgram) -> None:
@@ -78,7 +78,7 @@ class _Model:
     def losses(self, relabelled: int = 0) -> Any:
         """Upper bounds of the losses, tight where a constraint holds them down.
 
-        At the labels that follow the true ones by so many, around the circle.
+        `relabelled` is the distance of the label from the true one, around the circle of classes.
         """
         rows, loss = self.objective.rows, self.objective.loss
         labels = (rows.y + relabelled) % rows.n_classes
@@ -90,7 +90,9 @@ class _Model:
         for options in _ATTEMPTS:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # of inaccuracy: the status says it, too
+                    warnings.simplefilter(
+                        "ignore"
+                    )  # about inaccuracy, which the status reports as well
                     problem.solve(solver=cp.CLARABEL, **options)
             except cp.error.SolverError:
                 continue
@@ -101,8 +103,8 @@ class _Model:
             raise RuntimeError(f"The conic solver {how}. Use solver='auto'.")
         table = self.coef.value
         if objective.n_outputs > 1 and not objective.lasso:
-            # No loss sees what all classes share, and squares are least without it; absolute
-            # values are least at a median, which the solver has found.
+            # A vector added to all classes changes no loss, and squares are least without it.
+            # Absolute values are least at a median, which the solver has found.
             table = table - table.mean(axis=0)
         steps = int(problem.solver_stats.num_iters or 1)
         outcome = Outcome.SOLVED if problem.status == cp.OPTIMAL else Outcome.UNSETTLED

@@ -22,14 +22,14 @@ from .interior_parts import ConePart, Move
 from .norm_cones import Normal, PairBallCone
 
 _MAX_STEPS = 60
-#: A norm is no better known than to this share of that of the centre.
+#: A norm is known at best to this share of the norm of the centre.
 _ROUNDING = 1e-14
 
 
 class Ellipsoid(NamedTuple):
     """The points with (z - centre)ᵀ matrix (z - centre) ≤ radius².
 
-    `matrix` is factor @ factor.T; `pull` is matrix @ centre, which its maker may know better.
+    `matrix` is factor @ factor.T; `pull` is matrix @ centre, perhaps known more exactly.
     """
 
     matrix: Floats
@@ -40,11 +40,11 @@ class Ellipsoid(NamedTuple):
 
 
 class LeastNorm(NamedTuple):
-    """The model, its norm, and by how much the norm falls as ½ radius² grows."""
+    """The model, its norm, and the multiplier: how fast the norm falls as ½ radius² grows."""
 
     table: Floats
     norm: float
-    price: float
+    multiplier: float
 
 
 def least_norm(ellipsoid: Ellipsoid, cone: Any, tol: float) -> LeastNorm:
@@ -91,9 +91,9 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
 
 
 class _InteriorPoint:
-    """Primal-dual steps on: minimise k, the ellipsoid and the norm being cones.
+    """Primal-dual steps that minimise k, with the ellipsoid and the norm as cones.
 
-    The slacks are exact throughout: they start so, and move with the variables.
+    The margins stay exact: they start so, and move with the variables.
     """
 
     def __init__(self, ellipsoid: Ellipsoid, cone: Any) -> None:
@@ -106,13 +106,13 @@ class _InteriorPoint:
         self.cost[self.n_main] = 1.0
         at_centre = np.zeros(self.n_main + 1)
         at_centre[0] = ellipsoid.radius
-        self.parts = [ConePart(SecondOrder, at_centre), ConePart(cone.cone, cone.forward(self.x))]
+        self.parts = [ConePart(SecondOrder(), at_centre), ConePart(cone.cone, cone.forward(self.x))]
         share = 1.0 / self.adjoint([part.dual for part in self.parts])[self.n_main]
         for part in self.parts:
             part.dual = share * part.dual
 
     def forward(self, x: Floats) -> list[Floats]:
-        """Linear part of the slacks."""
+        """Linear part of the margins."""
         inside = np.empty(self.n_main + 1)
         inside[0] = 0.0
         inside[1:] = self.ellipsoid.factor.T @ x[: self.n_main]
@@ -142,7 +142,7 @@ class _InteriorPoint:
             # Straight to the optimum, first; then with what that shows, to a point before it.
             _, moves = self._direction(system, -self.cost, [None, None])
             length = min(1.0, self._longest(moves))
-            left = sum(float(np.vdot(move.slack, move.dual)) for move in moves)
+            left = sum(float(np.vdot(move.margin, move.dual)) for move in moves)
             left = (1.0 - length) * gap + length**2 * left
             aimed = gap / degree * max(0.0, left / gap) ** 3
             pulls = [part.pull(aimed, move) for part, move in zip(self.parts, moves, strict=True)]
@@ -153,11 +153,11 @@ class _InteriorPoint:
                 break
             self.x = self.x + length * step
             pairs = zip(self.parts, moves, strict=True)
-            self.parts = [part.moved(move, length) for part, move in pairs]
+            self.parts = [part.after(move, length) for part, move in pairs]
         table, _, _ = self.norm_cone.split(self.x)
-        # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is that of the cone over the radius.
-        price = float(self.parts[0].dual[0]) / self.ellipsoid.radius
-        return LeastNorm(table, self.norm_cone.norm(table), price)
+        # The multiplier of ½ (z - c)ᵀ A (z - c) ≤ ½ r² is the cone's multiplier over the radius.
+        multiplier = float(self.parts[0].dual[0]) / self.ellipsoid.radius
+        return LeastNorm(table, self.norm_cone.norm(table), multiplier)
 
     def _factorised(self) -> tuple[Cholesky, Floats]:
         ball, norm = (part.scaling for part in self.parts)

@@ -8,26 +8,28 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Mask
+from ..ambiguity import Ambiguity
 from ..losses.gaps import widest_gap
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
 
-#: A sample of so many rows, or so many times the parameters, gives a start that is worth its time.
+#: Rows of a sample that gives a start: at least this number, and at least this multiple of the
+#: parameters. It is worth its time on data of at least this multiple of the sample.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
-#: At the far margin a loss that tends to zero has underflowed; at the near one only a loss that is
-#: zero from some margin on is zero.
+#: At the far margin every loss that tends to zero has underflowed. At the near one only a loss is
+#: zero that is exactly zero from some margin on.
 _FAR, _NEAR = 1_000.0, 50.0
-#: Accuracy of a start, and the share of the loss without a model that is none but for rounding.
+#: Accuracy of a start, and the share of the loss of the zero model that is zero but for rounding.
 _ROUGH, _ZERO = 1e-2, 1e-9
 
 
 class RiskMinimum(NamedTuple):
     """Where a search ended.
 
-    `loss` is the infimum: that of `point`, but 0 if the data are `separable`. Then `point` tells
-    all classes apart, and the infimum may be `attained` further out, as it is for hinges.
+    `loss` is the infimum: the loss of `point`, or 0 if the data are `separable`. In that case
+    `point` separates all classes, and the infimum may be `attained` further out, as for hinges.
     """
 
     point: Evaluation
@@ -40,15 +42,15 @@ class RiskMinimum(NamedTuple):
 
     @classmethod
     def zero(cls, point: Evaluation, iterations: int, attained: bool) -> RiskMinimum:
-        """That of a model that tells all classes apart."""
+        """The minimum of separable data, with a model that separates them."""
         return cls(point, None, 0.0, iterations, True, True, attained)
 
 
 def accuracy_of_minimum(tol: float) -> float:
     """How near to its minimum the loss is brought.
 
-    Targets are relative to that minimum: what it lacked would be taken for room. And errors of
-    coefficients are as the root of it.
+    Targets are relative to this minimum: an error would be taken for room to give up. Errors of
+    coefficients are as the root of the error of the loss.
     """
     return min(1e-4 * tol, 1e-8)
 
@@ -63,7 +65,7 @@ def erm(
 ) -> RiskMinimum:
     """Minimise the penalised mean loss; separable data end the search without a minimum.
 
-    `curvature` is what is known of it near the start.
+    `curvature` is a curvature near the start, if one is known.
     """
     if not objective.is_smooth:
         return _with_corners(objective, start, tol, max_iter)
@@ -87,7 +89,7 @@ def erm(
 
 
 def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int) -> RiskMinimum:
-    """The same where the loss or the penalty has corners."""
+    """`erm` where the loss or the penalty has corners."""
     loss = objective.loss
     smooth = replace(objective, loss=loss.softened() or loss, lasso=0.0)
     soft = erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
@@ -104,7 +106,7 @@ def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int
 
 
 def _not_too_far(point: Evaluation) -> Evaluation:
-    """The model, or the best one on the way to none, by halves."""
+    """The model, or a better one found by halving its parameters."""
     while True:
         shorter = point.objective.at(0.5 * point.parameters)
         if not shorter.value < point.value:
@@ -121,8 +123,19 @@ def descend_below(
     ).point
 
 
-def shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
-    """The model of no loss at all and least norm, nearly: that of a vanishing penalty."""
+def separating_model(
+    objective: Objective, minimum: RiskMinimum, *, tol: float, max_iter: int
+) -> Evaluation:
+    """A model of separable data: the shortest of zero loss, or one of almost zero loss."""
+    if minimum.attained:
+        point = _shortest_separation(objective, minimum.point, max_iter=max_iter)
+        return objective.at(point.parameters)  # without the vanishing penalty
+    level = tol * objective.at(np.zeros(objective.size)).value
+    return descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
+
+
+def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
+    """The model of zero loss and nearly the least norm: the minimiser under a vanishing penalty."""
     smallest = _least_margin(start)
     if not objective.is_smooth:
         ample = start.parameters * (2.0 / smallest)
@@ -142,7 +155,7 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evalua
     if kept.size == 0 and not rows.fit_intercept:
         return objective.at(np.zeros(objective.size))
     few = replace(rows, X=rows.X[:, kept], scale=rows.scale[kept], centre=rows.centre[kept])
-    if kept.size == 0:  # one row a class says it all
+    if kept.size == 0:  # one row per class is enough
         shares = np.bincount(rows.y, rows.weights, rows.n_classes)
         known = objective.loss.best_constant(shares / shares.sum())
         if known is not None:
@@ -153,7 +166,7 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evalua
     restricted = replace(objective, rows=few)
     found = erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
-    if found.separable:  # without a mistake, and so without a loss far enough out
+    if found.separable:  # the loss is zero far enough out
         parameters = parameters * (_FAR / _least_margin(found.point))
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
@@ -168,11 +181,11 @@ def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
     curvatures, directions = np.linalg.eigh(gram)
     idle = directions[:, curvatures <= 1e-13 * curvatures[-1]]
     lengths = 1.0 / rows.scale
-    priced = idle[: lengths.size] * lengths[:, np.newaxis]
+    scaled = idle[: lengths.size] * lengths[:, np.newaxis]
     table = parameters.reshape(objective.n_outputs, -1)
-    change = np.linalg.lstsq(priced, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
+    change = np.linalg.lstsq(scaled, -(table[:, : lengths.size] * lengths).T, rcond=None)[0]
     shorter = objective.at(np.ravel(table + (idle @ change).T))
-    # Columns that are nearly the same are not: what they tell apart must not be lost.
+    # Columns that are nearly equal differ a little: the difference must not be lost.
     moved = np.abs(shorter.scores - objective.at(parameters).scores).max()
     same = moved <= 1e-9 * max(1.0, float(np.abs(shorter.scores).max()))
     return shorter.parameters if same else parameters
@@ -191,7 +204,7 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
 
 
 def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
-    """Minimiser over a sample of the rows and its curvature, if it is better than nothing."""
+    """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
     sample = minimise(objective.sampled(few).at, np.zeros(objective.size), tol=1e-4, max_iter=8)
     found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
     if found.value < zero.value:
@@ -200,11 +213,48 @@ def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | 
 
 
 def _separates(point: Evaluation) -> bool:
-    """Whether the model tells all classes apart without a mistake."""
+    """Whether the model classifies every sample correctly."""
     return _least_margin(point) > 0.0
 
 
 def _least_margin(point: Evaluation) -> float:
-    """How far the score of the own class is above the others, in the worst case."""
+    """Smallest lead of the score of the true class over the others."""
     gaps, _ = widest_gap(point.scores, point.objective.rows.y)
     return -float(gaps.max())
+
+
+class ReferenceModels(NamedTuple):
+    """The models that targets lie between: the best one, and the best trivial one.
+
+    A trivial model uses no feature that may shift.
+    """
+
+    minimum: RiskMinimum
+    trivial: Evaluation
+
+
+def find_references(
+    objective: Objective,
+    ambiguity: Ambiguity,
+    start: Floats,
+    *,
+    tol: float,
+    max_iter: int,
+    curvature: Curvature | None = None,
+    trivial: Evaluation | None = None,
+) -> ReferenceModels:
+    """Minimise the loss over all models and over the trivial ones.
+
+    `curvature` is a curvature near the start, if one is known; `trivial` is the best trivial model
+    for another strength of the penalty.
+    """
+    accuracy = accuracy_of_minimum(tol)
+    minimum = erm(objective, start, tol=accuracy, max_iter=max_iter, curvature=curvature)
+    fixed = ambiguity.fixed(objective.rows.X.shape[1])
+    if trivial is None or fixed.any():  # else it is an intercept only, which no penalty changes
+        trivial = trivial_model(objective, fixed, max_iter=max_iter)
+    if minimum.loss > trivial.value and objective.is_smooth:
+        minimum = erm(objective, trivial.parameters, tol=accuracy, max_iter=max_iter)
+    elif minimum.loss > trivial.value:  # only a converged search may say that nothing is learned
+        minimum = minimum._replace(point=trivial, loss=trivial.value)
+    return ReferenceModels(minimum, trivial)

@@ -1,9 +1,9 @@
-r"""The shortest model of which every single loss meets the target.
+r"""The shortest model whose losses all meet the target, each by itself.
 
 .. math:: \min_\theta \tfrac12 \lVert \beta \rVert^2 \quad\text{s.t.}\quad
           \ell_n(\theta) + R(\theta) \le \tau \text{ for every } n
 
-It breaks the tie between models of no fragility under KL ambiguity. A log-barrier method: it is
+This breaks the tie between models without fragility under KL ambiguity. It is a log-barrier method,
 rarely needed, and starts from a model that a search for the least fragility has found.
 """
 
@@ -15,7 +15,7 @@ from .._typing import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
 
-#: Factor between barriers, and the share of the squared norm at which to stop.
+#: Factor between the strengths of barriers; share of the squared length at which to stop.
 _FASTER, _ACCURACY = 20.0, 1e-9
 
 
@@ -24,25 +24,22 @@ def least_norm_meeting(
 ) -> tuple[Floats, int] | None:
     """Shorten the coefficients, in the user's units, while no loss exceeds the target.
 
-    Returned are the parameters and how many steps it took; None if neither the start nor a model a
-    little further out meets the target.
+    Returned are the parameters and the number of steps; None if neither the start nor a model a
+    little further out meets the target. The zero model must miss the target.
     """
-    price = objective.lengths
-    zero = objective.at(np.zeros(objective.size))
-    if float(zero.losses.max()) <= target:
-        return zero.parameters, 1
+    weights = objective.length_weights
     point = _inside(objective.at(start), target)
     if point is None:
         return None
     n, iterations = objective.rows.y.size, 0
-    squared = float(price @ point.parameters**2)
+    squared = float(weights @ point.parameters**2)
     if squared == 0.0:
         return point.parameters, 0
     strength = 2.0 * n / squared
     while True:
         for _ in range(50):
             iterations += 1
-            barrier = _Barrier(point, target, price, strength)
+            barrier = _Barrier(point, target, weights, strength)
             gradient, hessian = barrier.derivatives()
             step = Curvature(objective.fixed_gauge(hessian)).step(gradient)
             decrease = -float(gradient @ step)
@@ -51,31 +48,31 @@ def least_norm_meeting(
             length = 1.0
             while length > 1e-10:
                 trial = objective.at(objective.centred(point.parameters + length * step))
-                lower = _Barrier(trial, target, price, strength)
+                lower = _Barrier(trial, target, weights, strength)
                 if lower.value <= barrier.value - 1e-2 * length * decrease:
                     break
                 length /= 2.0
             else:
                 break
             point = trial
-        squared = float(price @ point.parameters**2)
+        squared = float(weights @ point.parameters**2)
         if n / strength <= _ACCURACY * squared / 2.0 or squared == 0.0 or iterations >= max_iter:
             return point.parameters, iterations
         strength *= _FASTER
 
 
 class _Barrier:
-    """Squared norm times a strength, less the logarithms of what each loss has left."""
+    """Squared length times a strength, less the logarithms of what each loss has left."""
 
-    def __init__(self, point: Evaluation, target: float, price: Floats, strength: float) -> None:
-        self.point, self.price, self.strength = point, price, strength
+    def __init__(self, point: Evaluation, target: float, weights: Floats, strength: float) -> None:
+        self.point, self.weights, self.strength = point, weights, strength
         self.left = target - point.penalty - point.losses
 
     @property
     def value(self) -> float:
         if self.left.min() <= 0.0:
             return np.inf
-        squared = float(self.price @ self.point.parameters**2)
+        squared = float(self.weights @ self.point.parameters**2)
         return 0.5 * self.strength * squared - float(np.log(self.left).sum())
 
     def derivatives(self) -> tuple[Floats, Floats]:
@@ -83,19 +80,19 @@ class _Barrier:
         pull = 1.0 / self.left
         ridge = objective.ridge * point.parameters
         gradient = point.gradient_under(pull) + (pull.sum() - 1.0) * ridge
-        gradient += self.strength * self.price * point.parameters
+        gradient += self.strength * self.weights * point.parameters
         hessian = point.barrier_hessian(pull)
-        # The penalty is in every constraint: its gradient is in each of the squares.
+        # Every constraint contains the penalty, so each square contains its gradient.
         slopes = point.gradient_under(pull**2) - ridge
         hessian += np.multiply.outer(slopes, ridge) + np.multiply.outer(ridge, slopes)
         hessian += float((pull**2).sum()) * np.multiply.outer(ridge, ridge)
-        diagonal = self.strength * self.price + (pull.sum() - 1.0) * objective.ridge
+        diagonal = self.strength * self.weights + (pull.sum() - 1.0) * objective.ridge
         hessian[np.diag_indices(len(hessian))] += diagonal
         return gradient, hessian
 
 
 def _inside(point: Evaluation, target: float) -> Evaluation | None:
-    """The model, or one a little further out, of which every loss is below the target."""
+    """The model, or one a little further out, whose losses are all below the target."""
     for _ in range(60):
         if float(point.losses.max()) + point.penalty < target * (1.0 - 1e-12):
             return point

@@ -2,8 +2,8 @@ r"""The least norm in an ellipsoid where the answer is about known: one row in â
 
 Balls of these norms have faces, and on a given face the problem has a closed form. The face of a
 point near the solution is tried first, then whatever face the signs of the multipliers point to:
-a few small systems in place of an interior-point search. What is returned meets all conditions of
-an optimum; if no face is found that does, nothing is.
+a few small systems replace an interior-point search. A result meets all conditions of an optimum;
+if no face meets them, the result is None.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _TRIES = 15
 #: Entries of at least this share of the largest are held there at first, and entries below that
 #: share of it at zero. To hold too many costs a try, too few may lead nowhere.
 _LONG, _SHORT = 0.5, 0.01
-#: Rounding that breaks no condition.
+#: Rounding that does not break a condition.
 _EXACT = 1e-10
 
 
 def least_norm_near(ellipsoid: Ellipsoid, cone: Any, near: Floats) -> LeastNorm | None:
-    """Least norm over an ellipsoid, from a point near the solution; None if not found so."""
+    """Least norm over an ellipsoid, from a point near the solution; None if no face is found."""
     faces = {BoxCone: _on_box, OctahedronCone: _on_octahedron}
     if cone.shape[0] > 1 or type(cone) not in faces:
         return None

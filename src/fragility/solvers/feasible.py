@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..programs.objective import Evaluation
 
-#: Rounding that is no miss, relatively.
+#: A miss by this share of the target is rounding.
 _EXACT = 1e-12
 
 
 def meeting(point: Evaluation, inside: Evaluation, target: float) -> Evaluation:
-    """The model, or the next one on the way to one that meets the target."""
+    """The model, or the first one that meets the target on the way to `inside`."""
     if point.value <= target * (1.0 + _EXACT) or inside.value > target:
         return point
     return first_below(point, inside, target, accuracy=1e-9)

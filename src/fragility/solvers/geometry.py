@@ -1,7 +1,7 @@
 r"""The least norm where a quadratic model of the loss meets the target.
 
-The model is taken about a point; what has no price, such as the intercept, is eliminated, and what
-is left is the least norm in an ellipsoid.
+The model is taken about a point. Parameters outside the norm, such as the intercept, are
+eliminated, and what is left is the least norm in an ellipsoid.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from .._typing import Floats
-from ..ambiguity import Wasserstein
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
@@ -28,11 +27,11 @@ _STAND_IN = 1e-9
 
 
 class Model(NamedTuple):
-    """Parameters, their norm, and the fall of the norm per unit of loss."""
+    """Parameters, their norm, and the multiplier: the fall of the norm per unit of loss."""
 
     parameters: Floats
     norm: float
-    price: float
+    multiplier: float
 
 
 class Geometry:
@@ -42,17 +41,15 @@ class Geometry:
         self,
         program: SatisficingProgram,
         underdetermined: bool,
-        slack: float,
+        headroom: float,
         near_solution: bool = False,
     ) -> None:
         objective, ambiguity = program.objective, program.ambiguity
-        assert isinstance(ambiguity, Wasserstein)
         self.objective = objective
-        self.slack = slack
+        self.headroom = headroom
         self.underdetermined = underdetermined
         self.near_solution = near_solution
-        self.norm_of_moves = ambiguity.norm
-        self.shape = Shape.of(objective, ambiguity, steepness=1.0, free_to_shift=True)
+        self.shape = Shape.of(objective, ambiguity)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
         self.free = np.delete(np.arange(objective.size), self.moves)
 
@@ -63,11 +60,12 @@ class Geometry:
         r"""How far the norm of a model can be above the least one, for one row of scores.
 
         As L is convex, :math:`k \ge k + \nu (L(\theta) - \tau) \ge
-        \nu (L_0 - \tau - g \cdot z_0)` where :math:`\nu g` is of unit length. The slope by what
-        has no price must be zero for that; infinite if it is not, or with several rows.
+        \nu (L_0 - \tau - g \cdot z_0)` where :math:`\nu g` is of unit length. The slope by the
+        parameters outside the norm must be zero; the gap is infinite if it is not, or with several
+        rows.
         """
         slope = point.gradient[self.moves] / self.metric
-        length = float(np.linalg.norm(slope, ord=self.norm_of_moves))
+        length = float(np.linalg.norm(slope, ord=self.shape.order))
         loose = np.abs(point.gradient[self.free]).max(initial=0.0)
         if self.cone.shape[0] > 1 or length == 0.0 or loose > 1e-7 * length:
             return inf
@@ -78,10 +76,10 @@ class Geometry:
     def scaled_to(
         self, point: Evaluation, target: float, exact: float = _EXACT, aim: float = 0.1
     ) -> Evaluation:
-        """The model with its priced coefficients scaled so that it meets the target just so.
+        """The model with the coefficients in the norm scaled so that it just meets the target.
 
-        At an optimum that trades loss for norm at the rate of the optimum itself. `exact` is how
-        far below the target it may end, relatively; `aim` the share of that which is aimed at.
+        At an optimum this trades loss for norm at the rate of the optimum itself. `exact` is how
+        far below the target it may end, relatively; `aim` is the share of `exact` to aim at.
         """
         moving = point.parameters.copy()
         moving[self.free] = 0.0
@@ -109,7 +107,7 @@ class Geometry:
         while True:
             try:
                 return self._step(point, hessian, target, tol, damping, boost)
-            except LinAlgError:  # rounding has eaten the curvature that is left
+            except LinAlgError:  # rounding has used up the curvature
                 if boost > 1e12:
                     raise
                 boost *= 1e3
@@ -133,7 +131,7 @@ class Geometry:
             room -= 0.5 * float(tie @ point.parameters**2)
         slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
         if free.size:
-            # What has no price takes its best value for whatever the rest is.
+            # Parameters outside the norm take their best values for whatever the rest is.
             factor = Cholesky(hessian[np.ix_(free, free)])
             cross = hessian[np.ix_(free, moves)]
             answer = factor.solve(np.column_stack([cross, gradient[free]]))
@@ -150,11 +148,7 @@ class Geometry:
             best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
             best = best._replace(norm=float(self.cone.norm(best.table)))
         else:
-            root = whole.factor
-            if self.cone.needs_gauge:
-                root = self._without_gauge(root)
-                matrix = self._without_gauge(self._without_gauge(matrix).T)
-            body = Ellipsoid(matrix, root, centre, sqrt(square), matrix @ now - slope)
+            body = Ellipsoid(matrix, whole.factor, centre, sqrt(square), matrix @ now - slope)
             known = least_norm_near(body, self.cone, now) if self.near_solution else None
             best = least_norm(body, self.cone, tol) if known is None else known
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
@@ -163,7 +157,7 @@ class Geometry:
         parameters[moves] += change
         if free.size:
             parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
-        return Model(parameters, best.norm, best.price)
+        return Model(parameters, best.norm, best.multiplier)
 
     def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
         """A ridge too small to matter, except between models of the same loss and norm."""
@@ -174,10 +168,4 @@ class Geometry:
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
         tie: Floats = _STAND_IN * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
-        return tie * min(1.0, 1e-7 * self.slack / max(weight, 1e-300))
-
-    def _without_gauge(self, matrix: Floats) -> Floats:
-        """Rows with the mean over the classes taken out."""
-        blocks = matrix.reshape(*self.cone.shape, -1)
-        rest: Floats = (blocks - blocks.mean(axis=0)).reshape(matrix.shape)
-        return rest
+        return tie * min(1.0, 1e-7 * self.headroom / max(weight, 1e-300))

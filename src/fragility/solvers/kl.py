@@ -22,10 +22,10 @@ from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found
 from .newton import Curvature, minimise
 
-#: The fragility is settled when its error is this share of the tolerance: coefficients, whose
-#: errors are as the root of it, then have digits, too.
+#: The fragility is settled when its error is this share of the tolerance. Errors of coefficients
+#: are as its root, so they have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-13
-#: The same where one more step is taken unseen, which makes up for more than the difference.
+#: The same where one more step is taken without evaluation: it gains more than the difference.
 _UNSEEN = 1e-2
 
 
@@ -41,9 +41,9 @@ def satisfice(
     """Least fragile model whose penalised mean loss meets the target.
 
     `start` must meet it with room to spare, as the minimiser of the mean loss does. The fragility
-    is 0, and the search ends, when no loss of a model exceeds the target. `curvature` is that of a
-    search that ended nearby; then the last step, which nothing could come of but a proof, is taken
-    unseen.
+    is 0, and the search ends, when no loss of a model exceeds the target. `curvature` comes from a
+    search that ended nearby. Then the last step is taken without an evaluation, which would only
+    confirm it.
     """
     unseen = curvature is not None
     found = minimise(
@@ -63,7 +63,7 @@ def satisfice(
 
 
 class _Fragility:
-    """k of a model, with the worst case of its losses."""
+    """The fragility k of a model, with the worst case of its losses."""
 
     def __init__(self, losses_at: Evaluation, target: float) -> None:
         self.losses_at = losses_at
@@ -83,7 +83,7 @@ class _Fragility:
 
     @cached_property
     def worst_case(self) -> Floats:
-        """Weights of the samples there."""
+        """Weights of the samples in the worst case."""
         return self._group.tilted_weights(self._inverse)
 
     @property

@@ -12,19 +12,19 @@ from scipy.linalg import LinAlgError, eigh
 from .._typing import Floats
 from .factor import Cholesky
 
-#: Curvatures below this share of the largest are none but for rounding.
+#: Curvatures below this share of the largest are zero but for rounding.
 _NO_CURVATURE = 1e-13
-#: What stands for them at first where the slope is not zero, as before the corner of a hinge; the
-#: factor by which it falls while steps are good, and its floor.
-_STAND_IN, _BOLDER, _BOLDEST = 1e-6, 30.0, 1e-18
+#: Curvature that replaces them at first where the slope is not zero, as before the corner of a
+#: hinge; the factor by which it falls while steps are good; and its floor.
+_STAND_IN, _FACTOR, _FLOOR = 1e-6, 30.0, 1e-18
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
-#: How often a minimum is doubted.
+#: How often a minimum is checked again with a new curvature.
 _DOUBTS = 3
 
 
 class Point(Protocol):
-    """A function at one point; what it offers is computed when it is asked for."""
+    """A function at one point; its attributes are computed when they are asked for."""
 
     @property
     def parameters(self) -> Floats: ...
@@ -58,9 +58,9 @@ class Minimum(NamedTuple, Generic[P]):
 
 
 class Curvature:
-    """A factorised Hessian, whose steps leave alone what changes nothing.
+    """A factorised Hessian, whose steps have no part in directions that change nothing.
 
-    So the minimiser of least norm is found from zero where there are many.
+    Of many minimisers the one of least norm is found, if the search starts at zero.
     """
 
     def __init__(self, hessian: Floats, stand_in: float = _STAND_IN) -> None:
@@ -87,17 +87,17 @@ class Curvature:
         return self._factor is None
 
     def copied(self) -> Curvature:
-        """One of the same curvature that learns by itself."""
+        """A copy that learns independently."""
         twin = copy(self)
         twin._seen = list(self._seen)
         return twin
 
     def ridged(self, change: Floats) -> Curvature:
-        """That of the same function after a change of its ridge, per parameter."""
+        """The curvature of the same function after a change of its ridge, per parameter."""
         return Curvature(self.hessian + np.diag(change), self._stand_in)
 
     def learn(self, move: Floats, change: Floats) -> None:
-        """Correct it by a move and the change of the gradient that came with it (BFGS)."""
+        """Correct the curvature by a move and the change of the gradient along it (BFGS)."""
         along = float(move @ change)
         if along > 0.0 and not self.singular:
             self._seen.append((move, change, along))
@@ -136,12 +136,12 @@ def minimise(
 ) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
-    `at` is the function; `stop` may end the search at a point that it likes. A Hessian is kept, and
-    corrected by what the steps show, as long as it serves; `curvature` is one to begin with.
+    `at` is the function; `stop` may end the search at a point. A Hessian is kept as long as it
+    serves, and corrected by what the steps show; `curvature` is one to begin with.
     """
     point = at(start)
     if curvature is not None:
-        curvature = curvature.copied()  # what it learns here is no matter of who lent it
+        curvature = curvature.copied()  # what it learns here stays here
     gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
     doubts = 0
     unit = 1.0  # of curvature, which weights of classes make small
@@ -165,22 +165,22 @@ def minimise(
         if gap <= tol * abs(point.value):
             if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == _DOUBTS:
                 return Minimum(point, curvature, gap, iteration, True)
-            # An old curvature, or one that damping outweighs, proves nothing where they jump.
+            # Where curvatures jump, an old or a damped one proves nothing.
             curvature, damping, doubts = None, 0.0, doubts + 1
             continue
         length, trial = _shortened(at, point, step, gap)
         if trial is not None:
-            better = 1.0 / _BOLDER if length == 1.0 else _BOLDER
-            stand_in = min(max(_BOLDEST, stand_in * better), 1.0)
-            damping = damping * better if damping * better > _BOLDEST else 0.0
+            better = 1.0 / _FACTOR if length == 1.0 else _FACTOR
+            stand_in = min(max(_FLOOR, stand_in * better), 1.0)
+            damping = damping * better if damping * better > _FLOOR else 0.0
             last_point, point = point, trial
             if stop is None or not stop(point):
                 change = point.gradient - last_point.gradient
                 curvature.learn(point.parameters - last_point.parameters, change)
         elif not fresh:
             curvature = None
-        elif damping < 1.0:  # a hinge may bend where its Hessian is flat: be less bold
-            damping, stand_in, curvature = max(_STAND_IN, _BOLDER * damping), _STAND_IN, None
+        elif damping < 1.0:  # a hinge may bend where its Hessian is flat: damp more
+            damping, stand_in, curvature = max(_STAND_IN, _FACTOR * damping), _STAND_IN, None
         else:  # no descent within rounding
             return Minimum(point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value))
     return Minimum(point, curvature, gap, max_iter, False)
@@ -189,7 +189,7 @@ def minimise(
 def _shortened(
     at: Callable[[Floats], P], point: P, step: Floats, gap: float
 ) -> tuple[float, P | None]:
-    """How much of a step is taken, and where it ends; nowhere if no part of it goes down."""
+    """The share of a step that is taken, and where it ends; None if no share of it leads down."""
     length = 1.0
     while length >= 1e-10:
         trial = at(point.parameters + length * step)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats, Indices
-from ..ambiguity import Wasserstein
+from ..ambiguity import Ambiguity, Wasserstein
 from ..programs.objective import Objective
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
 
@@ -80,8 +80,6 @@ class NormCone:
     """What the norms share."""
 
     cone: Any
-    #: Whether it wants the scores of all classes to be free to move alike.
-    needs_gauge = False
 
     def __init__(self, n_outputs: int, n_features: int) -> None:
         self.pairs = ClassPairs(n_outputs)
@@ -111,7 +109,7 @@ class NormCone:
 class PairBallCone(NormCone):
     """ℓ2: each pair of classes has a second-order cone."""
 
-    cone = SecondOrder
+    cone = SecondOrder()
 
     def norm(self, table: Floats) -> float:
         differences = self.pairs.differences(table)
@@ -126,69 +124,54 @@ class PairBallCone(NormCone):
         return self.join(self.pairs.adjoint(y[:, 1:]), y[:, 0].sum())
 
     def add_normal(self, normal: Normal, scaling: SecondOrderScaling) -> None:
-        price = 1.0 / scaling.eta**2
-        weights = np.repeat(price[:, np.newaxis], self.shape[1], axis=1)
+        weight = 1.0 / scaling.eta**2
+        weights = np.repeat(weight[:, np.newaxis], self.shape[1], axis=1)
         self.pairs.add_diagonals(normal.main, weights)
-        normal.corner -= float(price.sum())
-        rows = np.sqrt(2.0 * price)[:, np.newaxis] * scaling.w
+        normal.corner -= float(weight.sum())
+        rows = np.sqrt(2.0 * weight)[:, np.newaxis] * scaling.w
         normal.add_squares(self.pairs.spread(-rows[:, 1:]), rows[:, 0])
 
 
 class BoxCone(NormCone):
-    """ℓ∞, the dual of ℓ1: entries of the differences are at most k.
+    """ℓ∞ of one row, the dual of ℓ1: its entries are at most k."""
 
-    As scores of all classes may move alike, that is a box: entries of the table are at most k / 2.
-    """
-
-    cone = Orthant
-
-    def __init__(self, n_outputs: int, n_features: int) -> None:
-        super().__init__(n_outputs, n_features)
-        self.needs_gauge = n_outputs > 1
-        self.share = 1.0 if n_outputs == 1 else 0.5
+    cone = Orthant()
 
     def norm(self, table: Floats) -> float:
-        if len(table) == 1:
-            return float(np.abs(table).max())
-        return float(np.ptp(table, axis=0).max())
-
-    def start(self, table: Floats, k: float) -> Floats:
-        if len(table) > 1:
-            table = table - (table.max(axis=0) + table.min(axis=0)) / 2.0
-        return self.join(table, k)
+        return float(np.abs(table).max())
 
     def forward(self, x: Floats) -> Floats:
         table, k, _ = self.split(x)
-        return np.stack([self.share * k - table, self.share * k + table])
+        return np.stack([k - table, k + table])
 
     def adjoint(self, y: Floats) -> Floats:
-        return self.join(y[1] - y[0], self.share * y.sum())
+        return self.join(y[1] - y[0], y.sum())
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         upper, lower = scaling.weights.reshape(2, -1)
-        own = np.arange(self.n_main)
-        normal.main[own, own] += upper + lower
-        normal.border += self.share * (lower - upper)
-        normal.corner += self.share**2 * float(scaling.weights.sum())
+        normal.main[np.diag_indices(self.n_main)] += upper + lower
+        normal.border += lower - upper
+        normal.corner += float(scaling.weights.sum())
 
 
-class CentredBoxCone(BoxCone):
-    """The same where scores of all classes are not free to move alike: each box has a centre c."""
+class CentredBoxCone(NormCone):
+    """ℓ∞ of the differences of several rows: entries are at most k / 2 from a centre c."""
 
-    def __init__(self, n_outputs: int, n_features: int) -> None:
-        super().__init__(n_outputs, n_features)
-        self.needs_gauge = False
+    cone = Orthant()
+
+    def norm(self, table: Floats) -> float:
+        return float(np.ptp(table, axis=0).max())
 
     def start(self, table: Floats, k: float) -> Floats:
         return self.join(table, k, (table.max(axis=0) + table.min(axis=0)) / 2.0)
 
     def forward(self, x: Floats) -> Floats:
         table, k, centre = self.split(x)
-        return np.stack([self.share * k - table + centre, self.share * k + table - centre])
+        return np.stack([0.5 * k - table + centre, 0.5 * k + table - centre])
 
     def adjoint(self, y: Floats) -> Floats:
         rest = y[1] - y[0]
-        return self.join(rest, self.share * y.sum(), -rest.sum(axis=0))
+        return self.join(rest, 0.5 * y.sum(), -rest.sum(axis=0))
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         both, skew, total, lean = self._weights(scaling)
@@ -196,19 +179,19 @@ class CentredBoxCone(BoxCone):
         d = self.shape[1]
         blocks = normal.main.reshape(len(both), d, len(both), d)
         np.einsum("iaja->ija", blocks)[:] -= both[:, np.newaxis] * both / total
-        normal.border += self.share * (skew - both * lean / total).ravel()
-        normal.corner += self.share**2 * float(both.sum() - (lean**2 / total).sum())
+        normal.border += 0.5 * (skew - both * lean / total).ravel()
+        normal.corner += 0.25 * float(both.sum() - (lean**2 / total).sum())
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, centre = self.split(right)
         both, _, total, lean = self._weights(scaling)
         moved = centre / total
-        return self.join(table + both * moved, k + self.share * float(lean @ moved))
+        return self.join(table + both * moved, k + 0.5 * float(lean @ moved))
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
         both, _, total, lean = self._weights(scaling)
-        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + self.share * k * lean
+        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + 0.5 * k * lean
         return self.join(table, k, pull / total)
 
     @staticmethod
@@ -224,7 +207,7 @@ class OctahedronCone(NormCone):
     :math:`t - \delta \ge 0`, :math:`t + \delta \ge 0`, :math:`k - \sum t \ge 0` for each pair.
     """
 
-    cone = Orthant
+    cone = Orthant()
 
     def norm(self, table: Floats) -> float:
         return float(np.abs(self.pairs.differences(table)).sum(axis=1).max())
@@ -247,26 +230,26 @@ class OctahedronCone(NormCone):
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         # Minimised over t, the form of a pair is Σ 4ab/(a+b) δ² + f (k + Σ (b-a)/(a+b) δ)².
-        above, below, both, price = self._weights(scaling)
+        above, below, both, coupling = self._weights(scaling)
         self.pairs.add_diagonals(normal.main, 4.0 * above * below / both)
-        root = np.sqrt(price)
+        root = np.sqrt(coupling)
         normal.add_squares(self.pairs.spread(root * (below - above) / both), root[:, 0])
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, auxiliary = self.split(right)
-        above, below, both, price = self._weights(scaling)
-        sizes = self._sizes(auxiliary.reshape(both.shape), both, price)
+        above, below, both, coupling = self._weights(scaling)
+        sizes = self._sizes(auxiliary.reshape(both.shape), both, coupling)
         total = self._parts(scaling.weights)[2]
         rest = table - self.pairs.adjoint((below - above) * sizes)
         return self.join(rest, k + float((total * sizes.sum(axis=1, keepdims=True)).sum()))
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
-        above, below, both, price = self._weights(scaling)
+        above, below, both, coupling = self._weights(scaling)
         auxiliary = right[self.n_main + 1 :].reshape(both.shape)
         pull = (below - above) * self.pairs.differences(table)
         pull = pull - self._parts(scaling.weights)[2] * k
-        return self.join(table, k, self._sizes(auxiliary - pull, both, price))
+        return self.join(table, k, self._sizes(auxiliary - pull, both, coupling))
 
     def _parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         d = self.shape[1]
@@ -278,17 +261,17 @@ class OctahedronCone(NormCone):
         return above, below, both, total / (1.0 + total * (1.0 / both).sum(axis=1, keepdims=True))
 
     @staticmethod
-    def _sizes(right: Floats, both: Floats, price: Floats) -> Floats:
+    def _sizes(right: Floats, both: Floats, coupling: Floats) -> Floats:
         """Solve for t: the matrix of a pair is diagonal plus a constant (Sherman–Morrison)."""
         simple = right / both
-        result: Floats = simple - price * simple.sum(axis=1, keepdims=True) / both
+        result: Floats = simple - coupling * simple.sum(axis=1, keepdims=True) / both
         return result
 
 
 class Ray(NormCone):
-    """κ ≥ 0, where no norm is attached to it."""
+    """k ≥ 0, where it bounds no norm."""
 
-    cone = Orthant
+    cone = Orthant()
 
     def __init__(self) -> None:
         super().__init__(n_outputs=1, n_features=0)
@@ -306,36 +289,37 @@ class Ray(NormCone):
         normal.corner += float(scaling.weights[0])
 
 
-def norm_cone(norm: float, n_outputs: int, n_features: int, free_to_shift: bool = True) -> Any:
-    """The cone of the norm dual to that of a move.
-
-    `free_to_shift` says that nothing but the norm sees a change of all classes alike.
-    """
-    cones: dict[float, Any] = {1: BoxCone, 2: PairBallCone, inf: OctahedronCone}
-    if norm == 1 and n_outputs > 1 and not free_to_shift:
-        return CentredBoxCone(n_outputs, n_features)
+def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
+    """The cone of the norm that is dual to the norm of a move."""
+    box = BoxCone if n_outputs == 1 else CentredBoxCone
+    cones: dict[float, Any] = {1: box, 2: PairBallCone, inf: OctahedronCone}
     return cones[norm](n_outputs, n_features)
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """The cone of (θ, κ): its norm is of the parameters in `moves`, times `metric`."""
+    """The cone of (θ, k) in which k bounds the slope of every loss as features move.
+
+    The slope is the norm of the parameters in `moves`, times `metric`; `order` is the order of the
+    norm of a move, to which that norm is dual.
+    """
 
     cone: Any
     moves: Indices
     metric: Floats
+    order: float = 2
 
     @classmethod
-    def of(
-        cls, objective: Objective, ambiguity: Wasserstein, steepness: float, free_to_shift: bool
-    ) -> Shape:
-        """That of the slope of losses as features move, for losses as steep as said."""
+    def of(cls, objective: Objective, ambiguity: Ambiguity) -> Shape:
+        """The cone of an ambiguity; where features do not move, k only has to be positive."""
+        if not isinstance(ambiguity, Wasserstein):
+            return cls(Ray(), np.zeros(0, dtype=np.intp), np.zeros(0))
         rows, n_outputs = objective.rows, objective.n_outputs
         mobility = ambiguity.mobility(rows.X.shape[1])
-        metric = objective.per_parameter(mobility / rows.scale * steepness)
+        metric = objective.per_parameter(mobility / rows.scale * objective.loss.steepness)
         moves = np.flatnonzero(metric > 0.0)
-        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs, free_to_shift)
-        return cls(cone, moves, metric[moves])
+        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs)
+        return cls(cone, moves, metric[moves], ambiguity.norm)
 
     def table(self, parameters: Floats) -> Floats:
         """The parameters as the cone has them."""

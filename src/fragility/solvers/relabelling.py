@@ -13,15 +13,15 @@ from dataclasses import replace
 from math import inf
 
 from .._typing import Floats, Mask
-from ..ambiguity import Wasserstein
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
-from .corners import shape_of, tie
-from .interior_point import Bowl, InteriorProgram, InteriorSolution
-from .levels import Mean
+from .aggregates import Mean
+from .corners import tie_cost
+from .interior_point import InteriorProgram, InteriorSolution, Quadratic
+from .norm_cones import Shape
 from .robust import fragility_of
 
-#: Samples that gain this share of the cost of a label may come to pay it.
+#: Samples whose gain is this share of the cost of a label may move later.
 _MAY_PAY = 0.75
 #: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.
 _ROUGH, _SETTLED, _ROUNDING = 1e-5, 1e-2, 1e-10
@@ -39,10 +39,10 @@ def satisfice(
     point, k = inside, fragility_of(ambiguity, inside, target)
     accuracy, steps, gap = _ROUGH, 0, inf
     for _ in range(_MAX_STEPS):
-        bowl = Bowl(point.parameters, point.value, point.gradient, point.hessian)
+        model = Quadratic(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
         for _ in range(_MAX_CORRECTIONS):
-            found = _step(program, point, bowl, k, accuracy, max_iter)
+            found = _step(program, point, model, k, accuracy, max_iter)
             steps += found.iterations
             trial = point.objective.at(found.parameters)
             reached = fragility_of(ambiguity, trial, target)
@@ -50,13 +50,13 @@ def satisfice(
                 break
             # The loss has risen above its model, and the target with it: so shall the model.
             plain = False
-            rise = trial.value - bowl.value(trial.parameters)
-            bowl = replace(bowl, height=bowl.height + _AMPLE * max(rise, 0.0))
+            rise = trial.value - model.value(trial.parameters)
+            model = replace(model, height=model.height + _AMPLE * max(rise, 0.0))
         if not reached < k:  # as near to the model as rounding lets us, or too far for a model
-            gap = abs(k - found.kappa) / k
+            gap = abs(k - found.k) / k
             break
         # A model that was lifted agrees with the loss where it ends, whatever it has missed.
-        gap = abs(reached - found.kappa) if plain else k - reached
+        gap = abs(reached - found.k) if plain else k - reached
         point, k, gap = trial, reached, gap / reached
         if gap + accuracy <= settled:
             break
@@ -67,14 +67,13 @@ def satisfice(
 def _step(
     program: SatisficingProgram,
     point: Evaluation,
-    bowl: Bowl,
+    model: Quadratic,
     k: float,
     tol: float,
     max_iter: int,
 ) -> InteriorSolution:
     """Solve with the model of the mean loss about a point, and the samples that matter."""
     ambiguity, objective = program.ambiguity, program.objective
-    assert isinstance(ambiguity, Wasserstein)
     cost = ambiguity.label_cost
     gains = point.relabelled - point.losses
     counted = gains >= min(_MAY_PAY * k * cost, float(gains.max()))
@@ -85,12 +84,12 @@ def _step(
             replace(objective, rows=few, alpha=0.0),
             Mean,
             target=program.target.value,
-            shape=shape_of(objective, ambiguity),
-            price=tie(objective, point.parameters, k),
+            shape=Shape.of(objective, ambiguity),
+            squared_cost=tie_cost(objective, point.parameters, k),
             label_cost=cost,
-            bowl=bowl,
+            model=model,
         )
-        found = interior.solve(point.parameters, tol=tol, max_iter=max_iter, kappa=1.1 * k)
+        found = interior.solve(point.parameters, tol=tol, max_iter=max_iter, k=1.1 * k)
         missed = _missed(point, found, counted, cost)
         if not missed.any():
             return found
@@ -98,8 +97,8 @@ def _step(
 
 
 def _missed(point: Evaluation, found: InteriorSolution, counted: Mask, cost: float) -> Mask:
-    """Samples that were left out and would pay for another label after all."""
+    """Samples that were left out and gain more than another label costs."""
     there = point.objective.at(found.parameters)
     gains: Floats = there.relabelled - there.losses
-    beyond: Mask = ~counted & (gains > found.kappa * cost * (1.0 + 1e-9))
-    return beyond if not beyond.any() else ~counted & (gains > _MAY_PAY * found.kappa * cost)
+    beyond: Mask = ~counted & (gains > found.k * cost * (1.0 + 1e-9))
+    return beyond if not beyond.any() else ~counted & (gains > _MAY_PAY * found.k * cost)

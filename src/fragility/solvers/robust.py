@@ -6,47 +6,43 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ambiguity import KL, Ambiguity, LossProfile, WorstLoss
+from ..ambiguity import Ambiguity, LossProfile, WorstLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
 from . import conic, corners
-from .erm import descend_below, least_norm_equivalent, shortest_separation, underdetermined
-from .landmarks import Landmarks
+from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
+from .norm_cones import Shape
 
 
 def solve_robust(
-    program: RobustProgram, landmarks: Landmarks, *, solver: str, tol: float, max_iter: int
+    program: RobustProgram, references: ReferenceModels, *, solver: str, tol: float, max_iter: int
 ) -> Solution:
     """Smallest worst-case loss within a radius."""
-    objective, minimum = program.objective, landmarks.minimum
+    objective, minimum = program.objective, references.minimum
     if solver == "newton":
         require_smooth(objective, program.ambiguity, ball=True)
-    if isinstance(program.ambiguity, KL) and minimum.separable:
-        # Every loss can be zero, or as near to it as one likes: of shifts there is none to fear.
-        point = minimum.point
-        if minimum.attained:
-            point = shortest_separation(objective, point, max_iter=max_iter)
-            return Solution(point.parameters, Outcome.NO_LOSS, 1, "none")
-        level = tol * objective.at(np.zeros(objective.size)).value
-        point = descend_below(objective, point.parameters, level, max_iter=max_iter)
-        return Solution(point.parameters, Outcome.NO_MINIMUM, 1, "none")
+    if program.ambiguity.reweights and minimum.separable:
+        # Every loss can be zero, or arbitrarily near to it: no shift of weights does harm.
+        point = separating_model(objective, minimum, tol=tol, max_iter=max_iter)
+        outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
+        return Solution(point.parameters, outcome, 1, "none")
     if solver == "conic":
         solution = conic.solve_robust(program)
     else:
-        start = landmarks.trivial if minimum.separable else minimum.point
+        start = references.trivial if minimum.separable else minimum.point
         found = corners.robust(program, start, tol=tol, max_iter=max_iter)
         outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
         solution = Solution(
             found.parameters, outcome, found.iterations, "interior_point", found.gap
         )
-    # Where no feature is worth its price the solver comes near to none, and none is better still.
+    # Where no feature is worth its cost the solver ends near zero, and zero is better still.
     reached = worst_penalised(program, objective.at(solution.parameters)).value
-    for none in (landmarks.trivial, objective.at(np.zeros(objective.size))):
+    for none in (references.trivial, objective.at(np.zeros(objective.size))):
         if not worst_penalised(program, none).value > reached * (1.0 + 1e-9):
             settled = solution.outcome is Outcome.SOLVED
             outcome = Outcome.TRIVIAL if settled else Outcome.UNSETTLED
             return replace(solution, parameters=none.parameters, outcome=outcome)
-    if isinstance(program.ambiguity, KL) and underdetermined(objective, minimum):
+    if program.ambiguity.reweights and underdetermined(objective, minimum):
         shorter = least_norm_equivalent(objective, solution.parameters)
         return replace(solution, parameters=shorter)
     return solution
@@ -64,18 +60,18 @@ def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> floa
 
 
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
-    """A model as an ambiguity sees it."""
+    """The losses and the slope of a model, which an ambiguity needs to know."""
     objective = point.objective
     return LossProfile(
         point.losses,
         objective.rows.weights,
-        corners.shape_of(objective, ambiguity).norm(point.parameters),
+        Shape.of(objective, ambiguity).norm(point.parameters),
         point.relabelled if ambiguity.moves_labels else None,
     )
 
 
 def require_smooth(objective: Objective, ambiguity: Ambiguity, ball: bool = False) -> None:
-    """Say so where Newton's method has no derivatives to work with."""
+    """Refuse programs without derivatives for Newton's method."""
     if ball or not objective.is_smooth or ambiguity.moves_labels:
         what = "a ball" if ball else "a finite label_cost"
         if objective.lasso > 0.0:

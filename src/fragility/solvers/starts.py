@@ -1,7 +1,7 @@
-"""Where to start a search when the minimum of the loss is far out, or nowhere.
+"""Where to start a search when the minimum of the loss is far out, or does not exist.
 
-Where a class, or a part of it, can be told apart without a mistake, the loss falls for ever, and
-what curvature it has is of no use.
+Where a class, or a part of it, is separable, the loss falls for ever, and its curvature there is
+useless.
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from .feasible import first_below, meeting
 def wasserstein_start(
     program: SatisficingProgram, minimum: RiskMinimum, max_iter: int
 ) -> Evaluation:
-    """A model that meets the target with room to spare and is no longer than it must be."""
+    """A model that meets the target with room to spare and is not longer than necessary."""
     target = program.target
     level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
     inside = _short_model(program.objective, minimum, level, max_iter)
     return _softened_start(program, inside, level, max_iter)
 
 
-def inside_of(
-    program: SatisficingProgram, minimum: RiskMinimum, share: float, max_iter: int
-) -> Evaluation:
-    """A model whose loss leaves a share of the room between the lowest loss and the target."""
+def inside_of(program: SatisficingProgram, minimum: RiskMinimum, max_iter: int) -> Evaluation:
+    """A model whose loss is half way between the lowest loss and the target."""
     target, objective = program.target, program.objective
-    level = target.erm_loss + share * (target.value - target.erm_loss)
+    level = target.erm_loss + 0.5 * (target.value - target.erm_loss)
     if not objective.is_smooth:
         # Separable data: far enough out, where the minimum points, the loss is below any level.
         point = minimum.point
@@ -49,7 +47,7 @@ def _softened_start(
 ) -> Evaluation:
     """The solution for a softer loss, moved until it meets the level of the loss itself.
 
-    `inside` is a model that does, and the start where there is no softer loss.
+    `inside` is a model that meets the level; it is the start where there is no softer loss.
     """
     softer = program.objective.loss.softened()
     if softer is None:
@@ -67,7 +65,7 @@ def _short_model(
 ) -> Evaluation:
     """A model of at most this loss that is not far out.
 
-    The minimum may be, where a class, or a part of it, can be told apart without a mistake.
+    The minimum may be far out where a class, or a part of it, is separable.
     """
     strength = (level - minimum.loss) * float(np.mean(objective.rows.scale**2))
     for _ in range(0 if objective.alpha > 0.0 else 8):
@@ -83,7 +81,7 @@ def _short_model(
 def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
     """A model of about this loss, as far in as its direction allows.
 
-    Far out the loss of separable data, or of a class that is, has no curvature to speak of.
+    Far out the loss of separable data, or of a separable class, has almost no curvature.
     """
     if point.value > level:
         point = descend_below(objective, point.parameters, level, max_iter=max_iter)

@@ -25,15 +25,15 @@ from .newton import Curvature
 _GOOD_ENOUGH = 0.01
 #: Multiplications in a Hessian that cost no more than a search in an ellipsoid.
 _CHEAP = 1e8
-#: The norm is settled when its error is this share of the tolerance: coefficients, whose errors are
-#: as the root of it, then have digits, too.
+#: The norm is settled when its error is this share of the tolerance. Errors of coefficients are as
+#: its root, so they have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-12
-#: More is not asked of a norm, nor, against that of the start, of one that is nearly zero.
+#: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
 _DIGITS = 1e-8
-#: Steps without progress after which there is none to be had.
+#: Steps without progress after which the search gives up.
 _PATIENCE = 4
 #: Damping to begin with where it is needed, and the factor by which it changes.
-_DAMPED, _BOLDER = 1e-4, 30.0
+_DAMPED, _FACTOR = 1e-4, 30.0
 
 
 def satisfice(
@@ -62,11 +62,7 @@ def satisfice(
         A model that meets the target with room to spare, where the start need not because it is
         next to the solution.
     """
-    target = program.target.value
-    safe = start if inside is None else inside
-    slack = max(target - safe.value, 1e-9 * target)
-    geometry = Geometry(program, underdetermined, slack, near_solution=inside is not None)
-    return _Search(geometry, target, tol, start, safe, hessian).run(max_iter)
+    return _Search(program, start, tol, hessian, underdetermined, inside).run(max_iter)
 
 
 class _Search:
@@ -74,23 +70,26 @@ class _Search:
 
     def __init__(
         self,
-        geometry: Geometry,
-        target: float,
-        tol: float,
+        program: SatisficingProgram,
         start: Evaluation,
-        inside: Evaluation,
+        tol: float,
         hessian: Floats | None,
+        underdetermined: bool,
+        inside: Evaluation | None,
     ) -> None:
-        self.geometry, self.objective = geometry, geometry.objective
-        self.target, self.tol, self.settled = target, tol, max(_SETTLED * tol, _ROUNDING)
-        self.point, self.size = start, geometry.norm(start)
-        self.inside, self.near_solution = inside, start is not inside
+        self.objective, self.target = program.objective, program.target.value
+        self.tol, self.settled = tol, max(_SETTLED * tol, _ROUNDING)
+        self.near_solution = inside is not None
+        self.inside = start if inside is None else inside
+        headroom = max(self.target - self.inside.value, 1e-9 * self.target)
+        self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
+        self.point, self.k = start, self.geometry.norm(start)
         self.hessian = start.hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
         self.fresh, self.stalled = hessian is None, 0
-        # The price of a violation must be above what it can gain: as the least norm is convex in
-        # the target, that is at most what a model inside gives.
-        self.price = geometry.norm(inside) / geometry.slack
+        # The weight of a violation must be above what the violation can gain. As the least norm is
+        # convex in the target, the gain is at most what a model inside gives.
+        self.penalty_weight = self.geometry.norm(self.inside) / headroom
         # Next to the solution the first step may be the last.
         self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
         self.damping = _DAMPED if self.curvature.singular else 0.0
@@ -102,34 +101,31 @@ class _Search:
             iteration += 1
             model = self._model()
             gain = self._gain(model)
-            if self.fresh and model.price > 0.0 and abs(gain) <= self.settled * self.size:
+            if self.fresh and model.multiplier > 0.0 and abs(gain) <= self.settled * self.k:
                 gap = abs(gain)
                 break
-            self.price = max(self.price, 2.0 * model.price)
+            self.penalty_weight = max(self.penalty_weight, 2.0 * model.multiplier)
             trial, length = self._shortened(model)
-            if trial is None and not self._braver_model():
-                gap = self._last_look()
-                break
-            if trial is None:
+            if trial is None and self._raise_damping():
                 continue
-            if self.stalled == _PATIENCE:
+            if trial is None or self.stalled == _PATIENCE:
                 gap = self._last_look()
                 break
             gap = self._take(trial, length, model)
-            if gap <= self.settled * self.size and not self.objective.loss.curvature_jumps:
+            if gap <= self.settled * self.k and not self.objective.loss.curvature_jumps:
                 break
         else:
             gap = self._last_look()
-        # What is left of the miss is mended at the rate of the optimum: only its square counts.
-        # Where many models are solved for, a loss within the tolerance of its target will do.
+        # The rest of the miss is corrected at the rate of the optimum: only its square counts.
+        # Where many models are solved for, a loss within the tolerance of its target is enough.
         exact = {"exact": self.settled, "aim": 0.5} if self.near_solution else {}
         point = self.geometry.scaled_to(self.point, self.target, **exact)
         point = meeting(point, self.inside, self.target)
-        size = self.geometry.norm(point)
+        k = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, _DIGITS) * size, 0.1 * _DIGITS * self.geometry.norm(self.inside)
+            max(self.tol, _DIGITS) * k, 0.1 * _DIGITS * self.geometry.norm(self.inside)
         )
-        return Found(point, size, gap, iteration, converged, self.hessian)
+        return Found(point, k, gap, iteration, converged, self.hessian)
 
     def _renew(self, damping: float | None = None) -> None:
         """The model of the loss at the present point, damped by what is given or needed."""
@@ -149,25 +145,25 @@ class _Search:
         )
 
     def _gain(self, model: Model) -> float:
-        """By how much the norm may still fall, at the same loss."""
-        return self.size + model.price * (self.point.value - self.target) - model.norm
+        """How much the norm may still fall at the same loss."""
+        return self.k + model.multiplier * (self.point.value - self.target) - model.norm
 
     def _last_look(self) -> float:
-        """What a model without excuses still promises: the gap of a search that ends early."""
+        """The gap of a search that ends early: what an undamped, accurate model still gains."""
         proven = self.geometry.duality_gap(self.point, self.target)
-        if proven <= self.tol * self.size:
+        if proven <= self.tol * self.k:
             return proven
         self._renew(damping=0.0)
         self.accuracy = self.settled
         return abs(self._gain(self._model()))
 
-    def _merit(self, point: Evaluation, size: float) -> float:
+    def _merit(self, point: Evaluation, k: float) -> float:
         """The norm with an exact penalty for a violation."""
-        return size + self.price * max(0.0, point.value - self.target)
+        return k + self.penalty_weight * max(0.0, point.value - self.target)
 
     def _shortened(self, model: Model) -> tuple[Evaluation | None, float]:
-        """Where the way to the model's optimum has led down enough; nowhere if it does not."""
-        merit = self._merit(self.point, self.size)
+        """A point on the way to the model's optimum that is low enough; None if there is none."""
+        merit = self._merit(self.point, self.k)
         length, move = 1.0, model.parameters - self.point.parameters
         while length >= 1e-8:
             trial = self.objective.at(self.point.parameters + length * move)
@@ -178,35 +174,35 @@ class _Search:
             length /= 2.0
         return None, length
 
-    def _braver_model(self) -> bool:
-        """After a failure, a model to be trusted further; False if there is none."""
+    def _raise_damping(self) -> bool:
+        """After a failed step, renew the model, or damp a new one more; False at the limit."""
         if self.fresh:
             if self.damping >= 1.0:
                 return False
-            self.damping = max(_DAMPED, _BOLDER * self.damping)
+            self.damping = max(_DAMPED, _FACTOR * self.damping)
         self._renew()
         return True
 
     def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
-        self.damping *= 1.0 / _BOLDER if length == 1.0 else _BOLDER
+        self.damping *= 1.0 / _FACTOR if length == 1.0 else _FACTOR
         move = trial.parameters - self.point.parameters
         # What the gradient turned out to be, against what the model said.
         surprise = trial.gradient - self.point.gradient - self.hessian @ move
         missed = -float(surprise @ self.curvature.step(surprise))
         contraction = missed / max(float(move @ self.hessian @ move), 1e-300)
-        self.point, self.size = trial, self.geometry.norm(trial)
+        self.point, self.k = trial, self.geometry.norm(trial)
         self.fresh = False
-        miss = (trial.value - self.target) ** 2 / self.geometry.slack
+        miss = (trial.value - self.target) ** 2 / self.geometry.headroom
         gap = inf
-        if length == 1.0 and model.price > 0.0:
-            gap = model.price * (missed + miss)
-        near = gap <= self.settled * self.size
+        if length == 1.0 and model.multiplier > 0.0:
+            gap = model.multiplier * (missed + miss)
+        near = gap <= self.settled * self.k
         if near and not self.objective.loss.curvature_jumps:
             return gap
-        self.accuracy = self.settled if gap <= 1e-2 * self.size else max(self.settled, 1e-6)
+        self.accuracy = self.settled if gap <= 1e-2 * self.k else max(self.settled, 1e-6)
         cheap = self.objective.rows.y.size * self.objective.size**2 <= _CHEAP
-        unfinished = gap * contraction > self.settled * self.size
+        unfinished = gap * contraction > self.settled * self.k
         if near:  # where curvatures jump, only a new one without damping proves anything
             self._renew(damping=0.0)
         elif gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):

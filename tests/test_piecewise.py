@@ -6,7 +6,7 @@ from scipy import sparse
 
 from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
 from fragility.programs.gram import paired_gram
-from fragility.programs.pieces import Level, pieces_of
+from fragility.programs.piecewise import Hold, piecewise_of
 
 CASES = [
     (loss, n_classes, labels_move)
@@ -31,7 +31,7 @@ def as_given(scores):
 @each_case
 def test_the_largest_is_the_loss(loss, n_classes, labels_move):
     _, scores, y = problem(n_classes)
-    pieces = pieces_of(loss, y, n_classes, labels_move)
+    pieces = piecewise_of(loss, y, n_classes, labels_move)
     values = pieces.at(scores).values
     if pieces.shared is not None:
         values = values + pieces.shared.value(as_given(scores), y)
@@ -61,7 +61,7 @@ def gradients_of(at, n_outputs, n):
 @each_case
 def test_forward_and_adjoint(loss, n_classes, labels_move):
     rng, scores, y = problem(n_classes, seed=1)
-    pieces = pieces_of(loss, y, n_classes, labels_move)
+    pieces = piecewise_of(loss, y, n_classes, labels_move)
     at = pieces.at(scores)
     change, step = rng.normal(size=scores.shape), 1e-6
     up, down = pieces.at(scores + step * change).values, pieces.at(scores - step * change).values
@@ -77,24 +77,22 @@ def test_forward_and_adjoint(loss, n_classes, labels_move):
 def test_form(loss, n_classes, labels_move, held):
     """What is left of Σ D (g·u - s)² + e s² at the best s, and Σ z f'': sample by sample."""
     rng, scores, y = problem(n_classes, seed=2)
-    pieces = pieces_of(loss, y, n_classes, labels_move)
+    pieces = piecewise_of(loss, y, n_classes, labels_move)
     at = pieces.at(scores)
     outputs, n = scores.shape
     D = np.exp(3.0 * rng.normal(size=at.values.shape))
     z = rng.uniform(size=at.values.shape)
     e = {"by nothing": 0.0, "a little": 0.3, "wholly": np.inf}[held]
     total = D.sum(axis=0) + e
-    level = Level(1.0 / total, np.full(n, 1.0) if held == "wholly" else e / total)
-    form = np.concatenate(
-        [at.form(D, z, level, slice(0, 15)), at.form(D, z, level, slice(15, n))], 1
-    )
+    hold = Hold(1.0 / total, np.full(n, 1.0) if held == "wholly" else e / total)
+    form = np.concatenate([at.form(D, z, hold, slice(0, 15)), at.form(D, z, hold, slice(15, n))], 1)
     gradients = gradients_of(at, outputs, n)
     step = 1e-5
     first, second = np.tril_indices(outputs)
     for i in range(n):
         g, d = gradients[:, :, i], D[:, i]
         expected = g.T @ (d[:, np.newaxis] * g)
-        if held != "wholly":  # Schur's complement of the level
+        if held != "wholly":  # Schur's complement of the epigraph variable
             pull = g.T @ d
             expected -= np.outer(pull, pull) / total[i]
         for j in range(outputs):
@@ -112,15 +110,15 @@ def test_form(loss, n_classes, labels_move, held):
 def test_form_keeps_its_digits(n_classes, labels_move):
     """One weight far above the others, as at a solution: what the others say is not lost."""
     _, scores, y = problem(n_classes, seed=3)
-    pieces = pieces_of(Hinge(), y, n_classes, labels_move)
+    pieces = piecewise_of(Hinge(), y, n_classes, labels_move)
     at = pieces.at(scores)
     outputs, n = scores.shape
     D = np.full(at.values.shape, 1e-3)
     D[-1] = 1e18
-    level = Level(1.0 / D.sum(axis=0), np.zeros(n))
-    form = at.form(D, np.zeros_like(D), level, slice(None))
+    hold = Hold(1.0 / D.sum(axis=0), np.zeros(n))
+    form = at.form(D, np.zeros_like(D), hold, slice(None))
     gradients = gradients_of(at, outputs, n)
-    # With the level on that piece, the others are seen from there.
+    # With the epigraph variable on that piece, the others are seen from there.
     apart = gradients - gradients[-1]
     first, second = np.tril_indices(outputs)
     expected = (1e-3 * apart[:, first] * apart[:, second]).sum(axis=0)
