@@ -82,7 +82,7 @@ def _tilt_at(sample: Sample, radius: float) -> float:
 
     Infinite where that is no less than the divergence of the largest values alone.
     """
-    if radius >= sample.surprise:
+    if radius >= sample.neg_log_top_share:
         return inf
     if radius == 0.0:
         return 0.0

@@ -17,9 +17,8 @@ from .._summary import SummaryRow, as_html, as_text
 from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 from .attribution import AttributedSample, WorstCase, worst_case
-from .errors import PairIndex, RankingErrors, pair_places
+from .errors import PairIndex, RankingErrors, SolvedPair, pair_entries
 from .inference import SampleEvidence, confidence_interval
-from .influence import SolvedPair
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +60,8 @@ def solve_pairs(
     values = np.full((n, n) if multi_class == "ovo" else n, np.nan)
     separations = values.copy()
     for pair, index in errors.solve(errors.pairs(multi_class), target):
-        for place in pair_places(pair, n, multi_class):
-            values[place], separations[place] = index
+        for entry in pair_entries(pair, n, multi_class):
+            values[entry], separations[entry] = index
     shares = np.where(np.isnan(values), 0.0, 1.0 if pair_weight is None else pair_weight)
     if not shares.any():
         raise ValueError("pair_weight is zero for every pair of classes that have samples.")
@@ -75,10 +74,10 @@ def solved_pairs(
     """The counted pairs of a table."""
     solved = []
     for pair in errors.pairs(multi_class):
-        places = list(pair_places(pair, errors.data.labels.size, multi_class))
-        share = float(sum(table.shares[place] for place in places))
+        entries = pair_entries(pair, errors.data.labels.size, multi_class)
+        share = float(sum(table.shares[entry] for entry in entries))
         if share > 0.0:
-            solved.append(SolvedPair(pair, float(table.values[places[0]]), share))
+            solved.append(SolvedPair(pair, float(table.values[entries[0]]), share))
     return tuple(solved)
 
 
@@ -131,7 +130,7 @@ class Fragility:
     multi_class: str
     _pair_shares: Floats = field(repr=False)
     _solved: tuple[SolvedPair, ...] = field(repr=False)
-    _errors: RankingErrors = field(repr=False)
+    _errors: SampleEvidence = field(repr=False)
 
     @cached_property
     @_quiet
@@ -158,7 +157,7 @@ class Fragility:
         """
         if self.value in (0.0, inf):
             return nan
-        return SampleEvidence(self._errors).index_error(self._solved, self.target)
+        return self._errors.index_error(self._solved, self.target)
 
     @_quiet
     def interval(
@@ -201,7 +200,7 @@ class Fragility:
         """
         check_choice(method, ("auto", "log_wald"), "method")
         return confidence_interval(
-            SampleEvidence(self._errors),
+            self._errors,
             self._solved,
             self.target,
             confidence=check_confidence(confidence),
@@ -359,10 +358,10 @@ class Fragility:
 
     def _largest_pair(self) -> str:
         values = np.where(self._pair_shares > 0.0, self.pairs, -1.0)
-        place = np.unravel_index(int(values.argmax()), values.shape)
-        names = [str(self.labels[i]) for i in place]
+        largest = np.unravel_index(int(values.argmax()), values.shape)
+        names = [str(self.labels[i]) for i in largest]
         where = names[0] if len(names) == 1 else f"true {names[1]} scored as {names[0]}"
-        return f"{values[place]:.6g} ({where})"
+        return f"{values[largest]:.6g} ({where})"
 
     def __repr__(self) -> str:
         return as_text(self._rows())
@@ -376,8 +375,8 @@ def measure(
     errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
 ) -> Fragility:
     """Measure everything; `fragility.measure_fragility` is the public face."""
-    errors = RankingErrors(errors.data.copy())  # the caller may change the arrays later
-    data = errors.data
+    data = errors.data.copy()  # the caller may change the arrays later
+    errors = SampleEvidence(data)
     table = solve_pairs(errors, target, multi_class, pair_weight)
     solved = solved_pairs(errors, table, multi_class)
     values = np.array([part.fragility for part in solved])

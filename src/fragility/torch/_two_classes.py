@@ -1,7 +1,7 @@
-"""The equation of two classes, with the sums over samples taken on their device.
+"""The equation of two classes, with the sums over samples computed on their device.
 
-The method is that of `fragility.index.root`. Both classes are read at once, the scores of class 1
-with their sign turned: so few calls of the device are left that it seldom waits.
+The method is the one of `fragility.index.root`. Both classes are read at once, with the scores of
+class 1 negated. This leaves few calls, so that the device seldom waits.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ..index.root import Equation, Point, find_root
-from ..moments import LogMoment, surprise_of
+from ..moments import LogMoment, neg_log_share
 from ._root import CANCELS, exp_remainder
 
 _LEAST = 5e-324
@@ -27,7 +27,7 @@ class _Group:
     mean: float
     smallest: float
     pivot: float
-    surprise: float = 0.0
+    neg_log_top_share: float = 0.0
     mean_residual: float = 0.0
     variance: float = 0.0
 
@@ -125,7 +125,7 @@ class TwoClasses(Equation):
         groups = [
             replace(
                 g,
-                surprise=surprise_of(at_largest, less),
+                neg_log_top_share=neg_log_share(at_largest, less),
                 mean_residual=first / g.weight,
                 variance=second / g.weight,
             )
@@ -144,18 +144,18 @@ class TwoClasses(Equation):
         """The root: 0 for FI = ∞, inf for FI = 0."""
         if self.excess <= 0.0:
             return inf
-        return 0.0 if self.slack <= self.least_slack else find_root(self).s
+        return 0.0 if self.margin <= self.least_margin else find_root(self).s
 
     def __call__(self, s: float) -> Point:
         if self.is_steep(s):
-            return self._point(s, self._about_largest(s), self._gap)
+            return self._point(s, self._about_largest(s), self.gap)
         return self._point(s, self._about_means(s), self._mean_gap)
 
     def _about_means(self, s: float) -> list[LogMoment]:
         u = s * self._centred
         growth = torch.expm1(u)
         sums = self._basis @ growth
-        if s * self.slack < CANCELS:
+        if s * self.margin < CANCELS:
             sums = torch.cat([sums, self.shares[:, None] @ exp_remainder(u, growth)], 1)
         moments = []
         for group, (of_growth, first, second, *careful) in zip(
@@ -192,7 +192,7 @@ class TwoClasses(Equation):
         below = self._below_largest()
         tilted = torch.exp(s * below)
         # What the slope adds up from must not cancel: see `Equation.is_steep`.
-        from_here, gap = (below, self._gap) if self.is_steep(s) else (self._centred, self._mean_gap)
+        from_here, gap = (below, self.gap) if self.is_steep(s) else (self._centred, self._mean_gap)
         sums = self.shares @ torch.stack([tilted, tilted * from_here]).T
         (zero, zero_first), (one, one_first) = sums.tolist()
         slope = gap + zero_first / zero + one_first / one
