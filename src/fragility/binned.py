@@ -14,6 +14,7 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import factorial, frexp, fsum, log
 from typing import Any, NamedTuple, TypeVar
 
@@ -67,13 +68,21 @@ class Grid(NamedTuple):
         return cls(float(np.rint(low / width)), width)
 
 
+@dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """Bin moments of one score column, by class."""
+    """Bin moments of one score column, by class.
 
-    def __init__(self, moments: Floats, grid: Grid, drifts: Floats) -> None:
-        self.moments = moments  # (orders, classes, centres)
-        self.grid = grid
-        self.drifts = drifts  # bound on the error of each class's weights, in units of rounding
+    Attributes
+    ----------
+    moments : ndarray of shape (orders, n_classes, centres)
+    grid : Grid
+    drifts : ndarray of shape (n_classes,)
+        Bound on the error of the weight of each class, in units of rounding.
+    """
+
+    moments: Floats
+    grid: Grid
+    drifts: Floats
 
     @property
     def longest_sum(self) -> float:

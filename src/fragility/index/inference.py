@@ -27,10 +27,9 @@ from .influence import (
     LEAST_EFFECTIVE,
     PseudoInfluence,
     counted_classes,
-    effective_size,
+    error_of_squares,
     group_influences,
     influences,
-    standard_error,
 )
 from .root import SampleEquation, solve
 
@@ -115,7 +114,13 @@ class SampleEvidence(RankingErrors):
         return self.data.is_binary
 
     def effective_size(self, code: int) -> float:
-        return effective_size(self, code)
+        """Kish's effective number of samples of a class; the plain number for equal weights."""
+        data = self.data
+        if data.weights is None:
+            return float(data.support[code])
+        weights = data.weights[data.codes == code]
+        weights = weights / weights.max()
+        return float(weights.sum()) ** 2 / float(weights @ weights)
 
     def index_error(self, solved: Sequence[SolvedPair], target: float) -> float:
         if not self.is_binary or not 0.0 < solved[0].fragility < inf:
@@ -151,7 +156,16 @@ class SampleEvidence(RankingErrors):
     def error_of_influences(
         self, solved: Sequence[SolvedPair], vector: Floats, *pseudo: PseudoInfluence
     ) -> float:
-        return standard_error(self, solved, vector, *pseudo)
+        """NaN if a class has one sample, or one that outweighs all others."""
+        data = self.data
+        sizes = {code: self.effective_size(code) for code in counted_classes(solved)}
+        unit = max([float(np.abs(vector).max()), *(abs(influence) for _, influence in pseudo)])
+        if isnan(unit) or unit == 0.0:
+            return error_of_squares(np.full(data.labels.size, unit), sizes)
+        squares = np.bincount(data.codes, (vector / unit) ** 2, data.labels.size)
+        for code, influence in pseudo:
+            squares[code] += (influence / unit) ** 2
+        return unit * error_of_squares(squares, sizes, 1.0 if pseudo else 0.0)
 
 
 def confidence_interval(

@@ -13,7 +13,7 @@ difference of the indices.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf, isnan, nan, sqrt
+from math import inf, nan, sqrt
 from typing import Any
 
 import numpy as np
@@ -75,28 +75,6 @@ def group_influences(
     return [scale * excess(group, s) for group in groups]
 
 
-def standard_error(
-    errors: RankingErrors,
-    solved: Sequence[SolvedPair],
-    by_sample: Floats,
-    *pseudo: PseudoInfluence,
-) -> float:
-    """Standard error of an estimate from the influence of each sample on it.
-
-    `pseudo` lists pseudo-samples. NaN if a class has one sample, or
-    one that outweighs all others.
-    """
-    data = errors.data
-    sizes = {code: effective_size(errors, code) for code in counted_classes(solved)}
-    unit = max([float(np.abs(by_sample).max()), *(abs(influence) for _, influence in pseudo)])
-    if isnan(unit) or unit == 0.0:
-        return error_of_squares(np.full(data.labels.size, unit), sizes)
-    squares = np.bincount(data.codes, (by_sample / unit) ** 2, data.labels.size)
-    for code, influence in pseudo:
-        squares[code] += (influence / unit) ** 2
-    return unit * error_of_squares(squares, sizes, 1.0 if pseudo else 0.0)
-
-
 def error_of_squares(
     squares: NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
 ) -> float:
@@ -116,16 +94,6 @@ def error_of_squares(
 def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
     """The classes that occur in some pairs."""
     return sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)})
-
-
-def effective_size(errors: RankingErrors, code: int) -> float:
-    """Kish's effective number of samples of a class; the plain number for equal weights."""
-    data = errors.data
-    if data.weights is None:
-        return float(data.support[code])
-    weights = data.weights[data.codes == code]
-    weights = weights / weights.max()
-    return float(weights.sum()) ** 2 / float(weights @ weights)
 
 
 def degrees_of_freedom(errors: RankingErrors, by_sample: Floats) -> float:

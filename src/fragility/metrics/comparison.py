@@ -15,8 +15,8 @@ from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
 from ..index.fragility import solve_pairs, solved_pairs
-from ..index.inference import PairedDifference
-from ..index.influence import degrees_of_freedom, influences, standard_error
+from ..index.inference import PairedDifference, SampleEvidence
+from ..index.influence import degrees_of_freedom, influences
 from .functions import MultiClass
 
 
@@ -180,7 +180,7 @@ def compare(
                 for model in zip(models, solved, strict=True)
             ]
             change = own[0] - own[1]
-            error = standard_error(errors_a, solved[0], change)
+            error = SampleEvidence(errors_a.data).error_of_influences(solved[0], change)
             freedom = degrees_of_freedom(errors_a, change)
         return PairedDifference.of(a, b, error, freedom, confidence)
 

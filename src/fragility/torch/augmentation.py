@@ -1,4 +1,4 @@
-"""What is done to a batch before the network sees it: small pieces that combine.
+"""Augmentation of a batch before the network sees it: small pieces that combine.
 
 Label smoothing is PyTorch's own: ``torch.nn.CrossEntropyLoss(label_smoothing=0.1)``, which takes
 the mixed targets of `mixup`, too. Random numbers come from PyTorch's generator
@@ -55,8 +55,8 @@ def mixup(
     --------
     >>> import torch
     >>> from fragility.torch import mixup
-    >>> images, labels = torch.rand(8, 3, 28, 28), torch.arange(8) % 2
-    >>> mixed, targets = mixup(images, labels, n_classes=2)
+    >>> images, y_true = torch.rand(8, 3, 28, 28), torch.arange(8) % 2
+    >>> mixed, targets = mixup(images, y_true, n_classes=2)
     >>> mixed.shape, targets.shape
     (torch.Size([8, 3, 28, 28]), torch.Size([8, 2]))
     """
