@@ -328,7 +328,7 @@ class TestInterval:
             ({"confidence": 95}, "confidence must lie between 0 and 1, such as 0.95; got 95"),
             ({"confidence": float("nan")}, "confidence must be finite"),
             ({"method": "bootstrap"}, "method must be one of 'auto', 'log_wald'; got 'bootstrap'"),
-            ({"score_range": (0.2, 0.8)}, "must hold all scores, which go from"),
+            ({"score_range": (0.2, 0.8)}, "must include all scores, which go from"),
             ({"score_range": 1.0}, "score_range must be two numbers"),
             ({"score_range": (0, 1, 2)}, "score_range must be two numbers"),
         ],

@@ -71,8 +71,8 @@ def fragility_index(
     Infinite: the mean error already misses the target. Exact and in linear time.
 
     FI alone is easy to game: it shrinks with the scores (a constant model has FI 0), while AUC does
-    not move. Show it beside `fragility_ratio`, a proper score and AUC, and compare models at equal
-    calibration.
+    not change. Show it beside `fragility_ratio`, a proper score and AUC, and compare models at
+    equal calibration.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def fragility_index(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
         Scores of the positive class, or of each class in the order of `labels` (for two classes
         the positive column counts). Usually probabilities; scores outside [0, 1] are allowed, but
-        then the index cannot be compared between models, for it has the unit of the scores.
+        then the index cannot be compared between models, because it has the unit of the scores.
     target : float, default=0.0
         Level :math:`\tau` that the expected ranking error must meet.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -150,7 +150,7 @@ def fragility_ratio(
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> float | Floats:
-    r"""Fragility Index relative to how far the scores separate the classes.
+    r"""Fragility Index divided by the mean separation of the classes.
 
     .. math:: \frac{FI}{\operatorname{mean} p(x^+) - \operatorname{mean} p(x^-)}
 
@@ -193,7 +193,7 @@ def measure_fragility(
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> Fragility:
-    """Fragility Index with what explains it: ratio, worst case, pairs, bounds, attribution.
+    """Fragility Index with ratio, worst case, class pairs, bounds and attribution.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def measure_fragility(
 def loss_fragility(
     losses: ArrayLike, *, target: float, sample_weight: ArrayLike | None = None
 ) -> float:
-    r"""Fragility Index of per-sample losses: how fast their mean can leave the target.
+    r"""Fragility Index of per-sample losses: how fast shifts can raise their mean past the target.
 
     The smallest :math:`k` with :math:`k \ln E\, e^{\ell / k} \le \tau`. Zero when no loss exceeds
     the target, infinite when their mean does.

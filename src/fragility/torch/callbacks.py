@@ -256,16 +256,12 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
 
     def state_dict(self) -> dict[str, Any]:
         """State for a checkpoint."""
-        return {
-            "best_epoch": self.best_epoch,
-            "best_score": self.best_score,
-            "best_weights": self._best_weights,
-        }
+        best = {"best_epoch": self.best_epoch, "best_score": self.best_score}
+        return {**best, "best_weights": self._best_weights}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the state from a checkpoint."""
-        self.best_epoch = state_dict["best_epoch"]
-        self.best_score = state_dict["best_score"]
+        self.best_epoch, self.best_score = state_dict["best_epoch"], state_dict["best_score"]
         self._best_weights = state_dict["best_weights"]
 
 
