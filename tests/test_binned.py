@@ -44,7 +44,7 @@ def test_certificate(resolution, weighted, negate):
         assert group.variance == pytest.approx(np.cov(values, aweights=w, ddof=0), rel=1e-12)
         assert group.reached <= values.max()
         top = w[values >= group.reached].sum()
-        assert math.exp(-group.surprise) <= top / w.sum() * (1 + 1e-12)
+        assert math.exp(-group.neg_log_top_share) <= top / w.sum() * (1 + 1e-12)
         for s in np.geomspace(0.1, group.steepest, 12):
             error = abs(group.log_moment(s).value - exact_log_moment(values, w, group.pivot, s))
             assert error <= group.remainder(s) + group.rounding(s)

@@ -255,7 +255,7 @@ class TestMoments:
         positives = column.group(0, negate=True)
         s = np.array([0.5, 9.0, 30.0])
         value, slope, curvature, _ = rows(s)
-        spreads, surprises = rows.spreads, rows.surprises()
+        spreads, neg_log_top_shares = rows.spreads, rows.neg_log_top_shares()
         means, squares = rows.means_and_squares()
         for j in range(3):
             groups = column.group(j + 1), positives
@@ -266,7 +266,9 @@ class TestMoments:
             assert curvature[j] == pytest.approx(sum(m.curvature for m in parts), rel=1e-2)
             for side, group in enumerate(groups):
                 assert spreads[side, j] == group.spread
-                assert surprises[side, j] == pytest.approx(group.surprise, rel=1e-14)
+                assert neg_log_top_shares[side, j] == pytest.approx(
+                    group.neg_log_top_share, rel=1e-14
+                )
                 assert means[side, j] == pytest.approx(group.mean_above_pivot, rel=1e-13)
                 variance = squares[side, j] - means[side, j] ** 2
                 assert variance == pytest.approx(group.variance, rel=1e-10)

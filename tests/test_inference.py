@@ -20,7 +20,7 @@ from fragility._validation import check_labelled_scores
 from fragility.index import inference
 from fragility.index.errors import Pair, RankingErrors
 from fragility.index.fragility import solve_pairs, solved_pairs
-from fragility.index.influence import movements
+from fragility.index.influence import influences
 
 from .reference import inference as reference
 
@@ -52,12 +52,12 @@ class TestStandardError:
     @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
     @pytest.mark.parametrize("ratio", [False, True])
     @pytest.mark.parametrize("data", [binary(3), several(4), several(5, n_classes=4)])
-    def test_movements_are_the_change_with_a_samples_weight(self, data, multi_class, ratio):
+    def test_influences_are_the_change_with_a_samples_weight(self, data, multi_class, ratio):
         y, p = data
         function = fragility_ratio if ratio else fragility_index
         errors = RankingErrors(check_labelled_scores(y, p))
         table = solve_pairs(errors, 0.0, multi_class, None)
-        moves = movements(errors, solved_pairs(errors, table, multi_class), 0.0, ratio=ratio)
+        moves = influences(errors, solved_pairs(errors, table, multi_class), 0.0, ratio=ratio)
         for k in range(0, len(y), 7):
             change = []
             for step in (1e-4, -1e-4):
@@ -245,11 +245,11 @@ class TestInterval:
         groups = RankingErrors(check_labelled_scores(y, p)).groups(Pair(1, (0,)))
         test = inference._Test(groups, 0.0)
         expected = reference.t_statistic(p[y == 0], p[y == 1])
-        assert test.at_zero == pytest.approx(expected, rel=1e-12)
-        assert test(1e-9) == pytest.approx(expected, rel=1e-6)
+        assert test.z_at_zero == pytest.approx(expected, rel=1e-12)
+        assert test.z(1e-9) == pytest.approx(expected, rel=1e-6)
         for s in (0.1, 1.0, 30.0):
             expected = reference.z_statistic(s, p[y == 0], p[y == 1])
-            assert test(s) == pytest.approx(expected, rel=1e-9)
+            assert test.z(s) == pytest.approx(expected, rel=1e-9)
 
     def test_under_strict_floating_point(self):
         with np.errstate(all="raise"):
@@ -328,7 +328,7 @@ class TestInterval:
             ({"confidence": 95}, "confidence must lie between 0 and 1, such as 0.95; got 95"),
             ({"confidence": float("nan")}, "confidence must be finite"),
             ({"method": "bootstrap"}, "method must be one of 'auto', 'log_wald'; got 'bootstrap'"),
-            ({"score_range": (0.2, 0.8)}, "must hold all scores, which go from"),
+            ({"score_range": (0.2, 0.8)}, "must include all scores, which go from"),
             ({"score_range": 1.0}, "score_range must be two numbers"),
             ({"score_range": (0, 1, 2)}, "score_range must be two numbers"),
         ],

@@ -147,7 +147,7 @@ def test_every_figure_of_a_group_is_that_of_its_samples(point, weighted):
     assert bins.mean + bins.mean_residual == pytest.approx(samples.mean, rel=1e-12)
     assert bins.spread == pytest.approx(samples.spread, abs=1e-3)
     assert bins.reached <= samples.pivot <= bins.pivot + 1e-3
-    assert bins.surprise <= samples.surprise + 1e-12
+    assert bins.neg_log_top_share <= samples.neg_log_top_share + 1e-12
     for s in (0.5, 5.0, 40.0):
         shift = s * (bins.pivot - samples.pivot)
         value, error = bins.log_moment_error(s)

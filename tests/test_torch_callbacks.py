@@ -54,7 +54,7 @@ class Classifier(lightning.LightningModule):
         return rate * torch.nn.functional.cross_entropy(logits, batch[1]) + 0 * self.regularizer()
 
     def validation_step(self, batch, _):
-        return {"logits": self.layer(batch[0]), "labels": batch[1]}
+        return {"logits": self.layer(batch[0]), "y_true": batch[1]}
 
     def on_validation_epoch_end(self):
         if self.trainer.state.stage == "validate" and self.trainer.state.fn == "fit":
@@ -226,7 +226,7 @@ def test_a_metric_in_every_step_is_computed_when_it_is_logged(tmp_path, monkeypa
 
 def test_bad_use(tmp_path):
     model = Classifier(3)
-    trainer = trainer_of(FragilityCallback(3, labels="truth"), tmp_path)
+    trainer = trainer_of(FragilityCallback(3, y_true="truth"), tmp_path)
     with pytest.raises(ValueError, match=r"'logits' and 'truth'; it returned a mapping with"):
         trainer.validate(model, verbose=False)
     model.validation_step = lambda batch: torch.tensor(1.0)

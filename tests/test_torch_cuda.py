@@ -32,10 +32,10 @@ def test_unknown_labels_are_refused_and_the_device_lives_on(n_classes, wrong):
     logits, labels = drawn(n_classes)
     bad = wrong_labels(labels, wrong)
     term = FragilityLoss(n_classes).to(CUDA)
-    with pytest.raises(ValueError, match=f"labels must go from 0 to {n_classes - 1}; got labels"):
+    with pytest.raises(ValueError, match=f"y_true must go from 0 to {n_classes - 1}; got classes"):
         term(logits, bad)
-    assert (term._bank_labels == -1).all()
-    with pytest.raises(ValueError, match=f"labels must go from 0 to {n_classes - 1}"):
+    assert (term._bank_y_true == -1).all()
+    with pytest.raises(ValueError, match=f"y_true must go from 0 to {n_classes - 1}"):
         fragility_index(logits.softmax(1), bad)
     torch.cuda.synchronize()
     assert term(logits, labels).isfinite()
@@ -58,7 +58,7 @@ def test_unknown_labels_are_nan_where_nothing_waits(n_classes, wrong):
     assert value.isnan()
     assert leaf.grad[[3, 7]].isnan().all()
     assert term(logits, labels).isfinite()
-    assert term._bank_labels.max() < n_classes
+    assert term._bank_y_true.max() < n_classes
     if n_classes == 3:
         assert mixup(logits, bad, n_classes=3)[1].isnan().any()
 
@@ -156,7 +156,7 @@ def test_metrics(n_classes, validate_args):
     metric.load_state_dict(host.state_dict())  # which lies on the host
     assert metric.counts.device == probs.device
     bad = wrong_labels(labels, n_classes)
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(ValueError, match="y_true"):
         metric(probs, bad).item()
     torch.cuda.synchronize()
 
@@ -164,6 +164,6 @@ def test_metrics(n_classes, validate_args):
 def test_terms_on_other_devices():
     logits, labels = drawn(3)
     with pytest.raises(
-        ValueError, match="logits are on cuda:0, labels on cuda:0, and this term on"
+        ValueError, match="logits are on cuda:0, y_true on cuda:0, and this term on"
     ):
         FragilityLoss(3)(logits, labels)

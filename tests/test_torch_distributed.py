@@ -130,7 +130,7 @@ def logged(rank, world):
     )
     callback = FragilityCallback(3)
     callback.on_validation_epoch_start(trainer, module)
-    outputs = {"logits": logits[part], "labels": labels[part]}
+    outputs = {"logits": logits[part], "y_true": labels[part]}
     callback.on_validation_batch_end(trainer, module, outputs, None, 0)
     callback.on_validation_epoch_end(trainer, module)
     return found
@@ -202,9 +202,9 @@ def test_metrics(answers):
 
 def test_unlike_metrics(answers):
     first, second = (answer["unlike"] for answer in answers)
-    assert "has num_classes=3, n_bins=16, multi_class='ovo', and that of process 1" in first[0]
-    assert "has num_classes=3, n_bins=32, multi_class='ovo', and that of process 0" in second[0]
-    assert "has num_classes=3, exact=True, and that of process 1 has num_classes=3, n_" in first[1]
+    assert "has n_classes=3, n_bins=16, multi_class='ovo', and that of process 1" in first[0]
+    assert "has n_classes=3, n_bins=32, multi_class='ovo', and that of process 0" in second[0]
+    assert "has n_classes=3, exact=True, and that of process 1 has n_classes=3, n_" in first[1]
 
 
 def test_callback(answers):

@@ -224,7 +224,7 @@ def test_weights_of_classes_far_apart(n_classes):
 def test_weights_too_far_apart_within_a_group():
     probs, labels = predictions(3, 30, 3)
     weights = 10.0 ** np.array([-300, 300, 0])[labels]
-    with pytest.raises(ValueError, match="more than floating point can hold"):
+    with pytest.raises(ValueError, match="floating point cannot hold"):
         ours(probs, labels, weights, multi_class="ovr")
 
 
@@ -364,9 +364,9 @@ PROBS, LABELS = torch.tensor([0.2, 0.7, 0.6]), torch.tensor([0, 0, 1])
         (PROBS * torch.nan, LABELS, {}, "holds NaN"),
         (PROBS.reshape(3, 1, 1), LABELS, {}, r"got \(3, 1, 1\)"),
         (PROBS[:0], LABELS[:0], {}, "probs is empty"),
-        (PROBS, LABELS.double(), {}, "labels must be a tensor of integers.*got torch.float64"),
+        (PROBS, LABELS.double(), {}, "y_true must be a tensor of integers.*got torch.float64"),
         (PROBS, LABELS[:2], {}, r"the shape \(3,\); got \(2,\)"),
-        (PROBS, LABELS + 1, {}, "labels must go from 0 to 1.*got labels from 1 to 2"),
+        (PROBS, LABELS + 1, {}, "y_true must go from 0 to 1.*got classes from 1 to 2"),
         (PROBS, LABELS * 0, {}, "Only one class has samples"),
         (PROBS, LABELS, {"target": "low"}, "target must be a number; got 'low'"),
         (PROBS, LABELS, {"target": 10**400}, "target must be a number that floating point holds"),

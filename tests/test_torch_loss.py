@@ -127,7 +127,7 @@ def test_bank_keeps_the_last_predictions():
         term(logits[part], labels[part])
     kept = {tuple(row) for row in logits[-10:].softmax(1).tolist()}
     assert {tuple(row) for row in term._bank.tolist()} == kept
-    assert sorted(term._bank_labels.tolist()) == sorted(labels[-10:].tolist())
+    assert sorted(term._bank_y_true.tolist()) == sorted(labels[-10:].tolist())
 
 
 def test_missing_classes_are_left_out_and_come_back():
@@ -281,17 +281,17 @@ def test_bad_batches():
     term = FragilityLoss(3)
     with pytest.raises(ValueError, match=r"shape \(n, C\) with C = 3 classes; got .*\(8, 2\)"):
         term(logits[:, :2], labels)
-    with pytest.raises(ValueError, match=r"labels must be integers of shape \(8,\).*\(7,\)"):
+    with pytest.raises(ValueError, match=r"y_true must be integers of shape \(8,\).*\(7,\)"):
         term(logits, labels[:7])
-    with pytest.raises(ValueError, match="labels must be integers"):
+    with pytest.raises(ValueError, match="y_true must be integers"):
         term(logits, labels.float())
-    with pytest.raises(ValueError, match="labels must go from 0 to 2; got labels from 1 to 3"):
+    with pytest.raises(ValueError, match="y_true must go from 0 to 2; got classes from 1 to 3"):
         term(logits, labels % 3 + 1)
     with pytest.raises(ValueError, match=r"got torch\.complex64 of shape \(8,\)"):
         term(logits, labels.to(torch.complex64))
-    with pytest.raises(ValueError, match="are on cpu, labels on meta, and this term on cpu"):
+    with pytest.raises(ValueError, match="are on cpu, y_true on meta, and this term on cpu"):
         term(logits, labels.to("meta"))
-    assert (term._bank_labels == -1).all()
+    assert (term._bank_y_true == -1).all()
 
 
 @pytest.mark.parametrize(
@@ -317,8 +317,8 @@ def test_unknown_labels_are_nan_where_nobody_can_look(how, n_classes, wrong, mon
     assert value.isnan()
     assert leaf.grad[[4, 9]].isnan().all()
     # The bank has left them out, and goes on with the others.
-    assert (term._bank_labels == -1).sum() == 2
-    assert term._bank_labels.max() < n_classes
+    assert (term._bank_y_true == -1).sum() == 2
+    assert term._bank_y_true.max() < n_classes
     assert term._s.isfinite().all()
     assert not torch.equal(term._s, s)
     assert called(leaf, labels).isfinite()
@@ -354,19 +354,19 @@ def test_a_copy_has_a_bank_of_its_own():
     twin(logits, labels)
     assert int(twin._cursor) == 0
     assert int(term._cursor) == 8
-    assert (term._bank_labels == -1).sum() == 8
+    assert (term._bank_y_true == -1).sum() == 8
 
 
 @pytest.mark.parametrize("label", [-1, -100, 3])
 def test_labels_outside_are_refused_here_too(label):
     term = FragilityLoss(3)
-    with pytest.raises(ValueError, match=f"labels must go from 0 to 2; got labels from .*{label}"):
+    with pytest.raises(ValueError, match=f"y_true must go from 0 to 2; got classes from .*{label}"):
         term(torch.randn(4, 3), torch.tensor([0, 1, 2, label]))
-    assert (term._bank_labels == -1).all()
+    assert (term._bank_y_true == -1).all()
 
 
 def test_the_last_samples_of_a_batch_larger_than_the_bank_are_remembered():
     term = FragilityLoss(2, bank_size=3, validate_args=False)
     labels = torch.tensor([-1, 0, 1, 0, -1])
     term(torch.randn(5, 2), labels)
-    assert sorted(term._bank_labels.tolist()) == [-1, 0, 1]
+    assert sorted(term._bank_y_true.tolist()) == [-1, 0, 1]

@@ -37,7 +37,7 @@ def kinds():
 
 
 def filled(metric):
-    probs, labels = drawn(metric.num_classes, n=60)
+    probs, labels = drawn(metric.n_classes, n=60)
     metric.update(probs, labels)
     return metric
 
@@ -68,25 +68,25 @@ def test_unlike_metrics_refuse_to_merge(place):
         other.persistent(True)
         for state in (other, other.metric_state):
             if isinstance(state, (type(metric), dict)):
-                with pytest.raises(ValueError, match=r"This metric has num_cl.*with the same num"):
+                with pytest.raises(ValueError, match=r"This metric has n_cl.*with the same n_cl"):
                     metric.merge_state(state)
-        with pytest.raises(ValueError, match=r"This metric has num_cl.* and the saved one has"):
+        with pytest.raises(ValueError, match=r"This metric has n_cl.* and the saved one has"):
             metric.load_state_dict(other.state_dict())
         assert same(before, metric.metric_state)
 
 
 def test_what_a_refused_merge_says():
     words = re.escape(
-        "This metric has num_classes=3, n_bins=16, multi_class='ovr', and the other one has "
-        "num_classes=4, n_bins=16, multi_class='ovr': their samples cannot be put together. "
-        "Make both with the same num_classes, n_bins, multi_class and exact."
+        "This metric has n_classes=3, n_bins=16, multi_class='ovr', and the other one has "
+        "n_classes=4, n_bins=16, multi_class='ovr': their samples cannot be put together. "
+        "Make both with the same n_classes, n_bins, multi_class and exact."
     )
     with pytest.raises(ValueError, match=words):
         kinds()[3].merge_state(kinds()[4])
-    with pytest.raises(ValueError, match="num_classes=3, exact=True, and the other one has num_cl"):
+    with pytest.raises(ValueError, match="n_classes=3, exact=True, and the other one has n_cl"):
         kinds()[6].merge_state(kinds()[7])
     state = filled(kinds()[0]).metric_state
-    with pytest.raises(ValueError, match=r"not the state of a metric with num_.*: it lacks sums"):
+    with pytest.raises(ValueError, match=r"not the state of a metric with n_cl.*: it lacks sums"):
         kinds()[0].merge_state({name: state[name] for name in state if name != "sums"})
     with pytest.raises(ValueError, match=r"counts of the other one must be .* and torch\.int64"):
         kinds()[0].merge_state(state | {"counts": state["counts"].double()})
@@ -95,7 +95,7 @@ def test_what_a_refused_merge_says():
 @pytest.mark.parametrize("place", range(8))
 def test_merged_metrics_have_the_samples_of_both(place):
     first, second, both = kinds()[place], kinds()[place], kinds()[place]
-    probs, labels = drawn(first.num_classes)
+    probs, labels = drawn(first.n_classes)
     first.update(probs[:150], labels[:150])
     second.update(probs[150:], labels[150:])
     both.update(probs, labels)
@@ -200,9 +200,9 @@ def test_batch_values_keep_their_warnings_and_errors():
     with pytest.warns(AbsentClassWarning, match="1 of 3"):
         assert value.isnan()
     bad = metric(probs, labels + 5)
-    with pytest.raises(ValueError, match="had labels outside 0 to 2"):
+    with pytest.raises(ValueError, match="had y_true outside 0 to 2"):
         bad.item()
-    with pytest.raises(ValueError, match="labels must be from 0 to 2"):
+    with pytest.raises(ValueError, match="y_true must be from 0 to 2"):
         MulticlassFragilityIndex(3)(probs, labels + 5)
     pickled = MulticlassFragilityIndex(3)
     pickled(probs, labels)
@@ -265,12 +265,12 @@ def test_reset_in_inference_mode():
         ([torch.full((2, 3), 1 / 3)], [torch.tensor([0, 7])], "whole numbers from 0 to 2"),
         ([torch.full((2, 3), 1 / 3)], [torch.tensor([0, 1, 2])], "shape"),
         ([torch.full((2, 3), 1 / 3), torch.full((2,), 0.5)], [torch.tensor([0, 1])] * 2, "shape"),
-        ([torch.full((2, 3), 1 / 3)], [], "1 batches of probs and 0 of labels"),
+        ([torch.full((2, 3), 1 / 3)], [], "1 batches of probs and 0 of y_true"),
     ],
 )
 def test_samples_that_do_not_fit_are_refused_when_they_come(probs, labels, words):
     metric = MulticlassFragilityIndex(3, exact=True)
-    state = {"refused": torch.zeros(2, dtype=torch.int64), "probs": probs, "labels": labels}
+    state = {"refused": torch.zeros(2, dtype=torch.int64), "probs": probs, "y_true": labels}
     with pytest.raises(ValueError, match=words):
         metric.merge_state(state)
     assert metric.probs == []

@@ -144,13 +144,13 @@ def test_bad_batches():
         three.update(3.0 * torch.eye(3)[:2], labels)
     with pytest.raises(ValueError, match="probs holds 1 NaN"):
         two.update(torch.tensor([0.5, float("nan")]), labels)
-    with pytest.raises(ValueError, match=r"labels must be from 0 to 1; those of 1 samples"):
+    with pytest.raises(ValueError, match=r"y_true must be from 0 to 1; the classes of 1 samples"):
         two.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 2]))
-    with pytest.raises(ValueError, match=r"shape \(n, 3\) and labels \(n,\); got \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(n, 3\) and y_true \(n,\); got \(2,\)"):
         three.update(torch.tensor([0.5, 0.5]), labels)
     with pytest.raises(ValueError, match=r"got \(3,\) and \(2,\)"):
         two.update(torch.ones(3), labels)
-    with pytest.raises(TypeError, match=r"numbers of classes; got torch\.float32"):
+    with pytest.raises(TypeError, match=r"class numbers; got torch\.float32"):
         two.update(torch.tensor([0.5, 0.5]), labels.float())
     with pytest.raises(TypeError, match=r"probabilities; got torch\.int64"):
         two.update(labels, labels)
@@ -162,7 +162,7 @@ def test_bad_batches():
 def test_unchecked_batches_are_refused_later(exact):
     metric = BinaryFragilityIndex(validate_args=False, exact=exact)
     metric.update(torch.tensor([0.5, 3.0, 0.2]), torch.tensor([0, 1, 7]))
-    with pytest.raises(ValueError, match=r"1 samples had probs outside.* and 1 had labels outside"):
+    with pytest.raises(ValueError, match=r"1 samples had probs outside.* and 1 had y_true outside"):
         metric.compute()
 
 
@@ -192,7 +192,7 @@ def test_every_column_is_checked(wrong):
 
 
 def test_bad_settings():
-    with pytest.raises(ValueError, match="num_classes must be a whole number of 2 or more; got 1"):
+    with pytest.raises(ValueError, match="n_classes must be a whole number of 2 or more; got 1"):
         MulticlassFragilityIndex(1)
     with pytest.raises(ValueError, match="power of two"):
         BinaryFragilityIndex(n_bins=1000)

@@ -36,7 +36,7 @@ found["listed"] = dir(fragility.torch)
 found["metrics"] = refused("from fragility.torch import BinaryFragilityIndex")
 del sys.modules["torchmetrics"]
 from fragility.torch import BinaryFragilityIndex, MulticlassFragilityIndex
-found["value"] = MulticlassFragilityIndex(2).num_classes
+found["value"] = MulticlassFragilityIndex(2).n_classes
 found["callback"] = refused("from fragility.torch import FragilityCallback")
 found["unknown"] = refused("from fragility.torch import Nothing")
 print(json.dumps(found))

@@ -14,7 +14,7 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from dataclasses import dataclass
 from math import factorial, frexp, fsum, log
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,29 +22,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._typing import Floats, Integers
-from .moments import LogMoment, surprise_of
+from .moments import EPS, LogMoment, neg_log_share
 
-#: Elements per block, least and most. Larger than the blocks of `moments`, and larger yet for many
-#: bins, for every call of `bincount` also pays for its bins; not powers of two, for buffers that
-#: share cache sets evict each other.
+#: Least and most elements per block. Larger than the blocks of `moments`, and larger still for many
+#: bins, because every call of `bincount` also pays for its bins. Not powers of two, because buffers
+#: that share cache sets evict each other.
 _BLOCKS = 40_000, 60_000
 #: Adding this times a bin's width rounds a value to a multiple of the width; the multiple then
 #: stands in the low bits of the sum.
 _ROUNDER = 1.5 * 2.0**52
-#: What a sample adds to a sum that also counts, in units of the largest summand: the rest of the
+#: Added for each sample to a sum that also counts, in units of the largest summand: the rest of the
 #: sum stays below half of it.
 _COUNTER = 2.0**17
 
 
 class Resolution(NamedTuple):
-    """How finely a column is binned: most bins (a power of two) and moments per bin (four up)."""
+    """How finely a column is binned: maximum number of bins (a power of two), moments per bin."""
 
     bins: int
     orders: int
 
     @property
     def centres(self) -> int:
-        """Places for the centres, which may stand at both ends of the range and beyond."""
+        """Number of bin centres: one at each end of the range, and one beyond."""
         return self.bins + 2
 
     def state_bytes(self, n_classes: int) -> int:
@@ -60,25 +60,34 @@ class Grid(NamedTuple):
 
     @classmethod
     def over(cls, low: float, high: float, bins: int) -> Grid:
-        # The width must leave room in the low bits of the largest value, and its powers in range.
+        # The largest value must have a multiple of the width in its low bits, and the powers of
+        # the width must not underflow.
         finest = max(high - low, 2.0**-30 * max(abs(low), abs(high)), 2.0**-100) / bins
         mantissa, exponent = frexp(finest)
         width = 2.0 ** (exponent - (mantissa == 0.5))
         return cls(float(np.rint(low / width)), width)
 
 
+@dataclass(frozen=True, eq=False)
 class BinnedColumn:
-    """Bin moments of one score column, by class."""
+    """Bin moments of one score column, by class.
 
-    def __init__(self, moments: Floats, grid: Grid, drifts: Floats) -> None:
-        self.moments = moments  # (orders, classes, centres)
-        self.grid = grid
-        self.drifts = drifts  # bound on the error of each class's weights, in units of rounding
+    Attributes
+    ----------
+    moments : ndarray of shape (orders, n_classes, centres)
+    grid : Grid
+    drifts : ndarray of shape (n_classes,)
+        Bound on the error of the weight of each class, in units of rounding.
+    """
+
+    moments: Floats
+    grid: Grid
+    drifts: Floats
 
     @property
     def longest_sum(self) -> float:
-        """How many numbers at most were added up in one bin before blocks were joined."""
-        if self.drifts.any():  # weights, which tell no counts
+        """Largest number of terms that one bin received within a block."""
+        if self.drifts.any():  # weighted: the counts are not known
             return float(_BLOCKS[1])
         return min(float(_BLOCKS[1]), float(self.moments[0].max()))
 
@@ -232,46 +241,22 @@ class BinnedGroup:
         self._moments = moments[:, first : last + 1]
         self._below = np.arange(first - last, 1, dtype=np.float64)  # centres, in bins from the last
         self.width = grid.width
-        #: Up to this s the series of exp(s d) is near enough to stay positive.
+        #: Up to this s the truncated series of exp(s d) stays positive.
         self.steepest = 2.0 / grid.width
         self.pivot = (grid.first + last) * grid.width
         self.reached = self.pivot - 0.5 * grid.width
         self.spread = (last - first + 1) * grid.width
-
-    @cached_property
-    def weight(self) -> float:
-        return float(self._moments[0].sum())
-
-    @property
-    def surprise(self) -> float:
-        return surprise_of(float(self._moments[0, -1]), float(self._moments[0, :-1].sum()))
-
-    @cached_property
-    def _mean_and_square(self) -> tuple[float, float]:
-        """First two moments of the values minus the pivot."""
-        zeroth, first, second = self._moments[:3]
+        zeroth, first_order, second_order = self._moments[:3]
+        self.weight = float(zeroth.sum())
+        self.neg_log_top_share = neg_log_share(float(zeroth[-1]), float(zeroth[:-1].sum()))
         centres = self._below * self.width
-        mean = float(centres @ zeroth + first.sum()) / self.weight
-        square = float((centres * zeroth + 2.0 * first) @ centres + second.sum()) / self.weight
-        return mean, square
-
-    @property
-    def mean_above_pivot(self) -> float:
-        """Mean of the values minus the pivot."""
-        return self._mean_and_square[0]
-
-    @property
-    def mean(self) -> float:
-        return self.pivot + self._mean_and_square[0]
-
-    @property
-    def mean_residual(self) -> float:
-        return fsum([self.pivot, self._mean_and_square[0], -self.mean])
-
-    @property
-    def variance(self) -> float:
-        mean, square = self._mean_and_square
-        return max(square - mean * mean, 0.0)
+        mean = float(centres @ zeroth + first_order.sum()) / self.weight
+        square = float((centres * zeroth + 2.0 * first_order) @ centres + second_order.sum())
+        #: Mean of the values minus the pivot.
+        self.mean_above_pivot = mean
+        self.mean = self.pivot + mean
+        self.mean_residual = fsum([self.pivot, mean, -self.mean])
+        self.variance = max(square / self.weight - mean * mean, 0.0)
 
     def log_moment(self, s: float) -> LogMoment:
         # Sums of c^a d^k exp(s c), then exp(s d) and its first two derivatives by Taylor series.
@@ -291,7 +276,7 @@ class BinnedGroup:
         )
 
     def remainder(self, s: float) -> float:
-        """Bound on what cutting the Taylor series leaves out of the log-moment at `s`."""
+        """Bound on the error of the log-moment at `s` from truncating the Taylor series."""
         tilt = _exp_of_steps(s * self.width, self._below.size)
         mean_square = float(self._moments[2] @ tilt) / float(self._moments[0] @ tilt)
         half_bin = min(s * self.width / 2.0, 300.0)
@@ -308,8 +293,11 @@ Numbers = TypeVar("Numbers", float, Floats)
 
 
 def remainder_factor(half_bin: Numbers, orders: int) -> Numbers:
-    """Bound on a cut Taylor series by the mean of (s d)**2, for s times half a bin."""
-    # All but two powers of |s d| are at most those of half a bin; the mean square is known.
+    """Bound on the error of a truncated Taylor series, relative to the mean of (s d)**2.
+
+    `half_bin` is s times half the width of a bin.
+    """
+    # |s d| is at most half_bin: this bounds all its powers but two, whose mean is known.
     factor: Numbers = half_bin ** (orders - 2) / factorial(orders) * np.exp(2.0 * half_bin)
     return factor
 
@@ -317,15 +305,21 @@ def remainder_factor(half_bin: Numbers, orders: int) -> Numbers:
 def rounding_bound(spread: Numbers, distances: Numbers, drift: Numbers) -> Numbers:
     """Estimate of the rounding error of a log-moment.
 
-    From s times the spread, s times the longest sum of largest distances to a centre, and the
-    drift of the weights.
+    Parameters
+    ----------
+    spread : float or ndarray
+        s times the spread of the values.
+    distances : float or ndarray
+        s times half a bin width times the number of terms in the longest sum.
+    drift : float or ndarray
+        Bound on the relative error of the weights, in units of rounding.
     """
-    # Long sums of equal numbers drift: of distances, and of the trailing digits of weights.
-    return 2.0**-53 * (2.0 + spread + distances / 2.0 + drift)
+    # Long sums of equal numbers drift: sums of distances, and of the trailing digits of weights.
+    return EPS * (2.0 + spread + distances / 2.0 + drift)
 
 
 def _exp_of_steps(x: float, size: int) -> Floats:
-    """exp(x·k) for k = 1 - size .. 0, from the products of two short tables."""
+    """exp(x·k) for k = 1 - size .. 0, as products of two short tables."""
     fine = 128
     coarse = -(-size // fine)
     table: Floats = np.multiply.outer(

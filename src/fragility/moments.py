@@ -5,14 +5,14 @@ For values :math:`v` with weights :math:`a`,
 .. math:: \Lambda(s) = \ln \frac{\sum_i a_i e^{s v_i}}{\sum_i a_i}
 
 is all the library needs to know about a group: the Fragility Index is the root of a sum of
-log-moments, its certificates and gradients are their derivatives. Each is returned *relative to a
-pivot* :math:`c`, as the log-moment of :math:`v - c`, so that the caller can add
-:math:`s (c - \ldots)` exactly instead of cancelling large numbers.
+log-moments, and its certificates and gradients are derivatives of log-moments. Each log-moment is
+returned *relative to a pivot* :math:`c`, as the log-moment of :math:`v - c`, so that the caller can
+add :math:`s (c - \ldots)` exactly instead of cancelling large numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from math import frexp, fsum, inf, log, log1p
 from typing import Any, NamedTuple, Protocol
@@ -22,19 +22,21 @@ from numpy.typing import NDArray
 
 from ._typing import Floats
 
+#: Largest relative error of one rounding.
+EPS = 2.0**-53
 #: Elements per block: a few float64 blocks fit the second-level cache, and BLAS does not wake its
 #: threads for vectors this short.
 BLOCK = 8_192
 #: Groups up to this size are copied out once; larger ones are re-read from the caller's arrays.
 _KEEP = 1 << 17
-#: From this share of one sample's weight on, sums of squares are taken about the mean.
+#: From this sum of squared weight shares on, sums of squares are taken about the mean.
 CONCENTRATED = 1e-2
-#: Where exp(u) - 1 - u comes from its series, and the highest power that matters there.
-_SERIES_BELOW, _SERIES_ORDER = 0.05, 10
+#: Below this |u|, exp(u) - 1 - u comes from its series, up to this power.
+SERIES_BELOW, SERIES_ORDER = 0.05, 10
 
 
 class LogMoment(NamedTuple):
-    """Value, slope and curvature of a log-moment; those of independent groups add up."""
+    """Value, slope and curvature of a log-moment. Each adds up over independent groups."""
 
     value: float
     slope: float
@@ -45,10 +47,6 @@ class ValueGroup(Protocol):
     """What a root finder needs from a group of values."""
 
     @property
-    def weight(self) -> float:
-        """Total weight."""
-
-    @property
     def pivot(self) -> float:
         """The value that `log_moment` is relative to, at or next to the largest."""
 
@@ -57,8 +55,8 @@ class ValueGroup(Protocol):
         """A value at or next to the largest that some of the weight reaches or exceeds."""
 
     @property
-    def surprise(self) -> float:
-        """Minus the logarithm of that share of the weight."""
+    def neg_log_top_share(self) -> float:
+        """-log of the fraction of the weight at or above `reached`."""
 
     @property
     def spread(self) -> float:
@@ -69,7 +67,7 @@ class ValueGroup(Protocol):
 
     @property
     def mean_residual(self) -> float:
-        """What rounding took from `mean`."""
+        """Exact mean minus the rounded `mean`."""
 
     @property
     def variance(self) -> float: ...
@@ -79,7 +77,7 @@ class ValueGroup(Protocol):
 
 
 class TestedGroup(ValueGroup, Protocol):
-    """What a test of the equation needs from a group: its values as a random sample, too."""
+    """What a test of the equation needs besides: the values as a random sample."""
 
     def centred_log_moment(self, s: float) -> LogMoment:
         """Log-moment of ``values - mean`` at `s`."""
@@ -88,7 +86,7 @@ class TestedGroup(ValueGroup, Protocol):
         """Log-moment of ``values - pivot`` at `s`, and its squared standard error."""
 
     def is_accurate(self, s: float) -> bool:
-        """Whether that standard error is as good as from the samples."""
+        """Whether `log_moment_error` at `s` is as accurate as from the samples themselves."""
 
     @property
     def concentration(self) -> float:
@@ -99,24 +97,17 @@ class TestedGroup(ValueGroup, Protocol):
         """Squared standard error of the mean, without Bessel's correction."""
 
     def with_value(self, value: float) -> TestedGroup:
-        """The group with one more member, of the weight of an effective sample."""
-
-
-class _Extent(NamedTuple):
-    weight: float
-    mean: float
-    smallest: float
-    largest: float
+        """The group with one more member, which has the weight of an effective sample."""
 
 
 class _Detail(NamedTuple):
-    surprise: float
+    neg_log_top_share: float
     mean_residual: float
     variance: float
 
 
 class Sample:
-    """A group of values in memory, taken from a column without copying what is large.
+    """A group of values in memory, read from a column without copying large groups.
 
     Parameters
     ----------
@@ -127,7 +118,16 @@ class Sample:
     selection : ndarray, optional
         The members of the group: a boolean mask of `column` or an index array. All by default.
     weights : ndarray of shape (n,), optional
-        Weights aligned with `column`; those of the members are positive.
+        Weights aligned with `column`, positive for every member.
+
+    Attributes
+    ----------
+    weight, mean : float
+        Total weight, and weighted mean of the values.
+    pivot, reached : float
+        The largest value.
+    spread : float
+        Largest minus smallest value.
     """
 
     def __init__(
@@ -148,6 +148,7 @@ class Sample:
             self._kept = self._read(slice(None))
         if weights is not None:
             self._scale_weights()
+        self._find_extent()
 
     def _scale_weights(self) -> None:
         """Bring the weights to order one: only their ratios within the group matter."""
@@ -157,8 +158,8 @@ class Sample:
         self._weight_factor = order_one_factor(largest)
         if smallest * self._weight_factor == 0.0:
             raise ValueError(
-                f"sample_weight goes from {smallest:g} to {largest:g} within a class, more than "
-                "floating point can hold; give samples of negligible weight the weight zero."
+                f"sample_weight goes from {smallest:g} to {largest:g} within a class, a range that "
+                "floating point cannot hold; give samples of negligible weight the weight zero."
             )
         if self._kept is not None and self._weight_factor != 1.0:
             self._kept = self._read(slice(None))
@@ -195,14 +196,11 @@ class Sample:
                 yield values, weights
 
     def _weighed_blocks(self) -> Iterator[tuple[Floats, Floats | None, Floats | None]]:
-        """The blocks with the squares of the weights, which say how much of a sample each is."""
+        """The blocks with the squared weights, which the variance of a weighted sum needs."""
         for values, weights in self.blocks():
             yield values, weights, None if weights is None else weights * weights
 
-    # The summary takes two readings: the detail needs the mean and the maximum of the extent.
-
-    @cached_property
-    def _extent(self) -> _Extent:
+    def _find_extent(self) -> None:
         largest, smallest = -np.inf, np.inf
         totals, sums = [], []
         for values, weights in self.blocks():
@@ -210,12 +208,14 @@ class Sample:
             smallest = min(smallest, float(values.min()))
             totals.append(_amount(values, weights))
             sums.append(weighted_sum(values, weights))
-        weight = fsum(totals)
-        mean = min(max(fsum(sums) / weight, smallest), largest)
-        return _Extent(weight, mean, smallest, largest)
+        self.weight = fsum(totals)
+        self.mean = min(max(fsum(sums) / self.weight, smallest), largest)
+        self.pivot = self.reached = largest
+        self.spread = largest - smallest
 
     @cached_property
     def _detail(self) -> _Detail:
+        """From a second reading, which needs the mean and the largest value."""
         at_largest, below, first, second = [], [], [], []
         for values, weights in self.blocks():
             is_below = values < self.pivot
@@ -223,35 +223,16 @@ class Sample:
             below.append(weighted_sum(is_below, weights))
             at_largest.append(weighted_sum(~is_below, weights))
             weighted = centred if weights is None else centred * weights
-            first.append(float(weighted.sum()))  # pairwise: that of BLAS drifts
+            first.append(float(weighted.sum()))  # pairwise: a sum by BLAS drifts
             second.append(float(weighted @ centred))
-        surprise = surprise_of(fsum(at_largest), fsum(below))
+        top = neg_log_share(fsum(at_largest), fsum(below))
         residual = fsum(first) / self.weight
         variance = max(fsum(second) / self.weight - residual * residual, 0.0)
-        return _Detail(surprise, residual, variance)
+        return _Detail(top, residual, variance)
 
     @property
-    def weight(self) -> float:
-        return self._extent.weight
-
-    @property
-    def mean(self) -> float:
-        return self._extent.mean
-
-    @property
-    def pivot(self) -> float:
-        """The largest value."""
-        return self._extent.largest
-
-    reached = pivot
-
-    @property
-    def spread(self) -> float:
-        return self._extent.largest - self._extent.smallest
-
-    @property
-    def surprise(self) -> float:
-        return self._detail.surprise
+    def neg_log_top_share(self) -> float:
+        return self._detail.neg_log_top_share
 
     @property
     def mean_residual(self) -> float:
@@ -278,7 +259,7 @@ class Sample:
         slope = first / zeroth
         share = zeroth / self.weight
         value = log(share) if share > 1e-300 else log(zeroth) - log(self.weight)
-        if value > -0.5:  # most weight is next to the pivot: what is missing to one is more exact
+        if value > -0.5:  # most weight is next to the pivot: its distance to one is more exact
             missing = fsum(weighted_sum(np.expm1(s * (v - pivot)), w) for v, w in self.blocks())
             value = log1p(missing / self.weight)
         return LogMoment(value, slope, second / zeroth - slope * slope)
@@ -335,7 +316,7 @@ class Sample:
         return value + s * (centre - self.pivot), max(error, 0.0)
 
     def is_accurate(self, s: float) -> bool:
-        """Always: these are the samples."""
+        """True: these are the samples themselves."""
         return True
 
     @property
@@ -364,14 +345,22 @@ class Sample:
 
     def tilted_weights(self, s: float) -> Floats:
         """Worst-case weights ∝ a·exp(s·v), summing to one; s = inf: shared by the maximisers."""
-        parts = []
-        for values, weights in self.blocks():
+
+        def tilt(values: Floats) -> Floats:
             below = values - self.pivot
-            part = np.exp(s * below) if s < inf else (below == 0.0).astype(np.float64)
-            parts.append(part if weights is None else part * weights)
-        tilted = np.concatenate(parts)
+            return np.exp(s * below) if s < inf else (below == 0.0).astype(np.float64)
+
+        tilted = self.weighted(tilt)
         tilted /= tilted.sum()
         return tilted
+
+    def weighted(self, function: Callable[[Floats], Floats]) -> Floats:
+        """Weight times `function` of the value, for each member."""
+        parts = []
+        for values, weights in self.blocks():
+            part = function(values)
+            parts.append(part if weights is None else part * weights)
+        return np.concatenate(parts)
 
 
 def weighted_sum(values: NDArray[Any], weights: Floats | None) -> float:
@@ -384,14 +373,21 @@ def _amount(values: Floats, weights: Floats | None) -> float:
     return float(values.size if weights is None else weights.sum())
 
 
-def surprise_of(part: float, rest: float) -> float:
-    """Minus the logarithm of the share of a part, exact for small and for large shares."""
+def neg_log_share(part: float, rest: float) -> float:
+    """-log(part / (part + rest)), exact for small and for large parts."""
     weight = part + rest
     return log(weight) - log(part) if part < rest else -log1p(-rest / weight)
 
 
+def neg_log_shares(part: Floats, rest: Floats) -> Floats:
+    """`neg_log_share` of arrays."""
+    weight = part + rest
+    small = np.log(weight) - np.log(part)
+    return np.where(part < rest, small, -np.log1p(-rest / weight))
+
+
 def order_one_factor(magnitude: float) -> float:
-    """Power of two that brings numbers far from one to order one; near one already: 1."""
+    """Power of two that scales a magnitude far from one to order one; 1 if it is near one."""
     exponent = frexp(magnitude)[1]
     return 1.0 if abs(exponent) < 64 else 2.0 ** -max(min(exponent, 1000), -1000)
 
@@ -399,10 +395,10 @@ def order_one_factor(magnitude: float) -> float:
 def exp_remainder(u: Floats, growth: Floats) -> Floats:
     """exp(u) - 1 - u from exp(u) - 1, by its series where the difference would cancel."""
     remainder = growth - u
-    small = np.abs(u) < _SERIES_BELOW
+    small = np.abs(u) < SERIES_BELOW
     v = u[small]
     series = np.ones_like(v)
-    for order in range(_SERIES_ORDER, 2, -1):
+    for order in range(SERIES_ORDER, 2, -1):
         series *= v / order
         series += 1.0
     remainder[small] = 0.5 * v * v * series

@@ -83,7 +83,7 @@ def _tilt_at(sample: Sample, radius: float) -> float:
 
     Infinite where `radius` is at least the divergence of the largest values alone.
     """
-    if radius >= sample.surprise:
+    if radius >= sample.neg_log_top_share:
         return inf
     if radius == 0.0:
         return 0.0

@@ -18,7 +18,7 @@ from scipy.special import expit
 from .._typing import Floats, Mask
 from ..ambiguity import KL, Wasserstein
 from ..index.root import solve
-from ..index.wasserstein import lowest_price
+from ..index.wasserstein import smallest_multiplier
 from ..moments import Sample
 
 
@@ -98,7 +98,7 @@ def _bound(ambiguity: Any, model: BinaryModel) -> IndexBound:
 
 @_bound.register(Wasserstein)
 def _wasserstein(ambiguity: Wasserstein, model: BinaryModel) -> IndexBound:
-    # No price above a quarter, the steepest slope of σ, makes a move pay: the index is at most
+    # No multiplier above a quarter, the steepest slope of σ, makes a move pay: the index is at most
     # half the dual norm once the mean ranking error meets the target. (The norm is k / θ, or less
     # where labels move; inside a ball it may be more.) With cross-entropy the mean error does,
     # whatever the shares π of the classes: with a, b the mean of 1 - σ(v) in each class,
@@ -107,15 +107,15 @@ def _wasserstein(ambiguity: Wasserstein, model: BinaryModel) -> IndexBound:
     # whether it holds is asked of the samples.
     if not isfinite(model.fragility):
         return _missed("wasserstein", model.room, nan)
-    price = lowest_price(model.groups(model.scores), model.room)
-    if not isfinite(price):
+    multiplier = smallest_multiplier(model.groups(model.scores), model.room)
+    if not isfinite(multiplier):
         reason = (
             f"the mean ranking error exceeds {model.room:.4g}: with a smaller class of weight "
             f"{model.least_share:.4g} this loss does not exclude it"
         )
         return no_bound(reason, "wasserstein", model.room, inf)
     reason = _no_error_beyond(model.room)
-    measured = 2.0 * model.norm * price
+    measured = 2.0 * model.norm * multiplier
     return IndexBound("wasserstein", model.room, model.norm / 2.0, measured, bool(reason), reason)
 
 

@@ -12,10 +12,15 @@ import numpy as np
 
 from .._typing import Floats, Integers, Interval
 from ..index.certified import CertifiedIndex, certify
-from ..index.errors import Pair, PairIndex, class_pairs, pair_places
-from ..index.inference import PseudoMove, confidence_interval
-from ..index.influence import SolvedPair, counted_classes, error_of_squares, group_movements
-from ..index.root import SampleEquation, solve
+from ..index.errors import Pair, PairIndex, SolvedPair, class_pairs, pair_entries
+from ..index.inference import confidence_interval
+from ..index.influence import (
+    PseudoInfluence,
+    counted_classes,
+    error_of_squares,
+    group_influences,
+)
+from ..index.root import SampleEquation, separation, solve
 from ..measured import Measured
 from ..moments import Sample, TestedGroup
 from ..scores.atoms import Atoms, PointSample
@@ -77,8 +82,7 @@ class AtomSource:
         groups = self.sample(0, negative, 1.0), self.sample(0, positive, -1.0)
         s = solve(groups, 0.0)
         value = inf if s == 0.0 else 1.0 / s
-        separation = -fsum(part for g in groups for part in (g.mean, g.mean_residual))
-        return CertifiedIndex(value, value, value, separation)
+        return CertifiedIndex(value, value, value, separation(groups))
 
 
 class PairSums:
@@ -87,9 +91,9 @@ class PairSums:
     Attributes
     ----------
     squares : ndarray of shape (C,)
-        Sums over each class of the squared movements of the average index.
+        Sums over each class of the squared influences of the average index.
     products : ndarray of shape (C, P, P)
-        Products of the movements of the pairs with a pseudo-mistake in each class.
+        Products of the influences on the pairs with a pseudo-mistake in each class.
     """
 
     def __init__(self, n_classes: int, n_pairs: int) -> None:
@@ -100,7 +104,7 @@ class PairSums:
 class KnownIndex:
     """The pairs of one model in a population, as evidence for its interval.
 
-    Speaks `fragility.index.inference.Evidence`: movements are coefficients of the pairs.
+    Speaks `fragility.index.inference.Evidence`: influences are coefficients of the pairs.
 
     Parameters
     ----------
@@ -142,8 +146,8 @@ class KnownIndex:
         n_classes = self._support.size
         table = np.full((n_classes, n_classes), np.nan)
         for pair, part in zip(self.pairs, self.found, strict=True):
-            for place in pair_places(pair, n_classes, "ovo"):
-                table[place] = part.fragility
+            for entry in pair_entries(pair, n_classes, "ovo"):
+                table[entry] = part.fragility
         value, low, high = (
             fsum(part[end] for part in self.found) / len(self.found) for end in range(3)
         )
@@ -212,30 +216,30 @@ class KnownIndex:
         assert self.sums is not None
         return error_of_squares(self.sums.squares, self._sizes(solved))
 
-    def no_moves(self) -> Floats:
+    def no_influences(self) -> Floats:
         """Coefficients of no pair."""
         return np.zeros(len(self.pairs))
 
-    def moves_with_mistakes(
+    def influences_with_mistakes(
         self, part: SolvedPair, groups: Sequence[Sample], target: float, s: float
-    ) -> tuple[Floats, list[PseudoMove]]:
-        """Movements of the index of a pair whose groups have a pseudo-mistake each, root `s`."""
-        moves = self.no_moves()
-        moves[self.pairs.index(part.pair)] = pair_scale(groups, s)
+    ) -> tuple[Floats, list[PseudoInfluence]]:
+        """Influences on the index of a pair whose groups have a pseudo-mistake each, root `s`."""
+        vector = self.no_influences()
+        vector[self.pairs.index(part.pair)] = pair_scale(groups, s)
         ends = part.pair.negatives[0], part.pair.positive
-        return moves, [
-            (code, float(move[-1]))
-            for code, move in zip(ends, group_movements(groups, target, s), strict=True)
+        return vector, [
+            (code, float(influence[-1]))
+            for code, influence in zip(ends, group_influences(groups, target, s), strict=True)
         ]
 
-    def error_of_moves(
-        self, solved: Sequence[SolvedPair], moves: Floats, *pseudo: PseudoMove
+    def error_of_influences(
+        self, solved: Sequence[SolvedPair], vector: Floats, *pseudo: PseudoInfluence
     ) -> float:
-        """Standard error of an estimate that moves like this."""
+        """Standard error of an estimate with these influences."""
         assert self.sums is not None
-        squares = np.einsum("p,cpq,q->c", moves, self.sums.products, moves)
-        for code, move in pseudo:
-            squares[code] += move * move
+        squares = np.einsum("p,cpq,q->c", vector, self.sums.products, vector)
+        for code, influence in pseudo:
+            squares[code] += influence * influence
         return error_of_squares(squares, self._sizes(solved), 1.0 if pseudo else 0.0)
 
 

@@ -1,4 +1,4 @@
-r"""Where the risk sits: the worst-case shift of the data, sample by sample.
+r"""Attribution of the risk: the worst-case shift of the data, sample by sample.
 
 At the index the expectation of the ranking error meets the target under exactly one shifted
 distribution: negatives reweighted by :math:`e^{s p}`, positives by :math:`e^{-s p}`. Its weights
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Floats
-from .errors import Pair, RankingErrors
+from .errors import RankingErrors, SolvedPair
 from .root import SampleEquation
 
 
@@ -24,7 +24,7 @@ from .root import SampleEquation
 class AttributedSample:
     """A sample and its part in the worst case.
 
-    `lift` is how many times its share of the data the sample has in the worst case.
+    `lift` is the weight of the sample in the worst case over its share of the data.
     """
 
     index: int
@@ -37,8 +37,8 @@ class AttributedSample:
 class WorstCase(NamedTuple):
     """Worst-case shift of some pairs, averaged by their shares.
 
-    `weights` and `shares` (the same average without the shift) are aligned with the samples;
-    `shift` is the KL divergence of the one from the other, per pair, averaged.
+    `weights` and `shares` (the same average without the shift) are aligned with the samples.
+    `shift` is the KL divergence between them, averaged over the pairs.
     """
 
     weights: Floats
@@ -46,10 +46,8 @@ class WorstCase(NamedTuple):
     shift: float
 
 
-def worst_case(
-    errors: RankingErrors, solved: Iterable[tuple[Pair, float, float]], target: float
-) -> WorstCase:
-    """Worst case of (pair, its Fragility Index, its share in the average)."""
+def worst_case(errors: RankingErrors, solved: Iterable[SolvedPair], target: float) -> WorstCase:
+    """Worst case of some pairs."""
     n = errors.data.codes.size
     weights, shares, shift = np.zeros(n), np.zeros(n), 0.0
     for pair, fragility, share in solved:
@@ -59,7 +57,7 @@ def worst_case(
             weights[rows] += share * group.tilted_weights(s)
             shares[rows] += share * group.tilted_weights(0.0)
         if s == inf:  # all weight on the maximisers
-            divergence = sum(g.surprise for g in groups)
+            divergence = sum(g.neg_log_top_share for g in groups)
         else:
             equation = SampleEquation(groups, target * factor)
             divergence = 0.0 if s == 0.0 else s * equation(s).slope

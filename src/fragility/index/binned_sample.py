@@ -1,8 +1,8 @@
-r"""The samples of a class as their bins know them, for tests and intervals of the index.
+r"""The samples of a class represented by their bins, for tests and intervals of the index.
 
-A test of the equation needs :math:`\Lambda(s)` and the spread of :math:`e^{s v}`, which is
-:math:`\Lambda` at :math:`2s`: both are sums over bins. So an interval of a million samples costs
-little more than their index. What bins cannot tell to ten digits is told by the samples.
+A test of the equation needs :math:`\Lambda(s)` and the variance of :math:`e^{s v}`, which follows
+from :math:`\Lambda(2s)`: both are sums over bins. So the interval of a million samples costs little
+more than their index. Where bins are not accurate to ten digits, the samples are read.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from functools import cached_property
 from math import exp, expm1, fsum, inf, log
 
 from ..binned import BinnedGroup
-from ..moments import CONCENTRATED, LogMoment, surprise_of
+from ..moments import CONCENTRATED, LogMoment, neg_log_share
 
 #: Largest relative error of a squared standard error from bins.
 _TOLERANCE = 1e-10
 
 
 class OutOfReachError(ArithmeticError):
-    """Bins are too wide for this tilt: ask finer ones, or the samples."""
+    """The bins are too wide for this tilt: use finer bins, or the samples."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Measure:
-    """Bins, and a point of some weight besides; together one distribution."""
+    """One distribution from bins and an optional point with a weight."""
 
     bins: BinnedGroup
     point: float = 0.0
@@ -75,71 +75,43 @@ class _Measure:
         return self.bins.remainder(s) + self.bins.rounding(s)
 
 
-@dataclass(frozen=True, eq=False)
 class BinnedSample:
     """A group of samples known by their bins; see `fragility.moments.TestedGroup`.
 
     Parameters
     ----------
     values : BinnedGroup
-        Their bins, by weight.
+        The samples, binned by weight.
     squares : BinnedGroup
-        The same by squared weight, which says how much of a sample each is.
+        The same samples binned by squared weight, for standard errors.
+    point, point_weight : float
+        A further sample, and its weight: zero without one.
     """
 
-    values: BinnedGroup
-    squares: BinnedGroup
-    point: float = 0.0
-    point_weight: float = 0.0
-
-    @cached_property
-    def _by_weight(self) -> _Measure:
-        return _Measure(self.values, self.point, self.point_weight)
-
-    @cached_property
-    def _by_square(self) -> _Measure:
-        if self.squares is self.values:
-            return self._by_weight
-        return _Measure(self.squares, self.point, self.point_weight**2)
-
-    @property
-    def weight(self) -> float:
-        return self._by_weight.weight
-
-    @property
-    def pivot(self) -> float:
-        return self._by_weight.pivot
-
-    @property
-    def reached(self) -> float:
-        if self.point_weight and self.point >= self.values.reached:
-            return self.point
-        return self.values.reached
-
-    @property
-    def surprise(self) -> float:
-        if self.point_weight and self.point >= self.values.reached:
-            return surprise_of(self.point_weight, self.values.weight)
-        return self.values.surprise + log(self.weight / self.values.weight)
-
-    @property
-    def spread(self) -> float:
-        low = self.values.pivot - self.values.spread
-        if self.point_weight:
-            low = min(low, self.point)
-        return max(self.pivot - low, self.values.spread)
-
-    @property
-    def mean(self) -> float:
-        return self.pivot + self._by_weight.mean_above_pivot
-
-    @property
-    def mean_residual(self) -> float:
-        return fsum([self.pivot, self._by_weight.mean_above_pivot, -self.mean])
-
-    @property
-    def variance(self) -> float:
-        return self._by_weight.variance
+    def __init__(
+        self,
+        values: BinnedGroup,
+        squares: BinnedGroup,
+        point: float = 0.0,
+        point_weight: float = 0.0,
+    ) -> None:
+        self.values, self.squares = values, squares
+        self._by_weight = self._by_square = _Measure(values, point, point_weight)
+        if squares is not values:
+            self._by_square = _Measure(squares, point, point_weight**2)
+        self.weight, self.pivot = self._by_weight.weight, self._by_weight.pivot
+        self.mean = self.pivot + self._by_weight.mean_above_pivot
+        self.mean_residual = fsum([self.pivot, self._by_weight.mean_above_pivot, -self.mean])
+        self.variance = self._by_weight.variance
+        low = values.pivot - values.spread
+        self.reached = values.reached
+        self.neg_log_top_share = values.neg_log_top_share + log(self.weight / values.weight)
+        if point_weight:
+            low = min(low, point)
+            if point >= values.reached:
+                self.reached = point
+                self.neg_log_top_share = neg_log_share(point_weight, values.weight)
+        self.spread = max(self.pivot - low, values.spread)
 
     def log_moment(self, s: float) -> LogMoment:
         return self._by_weight.log_moment(s)
@@ -152,8 +124,8 @@ class BinnedSample:
     def log_moment_error(self, s: float) -> tuple[float, float]:
         """Log-moment of ``values - pivot`` at `s`, and its squared standard error.
 
-        With :math:`M` the mean of :math:`e^{s v}` and means :math:`E` by squared weight, the sum of
-        squared deviations is :math:`E(e^{s v} - M)^2`, relative to :math:`M^2`.
+        With the mean :math:`M` of :math:`e^{s v}`, and means :math:`E` by squared weight, the sum
+        of squared deviations is :math:`E(e^{s v} - M)^2`, relative to :math:`M^2`.
         """
         first = self._by_weight.log_moment(s).value
         shift = self._by_square.pivot - self._by_weight.pivot
@@ -165,12 +137,12 @@ class BinnedSample:
         return first, max(scatter, 0.0) * share / (1.0 - share) if share < 1.0 else inf
 
     def is_accurate(self, s: float) -> bool:
-        """Whether the bins tell the standard error of the log-moment at `s`."""
+        """Whether the standard error of the log-moment at `s` from the bins is accurate."""
         share = self.concentration
-        if share > CONCENTRATED:  # so few samples are better read one by one
+        if share > CONCENTRATED:  # few samples are better read one by one
             return False
         scatter = self.log_moment_error(s)[1] * (1.0 - share) / share
-        # A difference of logarithms: a small one is all rounding.
+        # A small difference of logarithms is all rounding.
         error = self._by_square.error(2.0 * s) + 2.0 * self._by_weight.error(s)
         return error <= _TOLERANCE * min(scatter, 1.0)
 
@@ -187,5 +159,5 @@ class BinnedSample:
         return self.concentration * (self._by_square.variance + apart * apart)
 
     def with_value(self, value: float) -> BinnedSample:
-        """The group with one more member, of the weight of an effective sample."""
+        """The group with one more member, which has the weight of an effective sample."""
         return BinnedSample(self.values, self.squares, value, self.concentration * self.weight)

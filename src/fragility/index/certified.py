@@ -1,12 +1,12 @@
 r"""Certified bounds on the index from two moments per bin.
 
-What a bin :math:`[a, b]` with known mean and mean square adds to :math:`E e^{s v}` lies between the
-values of two distributions on two points (Markov and Krein). The reason is a pair of parabolas: one
-that meets :math:`e^{s v}` at :math:`a` and touches it at :math:`y` stays below it on the bin, one
-that meets it at :math:`b` and touches it stays above, and the mean of a parabola is known. A
-parabola stays a bound whatever the moments are, so an error of the moments only adds its slopes
-times that error. So we know :math:`h_{low} \le h \le h_{high}`, and as :math:`h` is convex with
-:math:`h(0) = 0`,
+The contribution of a bin :math:`[a, b]` with known mean and mean square to :math:`E e^{s v}` lies
+between its values for two distributions on two points (Markov and Krein). The reason is a pair of
+parabolas. One meets :math:`e^{s v}` at :math:`a`, touches it at :math:`y` and stays below it on the
+bin. The other meets it at :math:`b`, touches it and stays above. The mean of a parabola is known. A
+parabola stays a bound whatever the moments are, so an error of the moments only adds the slopes of
+the parabola times that error. So we know :math:`h_{low} \le h \le h_{high}`, and as :math:`h` is
+convex with :math:`h(0) = 0`,
 
 * any :math:`s` with :math:`h_{high}(s) \le 0` shows :math:`FI \le 1/s`,
 * any :math:`s` with :math:`h_{low}(s) \ge 0` shows :math:`FI \ge 1/s`.
@@ -23,26 +23,19 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from .._typing import Floats
+from .._typing import Floats, Interval
+from ..moments import EPS
 
-_EPS = 2.0**-53
-#: Bounds on the errors of the moments of x = (value - centre) / width that whoever fills the bins
-#: must keep: of the mean of x, and of the mean of its square.
+#: Largest errors allowed in the moments of x = (value - centre) / width: in the mean of x, and in
+#: the mean of its square.
 MEAN_ERROR, SQUARE_ERROR = 1.01 * 2.0**-38, 1.01 * 2.0**-24
 #: Bound on the relative error of a pairwise sum of up to 2²⁰ terms, each right but for some last
-#: bits: 16 + 13 roundings of the sum, the rest for the terms.
-_ROUNDING = 64.0 * _EPS
-#: In bins wider than so many 1/s the parabolas say nothing.
+#: bits: 16 + 13 roundings of the sum, and the rest for the terms.
+_ROUNDING = 64.0 * EPS
+#: In bins wider than this many 1/s the parabolas bound nothing.
 _STEEPEST = 40.0
-#: Roots beyond these are not looked for.
+#: Roots outside this range are not searched for.
 _LEAST_ROOT, _LARGEST_ROOT = 1e-18, 1e300
-
-
-class Bounds(NamedTuple):
-    """Bounds on a number."""
-
-    low: float
-    high: float
 
 
 class CertifiedIndex(NamedTuple):
@@ -61,14 +54,14 @@ class BinMoments:
     Attributes
     ----------
     centres, widths : ndarray
-        Of the bins; the widths are powers of two.
+        Centres and widths of the bins; the widths are powers of two.
     weights, means, squares : ndarray
         Weight in each bin, and mean and mean square of x, the distance of a value to the centre of
         its bin in bin widths; their errors are at most `MEAN_ERROR` and `SQUARE_ERROR`.
     smallest, largest : float
         The extreme values, exact.
     lightest : float
-        A weight that no sample goes below.
+        Lower bound on the weight of a sample.
     """
 
     centres: Floats
@@ -82,23 +75,17 @@ class BinMoments:
 
     def negated(self) -> BinMoments:
         """The same for minus the values."""
-        return BinMoments(
-            -self.centres[::-1],
-            self.widths[::-1],
-            self.weights[::-1],
-            -self.means[::-1],
-            self.squares[::-1],
-            -self.largest,
-            -self.smallest,
-            self.lightest,
-        )
+        arrays = self.centres, self.widths, self.weights, self.means, self.squares
+        centres, widths, weights, means, squares = (array[::-1] for array in arrays)
+        ends = -self.largest, -self.smallest
+        return BinMoments(-centres, widths, weights, -means, squares, *ends, self.lightest)
 
     @cached_property
     def weight(self) -> float:
         return float(self.weights.sum())
 
     def _average(self, terms: Floats) -> float:
-        # Summed pairwise: the error does not grow with the number of bins, as that of BLAS may.
+        # Summed pairwise: unlike with BLAS, the error does not grow with the number of bins.
         return float((self.weights * terms).sum()) / self.weight
 
     @property
@@ -111,7 +98,7 @@ class BinMoments:
 
     @property
     def _longest(self) -> float:
-        """How far the values in a bin can be apart."""
+        """Largest possible distance between two values in a bin."""
         return min(self._widest, self.spread)
 
     @cached_property
@@ -123,12 +110,12 @@ class BinMoments:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation, nearly."""
+        """Approximate standard deviation."""
         return sqrt(self._average((self.centres + self.widths * self.means - self.mean) ** 2))
 
     @property
     def mean_error(self) -> float:
-        """Bound on the error of the mean: of the moments, and of adding them up."""
+        """Bound on the error of the mean, from the errors of the moments and of their sum."""
         rounding = _ROUNDING * (self.spread + abs(self.mean))
         return min(self._widest * MEAN_ERROR + rounding, self.spread)
 
@@ -141,81 +128,84 @@ class BinMoments:
 
     @cached_property
     def _two_points(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Of the lower and the upper bound: end of the bin, way to the second point, its share."""
+        """Distributions on two points: for the lower bound, then for the upper bound.
+
+        Each is one end of the bin, the distance to the second point, and the share of that point.
+        """
         low, high = self._ends
         mean = np.clip(self.means, low, high)
         variance = np.maximum(self.squares - self.means * self.means, 0.0)
         points = []
-        for end, way in ((low, mean - low), (high, mean - high)):
-            away = way != 0.0  # else all weight is at the end
-            further, share = np.zeros_like(way), np.zeros_like(way)
-            np.divide(variance, way, out=further, where=away)
-            distance = np.clip(way + further, low - high, high - low)
-            np.divide(way, distance, out=share, where=away)
+        for end, offset in ((low, mean - low), (high, mean - high)):
+            away = offset != 0.0  # otherwise all weight is at the end
+            further, share = np.zeros_like(offset), np.zeros_like(offset)
+            np.divide(variance, offset, out=further, where=away)
+            distance = np.clip(offset + further, low - high, high - low)
+            np.divide(offset, distance, out=share, where=away)
             points.append((end, distance, np.minimum(share, 1.0)))
         return points
 
-    def log_moment(self, s: float, *, centred: bool) -> Bounds:
-        """Bounds on the log-moment at `s` of the values minus their mean, or minus their largest.
+    def log_moment(self, s: float, *, centred: bool) -> Interval:
+        """Bounds on the log-moment at `s` of the values minus their mean, or minus the largest.
 
-        About the mean the bounds are tight for small s, where they all but cancel against the
-        target; ``s * spread`` must be below one.
+        Bounds about the mean are tight for small s, where they nearly cancel against the target;
+        ``s * spread`` must be below one.
         """
         pivot = self.mean if centred else self.largest
         mean, top = self.mean - pivot, self.largest - pivot
         error = self.mean_error
-        # What the range, the mean and one sample at the largest value say in any case: Jensen,
-        # Hoeffding, and a point mass.
+        # Bounds from the range, the mean and one sample at the largest value: Jensen, Hoeffding,
+        # and a point mass.
         low, high = s * (mean - error), s * min(top, mean + error + s * self.spread**2 / 8.0)
-        low = max(low, s * top - log(self.weight / self.lightest) * (1.0 + 4.0 * _EPS))
+        low = max(low, s * top - log(self.weight / self.lightest) * (1.0 + 4.0 * EPS))
         if centred:
             from_bins = self._moments_about_mean(s)
         elif s * self._longest < _STEEPEST:
             from_bins = self._moments_about_largest(s)
         else:
-            from_bins = Bounds(-inf, self._weight_about_largest(s))
-        return Bounds(max(low, from_bins.low), min(high, from_bins.high))
+            from_bins = Interval(-inf, self._weight_about_largest(s))
+        return Interval(max(low, from_bins.low), min(high, from_bins.high))
 
     def _exponents(self, s: float, pivot: float) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """Of the lower and of the upper bound: the end of each bin, the step from it, its share."""
+        """`_two_points` times s, relative to the pivot: the end, the step from it, its share."""
         centres = self.centres - pivot
         for end, distance, share in self._two_points:
             yield s * (centres + self.widths * end), s * self.widths * distance, share
 
-    def _moments_about_mean(self, s: float) -> Bounds:
+    def _moments_about_mean(self, s: float) -> Interval:
         low, high = (
             self._average(np.expm1(end) + np.exp(end) * share * np.expm1(step))
             for end, step, share in self._exponents(s, self.mean)
         )
         reach = s * max(self.largest - self.mean, self.mean - self.smallest)
-        slack = exp(reach) * (self._moment_slack(s) + _ROUNDING * reach)
-        return Bounds(log1p(max(low - slack, -1.0 + _EPS)), log1p(high + slack))
+        error = exp(reach) * (self._moment_error(s) + _ROUNDING * reach)
+        return Interval(log1p(max(low - error, -1.0 + EPS)), log1p(high + error))
 
-    def _moments_about_largest(self, s: float) -> Bounds:
+    def _moments_about_largest(self, s: float) -> Interval:
         low, high = (
             self._average(np.exp(end) * (1.0 + share * np.expm1(step)))
             for end, step, share in self._exponents(s, self.largest)
         )
-        # An error of an exponent counts as far as its term does: exponents matter up to the spread.
-        rounding = exp(s * self._longest) * (_ROUNDING + 2.0 * _EPS * s * self.spread)
-        slack = self._moment_slack(s) + rounding
-        return Bounds(
-            log(low) + log1p(-slack) if slack < 1.0 and low > 0.0 else -inf,
-            log(high) + log1p(slack) if high > 0.0 else inf,
+        # The error of an exponent is relative to its term, and exponents go up to the spread.
+        rounding = exp(s * self._longest) * (_ROUNDING + 2.0 * EPS * s * self.spread)
+        error = self._moment_error(s) + rounding
+        return Interval(
+            log(low) + log1p(-error) if error < 1.0 and low > 0.0 else -inf,
+            log(high) + log1p(error) if high > 0.0 else inf,
         )
 
     def _weight_about_largest(self, s: float) -> float:
         """Upper bound from the weights of the bins alone."""
         ends = self.centres - self.largest + self.widths * self._ends[1]
-        # Exponents are negative: made smaller, they allow for their own rounding.
-        share = self._average(np.exp(s * (1.0 - 16.0 * _EPS) * ends))
+        # The exponents are negative: a smaller factor allows for their rounding.
+        share = self._average(np.exp(s * (1.0 - 16.0 * EPS) * ends))
         return log(share) + _ROUNDING
 
-    def _moment_slack(self, s: float) -> float:
-        """What errors of the moments change in a bin, relative to its least possible value.
+    def _moment_error(self, s: float) -> float:
+        """Bound on the effect of errors of the moments, relative to the least value in a bin.
 
-        The slopes of a parabola that meets and touches exp(s v) within a bin are at most its own
-        largest ones, s and s²/2 times the largest value.
+        A parabola that meets and touches exp(s v) within a bin has coefficients of at most s and
+        s²/2 times the largest value of exp(s v).
         """
         step, reach = s * self._widest, s * self._longest
         square_error = SQUARE_ERROR + MEAN_ERROR  # about an end of the bin instead of its centre
@@ -229,7 +219,7 @@ def certify(negatives: BinMoments, positives: BinMoments, target: float) -> Cert
     separation = -fsum([negatives.mean, positives.mean])
     if problem.excess <= 0.0:
         return CertifiedIndex(0.0, 0.0, 0.0, separation)
-    if problem.slack.high <= 0.0:
+    if problem.margin.high <= 0.0:
         return CertifiedIndex(inf, inf, inf, separation)
     root = problem.root()
     distance = problem.first_distance(root) if root > 0.0 else 1.0
@@ -245,32 +235,33 @@ class _Problem:
     def __init__(self, groups: tuple[BinMoments, BinMoments], target: float) -> None:
         self._groups, self._target = groups, target
         self.excess = fsum([*(g.largest for g in groups), -target])
-        slack = -fsum([*(g.mean for g in groups), -target])
+        #: Target minus the mean error; see `fragility.index.root.Equation`.
+        margin = -fsum([*(g.mean for g in groups), -target])
         error = sum(g.mean_error for g in groups)
-        self.slack = Bounds(slack - error, slack + error)
+        self.margin = Interval(margin - error, margin + error)
         self._spread = max(g.spread for g in groups)
 
-    def __call__(self, s: float) -> Bounds:
+    def __call__(self, s: float) -> Interval:
         centred = s * self._spread < 1.0
         parts = [g.log_moment(s, centred=centred) for g in self._groups]
         pivots = [g.mean if centred else g.largest for g in self._groups]
         shift = s * fsum([*pivots, -self._target])
         low, high = sum(p.low for p in parts), sum(p.high for p in parts)
-        rounding = 8.0 * _EPS * (abs(shift) + sum(max(map(abs, p)) for p in parts))
-        return Bounds(low + shift - rounding, high + shift + rounding)
+        rounding = 8.0 * EPS * (abs(shift) + sum(max(map(abs, p)) for p in parts))
+        return Interval(low + shift - rounding, high + shift + rounding)
 
     def middle(self, s: float) -> float:
         low, high = self(s)
         return (low + high) / 2.0
 
     def root(self) -> float:
-        """An estimate of the root; 0 if the data look as if there were none."""
-        slack = (self.slack.low + self.slack.high) / 2.0
-        if slack <= 4.0 * _EPS * sum(g.spread for g in self._groups):  # as in `index.root`
+        """An estimate of the root; 0 if there seems to be none."""
+        margin = (self.margin.low + self.margin.high) / 2.0
+        if margin <= 4.0 * EPS * sum(g.spread for g in self._groups):  # as in `index.root`
             return 0.0
-        # The root of normal values, then as far as needed to either side.
+        # From the root of normal values, as far as needed to either side.
         deviation = hypot(*(g.deviation for g in self._groups))
-        guess = 2.0 * (slack / deviation) / deviation if deviation > 0.0 else inf
+        guess = 2.0 * (margin / deviation) / deviation if deviation > 0.0 else inf
         low = high = min(guess, _LARGEST_ROOT / 4.0)
         while low > _LEAST_ROOT and self.middle(low) > 0.0:
             low, high = low / 2.0, low
@@ -281,8 +272,11 @@ class _Problem:
         return float(brentq(self.middle, low, high, xtol=1e-300, rtol=1e-12))
 
     def smallest_bound_above(self, root: float, distance: float) -> float:
-        """A bound FI <= 1/s, as near the root as can be shown, from a relative distance on."""
-        if self.slack.low <= 0.0 or root == 0.0:
+        """A bound FI <= 1/s, from the nearest s below the root that proves one.
+
+        The search starts at this relative distance from the root.
+        """
+        if self.margin.low <= 0.0 or root == 0.0:
             return inf
         while distance < 1.0:
             s = root * (1.0 - distance)
@@ -292,8 +286,11 @@ class _Problem:
         return inf
 
     def largest_bound_below(self, root: float, distance: float) -> float:
-        """A bound FI >= 1/s, as near the root as can be shown, from a relative distance on."""
-        root = max(root, 1e-9 / self._spread)  # from next to zero if there seems to be none
+        """A bound FI >= 1/s, from the nearest s above the root that proves one.
+
+        The search starts at this relative distance from the root.
+        """
+        root = max(root, 1e-9 / self._spread)  # near zero if there seems to be none
         while root * distance < _LARGEST_ROOT:
             s = root * (1.0 + distance)
             if self(s).low >= 0.0:
@@ -305,4 +302,4 @@ class _Problem:
         """Relative distance from the root at which the bounds should have a sign."""
         low, high = self(root)
         slope = (self.middle(1.001 * root) - (low + high) / 2.0) / 0.001
-        return min(max(0.75 * (high - low) / slope, 2.0 * _EPS), 0.5) if slope > 0.0 else 0.5
+        return min(max(0.75 * (high - low) / slope, 2.0 * EPS), 0.5) if slope > 0.0 else 0.5

@@ -1,8 +1,8 @@
 r"""The equations :math:`h(s)` of several class pairs that share a column of binned scores.
 
 Each pair has its own :math:`s`, and all of them are evaluated at once: a table of :math:`e^{s c}`
-with one row per pair meets the bin moments of the negatives row by row, and those of the common
-positives in one matrix product.
+with one row per pair is multiplied with the bin moments of the negatives row by row, and with the
+bin moments of the common positives in one matrix product.
 """
 
 from __future__ import annotations
@@ -12,23 +12,24 @@ from math import comb
 import numpy as np
 
 from .._typing import Floats
+from ..moments import neg_log_shares
 
 #: Bins in a row of the finer of the two tables whose products are the exponentials.
 FINE_STEPS = 128
-#: Bins that are merged for a first look, and the moments that they keep. With three the series of
-#: an exponential is positive everywhere.
+#: Number of bins merged into one for first guesses, and of moments kept. The exponential series of
+#: three terms is positive everywhere.
 _MERGED, _MERGED_ORDERS = 8, 3
 
 
 class ColumnMoments:
-    """Bin moments of the negatives of some pairs, and those of their common positives.
+    """Bin moments of the negatives of some pairs, and of their common positives.
 
-    What has the shape (2, pairs) is of the negatives and of the positives.
+    Arrays of shape (2, pairs) have one row for the negatives and one for the positives.
 
     Parameters
     ----------
     negatives : ndarray of shape (orders, pairs, bins)
-        Groups without weight have no place here but may come: their numbers mean nothing.
+        Groups without weight are allowed; their results are meaningless.
     positives : ndarray of shape (orders, bins)
     width : float
         Distance between neighbouring centres.
@@ -56,42 +57,42 @@ class ColumnMoments:
         self.weights[1] = positives[0].sum()
 
     def means_and_squares(self) -> Floats:
-        """Means of the values from the ends, of the positives negated, and of their squares."""
+        """Means of the distances of the values from the ends, and of the squared distances.
+
+        The distances of the positives are negated.
+        """
         both = np.empty((2, *self.weights.shape))
         means, squares = both
         groups = self._negatives, self._positives
-        for place, (group, distances) in enumerate(zip(groups, self._distances(), strict=True)):
+        for side, (group, distances) in enumerate(zip(groups, self._distances(), strict=True)):
             zeroth, first, second = group[:3]
-            means[place] = np.vecdot(zeroth, distances) + first.sum(axis=-1)
-            squares[place] = np.vecdot(zeroth * distances + 2.0 * first, distances)
-            squares[place] += second.sum(axis=-1)
+            means[side] = np.vecdot(zeroth, distances) + first.sum(axis=-1)
+            squares[side] = np.vecdot(zeroth * distances + 2.0 * first, distances)
+            squares[side] += second.sum(axis=-1)
         means[1] *= -1.0
         both /= self.weights
         return both
 
-    def surprises(self) -> Floats:
-        """Minus the logarithms of the shares in the bins at the ends; see `surprise_of`."""
+    def neg_log_top_shares(self) -> Floats:
+        """-log of the fraction of the weight in the bins at the ends."""
         pairs = self.weights.shape[1]
         rows, ends = np.arange(pairs + 1), np.append(self._ends[0], self._ends[1, 0])
         rest = np.concatenate([self._negatives[0], self._positives[:1]])
         part = rest[rows, ends]
         rest[rows, ends] = 0.0
-        others = rest.sum(axis=1)
-        weight = part + others
-        small, large = np.log(weight) - np.log(part), -np.log1p(-others / weight)
-        return _by_pair(np.where(part < others, small, large))
+        return _by_pair(neg_log_shares(part, rest.sum(axis=1)))
 
     def __call__(self, s: Floats) -> Floats:
         """Four rows: h, h' and h'' of each pair at its s, and a mean square.
 
-        The mean square is that of the distances to the centres, of negatives plus positives.
-        Every s times the width of all bins is at most some hundreds.
+        The last row is the mean squared distance to the bin centres, negatives plus positives.
+        Every s times the total width of the bins must be at most a few hundred.
         """
         tilts = np.stack([s, -s])
         below, above = self._exponentials(tilts)
         from_last, from_first = self._distances()
         sums = np.zeros((3, self.orders, *tilts.shape))  # of c**a d**k exp(s c)
-        # Slopes and curvatures only set the length of a step: a few of their terms do.
+        # Slopes and curvatures only set the length of a step: a few of their terms suffice.
         for power, kept in enumerate((self.orders, min(4, self.orders), 2)):
             if power:
                 below *= from_last
@@ -115,7 +116,7 @@ class ColumnMoments:
         return np.stack([value, slope, curvatures[0] + curvatures[1], square])
 
     def _distances(self) -> tuple[Floats, Floats]:
-        """Of the centres from the ends."""
+        """Distances of the centres from the ends."""
         bins = np.arange(0.0, self.bins)
         return (
             (bins - self._ends[0][:, np.newaxis]) * self.width,
@@ -136,7 +137,7 @@ class ColumnMoments:
 
 
 def merge_bins(moments: Floats, width: float) -> tuple[Floats, float]:
-    """The same values in fewer bins, with fewer moments, and the width of these bins."""
+    """Moments of the same values in fewer, wider bins, and the width of these bins."""
     _, groups, bins = moments.shape
     whole = bins // _MERGED
     merged = np.zeros((_MERGED_ORDERS, groups, whole + 1))
@@ -156,5 +157,5 @@ def merge_bins(moments: Floats, width: float) -> tuple[Floats, float]:
 
 
 def _by_pair(rows: Floats) -> Floats:
-    """Of shape (2, pairs), from one number for each negative and a last one for the positives."""
+    """Shape (2, pairs) from one number per negative class, followed by one for the positives."""
     return np.stack([rows[:-1], np.broadcast_to(rows[-1], rows[:-1].shape)])

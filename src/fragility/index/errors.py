@@ -18,37 +18,37 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Integers
+from .._typing import Integers
 from .._validation import LabelledScores
 from ..binned import BinnedColumn, Resolution, bin_columns
 from ..moments import Sample, TestedGroup, order_one_factor
-from .binned_root import BinnedRoot, pair_root, separation
+from .binned_root import BinnedRoot, pair_root
 from .binned_sample import BinnedSample
 from .column_roots import ColumnPairs, column_roots
 from .pilot import PILOT, steepest_step
-from .root import solve
+from .root import separation, solve
 
 #: From this many samples per pair on, bins are faster than passes over the samples.
 _BINNING_PAYS = 1 << 15
-#: Several classes, whose pairs share bins: from so many samples per pair and in all, if not fine.
+#: Several classes, whose pairs share bins: the same number, and the total number of samples.
 _SHARING_PAYS = 1 << 11, 1 << 14
-#: Two classes, by the tilt (s times the range) to expect: up to so much few bins do.
+#: Two classes: up to this expected tilt (s times the range) the coarser bins suffice.
 _GENTLE_TILT, _GENTLE, _BINARY = 14.0, Resolution(4_096, 4), Resolution(8_192, 4)
-#: Several classes, by the tilt across a bin to expect: their bins should stay in cache.
+#: Several classes: the same for the expected tilt across a bin. The bins should stay in cache.
 _GENTLE_STEP, _FEW_BINS, _MULTI_CLASS = 24.0 / 2_048, Resolution(2_048, 5), Resolution(4_096, 5)
-#: For the steep tilt of a small index, where the first look is not accurate enough.
+#: For the steep tilt of a small index, where the first bins are not accurate enough.
 _FINE = Resolution(16_384, 6)
-#: Intervals come from bins for tilts (s times the range) from this one, below which differences of
-#: log-moments are rounding, up to this many for each bin.
+#: Intervals use bins from this tilt (s times the range) on, below which differences of log-moments
+#: are rounding, up to this tilt per bin.
 _LEAST_TILT, _STEEPEST_TEST = 1e-2, 0.25
-#: Scores that differ by less than this share of their size are read one by one, too.
+#: Scores whose range is below this fraction of their size are read one by one.
 _NARROWEST = 1e-3
 #: Columns are binned together as long as their bins take no more than this.
 _STATE_BYTES = 1 << 25
 
 
 class Pair(NamedTuple):
-    """One binary problem: samples of class `positive` against those of the `negatives`."""
+    """One binary problem: samples of class `positive` against samples of the `negatives`."""
 
     positive: int
     negatives: tuple[int, ...]
@@ -71,18 +71,13 @@ def class_pairs(support: Integers, positive: int, multi_class: str) -> Iterator[
             yield from (Pair(i, (j,)) for j in others)
 
 
-def pair_places(pair: Pair, n_classes: int, multi_class: str) -> Iterator[tuple[int, ...]]:
-    """Entries that a pair fills in a table of pairs: (C, C), or (C,) for "ovr"."""
-    mirrored = n_classes == 2  # one minus the score of one class is that of the other
-    if multi_class == "ovr":
-        yield (pair.positive,)
-        if mirrored:
-            yield (1 - pair.positive,)
-        return
-    (negative,) = pair.negatives
-    yield pair.positive, negative
-    if mirrored:
-        yield negative, pair.positive
+def pair_entries(pair: Pair, n_classes: int, multi_class: str) -> list[tuple[int, ...]]:
+    """Indices of a pair in a table of pairs: (C, C), or (C,) for "ovr"."""
+    entry = (pair.positive,) if multi_class == "ovr" else (pair.positive, pair.negatives[0])
+    if n_classes > 2:
+        return [entry]
+    # One problem: the score of one class is one minus the score of the other.
+    return [entry, (1 - pair.positive,) if multi_class == "ovr" else entry[::-1]]
 
 
 class PairIndex(NamedTuple):
@@ -99,12 +94,20 @@ class PairIndex(NamedTuple):
         return self.fragility / self.separation if self.separation else np.nan
 
 
+class SolvedPair(NamedTuple):
+    """A pair of classes, its index, and its share in the average."""
+
+    pair: Pair
+    fragility: float
+    share: float
+
+
 @dataclass(frozen=True, eq=False)
 class RankingErrors:
     """The ranking errors of labelled scores, by pair of classes."""
 
     data: LabelledScores
-    #: Bins of two classes, by resolution and power of the weights: an interval asks for them again.
+    #: Bins of two classes, by resolution and power of the weights, kept for intervals.
     _kept: dict[tuple[Resolution, int], BinnedColumn] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -113,17 +116,13 @@ class RankingErrors:
         """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr")."""
         return class_pairs(self.data.support, self.data.positive, multi_class)
 
-    def column(self, i: int) -> NDArray[Any]:
-        """Scores of class i."""
-        scores = self.data.scores
-        return scores if scores.ndim == 1 else scores[:, i]
-
     def groups(self, pair: Pair, factor: float | None = None) -> tuple[Sample, Sample]:
         """Scores of the negatives and minus the scores of the positives: their sum is ε.
 
         Times `factor`, by default the one that brings them to order one.
         """
-        column, weights = self.column(pair.positive), self.data.weights
+        scores, weights = self.data.scores, self.data.weights
+        column = scores if scores.ndim == 1 else scores[:, pair.positive]
         factor = self.factor(pair) if factor is None else factor
         negatives, positives = self.group_rows(pair)
         return (
@@ -131,32 +130,33 @@ class RankingErrors:
             Sample(column, factor=-factor, selection=positives, weights=weights),
         )
 
-    def readings(self, pair: Pair, s: float, target: float) -> Iterator[Sequence[TestedGroup]]:
-        """The groups of two classes, near a root `s`, as a test reads them: the cheapest first.
+    def readings(self, part: SolvedPair, target: float) -> Iterator[Sequence[TestedGroup]]:
+        """The groups of a pair of two classes for a test, from the cheapest to the samples.
 
-        The last are the samples. Bins are given only where they may be accurate.
+        Bins are given only where they may be accurate.
         """
-        tilt = s * float(np.ptp(self.data.ranges))
-        narrow = np.ptp(self.data.ranges) < _NARROWEST * np.abs(self.data.ranges).max()
-        if self.data.is_binary and self._bins_pay and tilt > _LEAST_TILT and not narrow:
+        data = self.data
+        span = float(np.ptp(data.ranges))
+        narrow = span < _NARROWEST * np.abs(data.ranges).max()
+        if self._bins_pay and not narrow and part.fragility < inf:
+            tilt = span * (1.0 / part.fragility if part.fragility else inf)
             for resolution in (self._first_resolution(target), _FINE):
-                if tilt <= _STEEPEST_TEST * resolution.bins or s == inf:
-                    yield self._binned_groups(pair, resolution)
-        yield self.groups(pair)
+                if tilt == inf or _LEAST_TILT < tilt <= _STEEPEST_TEST * resolution.bins:
+                    yield self._binned_groups(part.pair, resolution)
+        yield self.groups(part.pair)
 
     def _binned_groups(self, pair: Pair, resolution: Resolution) -> list[BinnedSample]:
-        column = self._bin([pair.positive], resolution)[pair.positive]
-        squared = self._squared(resolution)
+        column = self._binned_column(resolution)
+        squared = column if self.data.weights is None else self._binned_column(resolution, power=2)
         groups = []
         for code, negate in ((pair.negatives[0], False), (pair.positive, True)):
             own = column.group(code, negate=negate)
-            groups.append(
-                BinnedSample(own, own if squared is None else squared.group(code, negate=negate))
-            )
+            squares = own if squared is column else squared.group(code, negate=negate)
+            groups.append(BinnedSample(own, squares))
         return groups
 
     def group_rows(self, pair: Pair) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Masks or indices of the negatives and of the positives among the samples."""
+        """Masks or indices of the negatives, and of the positives, among the samples."""
         return self._rows(*pair.negatives), self._rows(pair.positive)
 
     def _rows(self, *classes: int) -> NDArray[Any]:
@@ -181,7 +181,7 @@ class RankingErrors:
     def _roots(
         self, batch: list[tuple[int, list[Pair]]], binned: dict[int, BinnedColumn], target: float
     ) -> list[list[BinnedRoot | None]]:
-        """By column and pair, from bins where there are any."""
+        """Root of each pair of each column, None without bins."""
         if not binned:
             return [[None] * len(pairs) for _, pairs in batch]
         if all(len(pairs) == 1 for _, pairs in batch):
@@ -207,7 +207,7 @@ class RankingErrors:
                 yield pair, PairIndex(1.0 / root.s if root.s else inf, root.separation)
 
     def _first_resolution(self, target: float) -> Resolution:
-        """By the root that a normal sample like a few thousand of the scores would have."""
+        """Resolution that suits the root of normal scores with moments as in a small sample."""
         data = self.data
         if not self._bins_pay:
             return _MULTI_CLASS
@@ -219,8 +219,8 @@ class RankingErrors:
         groups = scores[~positive], scores[positive]
         if min(group.size for group in groups) < 10:
             return _BINARY
-        slack = target - (groups[0].mean() - groups[1].mean())
-        tilt = 2.0 * slack * np.ptp(data.ranges) / max(groups[0].var() + groups[1].var(), 1e-300)
+        margin = target - (groups[0].mean() - groups[1].mean())
+        tilt = 2.0 * margin * np.ptp(data.ranges) / max(groups[0].var() + groups[1].var(), 1e-300)
         return _GENTLE if tilt < _GENTLE_TILT else _BINARY
 
     def _solve_exactly(self, pair: Pair, target: float, near: float | None) -> PairIndex:
@@ -230,34 +230,34 @@ class RankingErrors:
         return PairIndex(fragility, separation(groups) / factor)
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
-        """Bins of neighbouring columns; none when the samples themselves are better."""
+        """Bins of neighbouring columns; empty where the samples themselves are faster."""
         data = self.data
         if not self._bins_pay:
             return {}
-        if data.scores.ndim == 1:
-            if (resolution, 1) not in self._kept:
-                self._kept[resolution, 1] = self._binned_column(resolution, data.weights)
-            return {columns[0]: self._kept[resolution, 1]}
-        # A slice, for a choice of columns would be a copy.
+        if data.is_binary:
+            return {columns[0]: self._binned_column(resolution)}
+        # A slice, because an array of column numbers would make a copy.
         reach = slice(columns[0], columns[-1] + 1)
         scores, ranges = data.scores[:, reach], data.ranges[:, reach]
         binned = bin_columns(scores, data.codes, data.support, ranges, resolution, data.weights)
-        return {columns[0] + place: column for place, column in enumerate(binned)}
+        return dict(enumerate(binned, start=columns[0]))
 
-    def _squared(self, resolution: Resolution) -> BinnedColumn | None:
-        """Bins by squared weight; None where all weigh the same."""
-        weights = self.data.weights
-        if weights is None:
-            return None
-        if (resolution, 2) not in self._kept:
-            self._kept[resolution, 2] = self._binned_column(resolution, weights * weights)
-        return self._kept[resolution, 2]
-
-    def _binned_column(self, resolution: Resolution, weights: Floats | None) -> BinnedColumn:
-        data = self.data
-        scores = data.scores[:, np.newaxis]
-        (column,) = bin_columns(scores, data.codes, data.support, data.ranges, resolution, weights)
-        return column
+    def _binned_column(self, resolution: Resolution, power: int = 1) -> BinnedColumn:
+        """Bins of two classes, by weight or by squared weight."""
+        if (resolution, power) not in self._kept:
+            data = self.data
+            weights = data.weights
+            if weights is not None and power == 2:
+                weights = weights * weights
+            (self._kept[resolution, power],) = bin_columns(
+                data.scores[:, np.newaxis],
+                data.codes,
+                data.support,
+                data.ranges,
+                resolution,
+                weights,
+            )
+        return self._kept[resolution, power]
 
     @cached_property
     def _bins_pay(self) -> bool:
@@ -287,6 +287,6 @@ class RankingErrors:
         return np.split(order, np.cumsum(data.support)[:-1])
 
     def factor(self, pair: Pair) -> float:
-        """What the values of the pair's groups are scaled by, a power of two."""
+        """Power of two that scales the values of the pair's groups to order one."""
         column = 0 if self.data.scores.ndim == 1 else pair.positive
         return order_one_factor(float(np.abs(self.data.ranges[:, column]).max()))

@@ -17,9 +17,8 @@ from .._summary import SummaryRow, as_html, as_text
 from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 from .attribution import AttributedSample, WorstCase, worst_case
-from .errors import PairIndex, RankingErrors, pair_places
+from .errors import PairIndex, RankingErrors, SolvedPair, pair_entries
 from .inference import SampleEvidence, confidence_interval
-from .influence import SolvedPair
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,8 +60,8 @@ def solve_pairs(
     values = np.full((n, n) if multi_class == "ovo" else n, np.nan)
     separations = values.copy()
     for pair, index in errors.solve(errors.pairs(multi_class), target):
-        for place in pair_places(pair, n, multi_class):
-            values[place], separations[place] = index
+        for entry in pair_entries(pair, n, multi_class):
+            values[entry], separations[entry] = index
     shares = np.where(np.isnan(values), 0.0, 1.0 if pair_weight is None else pair_weight)
     if not shares.any():
         raise ValueError("pair_weight is zero for every pair of classes that have samples.")
@@ -75,16 +74,16 @@ def solved_pairs(
     """The counted pairs of a table."""
     solved = []
     for pair in errors.pairs(multi_class):
-        places = list(pair_places(pair, errors.data.labels.size, multi_class))
-        share = float(sum(table.shares[place] for place in places))
+        entries = pair_entries(pair, errors.data.labels.size, multi_class)
+        share = float(sum(table.shares[entry] for entry in entries))
         if share > 0.0:
-            solved.append(SolvedPair(pair, float(table.values[places[0]]), share))
+            solved.append(SolvedPair(pair, float(table.values[entries[0]]), share))
     return tuple(solved)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fragility:
-    r"""Fragility Index of a classifier's scores, with what explains it.
+    r"""Fragility Index of a classifier's scores, with the figures that explain it.
 
     Made by `fragility.measure_fragility`.
 
@@ -131,7 +130,7 @@ class Fragility:
     multi_class: str
     _pair_shares: Floats = field(repr=False)
     _solved: tuple[SolvedPair, ...] = field(repr=False)
-    _errors: RankingErrors = field(repr=False)
+    _errors: SampleEvidence = field(repr=False)
 
     @cached_property
     @_quiet
@@ -153,12 +152,12 @@ class Fragility:
     def standard_error(self) -> float:
         """Standard error of `value`, by the delta method on the influence of each sample.
 
-        NaN if the index is 0 or infinite, or if a class has one sample only. Of several classes,
-        pairs with index 0 count as certain: prefer `interval`, which does not believe them.
+        NaN if the index is 0 or infinite, or if a class has one sample only. With several classes,
+        pairs of index 0 count as certain; prefer `interval`, which does not make that assumption.
         """
         if self.value in (0.0, inf):
             return nan
-        return SampleEvidence(self._errors).index_error(self._solved, self.target)
+        return self._errors.index_error(self._solved, self.target)
 
     @_quiet
     def interval(
@@ -175,15 +174,15 @@ class Fragility:
         confidence : float, default=0.95
         method : {"auto", "log_wald"}, default="auto"
             "auto", two classes: the values of the index that a test of its equation does not
-            reject, the upper limit from data with one more mistake in each class, as bad as can
-            be. It holds its level where mistakes are rare, and may be infinite where the data
-            cannot exclude that. Several classes: the logarithmic interval below, but its upper
-            limit from those of the pairs, with such mistakes, by the correlation of the pairs.
+            reject. For the upper limit, one worst possible mistake is added to each class. The
+            interval holds its level where mistakes are rare, and is infinite where the data cannot
+            exclude an infinite index. Several classes: the lower limit of the logarithmic interval
+            below; the upper limit combines the upper limits of the pairs by their correlation.
             "log_wald": :math:`FI e^{\pm z \, se / FI}`; too short when mistakes are rare.
         score_range : (float, float), optional
             Lowest and highest score that the model could give; by default (0, 1) if no score lies
-            outside by more than rounding (1e-6). Where the range is not known the worst mistake is
-            not either, and "auto" has the upper limit of "log_wald".
+            outside by more than rounding (1e-6). Without a range the worst possible mistake is
+            unknown, and "auto" has the upper limit of "log_wald".
 
         Returns
         -------
@@ -201,7 +200,7 @@ class Fragility:
         """
         check_choice(method, ("auto", "log_wald"), "method")
         return confidence_interval(
-            SampleEvidence(self._errors),
+            self._errors,
             self._solved,
             self.target,
             confidence=check_confidence(confidence),
@@ -224,7 +223,7 @@ class Fragility:
         low, high = (check_target(end, "score_range") for end in given)
         if not low <= lowest <= highest <= high or low == high:
             raise ValueError(
-                f"score_range={given!r} must hold all scores, which go from {lowest:g} to "
+                f"score_range={given!r} must include all scores, which go from {lowest:g} to "
                 f"{highest:g}."
             )
         return low, high
@@ -281,17 +280,17 @@ class Fragility:
         return self.target + unit * float(root) * (1.0 + 1e-12)  # not below the crossing
 
     def attribution(self, n: int = 10) -> list[AttributedSample]:
-        """The `n` samples that the risk sits on, by falling lift.
+        """The `n` samples with the largest lift, in descending order.
 
         Each has its index in the input, label, score (two classes: of the positive class; several:
-        of its own class), worst-case weight, and lift: how many times its share of the data it has
-        in the worst case. ``pandas.DataFrame(result.attribution())`` makes a table of it.
+        of its own class), worst-case weight, and lift: the worst-case weight over its share of the
+        data. ``pandas.DataFrame(result.attribution())`` makes a table of them.
         """
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n!r}.")
-        with np.errstate(all="ignore"):  # samples of no weight have no lift: see below
+        with np.errstate(all="ignore"):  # samples without weight have no lift: see below
             lift = self.worst_case_weights / self._worst.shares
-        lift[self._worst.shares == 0.0] = -1.0  # of no weight, or of no counted pair
+        lift[self._worst.shares == 0.0] = -1.0  # without weight, or in no counted pair
         n = min(int(n), int(np.count_nonzero(lift >= 0.0)))
         candidates = np.arange(lift.size)
         if n < lift.size:
@@ -359,10 +358,10 @@ class Fragility:
 
     def _largest_pair(self) -> str:
         values = np.where(self._pair_shares > 0.0, self.pairs, -1.0)
-        place = np.unravel_index(int(values.argmax()), values.shape)
-        names = [str(self.labels[i]) for i in place]
+        largest = np.unravel_index(int(values.argmax()), values.shape)
+        names = [str(self.labels[i]) for i in largest]
         where = names[0] if len(names) == 1 else f"true {names[1]} scored as {names[0]}"
-        return f"{values[place]:.6g} ({where})"
+        return f"{values[largest]:.6g} ({where})"
 
     def __repr__(self) -> str:
         return as_text(self._rows())
@@ -376,8 +375,8 @@ def measure(
     errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
 ) -> Fragility:
     """Measure everything; `fragility.measure_fragility` is the public face."""
-    errors = RankingErrors(errors.data.copy())  # the caller may change the arrays later
-    data = errors.data
+    data = errors.data.copy()  # the caller may change the arrays later
+    errors = SampleEvidence(data)
     table = solve_pairs(errors, target, multi_class, pair_weight)
     solved = solved_pairs(errors, table, multi_class)
     values = np.array([part.fragility for part in solved])

@@ -1,43 +1,38 @@
-r"""What the index owes to each sample, and the standard error that follows.
+r"""Influence of each sample on the index, and the standard error that follows.
 
-To first order the index moves with sample :math:`k` by its share of its class times its influence,
+To first order sample :math:`k` changes the index by its share of its class times the influence
 
 .. math:: IF_k = \frac{e^{s v_k} / \overline{e^{s v}} - 1}{s^2 h'(s)} = \frac{FI}{D^*} (lift_k - 1).
 
-The samples of each class are taken as independent draws: the squares of these movements add up to
-the squared standard error and, for two models on the same samples, those of their differences to
-that of the difference of the indices.
+Here *influence* is this product of share and influence function. The samples of each class count as
+independent draws: squared influences add up to the squared standard error. For two models on the
+same samples, squared differences of influences add up to the squared standard error of the
+difference of the indices.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import fsum, inf, isnan, nan, sqrt
-from typing import Any, NamedTuple
+from math import inf, nan, sqrt
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import Floats, Integers
 from ..moments import Sample
-from .errors import Pair, RankingErrors
-from .root import SampleEquation
+from .errors import RankingErrors, SolvedPair
+from .root import SampleEquation, separation
 
-#: What is left of the weight without a sample, at least: less is rounding.
+#: Least fraction of the weight that remains without a sample: less is rounding.
 LEAST_REST = 1e-9
-#: With fewer effective samples a class says nothing about its own spread.
+#: With fewer effective samples the variance of a class is unknown.
 LEAST_EFFECTIVE = 1.0 + 1e-9
+#: A class, and the influence of a pseudo-sample of the class.
+PseudoInfluence = tuple[int, float]
 
 
-class SolvedPair(NamedTuple):
-    """A pair of classes, its index, and its share in the average."""
-
-    pair: Pair
-    fragility: float
-    share: float
-
-
-def movements(
+def influences(
     errors: RankingErrors,
     solved: Sequence[SolvedPair],
     target: float,
@@ -45,70 +40,48 @@ def movements(
     ratio: bool = False,
     left_out: bool = False,
 ) -> Floats:
-    """How much the average index (or ratio) owes to each sample.
+    """Influence of each sample on the average index (or ratio).
 
-    To first order, or from the equation with the sample left out, which does not understate what
-    hangs on few samples. Pairs of index zero owe nothing to any sample: small changes leave them
-    at zero. NaN if a pair is infinite.
+    To first order, or from the equation with the sample left out, which does not understate the
+    influence of heavy samples. On pairs of index zero no sample has an influence: small changes
+    leave them at zero. NaN if a pair is infinite.
     """
-    moves = np.zeros(errors.data.codes.size)
+    total = np.zeros(errors.data.codes.size)
     for pair, fragility, share in solved:
         if fragility == inf:
-            return np.full_like(moves, nan)
+            return np.full_like(total, nan)
         if fragility == 0.0:
             continue
         groups, factor = errors.groups(pair), errors.factor(pair)
-        separation = -fsum(part for g in groups for part in (g.mean, g.mean_residual))
-        for group, rows, move in zip(
-            groups,
-            errors.group_rows(pair),
-            group_movements(groups, target * factor, 1.0 / (fragility * factor), left_out),
-            strict=True,
-        ):
-            if ratio:  # of FI / separation, where the separation falls with the values
-                move += (fragility * factor / separation) * deviations(group)
-                move /= separation
+        s = 1.0 / (fragility * factor)
+        by_group = group_influences(groups, target * factor, s, left_out)
+        apart = separation(groups)
+        for group, rows, own in zip(groups, errors.group_rows(pair), by_group, strict=True):
+            if ratio:  # FI / separation, where the separation falls with the values
+                own += (fragility * factor / apart) * deviations(group)
+                own /= apart
             else:
-                move /= factor
-            moves[rows] += share * move
-    return moves
+                own /= factor
+            total[rows] += share * own
+    return total
 
 
-def group_movements(
+def group_influences(
     groups: Sequence[Sample], target: float, s: float, left_out: bool = False
 ) -> list[Floats]:
-    """What the index owes to each member of the groups."""
+    """Influence of each member of the groups on the index, whose inverse is `s`."""
     scale = 1.0 / (s * (s * SampleEquation(groups, target)(s).slope))
     excess = _removal_excess if left_out else _tilt_excess
     return [scale * excess(group, s) for group in groups]
 
 
-def standard_error(
-    errors: RankingErrors, solved: Sequence[SolvedPair], moves: Floats, *pseudo: tuple[int, float]
-) -> float:
-    """Standard error of an estimate that moves like this with the samples.
-
-    `pseudo` lists the classes and movements of pseudo-samples. NaN with a class of one sample, or
-    of one that outweighs all others.
-    """
-    data = errors.data
-    sizes = {code: effective_size(errors, code) for code in counted_classes(solved)}
-    unit = max([float(np.abs(moves).max()), *(abs(move) for _, move in pseudo)])
-    if isnan(unit) or unit == 0.0:
-        return error_of_squares(np.full(data.labels.size, unit), sizes)
-    squares = np.bincount(data.codes, (moves / unit) ** 2, data.labels.size)
-    for code, move in pseudo:
-        squares[code] += (move / unit) ** 2
-    return unit * error_of_squares(squares, sizes, 1.0 if pseudo else 0.0)
-
-
 def error_of_squares(
     squares: NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
 ) -> float:
-    """Standard error from the sums of squared movements of each class.
+    """Standard error from the sum of squared influences of each class.
 
-    `sizes` has the effective number of samples of the classes that count, and `added` how many
-    pseudo-samples each has besides. NaN where a class has one sample only.
+    `sizes` maps the counted classes to their effective numbers of samples; `added` is the number of
+    pseudo-samples in each. NaN where a class has one sample only.
     """
     if any(size < LEAST_EFFECTIVE for size in sizes.values()):
         return nan
@@ -123,23 +96,13 @@ def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
     return sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)})
 
 
-def effective_size(errors: RankingErrors, code: int) -> float:
-    """Kish's effective number of samples of a class: their number if they weigh the same."""
-    data = errors.data
-    if data.weights is None:
-        return float(data.support[code])
-    weights = data.weights[data.codes == code]
-    weights = weights / weights.max()
-    return float(weights.sum()) ** 2 / float(weights @ weights)
-
-
-def degrees_of_freedom(errors: RankingErrors, moves: Floats) -> float:
-    """Satterthwaite's: few if the standard error itself hangs on few samples."""
+def degrees_of_freedom(errors: RankingErrors, by_sample: Floats) -> float:
+    """Satterthwaite's degrees of freedom: few if few samples dominate the standard error."""
     codes, n_classes = errors.data.codes, errors.data.labels.size
-    unit = float(np.abs(moves).max(initial=0.0))
+    unit = float(np.abs(by_sample).max(initial=0.0))
     if not 0.0 < unit < inf:
         return inf
-    squares = (moves / unit) ** 2
+    squares = (by_sample / unit) ** 2
     by_class = np.bincount(codes, squares, n_classes)
     fourths = np.bincount(codes, squares * squares, n_classes)
     return freedom_of_squares(by_class, fourths, errors.data.support)
@@ -152,20 +115,15 @@ def freedom_of_squares(squares: NDArray[Any], fourths: NDArray[Any], support: In
 
 
 def _tilt_excess(group: Sample, s: float) -> Floats:
-    """What the worst case adds to the shares of the weight, exact also for small tilts."""
+    """Worst-case share of each member minus its share, exact also for small tilts."""
     near = s * group.spread < 1.0
     pivot = group.mean if near else group.pivot
     value = (group.centred_log_moment(s) if near else group.log_moment(s)).value
-    parts = []
-    for values, weights in group.blocks():
-        part = np.expm1(s * (values - pivot) - value)
-        parts.append(part if weights is None else part * weights)
-    excess: Floats = np.concatenate(parts) / group.weight
-    return excess
+    return group.weighted(lambda values: np.expm1(s * (values - pivot) - value)) / group.weight
 
 
 def _removal_excess(group: Sample, s: float) -> Floats:
-    """The same from leaving each member out instead of to first order: more for heavy ones."""
+    """The same from leaving each member out, which gives more for heavy members."""
     shares, tilted = group.tilted_weights(0.0), group.tilted_weights(s)
     rest = np.maximum(1.0 - shares, LEAST_REST)
     excess: Floats = rest * (np.log(rest) - np.log(np.maximum(1.0 - tilted, LEAST_REST)))
@@ -174,9 +132,4 @@ def _removal_excess(group: Sample, s: float) -> Floats:
 
 def deviations(group: Sample) -> Floats:
     """Distance of each value from the mean, times its share of the weight."""
-    parts = []
-    for values, weights in group.blocks():
-        part = values - group.mean - group.mean_residual
-        parts.append(part if weights is None else part * weights)
-    found: Floats = np.concatenate(parts) / group.weight
-    return found
+    return group.weighted(lambda v: v - group.mean - group.mean_residual) / group.weight

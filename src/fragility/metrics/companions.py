@@ -1,4 +1,4 @@
-"""What to show beside the Fragility Index: other views of the tail, and of confidence."""
+"""Metrics to show beside the Fragility Index: of the tail, and of confidence."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import check_choice, check_count, check_target, check_threshold
+from .._parameters import check_count, check_target, check_threshold
 from .._typing import Labels
-from .._validation import check_labelled_probabilities, check_labelled_scores
+from .._validation import check_labelled_probabilities
 from ..figures.confidence import (
     confident_errors,
     outcome_atoms,
@@ -19,8 +19,7 @@ from ..figures.confidence import (
 )
 from ..figures.rank import Clusters, calibration_error, risk_coverage_area
 from ..figures.tails import buffered_auc, conditional_value_at_risk, error_tails
-from ..index.errors import RankingErrors
-from .functions import MultiClass
+from .functions import MultiClass, ranking_errors
 
 # Products of small numbers may underflow without harm.
 _quiet = np.errstate(over="ignore", under="ignore")
@@ -42,9 +41,9 @@ def buffered_auc_score(
 
     .. math:: bAUC = 1 - \min_{a \ge 0} E\,(a \varepsilon + 1)_+ .
 
-    Larger is better; at most AUC. One: every positive is scored above every negative. Zero: the
-    negatives are scored as high on average. Scaling the scores or adding a constant does not change
-    it. For several classes, the mean over the pairs of `fragility_index`.
+    Larger is better, and at most AUC. One: every positive is scored above every negative. Zero: the
+    negatives are scored as high as the positives on average. Scaling the scores or adding a
+    constant does not change it. For several classes, the mean over the pairs of `fragility_index`.
 
     Parameters
     ----------
@@ -63,8 +62,8 @@ def buffered_auc_score(
     >>> round(buffered_auc_score([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8]), 6)
     0.45
     """
-    errors = _ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    return _mean([buffered_auc(tail) for tail, _ in error_tails(errors, multi_class)])
+    errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
+    return float(np.mean([buffered_auc(tail) for tail, _ in error_tails(errors, multi_class)]))
 
 
 @_quiet
@@ -83,15 +82,15 @@ def ranking_error_cvar(
     .. math:: CVaR(\varepsilon) = \min_t\; t + \frac{E\,(\varepsilon - t)_+}{1 - level} ,
 
     the mean error of the worst share :math:`1 - level` of all pairs of a negative and a positive.
-    Smaller is better; below zero even those are ranked correctly. It has the unit of the scores,
-    like the index. For several classes, the mean over the pairs of `fragility_index`.
+    Smaller is better; below zero even these pairs are ranked correctly. It has the unit of the
+    scores, like the index. For several classes, the mean over the pairs of `fragility_index`.
 
     Parameters
     ----------
     y_true, y_score, multi_class, labels, pos_label, sample_weight
         As in `fragility_index`.
     level : float, default=0.95
-        From 0, where it is the mean of all errors, to below 1; towards 1 it is the largest error.
+        From 0 (the mean of all errors) to below 1 (towards 1: the largest error).
 
     Returns
     -------
@@ -106,13 +105,9 @@ def ranking_error_cvar(
     level = check_target(level, "level")
     if not 0.0 <= level < 1.0:
         raise ValueError(f"level must be 0 or more and below 1, such as 0.95; got {level!r}.")
-    errors = _ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    return _mean(
-        [
-            conditional_value_at_risk(tail, level) / factor
-            for tail, factor in error_tails(errors, multi_class)
-        ]
-    )
+    errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
+    tails = error_tails(errors, multi_class)
+    return float(np.mean([conditional_value_at_risk(t, level) / factor for t, factor in tails]))
 
 
 @_quiet
@@ -258,23 +253,3 @@ def equal_mass_calibration_error(
     else:
         others, happened = outcome_atoms(predictions(data))
     return calibration_error(happened, others, n_bins).value
-
-
-def _ranking_errors(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    multi_class: str,
-    labels: Labels,
-    pos_label: Any,
-    sample_weight: ArrayLike | None,
-) -> RankingErrors:
-    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-    return RankingErrors(
-        check_labelled_scores(
-            y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
-    )
-
-
-def _mean(values: list[float]) -> float:
-    return float(np.mean(values))

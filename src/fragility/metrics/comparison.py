@@ -1,4 +1,4 @@
-"""Two models on the same samples: which is more fragile, and how sure that is."""
+"""Two models on the same samples: a paired test of which is more fragile."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .._parameters import check_choice, check_confidence, check_target
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
-from ..index.fragility import PairTable, solve_pairs, solved_pairs
-from ..index.inference import PairedDifference
-from ..index.influence import SolvedPair, degrees_of_freedom, movements, standard_error
+from ..index.fragility import solve_pairs, solved_pairs
+from ..index.inference import PairedDifference, SampleEvidence
+from ..index.influence import degrees_of_freedom, influences
 from .functions import MultiClass
 
 
 @dataclass(frozen=True, repr=False)
 class FragilityComparison(PairedDifference):
-    """Difference of two models' indices, with that of their scale-free ratios.
+    """Difference of two models' indices, and of their scale-free ratios.
 
     Made by `fragility.compare_fragility`.
 
@@ -33,7 +33,8 @@ class FragilityComparison(PairedDifference):
     difference : float
         ``a - b``: negative if the first model is less fragile.
     standard_error : float
-        Of the difference. NaN, like `interval` and `p_value`, where an index is 0 or infinite.
+        Standard error of the difference. NaN, like `interval` and `p_value`, where an index is 0
+        or infinite.
     interval : Interval
         Named tuple (low, high) for the difference.
     p_value : float
@@ -50,19 +51,15 @@ class FragilityComparison(PairedDifference):
 
     def _rows(self) -> list[tuple[str, ...]]:
         head = ("", "a", "b", "a - b", f"{100 * self.confidence:g}% interval", "p-value")
-        rows = [("Fragility Index", self), ("ratio", self.ratio)]
-        return [head] + [
-            (
-                name,
-                *(
-                    "-" if np.isnan(value) else f"{value:.6g}"
-                    for value in (part.a, part.b, part.difference)
-                ),
-                "-" if np.isnan(part.p_value) else "({:.4g}, {:.4g})".format(*part.interval),
-                "-" if np.isnan(part.p_value) else f"{part.p_value:.3g}",
-            )
-            for name, part in rows
-        ]
+        rows: list[tuple[str, ...]] = [head]
+        for name, part in (("Fragility Index", self), ("ratio", self.ratio)):
+            values = (part.a, part.b, part.difference)
+            numbers = ["-" if np.isnan(value) else f"{value:.6g}" for value in values]
+            test = ["-", "-"]
+            if not np.isnan(part.p_value):
+                test = ["({:.4g}, {:.4g})".format(*part.interval), f"{part.p_value:.3g}"]
+            rows.append((name, *numbers, *test))
+        return rows
 
     def _note(self) -> str:
         odd = [name for name, value in (("a", self.a), ("b", self.b)) if value in (0.0, inf)]
@@ -82,7 +79,7 @@ class FragilityComparison(PairedDifference):
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join(lines + [self._note()] * bool(self._note()))
+        return "\n".join([*lines, self._note()]).rstrip("\n")
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
@@ -110,10 +107,10 @@ def compare_fragility(
     r"""Is one model more fragile than another? A paired test on the same samples.
 
     A Wald test: the standard error of the difference comes from the difference of each sample's
-    influence on the two indices, so what moves both models alike cancels. The influence is that of
-    leaving the sample out, and the test is Student's with as many degrees of freedom as the
-    standard error has itself, so that a few heavy samples do not pass for certainty. Undefined
-    (NaN) where an index is 0 or infinite.
+    influence on the two indices, so that common influences cancel. The influence of a sample is the
+    change when it is left out. The test is Student's, with the degrees of freedom of the standard
+    error, so that a few heavy samples do not look like certainty. Undefined (NaN) where an index is
+    0 or infinite.
 
     A model with smaller scores has a smaller index: look at the `ratio` of the result, too, and
     compare at equal calibration.
@@ -166,42 +163,32 @@ def compare(
     errors_b: RankingErrors,
     target: float,
     multi_class: str,
-    pairs: Floats | None,
+    pair_weight: Floats | None,
     confidence: float,
 ) -> FragilityComparison:
     """Compare checked predictions of the same samples; `compare_fragility` is the public face."""
-    a, b = (_Model(errors, target, multi_class, pairs) for errors in (errors_a, errors_b))
-    index = _difference(a, b, confidence, ratio=False)
+    models = errors_a, errors_b
+    tables = [solve_pairs(errors, target, multi_class, pair_weight) for errors in models]
+    solved = [solved_pairs(*pair, multi_class) for pair in zip(models, tables, strict=True)]
+
+    def test(values: list[float], ratio: bool) -> PairedDifference:
+        a, b = values
+        error, freedom = nan, inf
+        if 0.0 < a < inf and 0.0 < b < inf:
+            own = [
+                influences(*model, target, ratio=ratio, left_out=True)
+                for model in zip(models, solved, strict=True)
+            ]
+            change = own[0] - own[1]
+            error = SampleEvidence(errors_a.data).error_of_influences(solved[0], change)
+            freedom = degrees_of_freedom(errors_a, change)
+        return PairedDifference.of(a, b, error, freedom, confidence)
+
+    indices = [table.average(table.values) for table in tables]
+    ratios = [table.average(table.ratios) if target == 0.0 else nan for table in tables]
     return FragilityComparison(
-        **vars(index),
-        ratio=_difference(a, b, confidence, ratio=True),
+        **vars(test(indices, ratio=False)),
+        ratio=test(ratios, ratio=True),
         target=target,
         confidence=confidence,
     )
-
-
-class _Model:
-    def __init__(
-        self, errors: RankingErrors, target: float, multi_class: str, pairs: Floats | None
-    ) -> None:
-        self.errors, self._target = errors, target
-        self._table: PairTable = solve_pairs(errors, target, multi_class, pairs)
-        self.solved: tuple[SolvedPair, ...] = solved_pairs(errors, self._table, multi_class)
-
-    def value(self, ratio: bool) -> float:
-        if ratio and self._target != 0.0:
-            return nan
-        return self._table.average(self._table.ratios if ratio else self._table.values)
-
-    def movements(self, ratio: bool) -> Floats:
-        return movements(self.errors, self.solved, self._target, ratio=ratio, left_out=True)
-
-
-def _difference(a: _Model, b: _Model, confidence: float, ratio: bool) -> PairedDifference:
-    values = a.value(ratio), b.value(ratio)
-    error, freedom = nan, inf
-    if all(0.0 < value < inf for value in values):
-        change = a.movements(ratio) - b.movements(ratio)
-        error = standard_error(a.errors, a.solved, change)
-        freedom = degrees_of_freedom(a.errors, change)
-    return PairedDifference.of(*values, error, freedom, confidence)

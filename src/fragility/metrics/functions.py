@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, isfinite
-from typing import Any, Literal, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +14,20 @@ from .._validation import check_labelled_scores, check_pair_weight, check_values
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import solve
-from ..index.wasserstein import lowest_price
+from ..index.wasserstein import smallest_multiplier
 from ..moments import Sample, order_one_factor
 
 MultiClass = Literal["ovo", "ovr"]
+
+
+class _Options(TypedDict, total=False):
+    """Options that the overloads below share; their defaults are in the functions."""
+
+    multi_class: MultiClass
+    labels: Labels
+    pos_label: Any
+    sample_weight: ArrayLike | None
+    pair_weight: ArrayLike | None
 
 
 @overload
@@ -26,25 +36,17 @@ def fragility_index(
     y_score: ArrayLike,
     *,
     target: float = ...,
-    multi_class: MultiClass = ...,
     average: Literal["macro"] = ...,
-    labels: Labels = ...,
-    pos_label: Any = ...,
-    sample_weight: ArrayLike | None = ...,
-    pair_weight: ArrayLike | None = ...,
+    **options: Unpack[_Options],
 ) -> float: ...
 @overload
 def fragility_index(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    average: None,
     target: float = ...,
-    multi_class: MultiClass = ...,
-    labels: Labels = ...,
-    pos_label: Any = ...,
-    sample_weight: ArrayLike | None = ...,
-    pair_weight: ArrayLike | None = ...,
+    average: None,
+    **options: Unpack[_Options],
 ) -> Floats: ...
 def fragility_index(
     y_true: ArrayLike,
@@ -69,8 +71,8 @@ def fragility_index(
     Infinite: the mean error already misses the target. Exact and in linear time.
 
     FI alone is easy to game: it shrinks with the scores (a constant model has FI 0), while AUC does
-    not move. Show it beside `fragility_ratio`, a proper score and AUC, and compare models at equal
-    calibration.
+    not change. Show it beside `fragility_ratio`, a proper score and AUC, and compare models at
+    equal calibration.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def fragility_index(
     y_score : array-like of shape (n_samples,) or (n_samples, n_classes)
         Scores of the positive class, or of each class in the order of `labels` (for two classes
         the positive column counts). Usually probabilities; scores outside [0, 1] are allowed, but
-        then the index cannot be compared between models, for it has the unit of the scores.
+        then the index cannot be compared between models, because it has the unit of the scores.
     target : float, default=0.0
         Level :math:`\tau` that the expected ranking error must meet.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -120,9 +122,8 @@ def fragility_index(
     >>> round(fragility_index(y, [0.6, 0.9, 0.1, 0.8]), 6)
     0.163282
     """
-    table = _table(
-        y_true, y_score, target, multi_class, average, labels, pos_label, sample_weight, pair_weight
-    )
+    errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
+    table = _table(errors, target, multi_class, average, pair_weight)
     return table.values if average is None else table.average(table.values)
 
 
@@ -131,24 +132,12 @@ def fragility_ratio(
     y_true: ArrayLike,
     y_score: ArrayLike,
     *,
-    multi_class: MultiClass = ...,
     average: Literal["macro"] = ...,
-    labels: Labels = ...,
-    pos_label: Any = ...,
-    sample_weight: ArrayLike | None = ...,
-    pair_weight: ArrayLike | None = ...,
+    **options: Unpack[_Options],
 ) -> float: ...
 @overload
 def fragility_ratio(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    average: None,
-    multi_class: MultiClass = ...,
-    labels: Labels = ...,
-    pos_label: Any = ...,
-    sample_weight: ArrayLike | None = ...,
-    pair_weight: ArrayLike | None = ...,
+    y_true: ArrayLike, y_score: ArrayLike, *, average: None, **options: Unpack[_Options]
 ) -> Floats: ...
 def fragility_ratio(
     y_true: ArrayLike,
@@ -161,7 +150,7 @@ def fragility_ratio(
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> float | Floats:
-    r"""Fragility Index relative to how far the scores separate the classes.
+    r"""Fragility Index divided by the mean separation of the classes.
 
     .. math:: \frac{FI}{\operatorname{mean} p(x^+) - \operatorname{mean} p(x^-)}
 
@@ -188,9 +177,8 @@ def fragility_ratio(
     >>> round(fragility_ratio(y, p), 6)
     0.544274
     """
-    table = _table(
-        y_true, y_score, 0.0, multi_class, average, labels, pos_label, sample_weight, pair_weight
-    )
+    errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
+    table = _table(errors, 0.0, multi_class, average, pair_weight)
     return table.ratios if average is None else table.average(table.ratios)
 
 
@@ -205,7 +193,7 @@ def measure_fragility(
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
 ) -> Fragility:
-    """Fragility Index with what explains it: ratio, worst case, pairs, bounds, attribution.
+    """Fragility Index with ratio, worst case, class pairs, bounds and attribution.
 
     Parameters
     ----------
@@ -230,20 +218,17 @@ def measure_fragility(
     >>> result.tail_bound(0.2) >= 0.25  # one of four pairs has an error of 0.2
     True
     """
-    check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     target = check_target(target)
-    data = check_labelled_scores(
-        y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-    )
-    weights = check_pair_weight(pair_weight, data.labels.size, multi_class)
-    return measure(RankingErrors(data), target, multi_class, weights)
+    errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
+    weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class)
+    return measure(errors, target, multi_class, weights)
 
 
 @np.errstate(over="ignore", under="ignore")
 def loss_fragility(
     losses: ArrayLike, *, target: float, sample_weight: ArrayLike | None = None
 ) -> float:
-    r"""Fragility Index of per-sample losses: how fast their mean can leave the target.
+    r"""Fragility Index of per-sample losses: how fast shifts can raise their mean past the target.
 
     The smallest :math:`k` with :math:`k \ln E\, e^{\ell / k} \le \tau`. Zero when no loss exceeds
     the target, infinite when their mean does.
@@ -344,26 +329,33 @@ def wasserstein_fragility_index(
         Sample(data.scores, selection=~positives & carrying, weights=data.weights),
         Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
     ]
-    price = lowest_price(groups, check_target(target))
-    return price if price == inf else 2.0 * norm * price
+    multiplier = smallest_multiplier(groups, check_target(target))
+    return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
 
-def _table(
+def ranking_errors(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    target: float,
     multi_class: str,
-    average: str | None,
     labels: Labels,
     pos_label: Any,
     sample_weight: ArrayLike | None,
-    pair_weight: ArrayLike | None,
-) -> PairTable:
+) -> RankingErrors:
+    """Ranking errors of checked scores."""
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-    check_choice(average, ("macro", None), "average")
-    target = check_target(target)
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
-    weights = check_pair_weight(pair_weight, data.labels.size, multi_class, average)
-    return solve_pairs(RankingErrors(data), target, multi_class, weights)
+    return RankingErrors(data)
+
+
+def _table(
+    errors: RankingErrors,
+    target: float,
+    multi_class: str,
+    average: str | None,
+    pair_weight: ArrayLike | None,
+) -> PairTable:
+    check_choice(average, ("macro", None), "average")
+    weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class, average)
+    return solve_pairs(errors, check_target(target), multi_class, weights)

@@ -26,7 +26,7 @@ from .._validation import (
 )
 from ..envelope import Envelope
 from ..index.certified import certify
-from ..index.errors import Pair, class_pairs, pair_places
+from ..index.errors import Pair, class_pairs, pair_entries
 from ..index.fragility import PairTable
 from .bins import ScoreBins
 from .layout import Uniform
@@ -364,7 +364,7 @@ class FragilitySketch:
         for pair in class_pairs(self.support, self._positive, self.multi_class):
             column, own, others = self._where(pair)
             certified = certify(bins.moments(column, others), positives((column, own)), target)
-            for place in pair_places(pair, n, self.multi_class):
+            for place in pair_entries(pair, n, self.multi_class):
                 found[place] = certified
         values, lower, upper, separations = np.moveaxis(found, -1, 0)
         shares = np.where(np.isnan(values), 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Scores on a device into the bins of a sketch, to the bit as `fragility.scores.sketch` does it."""
+"""Binning of scores on a device, with the same bits as in `fragility.scores.sketch`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from torch import Tensor
 _ROUNDER = 1.5 * 2.0**52
 #: Units of the sums, as in `fragility.scores.bins`.
 _MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
-#: Samples that a bin may hold before a sum of distances, each below 2³⁶ units, could overflow.
+#: Most samples in a bin: more could overflow a sum of distances, each below 2³⁶ units.
 MOST_IN_A_BIN = 1 << 27
 
 
 def add_to_bins(
     columns: Tensor,
-    labels: Tensor,
+    y_true: Tensor,
     counts: Tensor,
     sums: Tensor,
     squares: Tensor,
@@ -28,33 +28,33 @@ def add_to_bins(
     ----------
     columns : Tensor of shape (n, K), float64
         Scores from 0 to 1.
-    labels : Tensor of shape (n,)
+    y_true : Tensor of shape (n,)
         Known classes.
     counts, sums, squares : Tensor of shape (K, G, n_bins + 1), int64
-        A group is a class; or, if there are fewer groups than columns, whether the class is that
-        of the column.
+        G groups. A group is a class; with fewer groups than columns, group 1 holds the samples of
+        the class of the column, and group 0 all others.
     smallest, largest : Tensor of shape (K, G), float64
     """
     n_columns, n_groups, centres = counts.shape
     n_bins = centres - 1
     width = 1.0 / n_bins
-    places = torch.arange(n_columns, device=labels.device)
-    groups = labels[:, None].long().expand(-1, n_columns)
+    numbers = torch.arange(n_columns, device=y_true.device)
+    groups = y_true[:, None].long().expand(-1, n_columns)
     if n_columns > n_groups:  # each class against the rest
-        groups = (groups == places).long()
-    # Rounded as in `fragility.binned`, half-way to the even place: the same scores give the same
-    # bins there and here, whatever their group.
+        groups = (groups == numbers).long()
+    # Rounded half to even as in `fragility.binned`: the same scores give the same bins there and
+    # here, whatever their group.
     total = columns + _ROUNDER * width
     centre = total - _ROUNDER * width
     x = (columns - centre) * n_bins
     bins = (centre * n_bins).long()
-    flat = (bins + (groups + places * n_groups) * centres).flatten()
+    flat = (bins + (groups + numbers * n_groups) * centres).flatten()
     for state, terms in (
         (counts, torch.ones_like(flat)),
         (sums, torch.round(x * _MEAN_UNITS).long().flatten()),
         (squares, torch.round(x * x * _SQUARE_UNITS).long().flatten()),
     ):
         state.view(-1).index_add_(0, flat, terms)
-    own = (groups + places * n_groups).flatten()
+    own = (groups + numbers * n_groups).flatten()
     for state, kind in ((smallest, "amin"), (largest, "amax")):
         state.view(-1).scatter_reduce_(0, own, columns.flatten(), kind)

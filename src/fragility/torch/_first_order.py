@@ -1,4 +1,4 @@
-"""Gradients that refuse to be differentiated, instead of passing for constants."""
+"""Gradients that raise when they are differentiated, instead of acting as constants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from torch import Tensor
 
 
 def first_order(gradient: Tensor, name: str, *of: Tensor) -> Tensor:
-    """A gradient computed without a graph, of which a derivative with respect to `of` raises.
+    """A gradient computed without a graph, whose derivative with respect to `of` raises.
 
-    ``once_differentiable`` raises only where the gradient that comes in has a graph. That of the
-    last function has none, and the second derivative would be zero without a word.
+    ``once_differentiable`` raises only where the incoming gradient has a graph. The incoming
+    gradient of the last function has none, and the second derivative would silently be zero.
     """
     if not torch.is_grad_enabled() or not any(tensor.requires_grad for tensor in of):
         return gradient

@@ -1,13 +1,13 @@
 """Scores on a device, sorted by class, and sums over the groups that class pairs compare.
 
-Every class has a column of scores, whose positives are its samples. A pair compares them with the
-samples of another class, or of all others ("rest"). As in `fragility.moments` a group
-holds the scores of negatives or minus the scores of positives: their sum is the ranking error.
+Every class has a column of scores, whose positives are the samples of the class. A pair compares
+them with the samples of another class, or of all others ("rest"). As in `fragility.moments` a group
+holds the scores of negatives or the negated scores of positives: their sum is the ranking error.
 
-The samples lie in blocks of one class each, the last of a class filled up with copies of no
-weight: so all classes are worked on at once, whatever their sizes. Tables over pairs are (C, M)
-arrays of NumPy, column by negative class, M = 1 for the rest: a device would take longer to be
-told what to do with so few numbers than a processor takes to do it.
+The samples lie in blocks of one class each. The last block of a class is filled up with copies of
+weight zero, so that all classes are processed at once, whatever their sizes. Tables over pairs are
+NumPy arrays of shape (C, M), column by negative class, with M = 1 for the rest: launching work on a
+device would take longer than computing so few numbers on the processor.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from .._typing import Floats, Integers, Mask
 #: From values (b, r, L), weights (b, L) and parameters (b, r, 1): sums of shape (b, r).
 Terms = Callable[..., Sequence[Tensor]]
 _SHORTEST_BLOCK = 2
-#: Samples of a block, at most, on a processor and on a device, which has more hands.
+#: Most samples in a block, on a processor and on a device, which works on more at once.
 _LONGEST_BLOCK, _DEVICE_BLOCK = 1 << 10, 1 << 13
-#: Numbers worked on at a time: what stays in the cache of a processor, or keeps a device busy.
+#: Numbers processed at a time: they fit the cache of a processor, or keep a device busy.
 _CHUNK, _DEVICE_CHUNK = 1 << 15, 1 << 26
-#: What changes no sum and no extreme.
-_NOTHING: dict[np.ufunc, float] = {np.add: 0.0, np.minimum: inf, np.maximum: -inf}
+#: Identity element of each reduction.
+_IDENTITY: dict[np.ufunc, float] = {np.add: 0.0, np.minimum: inf, np.maximum: -inf}
 
 
 class Extent(NamedTuple):
@@ -101,13 +101,13 @@ class Groups:
         first_block = np.cumsum(blocks) - blocks
         self._first_blocks = first_block[self._present]
         self._class_of = np.repeat(np.arange(self.n_classes), blocks)
-        place = np.arange(len(self._class_of)) - first_block[self._class_of]
-        start = bounds[self._class_of] + length * place
+        number = np.arange(len(self._class_of)) - first_block[self._class_of]
+        start = bounds[self._class_of] + length * number
         layout = np.stack([start, bounds[self._class_of + 1] - 1, self._class_of])
         start_of, last_of, self.classes = torch.from_numpy(layout).to(columns.device)
-        places = start_of[:, None] + torch.arange(length, device=columns.device)
-        self.samples = rows[torch.minimum(places, last_of[:, None])]
-        of_samples = (places <= last_of[:, None]).to(torch.float64)
+        positions = start_of[:, None] + torch.arange(length, device=columns.device)
+        self.samples = rows[torch.minimum(positions, last_of[:, None])]
+        of_samples = (positions <= last_of[:, None]).to(torch.float64)
         if weights is not None:
             of_samples = of_samples * weights[self.samples]
         self.weights = of_samples.repeat(2, 1)
@@ -136,7 +136,7 @@ class Groups:
     def along(self, negatives: Sequence[Floats], positives: Sequence[Floats]) -> Tensor:
         """Entries of tables over pairs for every row of `values`, (T, 2 B, C, 1) on the device.
 
-        What belongs to no pair is zero.
+        Entries outside of any pair are zero.
         """
         below, above = (np.where(self.others, np.stack(t), 0.0) for t in (negatives, positives))
         below, above = below.transpose(0, 2, 1)[:, self._class_of], above[:, self._class_of]
@@ -164,7 +164,7 @@ class Groups:
         below, above = (self._by_class(half, add) for half in np.split(blocks, 2, axis=1))
         below = below.transpose(0, 2, 1)
         if self.rest:
-            below = np.where(self.others, below, _NOTHING[add])
+            below = np.where(self.others, below, _IDENTITY[add])
             below, above = add.reduce(below, axis=-1, keepdims=True), self._any_other(above)
         return below, above
 
@@ -175,28 +175,30 @@ class Groups:
         return result
 
     def _any_other(self, tables: Floats) -> Floats:
-        """The entries of a negative class of each column; with the rest they are all the same."""
-        place = self.others.argmax(1)
-        return np.take_along_axis(tables, place[None, :, None], axis=2)
+        """The entries of one negative class of each column; with the rest they are all equal."""
+        first = self.others.argmax(1)
+        return np.take_along_axis(tables, first[None, :, None], axis=2)
 
     @cached_property
     def extents(self) -> tuple[Extent, Extent]:
-        """Of the negatives and of the positives of every pair; anything where there are none."""
+        """Extents of the negatives and of the positives of each pair; undefined without samples."""
         found = [*torch.aminmax(self.values, dim=2), total(self.values, self.weights)]
         on_host = torch.stack(found).cpu().numpy()
         lows, highs, sums = (
-            self._by_pair(on_host[place : place + 1], add)
-            for place, add in enumerate((np.minimum, np.maximum, np.add))
+            self._by_pair(on_host[i : i + 1], add)
+            for i, add in enumerate((np.minimum, np.maximum, np.add))
         )
         weights = self._weights_of_classes
         below = np.broadcast_to(weights, self.others.shape)
         if self.rest:
             below = np.where(self.others, below, 0.0).sum(1, keepdims=True)
         above = np.broadcast_to(weights[:, None], self.counted.shape)
-        return (
-            _extent(below, sums[0][0], lows[0][0], highs[0][0]),
-            _extent(above, sums[1][0], lows[1][0], highs[1][0]),
+        sides = zip((below, above), sums, lows, highs, strict=True)
+        negatives, positives = (
+            Extent(weight, np.clip(total[0] / weight, low[0], high[0]), low[0], high[0])
+            for weight, total, low, high in sides
         )
+        return negatives, positives
 
     @property
     def _weights_of_classes(self) -> Floats:
@@ -211,8 +213,3 @@ def _block_length(sizes: Integers, longest: int) -> int:
     typical = int(sizes.sum() // np.count_nonzero(sizes))
     length = 1 << max(typical.bit_length() - 1, 0)
     return min(max(length, _SHORTEST_BLOCK), longest)
-
-
-def _extent(weight: Floats, sums: Floats, low: Floats, high: Floats) -> Extent:
-    mean = np.minimum(np.maximum(sums / weight, low), high)
-    return Extent(weight, mean, low, high)

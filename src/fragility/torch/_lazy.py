@@ -1,4 +1,4 @@
-"""A scalar tensor that is computed when somebody looks at it."""
+"""A scalar tensor that is computed at its first use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch.utils._pytree import tree_map_only
 
 
 class LazyScalar(Tensor):
-    """A float64 scalar, to be computed at its first use: printed, added, logged, copied or saved.
+    """A float64 scalar, computed at its first use: printed, added, logged, copied or saved.
 
-    Whatever is done with it is done with the plain tensor that `compute` returns; `compute` is
-    called once, without a graph, and then let go with all that it holds.
+    Every operation acts on the plain tensor that `compute` returns. `compute` is called once,
+    without a graph, and then released with everything that it holds.
 
     Parameters
     ----------
@@ -25,15 +25,15 @@ class LazyScalar(Tensor):
 
     _compute: Callable[[], Tensor] | None
     _value: Tensor | None
-    _place: torch.device
+    _device: torch.device
 
     @staticmethod
     def __new__(cls, compute: Callable[[], Tensor], device: torch.device) -> LazyScalar:
-        # No storage: what came past the two methods below would be an error, not a number.
+        # No storage: an operation that bypasses the two methods below raises an error.
         result: LazyScalar = Tensor._make_wrapper_subclass(
             cls, (), dtype=torch.float64, device=device
         )
-        result._compute, result._value, result._place = compute, None, device
+        result._compute, result._value, result._device = compute, None, device
         return result
 
     def computed(self) -> Tensor:
@@ -53,22 +53,22 @@ class LazyScalar(Tensor):
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Python's way to a tensor's methods and properties, and to the functions of torch."""
+        """Called by a tensor's methods and properties, and by the functions of torch."""
         if _leaves_as_it_is(func, args, kwargs or {}):
             return args[0]
         args, kwargs = tree_map_only(cls, cls.computed, (args, kwargs or {}))
         return func(*args, **kwargs)
 
-    #: The way of what calls the operators of C++ itself.
+    #: Called by code that uses the C++ operators directly.
     __torch_dispatch__ = __torch_function__  # type: ignore[assignment]
 
 
 def _leaves_as_it_is(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> bool:
-    """What Lightning does in every step, logged or not; a value without a graph stays the same."""
+    """Whether a call is one that Lightning makes in every step, and changes nothing here."""
     if func is Tensor.detach:
         return True
     if func is not Tensor.to or not isinstance(args[0], LazyScalar):
         return False
-    return set(kwargs) <= {"non_blocking"} and args[1:] == (args[0]._place,)
+    return set(kwargs) <= {"non_blocking"} and args[1:] == (args[0]._device,)

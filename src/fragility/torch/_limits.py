@@ -1,4 +1,4 @@
-"""Settings that single precision can calculate with."""
+"""Range check for settings that are used in single precision."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LEAST, _LARGEST = 1e-30, 1e30
 
 
 def check_single(value: float, name: str) -> float:
-    """Zero, or a number neither so small nor so large that a product becomes zero or infinite."""
+    """Check a setting: zero, or within the range where products stay finite and positive."""
     number = check_not_negative(value, name)
     if number != 0.0 and not _LEAST <= number <= _LARGEST:
         raise ValueError(

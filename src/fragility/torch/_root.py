@@ -1,39 +1,28 @@
-r"""The roots of all pairs at once.
+"""The roots of all pairs at once.
 
-The equation and the method are those of `fragility.index.root`; here they are tables over pairs,
-and a pair that has its root waits for the others. Only the sums over samples are taken on their
-device.
+The equation is the one of `fragility.index.root`, with tables over pairs in place of numbers. Only
+the sums over samples are computed on their device.
 """
 
 from __future__ import annotations
 
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .._typing import Floats, Mask
-from ..index.root import MODERATE, STEEP
+from ..index.root import MODERATE, STEEP, find_roots
+from ..moments import EPS, SERIES_BELOW, SERIES_ORDER, neg_log_shares
 from ._groups import Groups, total
 
-_EPS = 2.0**-53
-_MAX_STEPS = 200
-#: Up to this s·slack the terms of h all but cancel, and are summed with care.
+#: Below this s·margin the terms of h nearly cancel, and are summed more exactly.
 CANCELS = 0.1
-#: Where exp(u) - 1 - u comes from its series, and the highest power that matters there.
-_SERIES_BELOW, _SERIES_ORDER = 0.05, 10
-#: Samples per class from which a first root on some of them pays, and how many those are.
+#: Samples per class from which a first root of a subsample pays, and the size of the subsample.
 _PILOT_PAYS, _PILOT = 1 << 15, 1 << 13
-#: Numbers of pairs that have no root may be anything, also none.
+# Pairs without a root may have any numbers, also NaN.
 _quiet = np.errstate(all="ignore")
-
-
-class _Point(NamedTuple):
-    value: Floats
-    slope: Floats
-    curvature: Floats
 
 
 class Equation:
@@ -44,35 +33,35 @@ class Equation:
         self.groups, self.target = groups, target
         self.sides = self.negatives, self.positives = groups.extents
         sums = groups.sums(_spread_terms, *((e.mean, e.high) for e in self.sides))
-        self._surprise = sum(_surprise(of[2], of[3]) for of in sums)
+        self._neg_log_top_share = sum(neg_log_shares(of[2], of[3]) for of in sums)
         goal = np.full_like(self.negatives.mean, -target)
         self._residuals = [of[0] / side.weight for side, of in zip(self.sides, sums, strict=True)]
         self.variance = sum(of[1] / side.weight for side, of in zip(self.sides, sums, strict=True))
         self.mean_gap = _exact_sum(self.negatives.mean, self.positives.mean, goal)
         self._gap = _exact_sum(self.negatives.high, self.positives.high, goal)
-        self.slack = -_exact_sum(self.negatives.mean, self.positives.mean, goal, *self._residuals)
+        self.margin = -_exact_sum(self.negatives.mean, self.positives.mean, goal, *self._residuals)
         # As in `fragility.index.root`: only distances from the means are rounded.
-        missed = self.slack <= 4.0 * _EPS * (self.negatives.spread + self.positives.spread)
+        missed = self.margin <= 4.0 * EPS * (self.negatives.spread + self.positives.spread)
         self.zero: Mask = groups.counted & (self._gap <= 0.0)
         self.infinite: Mask = groups.counted & ~self.zero & missed
         self.regular: Mask = groups.counted & ~self.zero & ~missed
 
     @cached_property
     def bracket(self) -> tuple[Floats, Floats]:
-        """Hoeffding's bound, and one from the weight that reaches the largest values."""
+        """Bounds on the roots: Hoeffding's, and one from the weight at the largest values."""
         spread = sum(side.spread**2 for side in self.sides)
-        low = np.where(spread > 0.0, 8.0 * self.slack / spread, 0.0)  # the square may underflow
-        return low * (1.0 - 1e-9), self._surprise / self._gap * (1.0 + 1e-12) + 5e-324
+        low = np.where(spread > 0.0, 8.0 * self.margin / spread, 0.0)  # the square may underflow
+        return low * (1.0 - 1e-9), self._neg_log_top_share / self._gap * (1.0 + 1e-12) + 5e-324
 
     def _steep(self, s: Floats) -> Mask:
-        """Where the largest values decide: see `fragility.index.root.Equation.is_steep`."""
+        """Where the largest values dominate: see `fragility.index.root.Equation.is_steep`."""
         tilt = s * np.maximum(self.negatives.spread, self.positives.spread)
-        return np.asarray(tilt > np.where(s * self.slack < 1.0, STEEP, MODERATE))
+        return np.asarray(tilt > np.where(s * self.margin < 1.0, STEEP, MODERATE))
 
-    def at(self, s: Floats) -> _Point:
+    def at(self, s: Floats) -> tuple[Floats, Floats, Floats]:
         """h, h' and h'' at s."""
         steep = self._steep(s)
-        careful = bool((self.regular & (s * self.slack < CANCELS)).any())
+        careful = bool((self.regular & (s * self.margin < CANCELS)).any())
         some, every = bool((steep & self.regular).any()), bool((steep | ~self.regular).all())
         terms = partial(_moment_terms, some_steep=some, all_steep=every, careful=careful)
         parameters = [(s, np.where(steep, e.high, e.mean), steep.astype(float)) for e in self.sides]
@@ -89,13 +78,13 @@ class Equation:
             tilted = first / moment
             logarithm = np.log1p(growth)
             if missing:
-                # Where most weight is next to the largest, what is missing to one is more exact.
+                # Where most weight is next to the largest value, the distance to one is more exact.
                 largest = np.where(growth < 0.6, np.log(growth), np.log1p(missing[0]))
                 logarithm = np.where(steep, largest, logarithm)
             value = value + logarithm
             slope = slope + tilted
             curvature = curvature + second / moment - tilted * tilted
-        return _Point(value, slope, curvature)
+        return value, slope, curvature
 
     @_quiet
     def tilt(self, s: Floats) -> tuple[Floats, Floats, Floats]:
@@ -110,45 +99,19 @@ class Equation:
 @_quiet
 def solve(equation: Equation) -> Floats:
     """Root s* of every regular pair; one for the others."""
-    low, high = equation.bracket
-    guess = 2.0 * equation.slack / equation.variance
-    groups = equation.groups
+    regular, groups = equation.regular, equation.groups
+    low, high = (np.where(regular, end, 1.0) for end in equation.bracket)
+    guess = 2.0 * equation.margin / equation.variance
     # A device takes as long for a few samples as for many.
     if groups.on_processor and groups.largest_class > _PILOT_PAYS:
         pilot = Equation(groups.thinned(_PILOT), equation.target)
         guess = np.where(pilot.regular, solve(pilot), guess)
-    s = np.where(equation.regular, np.clip(guess, low, high), 1.0)
-    done = ~equation.regular
-    for _ in range(_MAX_STEPS):
-        if done.all():
-            break
-        point = equation.at(s)
-        low = np.where(point.value < 0.0, np.maximum(low, s), low)
-        high = np.where(point.value < 0.0, high, np.minimum(high, s))
-        tangent = np.maximum(s - point.value / point.slope, low)
-        high = np.where(point.slope > 0.0, np.minimum(high, tangent), high)
-        following = _halley_step(s, point, high)
-        trusted = (low <= following) & (following <= high) & (np.abs(following - s) <= 0.5 * s)
-        following = np.where(trusted, following, high)
-        step = np.abs(following - s) / s
-        s = np.where(done, s, following)
-        # The error of a Halley step is of third order in its length.
-        done = done | (10.0 * step**3 < _EPS) | (high - low <= 2.0 * _EPS * high)
+    s, _ = find_roots(lambda s, done: equation.at(s), low, high, guess, ~regular)
     return s
 
 
-def _halley_step(s: Floats, point: _Point, otherwise: Floats) -> Floats:
-    """Where Halley's method on h(s)/s, or Newton's, sees the root; if nowhere, `otherwise`."""
-    slope = s * point.slope - point.value
-    curvature = s * (s * point.curvature) - 2.0 * slope
-    bend = slope * slope - 0.5 * point.value * curvature
-    halley = s - s * (point.value * slope / bend)
-    newton = np.where(slope > 0.0, s - s * (point.value / slope), otherwise)
-    return np.where(bend > 0.25 * slope * slope, halley, newton)
-
-
 def _exact_sum(*terms: Floats) -> Floats:
-    """Sum of a few numbers that nearly cancel: what rounding takes is added at the end."""
+    """Sum of a few numbers that nearly cancel; the rounding errors are added at the end."""
     result, lost = terms[0], np.zeros_like(terms[0])
     for term in terms[1:]:
         rounded = result + term
@@ -164,13 +127,6 @@ def _spread_terms(values: Tensor, weights: Tensor, mean: Tensor, high: Tensor) -
     terms = centred * centred, reached.to(values.dtype), (~reached).to(values.dtype)
     # Pairwise: a product of matrices drifts, and the residual of a mean decides what is infinite.
     return [(centred * weights[:, None]).sum(2), *(total(term, weights) for term in terms)]
-
-
-def _surprise(part: Floats, rest: Floats) -> Floats:
-    """Minus the logarithm of the share of a part, exact for small and for large shares."""
-    weight = part + rest
-    small = np.log(weight) - np.log(part)
-    return np.where(part < rest, small, -np.log1p(-rest / weight))
 
 
 def _tilted_terms(
@@ -216,6 +172,6 @@ def _moment_terms(
 def exp_remainder(u: Tensor, growth: Tensor) -> Tensor:
     """exp(u) - 1 - u from exp(u) - 1, by its series where the difference would cancel."""
     one = series = u.new_ones(())
-    for order in range(_SERIES_ORDER, 2, -1):
+    for order in range(SERIES_ORDER, 2, -1):
         series = torch.addcmul(one, series, u, value=1.0 / order)
-    return torch.where(u.abs() < _SERIES_BELOW, 0.5 * u * u * series, growth - u)
+    return torch.where(u.abs() < SERIES_BELOW, 0.5 * u * u * series, growth - u)

@@ -1,25 +1,25 @@
-"""The equation of two classes, with the sums over samples taken on their device.
+"""The equation of two classes, with the sums over samples computed on their device.
 
-The method is that of `fragility.index.root`. Both classes are read at once, the scores of class 1
-with their sign turned: so few calls of the device are left that it seldom waits.
+The method is the one of `fragility.index.root`. Both classes are read at once, with the scores of
+class 1 negated. This leaves few calls, so that the device seldom waits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, log, log1p
 
 import torch
 from torch import Tensor
 
 from ..index.root import Equation, Point, find_root
-from ..moments import LogMoment, surprise_of
+from ..moments import LogMoment, neg_log_share
 from ._root import CANCELS, exp_remainder
 
 _LEAST = 5e-324
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Group:
     """Values of one class: see `fragility.moments.ValueGroup`."""
 
@@ -27,7 +27,7 @@ class _Group:
     mean: float
     smallest: float
     pivot: float
-    surprise: float = 0.0
+    neg_log_top_share: float = 0.0
     mean_residual: float = 0.0
     variance: float = 0.0
 
@@ -44,16 +44,16 @@ class _Group:
 
 
 class Summary:
-    """Labelled scores of two classes, signed, and what one reading says of them.
+    """Labelled scores of two classes, signed, with sums and extremes from one reading.
 
     Parameters
     ----------
     scores : Tensor of shape (n,)
         Scores of class 1, used in float64.
-    labels : Tensor of shape (n,), int64
+    y_true : Tensor of shape (n,), int64
     weights : Tensor of shape (n,), float64, or None
     also : sequence of Tensor
-        Scalars to bring to the host on the way.
+        Further scalars to copy to the host in the same transfer.
 
     Attributes
     ----------
@@ -62,17 +62,17 @@ class Summary:
     shares : Tensor of shape (2, n)
         Weight of each sample in each class, mostly zero.
     labelled : int
-        How many labels are 0 or 1.
+        Number of samples of class 0 or 1.
     members : list of int
         Samples of positive weight in each class.
     also : list of float
     """
 
     def __init__(
-        self, scores: Tensor, labels: Tensor, weights: Tensor | None, also: list[Tensor]
+        self, scores: Tensor, y_true: Tensor, weights: Tensor | None, also: list[Tensor]
     ) -> None:
-        self.labels = labels
-        of_class = labels == torch.arange(2, device=labels.device)[:, None]
+        self.y_true = y_true
+        of_class = y_true == torch.arange(2, device=y_true.device)[:, None]
         scores = scores.to(torch.float64)
         self.values = torch.where(of_class[1], -scores, scores)
         self.shares = of_class.to(torch.float64)
@@ -92,13 +92,13 @@ class Summary:
         found = torch.cat(parts).tolist()
         self.labelled, self.members = int(sum(found[:2])), [int(n) for n in found[2:4]]
         self.also = found[12:]
-        self._found = [found[place:12:2] for place in (4, 5)]
+        self._extents = [found[first:12:2] for first in (4, 5)]
 
     @property
     def groups(self) -> list[_Group]:
         """Both classes, which must have members."""
         result = []
-        for weight, low, high, total in self._found:
+        for weight, low, high, total in self._extents:
             mean = min(max(total / weight, low), high)
             result.append(_Group(weight, mean, low, high))
         return result
@@ -110,52 +110,45 @@ class TwoClasses(Equation):
     groups: list[_Group]
 
     def __init__(self, summary: Summary, target: float) -> None:
-        self.values, self.labels, self.shares = summary.values, summary.labels, summary.shares
+        self.values, self.y_true, self.shares = summary.values, summary.y_true, summary.shares
         groups = summary.groups
         both = [[g.mean for g in groups], [g.pivot for g in groups]]
         means, largest = self._of_samples(both)
-        if summary.inside is not None:  # what does not count must not overflow either
+        if summary.inside is not None:  # samples without weight must not overflow
             self.values = torch.where(summary.inside, self.values, means)
         self._centred = self.values - means
-        # Weights times powers of the centred values: all that the moments are sums of.
+        # Weights times powers of the centred values: the moments are sums of these terms.
         powers = [torch.ones_like(means), self._centred, self._centred * self._centred]
         self._basis = self.shares[:, None] * torch.stack(powers)
         reached = self.values >= largest
         ends = self.shares @ torch.stack([reached, ~reached]).to(torch.float64).T
-        groups = [
-            replace(
-                g,
-                surprise=surprise_of(at_largest, less),
-                mean_residual=first / g.weight,
-                variance=second / g.weight,
-            )
-            for g, (_, first, second, at_largest, less) in zip(
-                groups, torch.cat([self._basis.sum(-1), ends], 1).tolist(), strict=True
-            )
-        ]
+        sums = torch.cat([self._basis.sum(-1), ends], 1).tolist()
+        for group, (_, first, second, at_largest, below) in zip(groups, sums, strict=True):
+            group.neg_log_top_share = neg_log_share(at_largest, below)
+            group.mean_residual, group.variance = first / group.weight, second / group.weight
         super().__init__(groups, target)
 
     def _of_samples(self, of_classes: list[list[float]]) -> Tensor:
-        """Numbers of both classes, for their samples: from (m, 2) to (m, n)."""
-        table = torch.tensor(of_classes, dtype=torch.float64).to(self.labels.device)
-        return table[:, self.labels]
+        """From one number per class to one per sample: from (m, 2) to (m, n)."""
+        table = torch.tensor(of_classes, dtype=torch.float64).to(self.y_true.device)
+        return table[:, self.y_true]
 
     def solve(self) -> float:
         """The root: 0 for FI = ∞, inf for FI = 0."""
         if self.excess <= 0.0:
             return inf
-        return 0.0 if self.slack <= self.least_slack else find_root(self).s
+        return 0.0 if self.margin <= self.least_margin else find_root(self).s
 
     def __call__(self, s: float) -> Point:
         if self.is_steep(s):
-            return self._point(s, self._about_largest(s), self._gap)
+            return self._point(s, self._about_largest(s), self.gap)
         return self._point(s, self._about_means(s), self._mean_gap)
 
     def _about_means(self, s: float) -> list[LogMoment]:
         u = s * self._centred
         growth = torch.expm1(u)
         sums = self._basis @ growth
-        if s * self.slack < CANCELS:
+        if s * self.margin < CANCELS:
             sums = torch.cat([sums, self.shares[:, None] @ exp_remainder(u, growth)], 1)
         moments = []
         for group, (of_growth, first, second, *careful) in zip(
@@ -179,7 +172,7 @@ class TwoClasses(Equation):
         for group, sums in zip(self.groups, (self.shares @ terms.T).tolist(), strict=True):
             missing, total, first_sum, second_sum = sums
             share, slope = total / group.weight, first_sum / total
-            # Where most weight is next to the largest, what is missing to one is more exact.
+            # Where most weight is next to the largest value, the distance to one is more exact.
             value = log(share) if share < 0.6 else log1p(missing / group.weight)
             moments.append(LogMoment(value, slope, second_sum / total - slope * slope))
         return moments
@@ -188,11 +181,11 @@ class TwoClasses(Equation):
         return self.values - self._of_samples([[g.pivot for g in self.groups]])[0]
 
     def gradient(self, s: float) -> Tensor:
-        """Of the index with respect to the scores of class 1."""
+        """Gradient of the index with respect to the scores of class 1."""
         below = self._below_largest()
         tilted = torch.exp(s * below)
-        # What the slope adds up from must not cancel: see `Equation.is_steep`.
-        from_here, gap = (below, self._gap) if self.is_steep(s) else (self._centred, self._mean_gap)
+        # The terms of the slope must not cancel: see `Equation.is_steep`.
+        from_here, gap = (below, self.gap) if self.is_steep(s) else (self._centred, self._mean_gap)
         sums = self.shares @ torch.stack([tilted, tilted * from_here]).T
         (zero, zero_first), (one, one_first) = sums.tolist()
         slope = gap + zero_first / zero + one_first / one

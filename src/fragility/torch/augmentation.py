@@ -1,4 +1,4 @@
-"""What is done to a batch before the network sees it: small pieces that combine.
+"""Augmentation of a batch before the network sees it: small pieces that combine.
 
 Label smoothing is PyTorch's own: ``torch.nn.CrossEntropyLoss(label_smoothing=0.1)``, which takes
 the mixed targets of `mixup`, too. Random numbers come from PyTorch's generator
@@ -37,8 +37,9 @@ def mixup(
     inputs : Tensor of shape (n, ...)
         Floating-point numbers.
     targets : Tensor of shape (n,) or (n, C)
-        Class numbers, which need `n_classes`; or probabilities, mixed as they are. A number outside
-        0 … C - 1 is refused on the CPU, and NaN elsewhere, where its check would have to wait.
+        Class numbers, which need `n_classes`; or probabilities, mixed as they are. A class number
+        outside 0 … C - 1 raises an error on the CPU; elsewhere, where the check would have to wait
+        for the device, it becomes NaN.
     n_classes : int, optional
         Number of classes C, for class numbers.
     concentration : float, default=1.0
@@ -55,8 +56,8 @@ def mixup(
     --------
     >>> import torch
     >>> from fragility.torch import mixup
-    >>> images, labels = torch.rand(8, 3, 28, 28), torch.arange(8) % 2
-    >>> mixed, targets = mixup(images, labels, n_classes=2)
+    >>> images, y_true = torch.rand(8, 3, 28, 28), torch.arange(8) % 2
+    >>> mixed, targets = mixup(images, y_true, n_classes=2)
     >>> mixed.shape, targets.shape
     (torch.Size([8, 3, 28, 28]), torch.Size([8, 2]))
     """
@@ -116,7 +117,7 @@ def gaussian_noise(inputs: Tensor, scale: float = 0.1) -> Tensor:
     Returns
     -------
     Tensor
-        A new one; the inputs stay.
+        A new tensor; the inputs are unchanged.
 
     Examples
     --------
@@ -161,13 +162,13 @@ def pgd(
     step_size : float, optional
         Length of a step; by default half the radius.
     norm : {inf, 2}, default=inf
-        Of the movement: the largest of the numbers, or the Euclidean norm of the sample.
+        Norm of the movement: the largest absolute entry, or the Euclidean norm.
     bounds : (float, float), optional
         Least and largest value of an input, kept in every step.
     random_start : bool, default=False
         Whether to start at a random point of the ball instead of the sample itself.
     criterion : callable, default=cross-entropy
-        Its mean or its sum is the same here.
+        Loss of the logits and the targets. Mean and sum over the batch give the same result.
 
     Returns
     -------
@@ -223,7 +224,7 @@ def _projected(shift: Tensor, radius: float, norm: float) -> Tensor:
 
 
 def _random_shift(like: Tensor, radius: float, norm: float) -> Tensor:
-    """Uniform in the cube; of a random direction and length in the ball."""
+    """Uniform in the cube; in the ball, with a uniform direction and a uniform length."""
     if norm == inf:
         return radius * (2.0 * torch.rand_like(like) - 1.0)
     direction = _direction(torch.randn_like(like), norm)
@@ -231,7 +232,7 @@ def _random_shift(like: Tensor, radius: float, norm: float) -> Tensor:
 
 
 def _sizes(x: Tensor) -> Tensor:
-    """Euclidean norm of each sample, of a shape that divides the batch."""
+    """Euclidean norm of each sample, in a shape that broadcasts with the batch."""
     sizes: Tensor = torch.linalg.vector_norm(x.flatten(1), dim=1)
     return sizes.reshape(-1, *[1] * (x.ndim - 1))
 
@@ -242,7 +243,7 @@ def _inside(x: Tensor, bounds: tuple[float, float] | None) -> Tensor:
 
 @contextmanager
 def _evaluating(network: object) -> Iterator[None]:
-    """Every part of a module in evaluation mode, then as it was."""
+    """Context with every part of a module in evaluation mode; the modes are restored."""
     parts = list(network.modules()) if isinstance(network, nn.Module) else []
     training = [part for part in parts if part.training]
     for part in training:

@@ -29,7 +29,7 @@ except ImportError:
 
 from torchmetrics import MeanMetric
 
-#: What a pair of classes with a larger index counts for where epochs are compared.
+#: Cap on the index of a pair of classes in the comparison of epochs.
 _CAP = 10.0
 
 #: From the number of the epoch, from 0, to the value of a weight.
@@ -67,9 +67,9 @@ def linear_ramp(value: float, warmup: int = 0, ramp: int = 0) -> Schedule:
 class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
     """Log the index on validation, set weights by epoch, and keep the best epoch.
 
-    ``validation_step`` must return a mapping with the logits and the labels of its batch, such as
-    ``{"logits": logits, "labels": labels}``. After every validation these are logged, each with the
-    `prefix`, over all processes:
+    ``validation_step`` must return a mapping with the logits and the true classes of its batch,
+    such as ``{"logits": logits, "y_true": y_true}``. After every validation these figures over all
+    processes are logged, each with the `prefix`:
 
     ``fragility``
         The index.
@@ -79,16 +79,16 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         The index after cross-fitted calibration, to compare models on equal terms.
     ``cross_entropy``
     ``cross_entropy_fragility``
-        Their sum, pairs of classes with a larger index counted as 10: what epochs are chosen by,
-        here or in ``ModelCheckpoint(monitor=...)``. The index alone would choose the epoch whose
-        scores are smallest.
+        The sum of cross-entropy and index, where the index of a pair of classes counts as at most
+        10. Choose epochs by this figure, here or in ``ModelCheckpoint(monitor=...)``: the index
+        alone would choose the epoch with the smallest scores.
 
     Parameters
     ----------
-    num_classes : int
-    logits, labels : str, default="logits" and "labels"
-        Keys of what ``validation_step`` returns. Logits have shape (n, num_classes), or, of two
-        classes, (n,) or (n, 1). Logarithms of probabilities will do.
+    n_classes : int
+    logits, y_true : str, default="logits" and "y_true"
+        Keys of the mapping that ``validation_step`` returns. Logits have shape (n, n_classes), or,
+        for two classes, (n,) or (n, 1). Log-probabilities are allowed.
     calibrated : bool, default=True
         Keep the predictions of a validation, and log the exact index and the calibrated one. If
         False, the index comes from a sketch of constant size.
@@ -114,16 +114,16 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
     --------
     >>> from fragility.torch import FragilityCallback, linear_ramp
     >>> callback = FragilityCallback(
-    ...     num_classes=10, weights={"regularizer.strength": linear_ramp(0.1, warmup=5)}
+    ...     n_classes=10, weights={"regularizer.strength": linear_ramp(0.1, warmup=5)}
     ... )
     """
 
     def __init__(
         self,
-        num_classes: int,
+        n_classes: int,
         *,
         logits: str = "logits",
-        labels: str = "labels",
+        y_true: str = "y_true",
         calibrated: bool = True,
         weights: Mapping[str, Schedule] | None = None,
         keep_best: bool = False,
@@ -139,15 +139,13 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
                     f"The weight {name!r} must be given as a function of the epoch, such as "
                     f"linear_ramp({schedule!r}); got {type(schedule).__name__}."
                 )
-        self.logits, self.labels, self.calibrated = logits, labels, calibrated
+        self.logits, self.y_true, self.calibrated = logits, y_true, calibrated
         self.weights, self.keep_best = dict(weights or {}), keep_best
         self.prefix, self.prog_bar, self.dataloader_idx = prefix, prog_bar, dataloader_idx
         self.best_epoch: int | None = None
         self.best_score = inf
         self._best_weights: dict[str, Any] | None = None
-        self._index = MulticlassFragilityIndex(
-            num_classes, multi_class=multi_class, exact=calibrated
-        )
+        self._index = MulticlassFragilityIndex(n_classes, multi_class=multi_class, exact=calibrated)
         self._cross_entropy = MeanMetric().set_dtype(torch.float64)
 
     @torch.no_grad()
@@ -175,31 +173,31 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         """Add a batch."""
         if trainer.sanity_checking or dataloader_idx != self.dataloader_idx:
             return
-        logits, labels = self._taken(outputs)
-        if labels.numel() == 0:
+        logits, y_true = self._taken(outputs)
+        if y_true.numel() == 0:
             return
         logs = self._two_columns(logits).detach().double().log_softmax(1)
-        labels = labels.flatten()
-        self._index.update(logs.exp(), labels)
-        own = logs.gather(1, labels.long()[:, None])
-        self._cross_entropy.update(-own.mean(), labels.numel())
+        y_true = y_true.flatten()
+        self._index.update(logs.exp(), y_true)
+        own = logs.gather(1, y_true.long()[:, None])
+        self._cross_entropy.update(-own.mean(), y_true.numel())
 
     def _taken(self, outputs: Any) -> tuple[Tensor, Tensor]:
-        keys = (self.logits, self.labels)
+        keys = (self.logits, self.y_true)
         if isinstance(outputs, Mapping) and all(key in outputs for key in keys):
-            return outputs[self.logits], outputs[self.labels]
+            return outputs[self.logits], outputs[self.y_true]
         given = type(outputs).__name__
         if isinstance(outputs, Mapping):
             given = f"a mapping with {listed(list(outputs))}"
         raise ValueError(
             f"FragilityCallback needs validation_step to return a mapping with {keys[0]!r} and "
-            f"{keys[1]!r}; it returned {given}. Name other keys with logits= and labels=."
+            f"{keys[1]!r}; it returned {given}. Name other keys with logits= and y_true=."
         )
 
     def _two_columns(self, logits: Tensor) -> Tensor:
         """Logits with a column for each class, also if two classes have one logit."""
         one = logits.ndim == 1 or (logits.ndim == 2 and logits.shape[1] == 1)
-        if not (one and self._index.num_classes == 2):
+        if not (one and self._index.n_classes == 2):
             return logits
         column = logits.reshape(-1, 1)
         return torch.cat([torch.zeros_like(column), column], dim=1)
@@ -225,7 +223,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
             }
 
     def _figures(self) -> dict[str, float]:
-        """All that is logged, the same in every process."""
+        """All logged figures, the same in every process."""
         cross_entropy = float(self._cross_entropy.compute())
         figures = {"fragility": nan, "fragility_ratio": nan}
         capped = nan
@@ -242,14 +240,14 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
 
     def _calibrated_index(self) -> float:
         """The index after calibration; NaN where there are too few samples to cross-fit."""
-        probs, labels = self._index.values()
-        support = np.bincount(labels)
+        probs, y_true = self._index.values()
+        support = np.bincount(y_true)
         if np.count_nonzero(support) < 2 or support[support > 0].min() < 2:
             return nan
-        classes = list(range(self._index.num_classes))
-        fair = cross_fitted_calibration(labels, probs, labels=classes)
+        classes = list(range(self._index.n_classes))
+        fair = cross_fitted_calibration(y_true, probs, labels=classes)
         multi_class = self._index.multi_class
-        return float(fragility_index(labels, fair, labels=classes, multi_class=multi_class))
+        return float(fragility_index(y_true, fair, labels=classes, multi_class=multi_class))
 
     def on_fit_end(self, trainer: Any, pl_module: nn.Module) -> None:
         """Put the best weights back."""
@@ -257,22 +255,18 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
             pl_module.load_state_dict(self._best_weights)
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint needs to go on."""
-        return {
-            "best_epoch": self.best_epoch,
-            "best_score": self.best_score,
-            "best_weights": self._best_weights,
-        }
+        """State for a checkpoint."""
+        best = {"best_epoch": self.best_epoch, "best_score": self.best_score}
+        return {**best, "best_weights": self._best_weights}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint."""
-        self.best_epoch = state_dict["best_epoch"]
-        self.best_score = state_dict["best_score"]
+        """Restore the state from a checkpoint."""
+        self.best_epoch, self.best_score = state_dict["best_epoch"], state_dict["best_score"]
         self._best_weights = state_dict["best_weights"]
 
 
 def _set_number(module: nn.Module, name: str, value: float) -> None:
-    """Set an attribute at a dotted path; a tensor keeps its place, for compiled code sees that."""
+    """Set an attribute at a dotted path; a tensor is filled in place, for compiled code."""
     value = check_target(value, f"The weight {name!r}")
     *path, last = name.split(".")
     owner: Any = module

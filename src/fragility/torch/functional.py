@@ -18,13 +18,13 @@ from ._root import Equation, solve
 from ._two_classes import Summary, TwoClasses
 
 _NAME = "fragility_index"
-#: Below this numbers lose digits.
+#: Smaller numbers lose digits.
 _TINY = 2.3e-308
 
 
 def fragility_index(
     probs: Tensor,
-    labels: Tensor,
+    y_true: Tensor,
     *,
     target: float = 0.0,
     multi_class: Literal["ovo", "ovr"] = "ovo",
@@ -40,9 +40,9 @@ def fragility_index(
     ----------
     probs : Tensor of shape (n,), (n, 2) or (n, C)
         Probabilities of class 1, or of each class. Any floating dtype; computed in float64.
-    labels : Tensor of shape (n,)
-        Integers from 0 to C - 1 (or booleans). Classes without samples are named in a warning and
-        left out.
+    y_true : Tensor of shape (n,)
+        True classes: integers from 0 to C - 1 (or booleans). Classes without samples are named in a
+        warning and left out.
     target : float, default=0.0
         Level that the expected ranking error must meet.
     multi_class : {"ovo", "ovr"}, default="ovo"
@@ -63,11 +63,11 @@ def fragility_index(
     Notes
     -----
     By the implicit function theorem the gradient is the worst-case weight of each sample over the
-    KL divergence of the worst case, :math:`\partial FI / \partial p_i = \pm w_i / D^*`. Where the
-    index of a pair is 0 or infinite it has no gradient, and contributes zero: the gradient is
-    always finite, also that of an infinite mean (that of `probs` in half precision may be too large
-    for it). It is itself not differentiable: a second derivative raises RuntimeError. Of the
-    transforms of ``torch.func`` none is supported.
+    KL divergence of the worst case, :math:`\partial FI / \partial p_i = \pm w_i / D^*`. A pair
+    whose index is 0 or infinite has no gradient and contributes zero, so that the gradient is
+    finite even where the mean is infinite (but it may overflow if `probs` is in half precision).
+    The gradient is not differentiable itself: a second derivative raises RuntimeError. The
+    transforms of ``torch.func`` are not supported.
 
     Examples
     --------
@@ -85,26 +85,26 @@ def fragility_index(
     check_choice(average, ("macro", None), "average")
     target = check_target(target)
     probs = _check_probs(probs)
-    labels, weights = _check_samples(probs, labels, sample_weight)
+    y_true, weights = _check_samples(probs, y_true, sample_weight)
     if probs.ndim == 2 and probs.shape[1] > 2:
-        _check_ranges(probs.shape, *_extremes(probs, labels))
+        _check_ranges(probs.shape, *_extremes(probs, y_true))
         rest = multi_class == "ovr"
-        rows, bounds = _by_class(labels, weights, probs.shape[1])
+        rows, bounds = _by_class(y_true, weights, probs.shape[1])
         if weights is not None:
-            weights = _scaled(weights, labels, probs.shape[1], rest)
+            weights = _scaled(weights, y_true, probs.shape[1], rest)
         found: Tensor = _PairIndex.apply(  # type: ignore[no-untyped-call]
             probs, rows, weights, bounds, rest, target, average == "macro"
         )
         return found[:, 0] if rest and average is None else found
-    # One problem: the scores of one class are minus those of the other.
+    # One problem: a ranking error of one class is also one of the other.
     scores = probs if probs.ndim == 1 else probs[:, 1]
-    summary = Summary(scores.detach(), labels, weights, [*torch.aminmax(probs.detach())])
-    if summary.labelled < len(labels):
-        _check_ranges(probs.shape, *_extremes(probs, labels))
+    summary = Summary(scores.detach(), y_true, weights, [*torch.aminmax(probs.detach())])
+    if summary.labelled < len(y_true):
+        _check_ranges(probs.shape, *_extremes(probs, y_true))
     _check_ranges(probs.shape, *summary.also)
     check_presence(np.arange(2), np.array(summary.members))
     value: Tensor = _TwoClassIndex.apply(  # type: ignore[no-untyped-call]
-        scores, labels, summary, target
+        scores, y_true, summary, target
     )
     if average == "macro":
         return value
@@ -119,9 +119,9 @@ class _TwoClassIndex(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, scores: Tensor, labels: Tensor, summary: Summary, target: float
+        ctx: Any, scores: Tensor, y_true: Tensor, summary: Summary, target: float
     ) -> Tensor:
-        ctx.save_for_backward(labels)  # so that changing them before `backward` is an error
+        ctx.save_for_backward(y_true)  # so that changing them before `backward` is an error
         ctx.equation, ctx.scores = TwoClasses(summary, target), scores
         ctx.s = ctx.equation.solve()
         value = 1.0 / ctx.s if ctx.s > 0.0 else inf
@@ -129,7 +129,7 @@ class _TwoClassIndex(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (ctx.equation.labels,) = ctx.saved_tensors
+        (ctx.equation.y_true,) = ctx.saved_tensors
         with torch.no_grad():
             if 0.0 < ctx.s < inf:
                 gradient = (grad * ctx.equation.gradient(ctx.s)).to(ctx.scores.dtype)
@@ -173,7 +173,7 @@ class _PairIndex(torch.autograd.Function):
         groups = equation.groups
         wanted = grad.detach().cpu().numpy() / (ctx.n_averaged or 1)
         below, above, slope = equation.tilt(s)
-        if groups.rest:  # a positive has a row for each other class, all of them the same
+        if groups.rest:  # a positive has a row for each other class, all equal
             above = above * groups.others.sum(1, keepdims=True)
         with np.errstate(all="ignore"):
             shares = np.where(equation.regular, wanted / (s * slope), 0.0)
@@ -196,12 +196,12 @@ def _check_probs(probs: Tensor) -> Tensor:
         kind = probs.dtype if isinstance(probs, Tensor) else type(probs).__name__
         raise TypeError(
             f"probs must be a tensor of floating point numbers; got {kind}. The order is (probs, "
-            "labels); for arrays there is fragility.fragility_index(labels, probs)."
+            "y_true); for arrays use fragility.fragility_index(y_true, probs)."
         )
     if torch._C._functorch.is_functorch_wrapped_tensor(probs):
         raise RuntimeError(
-            "fragility_index does not work within torch.func (grad, vmap, hessian, ...), for the "
-            "number of its steps depends on the data. Use torch.autograd.grad, and a loop for "
+            "fragility_index does not work within torch.func (grad, vmap, hessian, ...), because "
+            "the number of its steps depends on the data. Use torch.autograd.grad, and a loop for "
             "several sets."
         )
     if probs.ndim == 2 and probs.shape[1] == 1:
@@ -217,26 +217,26 @@ def _check_probs(probs: Tensor) -> Tensor:
 
 
 def _check_samples(
-    probs: Tensor, labels: Tensor, sample_weight: Tensor | None
+    probs: Tensor, y_true: Tensor, sample_weight: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
-    """Labels and weights on the device of `probs`; the values of labels are not yet checked."""
+    """Class numbers and weights on the device of `probs`; the class numbers are not yet checked."""
     n = probs.shape[0]
-    if not isinstance(labels, Tensor) or labels.is_floating_point() or labels.is_complex():
-        kind = labels.dtype if isinstance(labels, Tensor) else type(labels).__name__
-        raise TypeError(f"labels must be a tensor of integers or booleans; got {kind}.")
-    if labels.shape != (n,):
+    if not isinstance(y_true, Tensor) or y_true.is_floating_point() or y_true.is_complex():
+        kind = y_true.dtype if isinstance(y_true, Tensor) else type(y_true).__name__
+        raise TypeError(f"y_true must be a tensor of integers or booleans; got {kind}.")
+    if y_true.shape != (n,):
         raise ValueError(
-            f"labels must have one entry per sample, the shape ({n},); got {tuple(labels.shape)}."
+            f"y_true must have one entry per sample, the shape ({n},); got {tuple(y_true.shape)}."
         )
-    labels = labels.to(device=probs.device, dtype=torch.int64)
+    y_true = y_true.to(device=probs.device, dtype=torch.int64)
     if sample_weight is None:
-        return labels, None
-    return labels, _check_weights(sample_weight, n).to(probs.device)
+        return y_true, None
+    return y_true, _check_weights(sample_weight, n).to(probs.device)
 
 
-def _extremes(probs: Tensor, labels: Tensor) -> list[float]:
-    """Least and largest of probs and of labels, in one transfer."""
-    extremes = [*torch.aminmax(probs.detach()), *torch.aminmax(labels)]
+def _extremes(probs: Tensor, y_true: Tensor) -> list[float]:
+    """Least and largest of probs and of y_true, in one transfer."""
+    extremes = [*torch.aminmax(probs.detach()), *torch.aminmax(y_true)]
     return [float(e) for e in torch.stack([e.to(torch.float64) for e in extremes]).tolist()]
 
 
@@ -252,15 +252,15 @@ def _check_ranges(
     n_classes = 2 if len(shape) == 1 else shape[1]
     if first < 0 or last >= n_classes:
         raise ValueError(
-            f"labels must go from 0 to {n_classes - 1}, for probs has the shape {tuple(shape)}; "
-            f"got labels from {first:g} to {last:g}."
+            f"y_true must go from 0 to {n_classes - 1}, because probs has shape {tuple(shape)}; "
+            f"got classes from {first:g} to {last:g}."
         )
 
 
-def _by_class(labels: Tensor, weights: Tensor | None, n_classes: int) -> tuple[Tensor, Integers]:
+def _by_class(y_true: Tensor, weights: Tensor | None, n_classes: int) -> tuple[Tensor, Integers]:
     """The samples of positive weight sorted by class, and the bounds of the classes."""
     kept = None if weights is None else torch.nonzero(weights > 0.0)[:, 0]
-    used = labels if kept is None else labels[kept]
+    used = y_true if kept is None else y_true[kept]
     # The narrowest integer that holds the classes: the sort takes one round per byte.
     narrow = used.to(torch.uint8) if n_classes <= 256 else used
     in_order, rows = torch.sort(narrow, stable=True)
@@ -289,19 +289,19 @@ def _check_weights(sample_weight: Tensor, n: int) -> Tensor:
     return weights
 
 
-def _scaled(weights: Tensor, labels: Tensor, n_classes: int, rest: bool) -> Tensor:
-    """Weights of order one: only ratios matter, those within a class if classes are not pooled."""
+def _scaled(weights: Tensor, y_true: Tensor, n_classes: int, rest: bool) -> Tensor:
+    """Weights of order one: only ratios matter, within each class unless classes are pooled."""
     if rest:
         scaled = weights / weights.max()
     else:
         largest = torch.zeros(n_classes, dtype=weights.dtype, device=weights.device)
-        largest.scatter_reduce_(0, labels, weights, "amax")
-        scaled = weights / largest[labels]
+        largest.scatter_reduce_(0, y_true, weights, "amax")
+        scaled = weights / largest[y_true]
     positive = weights > 0.0
     if bool((positive & (scaled < _TINY)).any()):
         counted = weights[positive]
         raise ValueError(
-            f"sample_weight goes from {counted.min().item():g} to {counted.max().item():g}, more "
-            "than floating point can hold; give samples of negligible weight the weight zero."
+            f"sample_weight goes from {counted.min().item():g} to {counted.max().item():g}, a "
+            "range that floating point cannot hold; give samples of negligible weight the weight 0."
         )
     return torch.where(positive, scaled, 0.0)

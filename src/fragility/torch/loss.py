@@ -15,12 +15,12 @@ from ._limits import check_single
 #: Range of s = 1/k. It keeps the term finite and differentiable where the index is 0 or infinite,
 #: and exp(s·(p - 1/2)), at most e⁵⁰, within single precision.
 _LEAST_S, _LARGEST_S, _FIRST_S = 0.5, 100.0, 2.0
-#: No sample counts for more than so many times its share of its class.
+#: Largest lift of a sample: its worst-case weight over its share of its class.
 _LARGEST_LIFT = 50.0
 #: Longest Newton step in ln s.
 _LONGEST_STEP = 0.7
 _NEWTON_STEPS = 2
-#: Below every mean of exponentials, e⁻⁵⁰ at least.
+#: Less than any mean of exponentials, which is at least e⁻⁵⁰.
 _TINY = 1e-30
 
 
@@ -35,8 +35,8 @@ class FragilityLoss(nn.Module):
               \qquad w_i \propto e^{\pm s p_i},
 
     the ranking error in the worst case, with the weights :math:`w` of the bank held fixed. Its
-    gradient is that of the index but for the positive factor :math:`D^*` of each pair, and is not
-    differentiable itself: a second derivative raises RuntimeError.
+    gradient is the gradient of the index up to the positive factor :math:`D^*` of each pair. It is
+    not differentiable itself: a second derivative raises RuntimeError.
 
     Add it to a proper loss such as cross-entropy: alone it can be lowered by shrinking all
     probabilities towards each other. A weight of 0.3 is safe; with 1 use a warm-up and a ramp, and
@@ -55,9 +55,9 @@ class FragilityLoss(nn.Module):
     ramp : int, default=0
         Calls after these over which the weight grows linearly.
     validate_args : bool, default=True
-        Refuse labels outside 0 … n_classes - 1, for which every call waits for the device. If
+        Refuse classes outside 0 … n_classes - 1; this check waits for the device in every call. If
         False, and always in compiled code and while a CUDA graph is recorded, nothing waits, and
-        the term of a batch with such a label is NaN.
+        the term of a batch with such a class is NaN.
 
     Notes
     -----
@@ -71,13 +71,13 @@ class FragilityLoss(nn.Module):
     >>> from fragility.torch import FragilityLoss
     >>> term = FragilityLoss(n_classes=3)
     >>> logits = torch.tensor([[2.0, 0, 0], [0, 2, 0], [1, 0, 0]], requires_grad=True)
-    >>> labels = torch.tensor([0, 1, 2])
-    >>> loss = torch.nn.functional.cross_entropy(logits, labels) + term(logits, labels)
+    >>> y_true = torch.tensor([0, 1, 2])
+    >>> loss = torch.nn.functional.cross_entropy(logits, y_true) + term(logits, y_true)
     >>> loss.backward()
     """
 
     _bank: Tensor
-    _bank_labels: Tensor
+    _bank_y_true: Tensor
     _cursor: Tensor
     _s: Tensor
     _weight: Tensor
@@ -98,10 +98,10 @@ class FragilityLoss(nn.Module):
         self.n_classes = check_count(n_classes, "n_classes", 2)
         self.bank_size = check_count(bank_size, "bank_size")
         schedule = [check_count(warmup, "warmup", 0), check_count(ramp, "ramp", 0)]
-        # Of two classes one column is enough: the other is one minus it.
+        # Two classes need one column: the other is one minus it.
         columns = 1 if n_classes == 2 else n_classes
         self.register_buffer("_bank", torch.zeros(bank_size, columns))
-        self.register_buffer("_bank_labels", torch.full((bank_size,), -1))  # -1: empty
+        self.register_buffer("_bank_y_true", torch.full((bank_size,), -1))  # -1: empty
         self.register_buffer("_cursor", torch.zeros((), dtype=torch.int64))
         self.register_buffer("_s", torch.full((columns, n_classes), _FIRST_S))
         self.register_buffer("_weight", torch.tensor(check_single(weight, "weight")))
@@ -123,34 +123,34 @@ class FragilityLoss(nn.Module):
 
         Within [0.01, 2], the range that s is kept in. A scalar tensor, for a progress bar.
         """
-        pairs = self._pairs(self._membership(self._bank_labels).sum(0))
+        pairs = self._pairs(self._membership(self._bank_y_true).sum(0))
         return (pairs / self._s).sum() / pairs.sum()
 
-    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def forward(self, logits: Tensor, y_true: Tensor) -> Tensor:
         """The term for a batch, already weighted.
 
         Parameters
         ----------
         logits : Tensor of shape (n, n_classes); for two classes also (n,) or (n, 1)
-        labels : Tensor of shape (n,)
-            Integers from 0 to n_classes - 1.
+        y_true : Tensor of shape (n,)
+            True classes, integers from 0 to n_classes - 1.
 
         Returns
         -------
         Tensor
             A scalar. Zero while no pair of classes is in the bank; NaN if a logit is.
         """
-        labels = self._check(logits, labels)
-        known = (labels >= 0) & (labels < self.n_classes)
-        labels = torch.where(known, labels, 0)  # nothing is looked up outside of a table
+        y_true = self._check(logits, y_true)
+        known = (y_true >= 0) & (y_true < self.n_classes)
+        y_true = torch.where(known, y_true, 0)  # nothing is looked up outside of a table
         with torch.autocast(logits.device.type, enabled=False):
             probs = self._probs(logits)
             with torch.no_grad():
                 scores = probs.detach().to(torch.float32)
                 if self.training:
-                    self._remember(scores, labels, known)
+                    self._remember(scores, y_true, known)
                     self._calls.add_(1)
-                gradient = self._gradient(scores, labels) * self._current_weight()
+                gradient = self._gradient(scores, y_true) * self._current_weight()
                 gradient = torch.where(known[:, None], gradient, nan).to(probs.dtype)
             if torch.compiler.is_compiling():  # compiled code refuses second derivatives itself
                 return (gradient * probs).sum()
@@ -170,7 +170,7 @@ class FragilityLoss(nn.Module):
             return
         super()._load_from_state_dict(state_dict, prefix, *args)
 
-    def _check(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def _check(self, logits: Tensor, y_true: Tensor) -> Tensor:
         n, c = logits.shape[0] if logits.ndim else 0, self.n_classes
         shapes = [(n, c)] + ([(n,), (n, 1)] if c == 2 else [])
         if tuple(logits.shape) not in shapes or not logits.is_floating_point():
@@ -179,26 +179,26 @@ class FragilityLoss(nn.Module):
                 f"logits must be floating point numbers of shape {allowed} with C = {c} classes; "
                 f"got {logits.dtype} of shape {tuple(logits.shape)}."
             )
-        real = labels.is_floating_point() or labels.is_complex()
-        if tuple(labels.shape) != (n,) or real:
+        real = y_true.is_floating_point() or y_true.is_complex()
+        if tuple(y_true.shape) != (n,) or real:
             raise ValueError(
-                f"labels must be integers of shape ({n},), one per row of logits; got "
-                f"{labels.dtype} of shape {tuple(labels.shape)}."
+                f"y_true must be integers of shape ({n},), one per row of logits; got "
+                f"{y_true.dtype} of shape {tuple(y_true.shape)}."
             )
-        if not logits.device == labels.device == self._bank.device:
+        if not logits.device == y_true.device == self._bank.device:
             raise ValueError(
-                f"logits are on {logits.device}, labels on {labels.device}, and this term on "
+                f"logits are on {logits.device}, y_true on {y_true.device}, and this term on "
                 f"{self._bank.device}. Move all to one device, such as term.to(logits.device)."
             )
-        labels = labels.to(torch.int64)
-        if n and self.validate_args and _may_wait_for(labels):
-            low, high = torch.stack(torch.aminmax(labels)).tolist()
+        y_true = y_true.to(torch.int64)
+        if n and self.validate_args and _may_wait_for(y_true):
+            low, high = torch.stack(torch.aminmax(y_true)).tolist()
             if low < 0 or high >= c:
                 raise ValueError(
-                    f"labels must go from 0 to {c - 1}; got labels from {low} to {high}. Leave out "
-                    "samples without a class, such as those of an ignore_index."
+                    f"y_true must go from 0 to {c - 1}; got classes from {low} to {high}. Leave "
+                    "out samples without a class, such as those of an ignore_index."
                 )
-        return labels
+        return y_true
 
     def _probs(self, logits: Tensor) -> Tensor:
         """Probabilities, (n, C), or (n, 1) those of class 1 of two."""
@@ -210,30 +210,30 @@ class FragilityLoss(nn.Module):
         one = logits[:, 1] - logits[:, 0] if two_columns else logits.reshape(-1)
         return one.sigmoid()[:, None]
 
-    def _remember(self, scores: Tensor, labels: Tensor, known: Tensor) -> None:
+    def _remember(self, scores: Tensor, y_true: Tensor, known: Tensor) -> None:
         kept = min(scores.shape[0], self.bank_size)
         places = torch.arange(kept, device=scores.device).add(self._cursor) % self.bank_size
-        scores, labels = scores[-kept:], labels[-kept:]
+        scores, y_true = scores[-kept:], y_true[-kept:]
         # A NaN, as mixed precision may give now and then, must not stay for thousands of samples.
         valid = scores.isfinite().all(1) & known[-kept:]
         scores = torch.where(valid[:, None], scores, 0.5)
         self._bank.index_copy_(0, places, scores.to(self._bank.dtype))
-        self._bank_labels.index_copy_(0, places, torch.where(valid, labels, -1))
+        self._bank_y_true.index_copy_(0, places, torch.where(valid, y_true, -1))
         self._cursor.add_(kept).remainder_(self.bank_size)
 
     def _current_weight(self) -> Tensor:
-        """By the number of this call, counted from one."""
+        """Weight of the term in this call; calls are counted from one."""
         warmup, ramp = self._schedule.unbind()
         growth = (self._calls - warmup) / ramp.clamp_min(1)
         return self._weight * growth.clamp(0.0, 1.0)
 
-    def _membership(self, labels: Tensor) -> Tensor:
+    def _membership(self, y_true: Tensor) -> Tensor:
         """Entry [n, j]: 1.0 where sample n is of class j."""
-        classes = torch.arange(self.n_classes, device=labels.device)
-        return (labels[:, None] == classes).to(torch.float32)
+        classes = torch.arange(self.n_classes, device=y_true.device)
+        return (y_true[:, None] == classes).to(torch.float32)
 
     def _of_columns(self, by_class: Tensor) -> Tensor:
-        """What belongs to the class of each column: of two classes the only column is class 1."""
+        """Entries of the class of each column; the only column of two classes is class 1."""
         return by_class[..., 1:] if self.n_classes == 2 else by_class
 
     def _pairs(self, counts: Tensor) -> Tensor:
@@ -242,22 +242,22 @@ class FragilityLoss(nn.Module):
         same = torch.eye(self.n_classes, device=counts.device)
         return self._of_columns((1.0 - same) * present[:, None] * present).T
 
-    def _tilts(self, s: Tensor, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _tilts(self, s: Tensor, scores: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Samples as negatives of each column, and as positives against each class.
 
         Entry [n, i] of the first is exp(s·(p - 1/2)), entry [n, j] of the second, of use for the
         samples of a column's own class, exp(-s·(p - 1/2)). Third, the score p - 1/2 of that column.
         """
-        labels = labels.clamp_min(0)  # empty places of the bank, members of no class
-        column = torch.zeros_like(labels) if self.n_classes == 2 else labels
+        y_true = y_true.clamp_min(0)  # empty places of the bank, members of no class
+        column = torch.zeros_like(y_true) if self.n_classes == 2 else y_true
         centred = scores - 0.5
         own = centred.gather(1, column[:, None])
-        return (s.T[labels] * centred).exp(), (-s[column] * own).exp(), own
+        return (s.T[y_true] * centred).exp(), (-s[column] * own).exp(), own
 
     def _newton(self, s: Tensor, sizes: Tensor) -> Tensor:
         """One step towards the roots of h(s)/s, in ln s."""
-        bank, members = self._bank.to(torch.float32), self._membership(self._bank_labels)
-        negative, positive, own = self._tilts(s, bank, self._bank_labels)
+        bank, members = self._bank.to(torch.float32), self._membership(self._bank_y_true)
+        negative, positive, own = self._tilts(s, bank, self._bank_y_true)
         owners = self._of_columns(members)
         below, above = (members.T @ negative).T, owners.T @ positive
         own_sizes = self._of_columns(sizes)[:, None]
@@ -268,9 +268,9 @@ class FragilityLoss(nn.Module):
         step = -level / (slope - level).clamp_min(1e-6)
         return (s * step.clamp(-_LONGEST_STEP, _LONGEST_STEP).exp()).clamp(_LEAST_S, _LARGEST_S)
 
-    def _gradient(self, scores: Tensor, labels: Tensor) -> Tensor:
+    def _gradient(self, scores: Tensor, y_true: Tensor) -> Tensor:
         """Gradient of the unweighted term with respect to the scores of the batch."""
-        members = self._membership(self._bank_labels)
+        members = self._membership(self._bank_y_true)
         counts = members.sum(0)
         sizes, pairs = counts.clamp_min(1.0), self._pairs(counts)
         s = self._s.to(torch.float32)
@@ -278,26 +278,26 @@ class FragilityLoss(nn.Module):
             for _ in range(_NEWTON_STEPS):
                 s = torch.where(pairs > 0, self._newton(s, sizes), s)
             self._s.copy_(s)
-        negative, positive, _ = self._tilts(s, self._bank.to(torch.float32), self._bank_labels)
+        negative, positive, _ = self._tilts(s, self._bank.to(torch.float32), self._bank_y_true)
         below = _mean((members.T @ negative).T, sizes)
         own_sizes = self._of_columns(sizes)[:, None]
         above = _mean(self._of_columns(members).T @ positive, own_sizes)
-        # How many times its share of its class a sample of the batch has in the worst case.
-        negative, positive, _ = self._tilts(s, scores, labels)
-        column = torch.zeros_like(labels) if self.n_classes == 2 else labels
-        negative = (negative / below.T[labels]).clamp_max(_LARGEST_LIFT)
+        # Lift of each sample of the batch: its worst-case weight over its share of its class.
+        negative, positive, _ = self._tilts(s, scores, y_true)
+        column = torch.zeros_like(y_true) if self.n_classes == 2 else y_true
+        negative = (negative / below.T[y_true]).clamp_max(_LARGEST_LIFT)
         positive = (positive / above[column]).clamp_max(_LARGEST_LIFT)
         # The bank knows the shares of the classes better than the batch does.
         expected = (scores.shape[0] * counts / counts.sum().clamp_min(1.0)).clamp_min(1.0)
         share = pairs / pairs.sum().clamp_min(1.0)
-        owner = self._of_columns(self._membership(labels))
+        owner = self._of_columns(self._membership(y_true))
         down = (positive * share[column]).sum(1, keepdim=True)
-        upward = negative * share.T[labels]
-        return ((1.0 - owner) * upward - owner * down) / expected[labels][:, None]
+        upward = negative * share.T[y_true]
+        return ((1.0 - owner) * upward - owner * down) / expected[y_true][:, None]
 
 
 class _Term(torch.autograd.Function):
-    """The sum of probabilities times what was found to be their gradient."""
+    """The sum of probabilities times their gradient, which was computed before."""
 
     generate_vmap_rule = True
 
@@ -317,11 +317,11 @@ class _Term(torch.autograd.Function):
         return first_order(gradient, "FragilityLoss", probs, grad), None
 
 
-def _may_wait_for(labels: Tensor) -> bool:
+def _may_wait_for(y_true: Tensor) -> bool:
     """Whether the numbers may be read here: not while code is compiled or a graph recorded."""
-    if torch.compiler.is_compiling() or labels.is_meta:
+    if torch.compiler.is_compiling() or y_true.is_meta:
         return False
-    return not (labels.is_cuda and torch.cuda.is_current_stream_capturing())
+    return not (y_true.is_cuda and torch.cuda.is_current_stream_capturing())
 
 
 def _mean(sums: Tensor, sizes: Tensor) -> Tensor:

@@ -37,7 +37,7 @@ except ImportError as error:
 
 
 class _FragilityMetric(Metric):
-    """What the two metrics share: the state, and how a batch is added to it."""
+    """Base of the two metrics: the state, and how a batch is added to it."""
 
     is_differentiable = False
     higher_is_better = False
@@ -51,11 +51,11 @@ class _FragilityMetric(Metric):
     smallest: Tensor
     largest: Tensor
     probs: list[Tensor] | Tensor  # one tensor within `synced`
-    labels: list[Tensor] | Tensor
+    y_true: list[Tensor] | Tensor
 
     def __init__(
         self,
-        num_classes: int,
+        n_classes: int,
         *,
         multi_class: Literal["ovo", "ovr"] = "ovo",
         target: float = 0.0,
@@ -64,21 +64,21 @@ class _FragilityMetric(Metric):
         validate_args: bool = True,
         **kwargs: Any,
     ) -> None:
-        num_classes = check_count(num_classes, "num_classes", least=2)
+        n_classes = check_count(n_classes, "n_classes", least=2)
         super().__init__(**kwargs)
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-        self.num_classes, self.multi_class = num_classes, multi_class
+        self.n_classes, self.multi_class = n_classes, multi_class
         self.target, self.exact, self.n_bins = check_target(target), bool(exact), n_bins
         self.validate_args = validate_args
         self.add_state("refused", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
         if self.exact:
             self.add_state("probs", [], dist_reduce_fx="cat")
-            self.add_state("labels", [], dist_reduce_fx="cat")
+            self.add_state("y_true", [], dist_reduce_fx="cat")
             return
         self._empty_sketch()  # which refuses settings that it cannot hold
-        several = num_classes > 2
-        groups = num_classes if several and multi_class == "ovo" else 2
-        shape = (num_classes if several else 1, groups)
+        several = n_classes > 2
+        groups = n_classes if several and multi_class == "ovo" else 2
+        shape = (n_classes if several else 1, groups)
         for name in ("counts", "sums", "squares"):
             zeros = torch.zeros((*shape, n_bins + 1), dtype=torch.int64)
             self.add_state(name, zeros, dist_reduce_fx="sum")
@@ -92,7 +92,7 @@ class _FragilityMetric(Metric):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], exclude_state: Sequence[str] = "") -> Any:
         """Move to another device, but not to another type, as ``model.bfloat16()`` asks for."""
-        # Lightning asks at every step: what stays where it is need not be computed for that.
+        # Lightning calls this at every step: a lazy value on its device need not be computed.
         value: Tensor | None
         value, self._forward_cache = self._forward_cache, None
         super()._apply(lambda tensor: tensor.to(fn(tensor).device), exclude_state)
@@ -102,9 +102,9 @@ class _FragilityMetric(Metric):
 
     @property
     def _kind(self) -> Kind:
-        several = self.num_classes > 2 and not self.exact
+        several = self.n_classes > 2 and not self.exact
         bins = 0 if self.exact else self.n_bins
-        return Kind(self.num_classes, bins, several and self.multi_class == "ovr")
+        return Kind(self.n_classes, bins, several and self.multi_class == "ovr")
 
     def merge_state(self, incoming_state: dict[str, Any] | Metric) -> None:
         """Add the samples of another metric of the same settings, or of its ``metric_state``."""
@@ -115,7 +115,7 @@ class _FragilityMetric(Metric):
         if isinstance(state, Mapping):
             check_state(self._kind, self._defaults, state, "the other one")
         super().merge_state(incoming_state)
-        # Which the base class leaves as they were: `compute` would give the value from before.
+        # The base class leaves these as they were: `compute` would return the earlier value.
         self._computed = None
         self._update_count += updates
 
@@ -127,7 +127,7 @@ class _FragilityMetric(Metric):
             state = {name: state_dict[prefix + name] for name in names}
             check_state(self._kind, self._defaults, state, "the saved one")
         super()._load_from_state_dict(state_dict, prefix, *args, **kwargs)
-        for name in names:  # copies, as what is added in place must not reach what was loaded
+        for name in names:  # copies, because updates in place must not change the loaded tensors
             loaded = getattr(self, name)
             if isinstance(loaded, Tensor):
                 setattr(self, name, loaded.to(self.device, copy=True))
@@ -140,23 +140,24 @@ class _FragilityMetric(Metric):
         self, dist_sync_fn: Callable[..., Any] = gather_all_tensors, process_group: Any = None
     ) -> None:
         kind = torch.tensor([int(part) for part in self._kind], device=self.device)
-        for place, part in enumerate(dist_sync_fn(kind, group=process_group or self.process_group)):
+        kinds = dist_sync_fn(kind, group=process_group or self.process_group)
+        for process, part in enumerate(kinds):
             classes, bins, rest = part.tolist()
-            self._kind.check(Kind(classes, bins, bool(rest)), f"that of process {place}")
+            self._kind.check(Kind(classes, bins, bool(rest)), f"that of process {process}")
         if self.exact and not self.probs:  # processes must agree in types and dimensions
-            probs, labels = self._samples()
-            self.probs, self.labels = [probs], [labels]
+            probs, y_true = self._samples()
+            self.probs, self.y_true = [probs], [y_true]
         super()._sync_dist(dist_sync_fn, process_group)
 
-    def forward(self, probs: Tensor, labels: Tensor) -> Tensor:
-        """Add a batch, and return its own index: a scalar that is computed when it is looked at.
+    def forward(self, probs: Tensor, y_true: Tensor) -> Tensor:
+        """Add a batch, and return its own index: a scalar that is computed at its first use.
 
-        So a training step pays for `update` alone unless it prints, adds or logs the value. Until
+        So a training step only pays for `update` unless it prints, adds or logs the value. Until
         then the value holds a copy of the batch.
 
         Parameters
         ----------
-        probs, labels : Tensor
+        probs, y_true : Tensor
             As for `update`.
 
         Returns
@@ -168,17 +169,17 @@ class _FragilityMetric(Metric):
         if changed != (_FragilityMetric.update, _FragilityMetric.compute) or (
             self._is_synced or self.dist_sync_on_step
         ):
-            eager: Tensor = super().forward(probs, labels)
+            eager: Tensor = super().forward(probs, y_true)
             return eager
         self._own_state()
-        self.update(probs, labels)
-        batch = probs.detach().clone(), labels.detach().clone()
+        self.update(probs, y_true)
+        batch = probs.detach().clone(), y_true.detach().clone()
         value = LazyScalar(partial(_value_of, self._settings, *batch), probs.device)
         self._forward_cache = value  # type: ignore[assignment]
         return value
 
     def _own_state(self, always: bool = False) -> None:
-        """Copy what others hold too: a MetricCollection lets a group share one, and calls each."""
+        """Copy states that other metrics of a MetricCollection share."""
         for name in self._defaults:
             if isinstance(self.__dict__[name], list):
                 setattr(self, name, list(self.__dict__[name]))
@@ -187,80 +188,80 @@ class _FragilityMetric(Metric):
 
     @property
     def _settings(self) -> dict[str, Any]:
-        names = "num_classes", "multi_class", "target", "exact", "n_bins", "validate_args"
+        names = "n_classes", "multi_class", "target", "exact", "n_bins", "validate_args"
         return {name: getattr(self, name) for name in names}
 
-    def update(self, probs: Tensor, labels: Tensor) -> None:
+    def update(self, probs: Tensor, y_true: Tensor) -> None:
         """Add a batch.
 
         Parameters
         ----------
-        probs : Tensor of shape (n,) or (n, num_classes)
+        probs : Tensor of shape (n,) or (n, n_classes)
             Probabilities, not logits. One column, or two, if there are two classes.
-        labels : Tensor of shape (n,)
-            Numbers of the classes, from 0.
+        y_true : Tensor of shape (n,)
+            True classes, numbered from 0.
         """
-        given = self._checked(probs, labels)
-        if labels.numel() == 0:
+        given = self._checked(probs, y_true)
+        if y_true.numel() == 0:
             return
         if self.refused.is_inference() and not torch.is_inference_mode_enabled():
             self._own_state(always=True)  # as after a `reset` there
-        labels = labels.long()  # the number of classes may be beyond a narrower type
+        y_true = y_true.long()  # the number of classes may be beyond a narrower type
         low, high = -PROBABILITY_ROUNDING, 1.0 + PROBABILITY_ROUNDING
         within = ((given >= low) & (given <= high)).all(1)
-        known = (labels >= 0) & (labels < self.num_classes)
+        known = (y_true >= 0) & (y_true < self.n_classes)
         refused = torch.stack([(~within).sum(), (~known).sum()])
         if self.validate_args:
-            self._raise_if(refused, given, labels)
+            self._raise_if(refused, given, y_true)
         self.refused += refused
         columns = given[:, 1:] if given.shape[1] == 2 else given
-        # Refused samples end the computation later: until then they only must not do harm.
+        # Refused samples raise an error in `compute`: until then they must only be harmless.
         counted = within & known
         columns = torch.where(counted[:, None], columns.double().clamp(0.0, 1.0), 0.0)
-        labels = torch.where(counted, labels, 0)
+        y_true = torch.where(counted, y_true, 0)
         if not self.exact:
             binned = self.counts, self.sums, self.squares
-            add_to_bins(columns, labels, *binned, self.smallest, self.largest)
-        elif isinstance(self.probs, list) and isinstance(self.labels, list):
+            add_to_bins(columns, y_true, *binned, self.smallest, self.largest)
+        elif isinstance(self.probs, list) and isinstance(self.y_true, list):
             self.probs.append(columns.squeeze(1))
-            self.labels.append(labels)
+            self.y_true.append(y_true)
 
-    def _checked(self, probs: Tensor, labels: Tensor) -> Tensor:
+    def _checked(self, probs: Tensor, y_true: Tensor) -> Tensor:
         """Scores in columns, without their graph; the values are not yet checked."""
-        n, two = self.num_classes, self.num_classes == 2
+        n, two = self.n_classes, self.n_classes == 2
         shapes = "(n,) or (n, 2)" if two else f"(n, {n})"
         if two and probs.ndim == 2 and probs.shape[1] == 1:
             probs = probs[:, 0]
         fits = (two and probs.ndim == 1) or (probs.ndim == 2 and probs.shape[1] == n)
-        if not fits or labels.ndim != 1 or len(probs) != len(labels):
+        if not fits or y_true.ndim != 1 or len(probs) != len(y_true):
             raise ValueError(
-                f"probs must have shape {shapes} and labels (n,); got {tuple(probs.shape)} and "
-                f"{tuple(labels.shape)}."
+                f"probs must have shape {shapes} and y_true (n,); got {tuple(probs.shape)} and "
+                f"{tuple(y_true.shape)}."
             )
         if not probs.is_floating_point():
             raise TypeError(f"probs must hold probabilities; got {probs.dtype}.")
-        if labels.is_floating_point() or labels.is_complex():
-            raise TypeError(f"labels must hold numbers of classes; got {labels.dtype}.")
+        if y_true.is_floating_point() or y_true.is_complex():
+            raise TypeError(f"y_true must hold class numbers; got {y_true.dtype}.")
         return probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
 
-    def _raise_if(self, refused: Tensor, given: Tensor, labels: Tensor) -> None:
+    def _raise_if(self, refused: Tensor, given: Tensor, y_true: Tensor) -> None:
         outside, unknown = refused.tolist()
         if outside and given.isnan().any():
             raise ValueError(f"probs holds {int(given.isnan().sum())} NaN.")
         if outside:
             low, high = given.min().item(), given.max().item()
             link = "torch.softmax(logits, dim=1)"
-            if self.num_classes == 2:
+            if self.n_classes == 2:
                 link = f"torch.sigmoid(logits) or {link}"
             raise ValueError(
                 f"probs must lie from 0 to 1; those of {outside} samples do not (they go from "
                 f"{low:g} to {high:g}). If they are logits, give {link}."
             )
         if unknown:
-            low, high = labels.min().item(), labels.max().item()
+            low, high = y_true.min().item(), y_true.max().item()
             raise ValueError(
-                f"labels must be from 0 to {self.num_classes - 1}; those of {unknown} samples are "
-                f"not (they go from {low} to {high})."
+                f"y_true must be from 0 to {self.n_classes - 1}; the classes of {unknown} samples "
+                f"are not (they go from {low} to {high})."
             )
 
     def compute(self) -> Tensor:
@@ -274,27 +275,27 @@ class _FragilityMetric(Metric):
         return torch.tensor(value, dtype=torch.float64, device=self.device)
 
     def measured(self) -> Fragility | SketchFragility | None:
-        """The index with what comes with it, over all processes; None with fewer than two classes.
+        """The full result over all processes; None with fewer than two classes.
 
-        All processes must call it. The ratio, the table of class pairs and the bounds are there. It
-        is made on the host.
+        It has the ratio, the table of class pairs and the bounds. All processes must call this
+        method. The result is computed on the host.
         """
         with self.synced():
             if not self._compares_classes():
                 return None
             if not self.exact:
                 return self.sketch().fragility(self.target)
-            probs, labels = self.values()
+            probs, y_true = self.values()
             return measure_fragility(
-                labels,
+                y_true,
                 probs,
-                labels=list(range(self.num_classes)),
+                labels=list(range(self.n_classes)),
                 target=self.target,
                 multi_class=self.multi_class,
             )
 
     def synced(self) -> AbstractContextManager[None]:
-        """Within this context the state is that of all processes. All of them must enter it."""
+        """Context with the joined state of all processes. All of them must enter it."""
         apart = self._to_sync and not self._is_synced
         return self.sync_context(
             should_sync=apart,
@@ -315,31 +316,31 @@ class _FragilityMetric(Metric):
         )
 
     def values(self) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """Probabilities and labels of this process, kept by ``exact=True``."""
+        """Probabilities and y_true of this process, kept by ``exact=True``."""
         if not self.exact:
             raise ValueError("Only a metric with exact=True keeps the samples.")
         self._check_state()
-        probs, labels = self._samples()
-        return probs.cpu().numpy(), labels.cpu().numpy()
+        probs, y_true = self._samples()
+        return probs.cpu().numpy(), y_true.cpu().numpy()
 
     def _samples(self) -> tuple[Tensor, Tensor]:
         if isinstance(self.probs, list) and not self.probs:
-            shape = (0,) if self.num_classes == 2 else (0, self.num_classes)
+            shape = (0,) if self.n_classes == 2 else (0, self.n_classes)
             empty = torch.zeros(shape, dtype=torch.float64, device=self.device)
             return empty, torch.zeros(0, dtype=torch.int64, device=self.device)
-        return dim_zero_cat(self.probs), dim_zero_cat(self.labels)
+        return dim_zero_cat(self.probs), dim_zero_cat(self.y_true)
 
     def _empty_sketch(self) -> FragilitySketch:
         return FragilitySketch(
-            self.n_bins, labels=range(self.num_classes), multi_class=self.multi_class
+            self.n_bins, labels=range(self.n_classes), multi_class=self.multi_class
         )
 
     def _check_state(self) -> None:
         outside, unknown = self.refused.tolist()
         if outside or unknown:
             raise ValueError(
-                f"{outside} samples had probs outside 0 to 1 and {unknown} had labels outside 0 to "
-                f"{self.num_classes - 1}. Use validate_args=True to find the batch, and reset()."
+                f"{outside} samples had probs outside 0 to 1 and {unknown} had y_true outside 0 to "
+                f"{self.n_classes - 1}. Use validate_args=True to find the batch, and reset()."
             )
         if not self.exact and self.counts.max().item() > MOST_IN_A_BIN:
             raise ValueError(
@@ -351,8 +352,8 @@ class _FragilityMetric(Metric):
         """Whether two classes have samples; if not, a warning says so."""
         self._check_state()
         if self.exact:
-            support = torch.bincount(self._samples()[1], minlength=self.num_classes)
-        elif self.multi_class == "ovr" and self.num_classes > 2:
+            support = torch.bincount(self._samples()[1], minlength=self.n_classes)
+        elif self.multi_class == "ovr" and self.n_classes > 2:
             support = self.counts[:, 1].sum(1)
         else:
             support = self.counts[0].sum(1)
@@ -360,17 +361,17 @@ class _FragilityMetric(Metric):
         if present < 2:
             warnings.warn(
                 f"The Fragility Index compares two classes, and {present} of "
-                f"{self.num_classes} have samples: it is NaN.",
+                f"{self.n_classes} have samples: it is NaN.",
                 AbsentClassWarning,
                 stacklevel=3,
             )
         return present >= 2
 
 
-def _value_of(settings: dict[str, Any], probs: Tensor, labels: Tensor) -> Tensor:
+def _value_of(settings: dict[str, Any], probs: Tensor, y_true: Tensor) -> Tensor:
     """The index of one batch."""
     alone = _FragilityMetric(sync_on_compute=False, **settings).to(probs.device)
-    alone.update(probs, labels)
+    alone.update(probs, y_true)
     return alone.compute()
 
 
@@ -424,7 +425,7 @@ class MulticlassFragilityIndex(_FragilityMetric):
 
     Parameters
     ----------
-    num_classes : int
+    n_classes : int
     multi_class : {"ovo", "ovr"}, default="ovo"
         Every ordered pair of classes, or each class against the rest, which takes less memory.
     target, exact, n_bins, validate_args, **kwargs
@@ -434,7 +435,7 @@ class MulticlassFragilityIndex(_FragilityMetric):
     --------
     >>> import torch
     >>> from fragility.torch import MulticlassFragilityIndex
-    >>> metric = MulticlassFragilityIndex(num_classes=3)
+    >>> metric = MulticlassFragilityIndex(n_classes=3)
     >>> logits = torch.tensor([[2.0, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 0], [1, 2, 0], [1, 0, 3]])
     >>> metric.update(logits.softmax(1), torch.tensor([0, 1, 2, 0, 1, 2]))
     >>> round(metric.compute().item(), 6)

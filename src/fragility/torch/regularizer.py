@@ -25,13 +25,13 @@ from torch.utils.hooks import RemovableHandle, unserializable_hook
 from .._parameters import check_choice, check_positive
 from ._limits import check_single
 
-#: Numbers that one block may hold.
+#: Most numbers in one block.
 _BLOCK = 1 << 25
-#: Up to so many products C·C·d, `pdist` is fastest; on a GPU its backward pass holds them all.
+#: Up to this many products C·C·d, `pdist` is fastest; on a GPU its backward pass holds them all.
 _FEW = 1 << 22
 #: Below this share of `k_init` the bound k does not fall: α = A / k must stay finite.
 _FLOOR = 0.02
-#: Calls from one look at the gradient of the layer to the next, and looks that must agree.
+#: Calls between two inspections of the layer's gradient, and inspections that must agree.
 _CALLS_OF_A_LOOK, _LOOKS = 20, 2
 #: The map that keeps k positive bends below `k_init`, and has slope 1 - exp(-5) there.
 _BEND = 5.0
@@ -218,11 +218,10 @@ class FragilityRegularizer(nn.Module):
 
 
 class _OnlyGradient:
-    """Whether one term is all that a weight is trained by.
+    """Finds out whether a weight gets gradients from one term only.
 
-    Compares the gradient of a leaf tensor with the part of it that comes from one term.
-
-    From `begin` to `finish`. Each backward pass in between waits for the device.
+    Compares the gradient of a leaf tensor with the part of it that comes from the term, between
+    `begin` and `finish`. Each backward pass in between waits for the device.
     """
 
     def __init__(self) -> None:
@@ -231,7 +230,7 @@ class _OnlyGradient:
         self._any = self._others = False
 
     def begin(self, weight: Tensor) -> Tensor:
-        """The weight as the term must use it, so that its part of the gradient is known."""
+        """A view of the weight for the term, whose gradient is recorded."""
         used = weight.view_as(weight)
 
         # A network that is saved meanwhile is saved without these.
@@ -255,12 +254,12 @@ class _OnlyGradient:
         return not self._others if self._any else None
 
 
-#: A layer or a parameter lives elsewhere; a tensor of someone's own may live here alone.
+#: A weak reference to a layer or parameter that the model holds; any other tensor is held here.
 _Held = ref[Any] | tuple[Any]
 
 
 def _held(source: Any) -> _Held:
-    """A reference that keeps no layer alive, and makes none a part of a module."""
+    """A reference that does not keep a layer alive, nor makes it part of a module."""
     return ref(source) if isinstance(source, (nn.Module, nn.Parameter)) else (source,)
 
 
@@ -269,9 +268,9 @@ def _found(held: _Held) -> nn.Module | Tensor | None:
 
 
 def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:
-    """Sum of squares of what the distances exceed k by, over all pairs of rows."""
+    """Sum over all pairs of rows of the squared excess of their distance over k."""
     n, d = vectors.shape
-    # Distances are those of centred vectors too, which lose less to cancellation.
+    # Centred vectors have the same distances, and lose less to cancellation.
     vectors = vectors - vectors.detach().mean(0)
     block = max(_BLOCK // (n if norm == 2 else n * d), 1)
     excess = _euclidean_excess if norm == 2 else _other_excess
@@ -285,7 +284,7 @@ def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:
 def _euclidean_excess(rows: Tensor, others: Tensor, k: Tensor, norm: float) -> Tensor:
     products = rows @ others.T
     squares = rows.square().sum(1)[:, None] + others.square().sum(1) - 2.0 * products
-    # The root has no slope at 0; only distances above k are drawn.
+    # The square root has no derivative at 0; it is taken only for distances above k.
     counted = (squares > k.detach().square()).triu(1)
     distances = torch.where(counted, squares, 1.0).sqrt()
     return torch.where(counted, distances - k, 0.0).square().sum()

@@ -8,19 +8,19 @@ from torch import Tensor
 from ..calibration import best_temperature
 
 
-def fit_temperature(logits: Tensor, labels: Tensor) -> float:
+def fit_temperature(logits: Tensor, y_true: Tensor) -> float:
     """The temperature T for which ``logits / T`` has the least cross-entropy.
 
     Fit it on validation data, then divide the logits of the test data by it: classes keep their
     order, confidence becomes comparable between models (Guo et al., 2017). It is the estimate of
-    maximum likelihood, without smoothing of the labels.
+    maximum likelihood, without smoothing of the classes.
 
     Parameters
     ----------
     logits : Tensor of shape (n,) or (n, C)
         One logit of class 1, or one of each class. Computed in float64.
-    labels : Tensor of shape (n,)
-        Class numbers from 0.
+    y_true : Tensor of shape (n,)
+        True classes, numbered from 0.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
         * No label speaks against any confidence (the largest logit is right in every case, T = 0
           would be the best): the mean cross-entropy becomes ``1 / (n + 1)``, about that of a model
           which is right in n of n + 1 cases (or half that of equal probabilities, if less).
-        * The logits say less than nothing of the labels (T without limit would be the best): T is
+        * The logits speak against the true classes (the best T is infinite): T is
           a thousand times the largest difference between two logits of a case. The probabilities
           of two classes then differ by 0.1 % at most, and keep their order.
 
@@ -47,23 +47,23 @@ def fit_temperature(logits: Tensor, labels: Tensor) -> float:
     >>> (logits[0] / temperature).softmax(0)  # three of four were right
     tensor([0.7500, 0.2500])
     """
-    scores, codes = _checked(logits, labels)
+    scores, codes = _checked(logits, y_true)
     return best_temperature(scores, codes, torch.ones_like(scores[:, 0]), torch)
 
 
-def _checked(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+def _checked(logits: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor]:
     """Logits in float64, one column for each class, and class numbers."""
-    scores, codes = logits.detach().double(), labels.detach().to(logits.device)
+    scores, codes = logits.detach().double(), y_true.detach().to(logits.device)
     if scores.ndim == 1:
         scores = torch.stack([torch.zeros_like(scores), scores], dim=1)
     if scores.ndim != 2 or scores.shape[1] < 2 or codes.shape != scores.shape[:1] or not len(codes):
         raise ValueError(
-            "logits must have shape (n,) or (n, C) and labels (n,), with n of 1 or more and C of 2 "
-            f"or more; got {tuple(logits.shape)} and {tuple(labels.shape)}."
+            "logits must have shape (n,) or (n, C) and y_true (n,), with n of 1 or more and C of 2 "
+            f"or more; got {tuple(logits.shape)} and {tuple(y_true.shape)}."
         )
     if codes.is_floating_point() or bool((codes < 0).any() | (codes >= scores.shape[1]).any()):
         raise ValueError(
-            f"labels must be whole class numbers from 0 to {scores.shape[1] - 1}; got {codes.dtype}"
+            f"y_true must be whole class numbers from 0 to {scores.shape[1] - 1}; got {codes.dtype}"
             f" from {codes.min().item()} to {codes.max().item()}."
         )
     if not bool(scores.isfinite().all()):

@@ -9,6 +9,9 @@ from ..._validation import LabelledScores
 from ...index.errors import Pair
 from .figure import shortened
 
+#: What the ranking error of two classes is, for an axis.
+BINARY_ERROR = "ranking error ε = p(x⁻) − p(x⁺)"
+
 
 def chosen_pair(data: LabelledScores, pair: tuple[Any, Any] | None) -> Pair:
     """The pair (scored as, true), or the only one that two classes have."""
@@ -39,7 +42,7 @@ def chosen_pair(data: LabelledScores, pair: tuple[Any, Any] | None) -> Pair:
 def error_name(data: LabelledScores, pair: Pair) -> str:
     """What the ranking error of a pair is, for an axis."""
     if data.is_binary:
-        return "ranking error ε = p(x⁻) − p(x⁺)"
+        return BINARY_ERROR
     scored_as, true = data.labels[pair.positive], data.labels[pair.negatives[0]]
     scored_as, true = shortened(scored_as), shortened(true)
     return f"ranking error ε: score as {scored_as}\nof a true {true} − of a true {scored_as}"

@@ -1,7 +1,8 @@
-"""How sure a classifier was where it was wrong, beside where it was right."""
+"""Confidence of a classifier in its wrong predictions, beside its right predictions."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,17 @@ from ...figures.confidence import (
 )
 from .estimator import FromEstimator
 from .figure import (
-    BACKED,
     GREY,
     RIGHT,
     WRONG,
     new_axes,
     pyplot,
     tidy,
+    write_note,
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConfidenceDisplay(FromEstimator):
     r"""Confidence :math:`q = \max_c p_c` of the wrong and of the right predictions.
 
@@ -65,28 +67,15 @@ class ConfidenceDisplay(FromEstimator):
     (1, 1)
     """
 
-    def __init__(
-        self,
-        *,
-        edges: Floats,
-        wrong: Floats,
-        right: Floats,
-        n_wrong: int,
-        n_right: int,
-        n_confident_errors: int,
-        confident_error_rate: float,
-        threshold: float = 0.9,
-        name: str | None = None,
-    ) -> None:
-        self.edges = edges
-        self.wrong = wrong
-        self.right = right
-        self.n_wrong = n_wrong
-        self.n_right = n_right
-        self.n_confident_errors = n_confident_errors
-        self.confident_error_rate = confident_error_rate
-        self.threshold = threshold
-        self.name = name
+    edges: Floats
+    wrong: Floats
+    right: Floats
+    n_wrong: int
+    n_right: int
+    n_confident_errors: int
+    confident_error_rate: float
+    threshold: float = 0.9
+    name: str | None = None
 
     @classmethod
     def from_predictions(
@@ -151,13 +140,11 @@ class ConfidenceDisplay(FromEstimator):
         -------
         ConfidenceDisplay
         """
-        pyplot()
         ax = new_axes(1, 6.4, 4.2) if ax is None else ax
         self.ax_, self.figure_ = ax, ax.figure
-        ax.stairs(self.right, self.edges, fill=True, color=RIGHT, alpha=0.35)
-        ax.stairs(self.right, self.edges, color=RIGHT, linewidth=1.5)
-        ax.stairs(self.wrong, self.edges, fill=True, color=WRONG, alpha=0.35)
-        ax.stairs(self.wrong, self.edges, color=WRONG, linewidth=1.5)
+        for shares, colour in ((self.right, RIGHT), (self.wrong, WRONG)):
+            ax.stairs(shares, self.edges, fill=True, color=colour, alpha=0.35)
+            ax.stairs(shares, self.edges, color=colour, linewidth=1.5)
         ax.axvline(self.threshold, color=GREY, linestyle="--", linewidth=1.2)
         highest = max(float(self.wrong.max()), float(self.right.max()))
         ax.set_ylim(0.0, 1.35 * highest)  # room for the words
@@ -172,16 +159,7 @@ class ConfidenceDisplay(FromEstimator):
             ),
         ]
         for line, (text, colour) in enumerate(words):
-            ax.text(
-                0.02,
-                0.97 - 0.075 * line,
-                text,
-                transform=ax.transAxes,
-                va="top",
-                color=colour,
-                weight="bold",
-                bbox=BACKED,
-            )
+            write_note(ax, 0.02, 0.97 - 0.075 * line, text, colour)
         ax.set_xlabel("confidence q, the probability of the predicted class")
         ax.set_ylabel("share of right, share of wrong predictions")
         ax.set_title(self.name or "Confidence", loc="left")

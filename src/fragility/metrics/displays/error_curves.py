@@ -11,10 +11,10 @@ from ..._typing import Floats
 from ...figures.tails import ErrorTail
 from ...index.errors import Pair
 
-#: Up to this many errors the tail has every step it takes.
+#: Up to this many errors the tail has a step for each.
 _FEW_ERRORS = 10_000
 _TAIL_POINTS = 101
-#: For a page: up to so many points, and bins (of which there may be two more).
+#: For a page: most points, and number of bins (there may be two more).
 _MOST_POINTS, _PAGE_BINS = 60, 58
 #: From this many pairs of distinct scores on, a page takes them from cells a hundred times narrower
 #: than its bins.
@@ -45,9 +45,9 @@ class DrawnPair(NamedTuple):
 
 
 def most_fragile_pair(pairs: Floats, positive: int) -> Pair | None:
-    """The pair of the largest finite index in a table of all; the only one that two classes have.
+    """The pair with the largest finite index in a table of pairs; the only pair of two classes.
 
-    None if no pair of several classes has a finite one.
+    None if no pair of several classes has a finite index.
     """
     if len(pairs) == 2:
         return Pair(positive, (1 - positive,))
@@ -76,9 +76,9 @@ def error_curves(
     few_errors: int = _FEW_ERRORS,
     n_points: int = _TAIL_POINTS,
 ) -> ErrorCurves:
-    """Curves of a tail whose errors are scaled by the factor; the target is not.
+    """Curves of a tail. The factor scales the errors of the tail, but not the target.
 
-    The tail has a step for each error if there are few, else so many points.
+    The tail has a step for each of up to `few_errors` errors, otherwise `n_points` points.
     """
     scaled_target = target * factor
     edges = _bin_edges(tail, scaled_target, n_bins)

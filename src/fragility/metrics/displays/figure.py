@@ -1,4 +1,4 @@
-"""What the Displays share: the lazy door to matplotlib, colours, words."""
+"""Shared by the Displays: the lazy import of matplotlib, colours, and labels."""
 
 from __future__ import annotations
 
@@ -36,8 +36,14 @@ def tidy(ax: Any) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def write_note(ax: Any, x: float, y: float, text: str, colour: str, **options: Any) -> None:
+    """Bold words below (x, y), in fractions of the axes."""
+    options |= {"transform": ax.transAxes, "va": "top", "weight": "bold", "bbox": BACKED}
+    ax.text(x, y, text, color=colour, **options)
+
+
 def summary(fragility: float, ratio: float, auc: float, target: float) -> str:
-    """The index with what must stand beside it."""
+    """The index beside its ratio and AUC, without which it can be gamed."""
     at = "" if target == 0.0 else f" at target {target:g}"
     return f"FI {number(fragility)}{at},  ratio {number(ratio)},  AUC {number(auc)}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,9 @@ _MOST_ANNOTATED = 20
 _BLANK = "#EDEDED"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PairwiseFragilityDisplay(FromEstimator):
-    """Which confusion is dangerous: the index of every ordered pair of classes.
+    """Heat map of the index of every ordered pair of classes, which shows dangerous confusions.
 
     Row i, column j: samples of class j scored as class i. Infinite pairs are hatched, pairs
     without samples blank. Made by `from_predictions` or `from_estimator`.
@@ -65,26 +67,14 @@ class PairwiseFragilityDisplay(FromEstimator):
     '0'
     """
 
-    def __init__(
-        self,
-        *,
-        pairs: Floats,
-        labels: NDArray[Any],
-        support: Integers,
-        fragility: float,
-        ratio: float,
-        auc: float,
-        target: float = 0.0,
-        name: str | None = None,
-    ) -> None:
-        self.pairs = pairs
-        self.labels = labels
-        self.support = support
-        self.fragility = fragility
-        self.ratio = ratio
-        self.auc = auc
-        self.target = target
-        self.name = name
+    pairs: Floats
+    labels: NDArray[Any]
+    support: Integers
+    fragility: float
+    ratio: float
+    auc: float
+    target: float = 0.0
+    name: str | None = None
 
     @classmethod
     @np.errstate(over="ignore", under="ignore")
@@ -166,18 +156,10 @@ class PairwiseFragilityDisplay(FromEstimator):
         bar = self.figure_.colorbar(self.image_, ax=ax, fraction=0.046, pad=0.03)
         bar.set_label("Fragility Index of the pair")
         bar.outline.set_visible(False)
+        hatch = "////" if n <= _MOST_ANNOTATED else "//////"
+        hatched = {"facecolor": "white", "edgecolor": RIGHT, "hatch": hatch, "linewidth": 0.0}
         for i, j in np.argwhere(np.isinf(self.pairs)):
-            ax.add_patch(
-                plt.Rectangle(
-                    (j - 0.5, i - 0.5),
-                    1.0,
-                    1.0,
-                    facecolor="white",
-                    edgecolor=RIGHT,
-                    hatch="////" if n <= _MOST_ANNOTATED else "//////",
-                    linewidth=0.0,
-                )
-            )
+            ax.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 1.0, 1.0, **hatched))
         self.text_ = self._annotate(ax, highest, colours) if n <= _MOST_ANNOTATED else None
         self._name_classes(ax)
         ax.set_title(self._title(), loc="left", fontsize=10)
@@ -233,7 +215,7 @@ def _luminance(colour: tuple[float, ...]) -> float:
 
 
 def _short(value: float) -> str:
-    """Two digits in as few letters as can be."""
+    """A number with two digits, as short as possible."""
     if value == 0.0:
         return "0"
     if 0.01 <= value < 100.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -14,11 +15,10 @@ from ..._typing import Floats, Labels
 from ..._validation import LabelledScores, check_labelled_scores
 from ...figures.tails import ErrorTail
 from ...index.errors import Pair, RankingErrors
-from .chosen_pair import chosen_pair, error_name
+from .chosen_pair import BINARY_ERROR, chosen_pair, error_name
 from .error_curves import error_curves
 from .estimator import FromEstimator
 from .figure import (
-    BACKED,
     GREY,
     RIGHT,
     WRONG,
@@ -27,9 +27,11 @@ from .figure import (
     pyplot,
     summary,
     tidy,
+    write_note,
 )
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class RankingErrorDisplay(FromEstimator):
     r"""Density of the ranking errors, and their tail under the bound that FI gives.
 
@@ -74,34 +76,18 @@ class RankingErrorDisplay(FromEstimator):
     0.25
     """
 
-    def __init__(
-        self,
-        *,
-        edges: Floats,
-        density: Floats,
-        share_above: float,
-        theta: Floats,
-        tail: Floats,
-        fragility: float,
-        ratio: float,
-        auc: float,
-        target: float = 0.0,
-        steps: bool = False,
-        error_name: str = "ranking error ε = p(x⁻) − p(x⁺)",
-        name: str | None = None,
-    ) -> None:
-        self.edges = edges
-        self.density = density
-        self.share_above = share_above
-        self.theta = theta
-        self.tail = tail
-        self.fragility = fragility
-        self.ratio = ratio
-        self.auc = auc
-        self.target = target
-        self.steps = steps
-        self.error_name = error_name
-        self.name = name
+    edges: Floats
+    density: Floats
+    share_above: float
+    theta: Floats
+    tail: Floats
+    fragility: float
+    ratio: float
+    auc: float
+    target: float = 0.0
+    steps: bool = False
+    error_name: str = BINARY_ERROR
+    name: str | None = None
 
     @classmethod
     def from_predictions(
@@ -177,7 +163,6 @@ class RankingErrorDisplay(FromEstimator):
         -------
         RankingErrorDisplay
         """
-        pyplot()
         axes = new_axes(2, 10.5, 4.0) if ax is None else np.ravel(np.asarray(ax, dtype=object))
         if axes.size != 2:
             raise ValueError(
@@ -197,17 +182,8 @@ class RankingErrorDisplay(FromEstimator):
                 ax.stairs(self.density[part], edges, fill=True, color=colour, alpha=0.75)
         ax.axvline(self.target, color=GREY, linewidth=1.0)
         what = "ranked wrongly" if self.target == 0.0 else "above the target"
-        ax.text(
-            0.985,
-            0.97,
-            f"{percentage(self.share_above)} of pairs\n{what}",
-            transform=ax.transAxes,
-            ha="right",
-            va="top",
-            color=WRONG,
-            weight="bold",
-            bbox=BACKED,
-        )
+        note = f"{percentage(self.share_above)} of pairs\n{what}"
+        write_note(ax, 0.985, 0.97, note, WRONG, ha="right")
         # Room for the words above the bars of the shaded part.
         ax.set_ylim(0.0, 1.25 * float(self.density.max()))
         ax.set_xlabel(self.error_name)
