@@ -21,7 +21,7 @@ from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
-from .findings import Figures, findings
+from .findings import findings
 from .inputs import (
     Metric,
     as_costs,
@@ -99,17 +99,7 @@ class Report:
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        figures = Figures(
-            self.models,
-            self.comparisons,
-            self.groups,
-            self.labels,
-            self.support,
-            self.confidence,
-            self.costs,
-            self.positive,
-        )
-        object.__setattr__(self, "findings", findings(figures))
+        object.__setattr__(self, "findings", findings(self))
 
     @property
     def n_samples(self) -> int:

@@ -66,7 +66,7 @@ def percent(share: float) -> str:
         return UNDEFINED
     if 0.0 < share < 0.0005:
         return f"{100 * share:.1g} %"
-    if 0.9995 < share < 1.0:
+    if 0.9995 <= share < 1.0:
         return f"{100 * min(share, 0.99999):.3f} %"
     return f"{100 * share:.1f} %"
 
