@@ -66,7 +66,7 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
         sure**2 / squares if squares > 0.0 else 0.0,
-        view.sure / sure if sure > 0.0 else nan,
+        view.confident_sum / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
     positive = view.positive if view.n_classes == 2 else None

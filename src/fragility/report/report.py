@@ -33,7 +33,7 @@ from .inputs import (
     named_predictions,
     shaped_like,
 )
-from .measuring import build
+from .measuring import Builder, CaseNames, ExtraFigures
 from .model_figures import Settings
 from .parts import Comparison, Finding, GroupFigures, ModelReport
 from .rereading import CaseRows, Rereading
@@ -258,24 +258,21 @@ class Report:
         settings: Settings,
         *,
         reread: Rereading | None = None,
-        extra: Mapping[str, tuple[dict[str, float], dict[str, float]]] | None = None,
-        name_cases: Any = None,
+        extra: ExtraFigures | None = None,
+        name_cases: CaseNames | None = None,
     ) -> Report:
         """Report on a state whose cases may be read again; the others call it."""
         settings = replace(settings, costs=costs_of_state(settings.costs, state))
-        built = build(state, settings, reread=reread, extra=extra, name_cases=name_cases)
+        built = Builder(state, settings, reread, extra, name_cases).build()
         labels = state.labels.tolist()
         return cls(
-            models=tuple(built.models),
-            comparisons=tuple(built.comparisons),
-            groups=tuple(built.groups),
+            **vars(built),
             labels=tuple(labels),
             support=tuple(state.support.tolist()),
             positive=labels[state.positive] if state.is_binary else None,
             costs=settings.costs,
             confidence=settings.confidence,
             extra=tuple(next(iter(extra.values()))[0]) if extra else (),
-            notes=tuple(built.notes),
             streamed=not state.complete,
             weighted=state.weighted,
         )
