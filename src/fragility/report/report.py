@@ -329,7 +329,7 @@ class Report:
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Strict JSON: infinity is the text "Infinity", what is undefined is null."""
-        return export.to_json(self, indent)
+        return export.json_text(self.to_dict(), indent)
 
     def to_metrics(self) -> dict[str, float]:
         """A flat dictionary of numbers, ``{"model/fragility_index": 0.17, ...}``.
@@ -340,15 +340,15 @@ class Report:
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame: a row for each model, figure, and calibration."""
-        return export.to_pandas(self)
+        return export.to_table(self, "pandas", "DataFrame")
 
     def to_polars(self) -> Any:
         """The table as a polars DataFrame."""
-        return export.to_polars(self)
+        return export.to_table(self, "polars", "DataFrame")
 
     def to_arrow(self) -> Any:
         """The table as a pyarrow Table."""
-        return export.to_arrow(self)
+        return export.to_table(self, "pyarrow", "table")
 
     def to_markdown(self) -> str:
         """The table, the findings and all else, for a README or a pull request."""
