@@ -7,11 +7,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isinf, log
-from typing import Any
+from typing import Any, NoReturn
 
 from .._labels import listed
 from .._names import shortened
 from ..deferral import Costs
+from ..figures.proper import LEAST_PROBABILITY
 from ..measured import FIGURES
 from ..tables.categories import same_names
 from . import words
@@ -27,8 +28,8 @@ _MAY_BE_INFINITE = ("fragility_index", "ratio")
 #: Settings of costs that a report has, and types of labels.
 _SETTINGS = set(Costs.__dataclass_fields__)
 _LABELS = (str, int, float)
-#: Log-loss counts a probability of 0 as the step from 1 to its neighbour: no model exceeds this.
-LARGEST_LOG_LOSS = -log(sys.float_info.epsilon)
+#: Log-loss counts a probability of 0 as a small one: no model exceeds this.
+LARGEST_LOG_LOSS = -log(LEAST_PROBABILITY)
 #: A report of many models, groups and worst cases is far below this many bytes.
 _LARGEST = 64 * 2**20
 #: A number of cases is very different from another if it is so many times as large.
@@ -81,17 +82,14 @@ class Baseline:
                 if self.costs[name] != new:
                     self._refuse(name, _short(self.costs[name]), _short(new))
             for model in report.models:
-                self._check_estimator(model.name, report, model.raw.figures["cost"].estimator)
-
-    def _check_estimator(self, name: str, report: Report, estimator: str | None) -> None:
-        """Refuse a cost that was chosen and measured in another way: it is another figure."""
-        old = self.estimators[self._own_name(name, report)]
-        if old != estimator:
-            raise ValueError(
-                f"The cost in the baseline {self.path} cannot be compared: its estimator there: "
-                f"{_short(old)}, here: {_short(estimator)}. Make the baseline again with this "
-                "version of fragility evaluate --json, or leave the costs out."
-            )
+                # A cost that was chosen and measured in another way is another figure.
+                new = model.raw.figures["cost"].estimator
+                old = self.estimators[self._own_name(model.name, report)]
+                if old != new:
+                    remedy = (
+                        "with this version of fragility evaluate --json, or leave the costs out"
+                    )
+                    self._refuse("the cost's estimator", _short(old), _short(new), remedy)
 
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:
         """Figures that a model is held to: those of its name, or of the only one."""
@@ -110,20 +108,17 @@ class Baseline:
     def not_held(self, report: Report) -> list[str]:
         """What of the baseline, or of the report, is held to nothing, in sentences."""
         sentences = []
-        if report.costs is None and self.costs is not None:
-            sentences.append(
-                "cost per case is not held: give the costs of the baseline, --error-cost."
-            )
-        if report.costs is not None and self.costs is None:
-            sentences.append(
-                "cost per case is not held: the baseline was made without --error-cost."
-            )
+        if (report.costs is None) != (self.costs is None):
+            why = "the baseline was made without --error-cost"
+            if report.costs is None:
+                why = "give the costs of the baseline, --error-cost"
+            sentences.append(f"cost per case is not held: {why}.")
         named = {model.name for model in report.models}
         if len(self.figures) > 1 or len(named) > 1:
-            more = [name for name in self.figures if name not in named]
             sentences += [
                 f"model {words.shortened(name)!r} of the baseline is not in the data."
-                for name in more
+                for name in self.figures
+                if name not in named
             ]
         for name, figures in self.figures.items():
             endless = [f for f, value in figures.items() if not can_fail(f, value)]
@@ -147,10 +142,12 @@ class Baseline:
             f"{words.count(report.n_samples)}; the figures of the smaller one are far less certain."
         )
 
-    def _refuse(self, what: str, old: str, new: str) -> None:
+    def _refuse(
+        self, what: str, old: str, new: str, remedy: str = "with the same options"
+    ) -> NoReturn:
         raise ValueError(
             f"The baseline {self.path} cannot be compared: {what} there: {old}, here: {new}. Make "
-            "it anew with the same options."
+            f"it anew {remedy}."
         )
 
 

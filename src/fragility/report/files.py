@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -61,29 +61,24 @@ def report_on_file(
         hold,
         pos_label=file.positive,
     )
-    rows: list[CaseRows] = []
-    batches = [file.read()] if _is_small(file, hold) else file.batches()
     done = 0
-    for batch in batches:
-        found = _cases(file, batch)
-        state.add(found.cases)
-        rows = [*rows, found] if state.complete else []
-        done += batch.n_rows
-        if progress is not None:
-            progress(done)
 
-    def reread() -> Iterator[CaseRows]:
+    def read(batches: Iterable[PredictionBatch]) -> Iterator[CaseRows]:
         nonlocal done
-        for batch in file.batches():
+        for batch in batches:
             yield _cases(file, batch)
             done += batch.n_rows
             if progress is not None:
                 progress(done)
 
+    rows: list[CaseRows] = []
+    for found in read([file.read()] if _is_small(file, hold) else file.batches()):
+        state.add(found.cases)
+        rows = [*rows, found] if state.complete else []
     made = Report.from_cases(
         state,
         Settings(check_confidence(confidence), costs, calibrate, n_worst),
-        reread=(lambda: rows) if state.complete else reread,
+        reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),
     )
     return made.with_notes(*_dropped_rows(file))
@@ -111,9 +106,8 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
     """What was left out, in a sentence."""
     if not file.n_dropped:
         return []
-    rows = "1 row with missing values was" if file.n_dropped == 1 else None
-    rows = rows or f"{file.n_dropped:,} rows with missing values were"
-    return [f"{rows} left out (--drop-missing)."]
+    rows, were = ("row", "was") if file.n_dropped == 1 else ("rows", "were")
+    return [f"{file.n_dropped:,} {rows} with missing values {were} left out (--drop-missing)."]
 
 
 def _is_small(file: PredictionFile, hold: float) -> bool:
