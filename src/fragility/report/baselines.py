@@ -1,4 +1,4 @@
-"""A report in JSON that a later model is held to: what it must hold, and what it may be held to."""
+"""Baselines: reports in JSON that later models are compared with, and how they are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import words
 from .data import FORMAT, strict
 from .report import Report
 
-#: The figures of a baseline: the index falls when scores shrink, the others then do not.
+#: Figures that gates check. The index falls when scores shrink; the others do not.
 HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
 #: Figures that every baseline has; costs may not have been given.
 _NEEDED = HELD[:-1]
@@ -32,13 +32,13 @@ _LABELS = (str, int, float)
 LARGEST_LOG_LOSS = -log(LEAST_PROBABILITY)
 #: A report of many models, groups and worst cases is far below this many bytes.
 _LARGEST = 64 * 2**20
-#: A number of cases is very different from another if it is so many times as large.
+#: Two numbers of cases are very different if one is more than this many times the other.
 _VERY_DIFFERENT = 3.0
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a baseline file says.
+    """Content of a baseline file.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ class Baseline:
     n_samples: int
 
     def check_comparable(self, report: Report) -> None:
-        """Refuse to hold a report to figures of other classes, another positive class or costs."""
+        """Refuse a report with other classes, another positive class, other weights or costs."""
         classes = strict(list(report.labels))
         if not same_names(self.classes, classes):
             self._refuse("the classes", *(_names(part) for part in (self.classes, classes)))
@@ -92,7 +92,7 @@ class Baseline:
                     self._refuse("the cost's estimator", _short(old), _short(new), remedy)
 
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:
-        """Figures that a model is held to: those of its name, or of the only one."""
+        """Figures of the baseline for a model: by its name, or of the only model."""
         return self.figures[self._own_name(name, report)]
 
     def _own_name(self, name: str, report: Report) -> str:
@@ -106,7 +106,7 @@ class Baseline:
         )
 
     def not_held(self, report: Report) -> list[str]:
-        """What of the baseline, or of the report, is held to nothing, in sentences."""
+        """Sentences on the parts of the baseline, or of the report, that are not compared."""
         sentences = []
         if (report.costs is None) != (self.costs is None):
             why = "the baseline was made without --error-cost"
@@ -133,7 +133,7 @@ class Baseline:
         return sentences
 
     def warning(self, report: Report) -> str:
-        """A warning if one has far more cases than the other; empty if not."""
+        """A warning if the baseline or the report has far more cases; empty if not."""
         counts = sorted((self.n_samples, report.n_samples))
         if counts[1] <= _VERY_DIFFERENT * counts[0]:
             return ""
@@ -159,7 +159,7 @@ def can_fail(figure: str, value: float) -> bool:
 
 
 def read_baseline(path: str) -> Baseline:
-    """A report in JSON, as `fragility evaluate --json` prints it."""
+    """Read a report in JSON, as `fragility evaluate --json` prints it."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(_LARGEST + 1)
@@ -236,7 +236,7 @@ def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _held(name: str, figure: Any) -> float:
-    """What is held against: the worse of the bounds, if the figure is known between two."""
+    """Value of a figure; the worse of its bounds, if it is known between two."""
     title = FIGURES[name].title
     if not isinstance(figure, dict):
         raise ValueError(f"{title} is missing ({name})")
@@ -252,7 +252,7 @@ def _held(name: str, figure: Any) -> float:
 
 
 def _number(name: str, value: Any) -> float:
-    """A value that the figure can have."""
+    """The value as a float, if the figure can have it."""
     title = FIGURES[name].title
     number = inf if value == "Infinity" else value
     if isinstance(number, bool) or not isinstance(number, (int, float)):

@@ -1,4 +1,4 @@
-"""A report on a file of predictions: batches fill a state, which the report is made from."""
+"""A report on a file of predictions: batches fill a state, and the report is made from it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .model_figures import Settings
 from .report import Report
 from .rereading import CaseRows
 
-#: A score takes this many bytes of text, at least.
+#: A score in a text file takes at least this many bytes.
 _BYTES_OF_A_SCORE = 2
 
 
@@ -37,18 +37,18 @@ def report_on_file(
     ----------
     file : PredictionFile
     costs : Costs, optional
-        With an `error_cost` of None the file has a column of it.
+        An `error_cost` of None means that the file has a column of costs.
     confidence, n_worst : float, int
         As in `Report.from_predictions`.
     id_column : str, optional
-        Column that names the cases; by default they are called by their rows, from 1.
+        Column with the names of the cases; by default a case is named by its row, from 1.
     calibrate : bool, default=True
-        Whether to show the figures after calibration, too.
+        Whether to add the figures after calibration.
     hold : float, default=2**20
-        Scores (rows times columns) that may be held in memory. A file of no more is measured from
-        its rows, one of more from exact sums over them, in constant memory.
+        Number of scores (rows times columns) that may be held in memory. A larger file is
+        measured from exact sums over its rows, in constant memory.
     progress : function, optional
-        Called with the number of rows done.
+        Called with the number of rows read so far.
     """
     check_count(n_worst, "n_worst", least=0)
     if id_column is not None:
@@ -103,7 +103,7 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
 
 
 def _dropped_rows(file: PredictionFile) -> list[str]:
-    """What was left out, in a sentence."""
+    """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
         return []
     rows, were = ("row", "was") if file.n_dropped == 1 else ("rows", "were")
@@ -111,7 +111,7 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
 
 
 def _is_small(file: PredictionFile, hold: float) -> bool:
-    """Whether a file has certainly no more scores than may be held."""
+    """Whether a file certainly has no more scores than may be held."""
     columns = sum(len(part) for part in file.columns.models.values())
     table = file.table
     most_rows: float | None = table.n_rows
@@ -121,7 +121,7 @@ def _is_small(file: PredictionFile, hold: float) -> bool:
 
 
 def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
-    """What cases are called, by the numbers of their rows."""
+    """Names of cases, by the numbers of their rows."""
     if id_column is None:
         return {row: f"row {row}" for row in rows}
     found, first = {}, 1

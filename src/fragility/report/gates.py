@@ -1,4 +1,4 @@
-"""Is a model good enough? Limits and baselines for continuous integration."""
+"""Gates for continuous integration: limits and baselines that a model must hold."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest values allowed (of AUC: the least); None for no limit.
+    """Largest values allowed (for AUC: the smallest); None for no limit.
 
     With `upper_limit`, the upper limits of the confidence intervals must hold for the index and
-    the cost, not only the estimates. A figure that is known between bounds must hold at the worse.
+    the cost, not only the estimates. Of a figure known between bounds, the worse one must hold.
     """
 
     fragility_index: float | None = None
@@ -63,7 +63,7 @@ class Limits:
 
     @property
     def passed_by_shrinking(self) -> bool:
-        """Whether smaller scores, which say less, would do: only the index or AUC are limited."""
+        """Whether shrunk scores would pass: only the index, or AUC beside it, has a limit."""
         others = (self.ratio, self.log_loss, self.cost)
         return self.fragility_index is not None and all(limit is None for limit in others)
 
@@ -134,7 +134,7 @@ def check_gates(
 
 
 def _check_cost_limit(report: Report, limits: Limits) -> None:
-    """Refuse a limit that the dearest way to treat a case does not exceed."""
+    """Refuse a limit of the cost that even the dearest decision does not exceed."""
     if limits.cost is None:
         return
     if report.costs is None:
@@ -214,7 +214,7 @@ def _judged(check: Check, tolerance: float, constant: str) -> Check:
 
 
 def _told_apart(value: float, limit: float, passed: bool) -> tuple[str, str]:
-    """Both numbers; where a check fails, with as many digits as show why."""
+    """Both numbers as text; where a check fails, with enough digits to tell them apart."""
     for decimals in range(3, 10):
         shown = words.number(value, decimals), words.number(limit, decimals)
         if passed or shown[0] != shown[1] or not isfinite(value):

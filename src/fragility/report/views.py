@@ -99,12 +99,10 @@ class View(ABC):
         for split in range(SPLITS):
             yield dealt_cells(self.cells, costs, n_folds, [split, seed])
 
-    @property
     @abstractmethod
     def proper_scores(self) -> tuple[float, float]:
         """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
 
-    @property
     @abstractmethod
     def confident_sum(self) -> float:
         """Weighted sum of the confidences above 90 %."""
@@ -172,7 +170,6 @@ class DataView(View):
             amounts,
         )
 
-    @property
     def proper_scores(self) -> tuple[float, float]:
         data = self.data
         if data.is_binary:
@@ -186,7 +183,6 @@ class DataView(View):
             squares += 1.0 - 2.0 * p_true
         return proper_scores(p_true, squares, self._made.weights_or_ones)
 
-    @property
     def confident_sum(self) -> float:
         above = self._made.confidence > CONFIDENT
         weights = np.ones(above.size) if self.data.weights is None else self.data.weights
@@ -250,22 +246,15 @@ class BinView(View):
     def cells(self) -> Cells:
         return self._sums.tally.cells()
 
-    @property
     def proper_scores(self) -> tuple[float, float]:
-        bins, weight = self._bins, float(self.cells.weight.sum())
-        if self.n_classes == 2:
-            squares = bins.squared_distances(0, 1.0)[self.positive]
-            squares += bins.squared_distances(0, 0.0)[1 - self.positive]
-        else:
-            columns = range(self.n_classes)
-            squares = sum(
-                (bins.squared_distances(c, 0.0).sum() for c in columns), start=np.float64(0.0)
-            )
-            for c in columns:  # cases of this class: the distance to 1 instead of to 0
-                squares += bins.squared_distances(c, 1.0)[c] - bins.squared_distances(c, 0.0)[c]
-        return self._sums.log_loss / weight, float(squares) / weight
+        weight, squares = float(self.cells.weight.sum()), 0.0
+        for own in [self.positive] if self.n_classes == 2 else range(self.n_classes):
+            column = 0 if self.n_classes == 2 else own
+            distances = self._bins.squared_distances(column, 0.0)
+            distances[own] = self._bins.squared_distances(column, 1.0)[own]
+            squares += float(distances.sum())
+        return self._sums.log_loss / weight, squares / weight
 
-    @property
     def confident_sum(self) -> float:
         return self._sums.confident
 
@@ -345,7 +334,6 @@ class CalibratedView(View):
                 sums[:, fold, keys] = priced_sums(cells, costs)
             yield FoldCells(places, units, sums)
 
-    @property
     def proper_scores(self) -> tuple[float, float]:
         p_true = np.concatenate(
             [
@@ -356,7 +344,6 @@ class CalibratedView(View):
         weights = np.concatenate([atoms.weight for atoms in self._by_class])
         return proper_scores(p_true, (1.0 - p_true) ** 2, weights)
 
-    @property
     def confident_sum(self) -> float:
         made = self.predictions()
         above = made.mean > CONFIDENT
