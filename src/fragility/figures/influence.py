@@ -15,6 +15,7 @@ from .._typing import Floats, Indices, Integers
 from ..index.inference import PairedDifference
 from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
+from ..moments import order_one_factor
 from .index import KnownIndex, PairSums, pair_scale
 
 #: Up to so large a share -ln(1 - x) comes from four terms of its series.
@@ -152,13 +153,17 @@ class Population(NamedTuple):
 class PairedSums:
     """Two models on the same cases: sums of the differences of their movements."""
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, *models: KnownIndex) -> None:
         self._sums = np.zeros((2, 2, n_classes))  # index, ratio; second and fourth powers
+        # The index of tiny scores moves so little that the fourth powers would be zero.
+        found = [part.fragility for known in models for part in known.found]
+        largest = max((value for value in found if value < inf), default=1.0)
+        self._factors = order_one_factor(largest), 1.0
 
     def add(self, code: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> None:
         """Add cases of a class, by the movements of both models."""
         for kind in range(2):
-            change = a[kind] - b[kind]
+            change = (a[kind] - b[kind]) * self._factors[kind]
             change *= change
             self._sums[kind, :, code] += float(change.sum()), float(change @ change)
 
@@ -171,7 +176,7 @@ class PairedSums:
             squares, fourths = self._sums[kind]
             counted = np.flatnonzero(population.support)
             sizes = {int(code): float(population.sizes[code]) for code in counted}
-            error = error_of_squares(squares, sizes)
+            error = error_of_squares(squares, sizes) / self._factors[kind]
             if squares.any():
                 unit = float(squares.max())
                 freedom = freedom_of_squares(squares / unit, fourths / unit**2, population.support)

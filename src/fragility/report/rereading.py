@@ -70,7 +70,11 @@ class Reader:
         self._state, self._influences, self._population = state, influences, population
         self._group, self._n_worst = group, n_worst
         n_classes = state.labels.size
-        self.pairs = {pair: PairedSums(n_classes) for pair in combinations(influences, 2) if paired}
+        self.pairs = {
+            (a, b): PairedSums(n_classes, influences[a].known, influences[b].known)
+            for a, b in combinations(influences, 2)
+            if paired
+        }
         self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()
