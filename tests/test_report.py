@@ -146,10 +146,13 @@ def test_comparisons_are_paired_tests_and_allow_for_their_number():
     plain = []
     for pair in report.comparisons:
         expected = fr.compare_fragility(SICK, models[pair.a], models[pair.b])
-        assert pair.raw.index.p_value == expected.p_value
-        assert pair.raw.ratio == expected.ratio
+        assert pair.raw.index.p_value == pytest.approx(expected.p_value, rel=1e-10)
+        for name in ("a", "b", "difference", "standard_error", "interval", "p_value"):
+            ours, theirs = getattr(pair.raw.ratio, name), getattr(expected.ratio, name)
+            assert ours == pytest.approx(theirs, rel=1e-10)
         plain.append(expected.p_value)
-    assert [pair.raw.p_value for pair in report.comparisons] == holm(plain)
+    adjusted = [pair.raw.p_value for pair in report.comparisons]
+    assert adjusted == pytest.approx(holm(plain), rel=1e-10)
 
 
 def test_holm():
@@ -509,3 +512,46 @@ def test_figures_say_how_what_they_hang_on_was_chosen():
     assert raw["cost"]["estimator"] == "cross_fitted"
     assert {figure["estimator"] for name, figure in raw.items() if name != "cost"} == {None}
     assert {figure["estimator"] for figure in calibrated.values()} == {"cross_fitted"}
+
+
+def test_shares_near_one_are_not_all():
+    from fragility.report import words
+
+    assert words.percent(0.9995) == "99.950 %"
+    assert words.percent(1 - 1e-16) == "99.999 %"
+    assert words.percent(1.0) == "100.0 %"
+
+
+def test_worst_cases_of_an_index_of_zero_are_listed_on_every_path(tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], 40)
+    apart = np.eye(3)[y] * 0.6 + 0.1 + 0.1 * rng.dirichlet(np.ones(3), 120)
+    mixed = rng.dirichlet(np.ones(3), 120) * 0.5 + np.eye(3)[y] * 0.5 * rng.random((120, 1))
+    models = {"apart": apart, "mixed": mixed}
+    columns = {
+        f"{name} {place}": proba[:, place] / proba.sum(axis=1)
+        for name, proba in models.items()
+        for place in range(3)
+    }
+    names = [f"case {row}" for row in range(120)]
+    pq.write_table(pa.table({"y": y, "id": names, **columns}), tmp_path / "p.parquet")
+    file = PredictionFile(
+        open_table(tmp_path / "p.parquet"),
+        label="y",
+        models={name: [f"{name} {place}" for place in range(3)] for name in models},
+    )
+    read, batches = [], file.table.batches
+    file.table.batches = lambda columns, *options: (
+        read.append(list(columns)) or batches(columns, *options)
+    )
+    held, streamed = (
+        report_on_file(file, hold=hold, n_worst=4, id_column="id", calibrate=False)
+        for hold in (np.inf, 0)
+    )
+    assert read.count(["id"]) == 2  # once for each report, not once for each model
+    assert held.models[0].raw.figures["fragility_index"].value == 0.0
+    for one, other in zip(held.models, streamed.models, strict=True):
+        assert len(one.worst) == 4
+        assert [case.case for case in other.worst] == [case.case for case in one.worst]
+        for ours, theirs in zip(one.worst, other.worst, strict=True):
+            assert theirs.lift == pytest.approx(ours.lift, rel=1e-6)

@@ -410,3 +410,37 @@ def test_infinite_indices_are_not_equal_but_for_rounding():
     assert "no test: an index is 0 or ∞" in shown
     (wrong_way,) = [f.text for f in report.findings if f.kind == "no_separation"]
     assert "the positive class is 1; are the scores those of 0?" in wrong_way
+
+
+def with_cost(report, place, value):
+    """The report with another cost of one model at its threshold."""
+    models = list(report.models)
+    raw = models[place].raw
+    threshold = replace(raw.threshold, cost=replace(raw.threshold.cost, value=value))
+    models[place] = replace(models[place], raw=replace(raw, threshold=threshold))
+    return replace(report, models=tuple(models))
+
+
+def test_costs_that_differ_by_rounding_are_equal():
+    models = {"one": FAIR, "two": FAIR, "bold": logistic(3 * LOGIT)}
+    report = Report.from_predictions(SICK, models, costs={"error_cost": 10.0}, calibrate=False)
+    cost = report.models[0].raw.threshold.cost.value
+    for place, value in ((0, 0.5 * cost), (0, cost), (1, np.nextafter(cost, 0.0))):
+        nudged = with_cost(report, place, value)
+        assert ("cheapest" in kinds(nudged)) == (value < 0.9 * cost)
+    dearer = with_cost(with_cost(report, 0, 0.5 * cost), 2, np.nextafter(cost, 0.0))
+    assert "next is two" in text(dearer, "cheapest")
+
+
+def test_pairs_that_differ_by_rounding_are_equal():
+    codes, proba = classes_drawn(np.random.default_rng(0), 300)
+    report = Report.from_predictions(codes, {"m": proba}, calibrate=False)
+    (model,) = report.models
+    said = set()
+    for place in ((0, 1), (2, 1)):
+        pairs = np.where(np.eye(3) > 0, np.nan, 0.1)
+        pairs[0, 1] = pairs[2, 1] = 0.4
+        pairs[place] = np.nextafter(0.4, 1.0)
+        changed = replace(model, raw=replace(model.raw, pairs=pairs))
+        said.add(text(replace(report, models=(changed,)), "fragile_pair"))
+    assert len(said) == 1

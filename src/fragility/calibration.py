@@ -19,7 +19,7 @@ from scipy.special import expit, logit, softmax
 
 from ._parameters import check_count
 from ._random import content_order, random_generator, spread_over_folds
-from ._typing import Floats, Indices, Mask
+from ._typing import Floats, Indices, Integers, Mask
 from ._validation import LabelledScores, check_labelled_probabilities
 from .scores.bins import ScoreBins
 from .scores.folds import dealt
@@ -108,21 +108,19 @@ def cross_fitted_calibration(
         name="proba",
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
-    reason = why_not_calibrated(data)
+    reason = why_not_calibrated(data.labels.tolist(), data.support)
     if reason:
         raise ValueError(f"These predictions cannot be calibrated: {reason}.")
     return calibrated(data, n_splits, random_state).scores
 
 
-def why_not_calibrated(data: LabelledScores) -> str:
-    """Why cross-fitting is impossible; empty if it is not."""
-    present = np.flatnonzero(data.support)
+def why_not_calibrated(labels: Sequence[Any], sizes: Integers) -> str:
+    """Why cross-fitting is impossible with these numbers of cases by class; empty if it is not."""
+    present = np.flatnonzero(sizes)
     if present.size < 2:
         return "only one class has samples"
-    least = present[np.argmin(data.support[present])]
-    if data.support[least] < 2:
-        return f"class {data.labels.tolist()[least]!r} has a single sample"
-    return ""
+    least = present[np.argmin(sizes[present])]
+    return f"class {labels[least]!r} has a single sample" if sizes[least] < 2 else ""
 
 
 def calibrated(
@@ -295,11 +293,9 @@ def calibrated_table(
     weights = table.amounts["weight"]
     units = units_of(weights, table.amounts["squares"])
     sizes = units.sum(axis=1)
-    for label, size in zip(labels, sizes.tolist(), strict=True):
-        if size == 0:
-            return "only one class has samples"
-        if size == 1:
-            return f"class {label!r} has a single sample"
+    reason = why_not_calibrated(labels, sizes)
+    if reason:
+        return reason
     n_folds = min(_FOLDS, int(sizes.min()))
     weights = weights / weights.max()
     z = _log_odds(table.scores)

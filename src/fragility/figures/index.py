@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import fsum, inf
-from typing import Protocol
+from math import fsum, inf, log
 
 import numpy as np
 
 from .._typing import Floats, Integers, Interval
 from ..index.certified import CertifiedIndex, certify
-from ..index.errors import Pair, PairIndex, SolvedPair, class_pairs, pair_entries
+from ..index.errors import Pair, PairIndex, RankingErrors, SolvedPair, class_pairs, pair_entries
 from ..index.inference import confidence_interval
 from ..index.influence import (
     PseudoInfluence,
@@ -40,17 +40,46 @@ class IndexFigures:
     n_infinite_pairs: int
 
 
-class Source(Protocol):
+class Source(ABC):
     """Scores of a population, by column and class."""
 
-    def sample(self, column: int, code: int, sign: float) -> PointSample:
+    #: A smaller index is rounding: the scores that it depends on differ by rounding alone.
+    least_index = 1e-12
+
+    @abstractmethod
+    def sample(self, column: int, code: int, sign: float) -> Sample:
         """The scores of a class, or minus them."""
 
+    @abstractmethod
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
         """Index of a pair of classes."""
 
+    def top(self, column: int, code: int, sign: float) -> tuple[float, float]:
+        """Largest value of that sample, and the logarithm of its share of the weight."""
+        sample = self.sample(column, code, sign)
+        return sample.pivot, -sample.neg_log_top_share
 
-class BinSource:
+
+class CaseSource(Source):
+    """Scores of cases in memory, whose index of each pair of classes has been measured."""
+
+    least_index = 0.0
+
+    def __init__(self, errors: RankingErrors, pairs: Floats) -> None:
+        self._errors, self._pairs = errors, pairs
+
+    def sample(self, column: int, code: int, sign: float) -> Sample:
+        _, rows = self._errors.group_rows(Pair(code, (code,)))
+        weights = self._errors.data.weights
+        return Sample(self._errors.column(column), factor=sign, selection=rows, weights=weights)
+
+    def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
+        value = float(self._pairs[positive, negative])
+        groups = self.sample(column, negative, 1.0), self.sample(column, positive, -1.0)
+        return CertifiedIndex(value, value, value, separation(groups))
+
+
+class BinSource(Source):
     """Scores of all cases, or of one group, as bins know them.
 
     `first` is the class of the bins that is the first class here.
@@ -59,7 +88,7 @@ class BinSource:
     def __init__(self, bins: ScoreBins, first: int = 0) -> None:
         self._bins, self._first = bins, first
 
-    def sample(self, column: int, code: int, sign: float) -> PointSample:
+    def sample(self, column: int, code: int, sign: float) -> Sample:
         return self._bins.points(column, self._first + code, sign)
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
@@ -68,14 +97,22 @@ class BinSource:
         )
         return certify(negatives, positives.negated(), 0.0)
 
+    def top(self, column: int, code: int, sign: float) -> tuple[float, float]:
+        """Least value of the topmost bin, whose values bins cannot tell apart, and its share."""
+        if not self._bins.ranges.size:  # of groups, whose cases are not listed
+            return inf, 0.0
+        atoms = self._bins.atoms(column, self._first + code)
+        least, place = (atoms.low[-1], -1) if sign > 0.0 else (-atoms.high[0], 0)
+        return float(least), log(atoms.weight[place] / atoms.weight.sum())
 
-class AtomSource:
+
+class AtomSource(Source):
     """Exact atoms of two classes."""
 
     def __init__(self, atoms: Sequence[Atoms]) -> None:
         self._atoms = atoms
 
-    def sample(self, column: int, code: int, sign: float) -> PointSample:
+    def sample(self, column: int, code: int, sign: float) -> Sample:
         return PointSample.of(self._atoms[code], sign)
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
@@ -116,7 +153,7 @@ class KnownIndex:
     """
 
     def __init__(self, source: Source, support: Integers, positive: int) -> None:
-        self._source, self._support = source, support
+        self.source, self._support = source, support
         self.is_binary = support.size == 2
         self.pairs = list(class_pairs(support, positive, "ovo"))
         self.found = [
@@ -125,7 +162,7 @@ class KnownIndex:
         ]
         #: Of several classes: from a reading of the cases, or None.
         self.sums: PairSums | None = None
-        self._samples: dict[tuple[int, int, float], PointSample] = {}
+        self._samples: dict[tuple[int, int, float], Sample] = {}
 
     def _column(self, pair: Pair) -> int:
         return 0 if self.is_binary else pair.positive
@@ -185,10 +222,10 @@ class KnownIndex:
         """Scores are from 0 to 1."""
         return 1.0
 
-    def _sample(self, column: int, code: int, sign: float) -> PointSample:
+    def _sample(self, column: int, code: int, sign: float) -> Sample:
         key = column, code, sign
         if key not in self._samples:
-            self._samples[key] = self._source.sample(*key)
+            self._samples[key] = self.source.sample(*key)
         return self._samples[key]
 
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:

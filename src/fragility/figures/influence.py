@@ -6,7 +6,7 @@ The cases come once more, class by class, after the index of every pair is known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import inf, nan
+from math import exp, inf, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +15,19 @@ from .._typing import Floats, Indices, Integers
 from ..index.inference import PairedDifference
 from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
+from ..moments import order_one_factor
 from .index import KnownIndex, PairSums, pair_scale
 
 #: Up to so large a share -ln(1 - x) comes from four terms of its series.
 _SMALL_SHARE = 1e-3
-#: Scores that an index below this hangs on differ by rounding alone.
-LEAST_INDEX = 1e-12
 
 
 class Side(NamedTuple):
-    """One class in a pair: how to tilt its scores, and what the index owes to a tilt."""
+    """One class in a pair: how to tilt its scores, and how a tilt moves the index.
+
+    A pair of index zero has an infinite tilt `s`, which moves nothing: all weight goes to the
+    values from `pivot` on. A pair of infinite index has none: the worst case is the data.
+    """
 
     place: int
     column: int
@@ -33,10 +36,17 @@ class Side(NamedTuple):
     pivot: float
     log_moment: float
     mean: float
+    mean_residual: float
     separation: float
     fragility: float
     share: float
     scale: float
+
+    def lift(self, value: Floats) -> Floats:
+        """How many times its share each of some values has in the worst case."""
+        if self.s == inf:
+            return np.where(value >= self.pivot, exp(-self.log_moment), 0.0)
+        return np.asarray(np.exp(self.s * (value - self.pivot) - self.log_moment))
 
 
 class Tilted(NamedTuple):
@@ -48,26 +58,31 @@ class Tilted(NamedTuple):
 
 
 def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
-    """By class, the pairs whose index is neither zero, nor rounding, nor infinite."""
+    """By class, the sides of its pairs."""
     found: list[list[Side]] = [[] for _ in range(n_classes)]
     for place, (pair, part) in enumerate(zip(known.pairs, known.found, strict=True)):
-        if not LEAST_INDEX < part.fragility < inf:
-            continue
-        s, groups = 1.0 / part.fragility, known.groups(pair)
-        scale = pair_scale(groups, s)
+        column, groups = 0 if known.is_binary else pair.positive, known.groups(pair)
+        s = 1.0 / part.fragility if part.fragility > known.source.least_index else inf
+        scale = pair_scale(groups, s) if 0.0 < s < inf else 0.0
         codes = pair.negatives[0], pair.positive
         for code, group, sign in zip(codes, groups, (1.0, -1.0), strict=True):
-            near = s * group.spread < 1.0
-            moment = group.centred_log_moment(s) if near else group.log_moment(s)
+            pivot, log_moment = group.mean, 0.0
+            if s == inf:
+                pivot, log_moment = known.source.top(column, code, sign)
+            elif s * group.spread < 1.0:
+                log_moment = group.centred_log_moment(s).value
+            else:
+                pivot, log_moment = group.pivot, group.log_moment(s).value
             found[code].append(
                 Side(
                     place,
-                    0 if known.is_binary else pair.positive,
+                    column,
                     sign,
                     s,
-                    group.mean if near else group.pivot,
-                    moment.value,
-                    group.mean + group.mean_residual,
+                    pivot,
+                    log_moment,
+                    group.mean,
+                    group.mean_residual,
                     part.separation,
                     part.fragility,
                     known.share,
@@ -87,8 +102,7 @@ class ScoreInfluence:
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
         for side in self.sides[code]:
             value = side.sign * columns[side.column]
-            lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
-            yield Tilted(side, lift, value)
+            yield Tilted(side, side.lift(value), value)
 
 
 class TableInfluence:
@@ -117,8 +131,8 @@ class TableInfluence:
             tables = []
             for side in sides:
                 value = side.sign * scores
-                lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
-                means = (np.einsum("fb,fb->b", shares[code], part) for part in (lift, value))
+                parts = side.lift(value), value
+                means = (np.einsum("fb,fb->b", shares[code], part) for part in parts)
                 tables.append((side, *means))
             self._tables.append(tables)
 
@@ -137,15 +151,19 @@ class Population(NamedTuple):
 
 
 class PairedSums:
-    """Two models on the same cases: sums of the differences of their movements."""
+    """Two models on the same cases: sums of the differences of their influences."""
 
-    def __init__(self, n_classes: int) -> None:
+    def __init__(self, n_classes: int, *models: KnownIndex) -> None:
         self._sums = np.zeros((2, 2, n_classes))  # index, ratio; second and fourth powers
+        # The index of tiny scores moves so little that the fourth powers would be zero.
+        found = [part.fragility for known in models for part in known.found]
+        largest = max((value for value in found if value < inf), default=1.0)
+        self._factors = order_one_factor(largest), 1.0
 
     def add(self, code: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> None:
-        """Add cases of a class, by the movements of both models."""
+        """Add cases of a class, by the influences of both models."""
         for kind in range(2):
-            change = a[kind] - b[kind]
+            change = (a[kind] - b[kind]) * self._factors[kind]
             change *= change
             self._sums[kind, :, code] += float(change.sum()), float(change @ change)
 
@@ -158,14 +176,14 @@ class PairedSums:
             squares, fourths = self._sums[kind]
             counted = np.flatnonzero(population.support)
             sizes = {int(code): float(population.sizes[code]) for code in counted}
-            error = error_of_squares(squares, sizes)
+            error = error_of_squares(squares, sizes) / self._factors[kind]
             if squares.any():
                 unit = float(squares.max())
                 freedom = freedom_of_squares(squares / unit, fourths / unit**2, population.support)
         return PairedDifference.of(a, b, error, freedom, confidence)
 
 
-def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]:
+def case_influences(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]:
     """Movement of index and ratio if a case is left out, which has a share of its class's weight.
 
     As `fragility.index.influence` has it.
@@ -174,12 +192,15 @@ def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]
     rest = np.maximum(1.0 - shares, LEAST_REST)
     own = _minus_log_of_rest(shares)
     for side, lift, value in tilted:
+        if not 0.0 < side.s < inf:
+            continue
         excess = _minus_log_of_rest(lift * shares)
         excess -= own
         excess *= rest * (side.share * side.scale)
         index += excess
         # Of FI / separation, where the separation falls with the values.
         deviation = value - side.mean
+        deviation -= side.mean_residual
         deviation *= shares
         deviation *= side.share * side.fragility / side.separation
         excess += deviation
@@ -223,7 +244,7 @@ class PairReading:
         if self._finite:
             for place, (pair, part) in enumerate(zip(known.pairs, groups, strict=True)):
                 s = self._roots[place]
-                if s > 1.0 / LEAST_INDEX:
+                if s * known.source.least_index > 1.0:
                     continue
                 codes = pair.negatives[0], pair.positive
                 for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):

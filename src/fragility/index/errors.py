@@ -116,13 +116,17 @@ class RankingErrors:
         """Ordered pairs of present classes ("ovo"), or each of them against the rest ("ovr")."""
         return class_pairs(self.data.support, self.data.positive, multi_class)
 
+    def column(self, i: int) -> NDArray[Any]:
+        """Scores of class i."""
+        scores = self.data.scores
+        return scores if scores.ndim == 1 else scores[:, i]
+
     def groups(self, pair: Pair, factor: float | None = None) -> tuple[Sample, Sample]:
         """Scores of the negatives and minus the scores of the positives: their sum is ε.
 
         Times `factor`, by default the one that brings them to order one.
         """
-        scores, weights = self.data.scores, self.data.weights
-        column = scores if scores.ndim == 1 else scores[:, pair.positive]
+        column, weights = self.column(pair.positive), self.data.weights
         factor = self.factor(pair) if factor is None else factor
         negatives, positives = self.group_rows(pair)
         return (

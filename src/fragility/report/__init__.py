@@ -1,4 +1,4 @@
-"""What a team looks at together: one table of several models, findings in plain words, a page."""
+"""Reports for a team: one table of several models, findings in plain words, a page."""
 
 from .report import Report
 

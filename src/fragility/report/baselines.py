@@ -1,4 +1,4 @@
-"""A report in JSON that a later model is held to: what it must hold, and what it may be held to."""
+"""Baselines: reports in JSON that later models are compared with, and how they are read."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, isinf, log
-from typing import Any
+from typing import Any, NoReturn
 
 from .._labels import listed
 from .._names import shortened
 from ..deferral import Costs
+from ..figures.proper import LEAST_PROBABILITY
 from ..measured import FIGURES
 from ..tables.categories import same_names
 from . import words
 from .data import FORMAT, strict
 from .report import Report
 
-#: The figures of a baseline: the index falls when scores shrink, the others then do not.
+#: Figures that gates check. The index falls when scores shrink; the others do not.
 HELD = ("fragility_index", "ratio", "log_loss", "auc", "cost")
 #: Figures that every baseline has; costs may not have been given.
 _NEEDED = HELD[:-1]
@@ -27,17 +28,17 @@ _MAY_BE_INFINITE = ("fragility_index", "ratio")
 #: Settings of costs that a report has, and types of labels.
 _SETTINGS = set(Costs.__dataclass_fields__)
 _LABELS = (str, int, float)
-#: Log-loss counts a probability of 0 as the step from 1 to its neighbour: no model exceeds this.
-LARGEST_LOG_LOSS = -log(sys.float_info.epsilon)
+#: Log-loss counts a probability of 0 as a small one: no model exceeds this.
+LARGEST_LOG_LOSS = -log(LEAST_PROBABILITY)
 #: A report of many models, groups and worst cases is far below this many bytes.
 _LARGEST = 64 * 2**20
-#: A number of cases is very different from another if it is so many times as large.
+#: Two numbers of cases are very different if one is more than this many times the other.
 _VERY_DIFFERENT = 3.0
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What a baseline file says.
+    """Content of a baseline file.
 
     Attributes
     ----------
@@ -65,7 +66,7 @@ class Baseline:
     n_samples: int
 
     def check_comparable(self, report: Report) -> None:
-        """Refuse to hold a report to figures of other classes, another positive class or costs."""
+        """Refuse a report with other classes, another positive class, other weights or costs."""
         classes = strict(list(report.labels))
         if not same_names(self.classes, classes):
             self._refuse("the classes", *(_names(part) for part in (self.classes, classes)))
@@ -81,20 +82,17 @@ class Baseline:
                 if self.costs[name] != new:
                     self._refuse(name, _short(self.costs[name]), _short(new))
             for model in report.models:
-                self._check_estimator(model.name, report, model.raw.figures["cost"].estimator)
-
-    def _check_estimator(self, name: str, report: Report, estimator: str | None) -> None:
-        """Refuse a cost that was chosen and measured in another way: it is another figure."""
-        old = self.estimators[self._own_name(name, report)]
-        if old != estimator:
-            raise ValueError(
-                f"The cost in the baseline {self.path} cannot be compared: its estimator there: "
-                f"{_short(old)}, here: {_short(estimator)}. Make the baseline again with this "
-                "version of fragility evaluate --json, or leave the costs out."
-            )
+                # A cost that was chosen and measured in another way is another figure.
+                new = model.raw.figures["cost"].estimator
+                old = self.estimators[self._own_name(model.name, report)]
+                if old != new:
+                    remedy = (
+                        "with this version of fragility evaluate --json, or leave the costs out"
+                    )
+                    self._refuse("the cost's estimator", _short(old), _short(new), remedy)
 
     def of_model(self, name: str, report: Report) -> Mapping[str, float]:
-        """Figures that a model is held to: those of its name, or of the only one."""
+        """Figures of the baseline for a model: by its name, or of the only model."""
         return self.figures[self._own_name(name, report)]
 
     def _own_name(self, name: str, report: Report) -> str:
@@ -108,22 +106,19 @@ class Baseline:
         )
 
     def not_held(self, report: Report) -> list[str]:
-        """What of the baseline, or of the report, is held to nothing, in sentences."""
+        """Sentences on the parts of the baseline, or of the report, that are not compared."""
         sentences = []
-        if report.costs is None and self.costs is not None:
-            sentences.append(
-                "cost per case is not held: give the costs of the baseline, --error-cost."
-            )
-        if report.costs is not None and self.costs is None:
-            sentences.append(
-                "cost per case is not held: the baseline was made without --error-cost."
-            )
+        if (report.costs is None) != (self.costs is None):
+            why = "the baseline was made without --error-cost"
+            if report.costs is None:
+                why = "give the costs of the baseline, --error-cost"
+            sentences.append(f"cost per case is not held: {why}.")
         named = {model.name for model in report.models}
         if len(self.figures) > 1 or len(named) > 1:
-            more = [name for name in self.figures if name not in named]
             sentences += [
                 f"model {words.shortened(name)!r} of the baseline is not in the data."
-                for name in more
+                for name in self.figures
+                if name not in named
             ]
         for name, figures in self.figures.items():
             endless = [f for f, value in figures.items() if not can_fail(f, value)]
@@ -138,7 +133,7 @@ class Baseline:
         return sentences
 
     def warning(self, report: Report) -> str:
-        """A warning if one has far more cases than the other; empty if not."""
+        """A warning if the baseline or the report has far more cases; empty if not."""
         counts = sorted((self.n_samples, report.n_samples))
         if counts[1] <= _VERY_DIFFERENT * counts[0]:
             return ""
@@ -147,10 +142,12 @@ class Baseline:
             f"{words.count(report.n_samples)}; the figures of the smaller one are far less certain."
         )
 
-    def _refuse(self, what: str, old: str, new: str) -> None:
+    def _refuse(
+        self, what: str, old: str, new: str, remedy: str = "with the same options"
+    ) -> NoReturn:
         raise ValueError(
             f"The baseline {self.path} cannot be compared: {what} there: {old}, here: {new}. Make "
-            "it anew with the same options."
+            f"it anew {remedy}."
         )
 
 
@@ -162,7 +159,7 @@ def can_fail(figure: str, value: float) -> bool:
 
 
 def read_baseline(path: str) -> Baseline:
-    """A report in JSON, as `fragility evaluate --json` prints it."""
+    """Read a report in JSON, as `fragility evaluate --json` prints it."""
     try:
         with open(path, "rb") as stream:
             data = stream.read(_LARGEST + 1)
@@ -239,7 +236,7 @@ def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
 
 
 def _held(name: str, figure: Any) -> float:
-    """What is held against: the worse of the bounds, if the figure is known between two."""
+    """Value of a figure; the worse of its bounds, if it is known between two."""
     title = FIGURES[name].title
     if not isinstance(figure, dict):
         raise ValueError(f"{title} is missing ({name})")
@@ -255,7 +252,7 @@ def _held(name: str, figure: Any) -> float:
 
 
 def _number(name: str, value: Any) -> float:
-    """A value that the figure can have."""
+    """The value as a float, if the figure can have it."""
     title = FIGURES[name].title
     number = inf if value == "Infinity" else value
     if isinstance(number, bool) or not isinstance(number, (int, float)):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
+from importlib import import_module
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +14,18 @@ import numpy as np
 
 from .._names import told_apart
 from .._typing import Interval
-from ..index.inference import PairedDifference
 from ..measured import Measured
-from .parts import Comparison, GroupFigures, ModelFigures, PairedFigures, ThresholdFigures
+from .parts import ModelFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
-#: Of the dictionary; a reader of old files can tell.
+#: Version of the dictionary, by which a reader tells old files.
 FORMAT = 1
 
 
 def to_dict(report: Report) -> dict[str, Any]:
-    """Everything, in plain values."""
+    """The whole report in plain values."""
     from .. import __version__
 
     return {
@@ -45,14 +45,32 @@ def to_dict(report: Report) -> dict[str, Any]:
             {
                 "name": model.name,
                 "raw": _figures(model.raw),
-                "calibrated": None if model.calibrated is None else _figures(model.calibrated),
+                "calibrated": model.calibrated and _figures(model.calibrated),
                 "why_not_calibrated": model.why_not_calibrated or None,
                 "worst_cases": [asdict(case) for case in model.worst],
             }
             for model in report.models
         ],
-        "comparisons": [comparison_data(pair) for pair in report.comparisons],
-        "groups": [group_data(part) for part in report.groups],
+        "comparisons": [
+            {
+                "a": pair.a,
+                "b": pair.b,
+                "raw": _test(pair.raw),
+                "calibrated": pair.calibrated and _test(pair.calibrated),
+            }
+            for pair in report.comparisons
+        ],
+        "groups": [
+            {
+                "model": part.model,
+                "group": part.group,
+                "n": part.n,
+                "fragility_index": _plain(part.index),
+                "ratio": part.ratio,
+                "undefined_because": part.reason or None,
+            }
+            for part in report.groups
+        ],
     }
 
 
@@ -67,81 +85,31 @@ def _costs(report: Report) -> dict[str, Any] | None:
 
 def _figures(model: ModelFigures) -> dict[str, Any]:
     return {
-        "figures": {name: measured_data(figure) for name, figure in model.figures.items()},
+        "figures": {name: _plain(figure) for name, figure in model.figures.items()},
         "pairs": model.pairs.tolist(),
         "n_infinite_pairs": model.n_infinite_pairs,
-        "threshold": None if model.threshold is None else _threshold(model.threshold),
+        "threshold": _plain(model.threshold),
         "confident_cases": asdict(model.confident),
-    }
-
-
-def measured_data(figure: Measured) -> dict[str, Any]:
-    """A figure with how sure it is."""
-    return {
-        "value": figure.value,
-        "interval": _limits(figure.interval),
-        "exact": figure.exact,
-        "bounds": _limits(figure.bounds),
-        "estimator": figure.estimator,
-    }
-
-
-def _limits(limits: Interval | None) -> list[float] | None:
-    return None if limits is None or isnan(limits.low) else list(limits)
-
-
-def _threshold(found: ThresholdFigures) -> dict[str, Any]:
-    return {
-        **vars(found),
-        "cost": measured_data(found.cost),
-        "gap_interval": _limits(found.gap_interval),
-    }
-
-
-def comparison_data(pair: Comparison) -> dict[str, Any]:
-    """Both tests of two models."""
-    return {
-        "a": pair.a,
-        "b": pair.b,
-        "raw": _test(pair.raw),
-        "calibrated": None if pair.calibrated is None else _test(pair.calibrated),
     }
 
 
 def _test(test: PairedFigures) -> dict[str, Any]:
     return {
-        "fragility_index": _paired(test.index),
-        "ratio": _paired(test.ratio),
+        "fragility_index": _plain(test.index),
+        "ratio": _plain(test.ratio),
         "adjusted_p_value": test.p_value,
     }
 
 
-def _paired(part: PairedDifference) -> dict[str, Any]:
-    return {
-        "a": part.a,
-        "b": part.b,
-        "difference": part.difference,
-        "standard_error": part.standard_error,
-        "interval": _limits(part.interval),
-        "p_value": part.p_value,
-    }
-
-
-def group_data(part: GroupFigures) -> dict[str, Any]:
-    """The index of a model in a group."""
-    return {
-        "model": part.model,
-        "group": part.group,
-        "n": part.n,
-        "fragility_index": None if part.index is None else measured_data(part.index),
-        "ratio": part.ratio,
-        "undefined_because": part.reason or None,
-    }
-
-
-def to_json(report: Report, indent: int | None) -> str:
-    """Strict JSON of the whole report."""
-    return json_text(to_dict(report), indent)
+def _plain(part: Any) -> Any:
+    """Fields of a dataclass as a dictionary, limits as a list; None if they are undefined."""
+    if isinstance(part, Interval):
+        return None if isnan(part.low) else list(part)
+    if isinstance(part, Measured):
+        value, interval, bounds = part.value, _plain(part.interval), _plain(part.bounds)
+        certainty = {"interval": interval, "exact": part.exact, "bounds": bounds}
+        return {"value": value, **certainty, "estimator": part.estimator}
+    return {n: _plain(v) for n, v in vars(part).items()} if is_dataclass(part) else part
 
 
 def json_text(value: Any, indent: int | None = 2) -> str:
@@ -150,7 +118,7 @@ def json_text(value: Any, indent: int | None = 2) -> str:
 
 
 def strict(value: Any) -> Any:
-    """Plain values that strict JSON can hold."""
+    """The same in plain values that strict JSON can hold."""
     if isinstance(value, dict):
         return {str(key): strict(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -182,41 +150,20 @@ def to_metrics(report: Report) -> dict[str, float]:
     return found
 
 
-def _columns(report: Report) -> dict[str, list[Any]]:
-    """The table, long: one row for each model, calibration and figure."""
+def to_table(report: Report, library: str, constructor: str) -> Any:
+    """The table, long: a row for each model, calibration and figure; made by a library."""
     names = ("model", "calibrated", "figure", "value", "low", "high", "exact", "least", "most")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows = []
     for model, after, part in _versions(report):
         for name, figure in part.figures.items():
-            low, high = figure.interval or (None, None)
-            least, most = figure.bounds or (figure.value, figure.value)
-            row = (model, after, name, figure.value, low, high, figure.exact, least, most)
-            for column, cell in zip(names, row, strict=True):
-                columns[column].append(cell)
-    return columns
-
-
-def to_pandas(report: Report) -> Any:
-    """The table as a pandas DataFrame."""
-    return _library("pandas").DataFrame(_columns(report))
-
-
-def to_polars(report: Report) -> Any:
-    """The table as a polars DataFrame."""
-    return _library("polars").DataFrame(_columns(report))
-
-
-def to_arrow(report: Report) -> Any:
-    """The table as a pyarrow Table."""
-    return _library("pyarrow").table(_columns(report))
-
-
-def _library(name: str) -> Any:
-    from importlib import import_module
-
+            interval = figure.interval or (None, None)
+            bounds = figure.bounds or (figure.value, figure.value)
+            rows.append((model, after, name, figure.value, *interval, figure.exact, *bounds))
+    columns = map(list, zip(*rows, strict=True))
     try:
-        return import_module(name)
+        module = import_module(library)
     except ImportError as error:
         raise ImportError(
-            f"This needs {name}, which is not installed: pip install {name}"
+            f"This needs {library}, which is not installed: pip install {library}"
         ) from error
+    return getattr(module, constructor)(dict(zip(names, columns, strict=True)))

@@ -1,8 +1,8 @@
-"""A report on a file of predictions: batches fill a state, which the report is made from."""
+"""A report on a file of predictions: batches fill a state, and the report is made from it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -17,7 +17,7 @@ from .model_figures import Settings
 from .report import Report
 from .rereading import CaseRows
 
-#: A score takes this many bytes of text, at least.
+#: A score in a text file takes at least this many bytes.
 _BYTES_OF_A_SCORE = 2
 
 
@@ -38,18 +38,18 @@ def report_on_file(
     ----------
     file : PredictionFile
     costs : Costs, optional
-        With an `error_cost` of None the file has a column of it.
+        An `error_cost` of None means that the file has a column of costs.
     confidence, n_worst : float, int
         As in `Report.from_predictions`.
     id_column : str, optional
-        Column that names the cases; by default they are called by their rows, from 1.
+        Column with the names of the cases; by default a case is named by its row, from 1.
     calibrate : bool, default=True
-        Whether to show the figures after calibration, too.
+        Whether to add the figures after calibration.
     hold : float, default=2**20
-        Scores (rows times columns) that may be held in memory. A file of no more is measured from
-        its rows, one of more from exact sums over them, in constant memory.
+        Number of scores (rows times columns) that may be held in memory. A larger file is
+        measured from exact sums over its rows, in constant memory.
     progress : function, optional
-        Called with the number of rows done.
+        Called with the number of rows read so far.
     """
     check_count(n_worst, "n_worst", least=0)
     if id_column is not None:
@@ -62,29 +62,24 @@ def report_on_file(
         hold,
         pos_label=file.positive,
     )
-    rows: list[CaseRows] = []
-    batches = [file.read()] if _is_small(file, hold) else file.batches()
     done = 0
-    for batch in batches:
-        found = _cases(file, batch)
-        state.add(found.cases)
-        rows = [*rows, found] if state.complete else []
-        done += batch.n_rows
-        if progress is not None:
-            progress(done)
 
-    def reread() -> Iterator[CaseRows]:
+    def read(batches: Iterable[PredictionBatch]) -> Iterator[CaseRows]:
         nonlocal done
-        for batch in file.batches():
+        for batch in batches:
             yield _cases(file, batch)
             done += batch.n_rows
             if progress is not None:
                 progress(done)
 
+    rows: list[CaseRows] = []
+    for found in read([file.read()] if _is_small(file, hold) else file.batches()):
+        state.add(found.cases)
+        rows = [*rows, found] if state.complete else []
     made = Report.from_cases(
         state,
         Settings(check_confidence(confidence), costs, calibrate, n_worst),
-        reread=(lambda: rows) if state.complete else reread,
+        reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),
     )
     return made.with_notes(*_dropped_rows(file))
@@ -109,16 +104,15 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
 
 
 def _dropped_rows(file: PredictionFile) -> list[str]:
-    """What was left out, in a sentence."""
+    """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
         return []
-    rows = "1 row with missing values was" if file.n_dropped == 1 else None
-    rows = rows or f"{file.n_dropped:,} rows with missing values were"
-    return [f"{rows} left out (--drop-missing)."]
+    rows, were = ("row", "was") if file.n_dropped == 1 else ("rows", "were")
+    return [f"{file.n_dropped:,} {rows} with missing values {were} left out (--drop-missing)."]
 
 
 def _is_small(file: PredictionFile, hold: float) -> bool:
-    """Whether a file has certainly no more scores than may be held."""
+    """Whether a file certainly has no more scores than may be held."""
     columns = sum(len(part) for part in file.columns.models.values())
     table = file.table
     most_rows: float | None = table.n_rows
@@ -128,7 +122,7 @@ def _is_small(file: PredictionFile, hold: float) -> bool:
 
 
 def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
-    """What cases are called, by the numbers of their rows."""
+    """Names of cases, by the numbers of their rows."""
     if id_column is None:
         return {row: f"row {row}" for row in rows}
     found, first = {}, 1

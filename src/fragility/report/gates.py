@@ -1,9 +1,9 @@
-"""Is a model good enough? Limits and baselines for continuous integration."""
+"""Gates for continuous integration: limits and baselines that a model must hold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite, isnan, nan
 
 import numpy as np
@@ -15,6 +15,7 @@ from .baselines import HELD, LARGEST_LOG_LOSS, Baseline, can_fail
 from .parts import ModelFigures
 from .report import Report
 
+#: Figures that reports give with an interval.
 _WITH_INTERVAL = ("fragility_index", "cost")
 #: The same predictions pass their own baseline, however they are rounded in a file.
 _ROUNDING = 1e-9
@@ -22,10 +23,10 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Limits:
-    """Largest values allowed (of AUC: the least); None for no limit.
+    """Largest values allowed (for AUC: the smallest); None for no limit.
 
     With `upper_limit`, the upper limits of the confidence intervals must hold for the index and
-    the cost, not only the estimates. A figure that is known between bounds must hold at the worse.
+    the cost, not only the estimates. Of a figure known between bounds, the worse one must hold.
     """
 
     fragility_index: float | None = None
@@ -62,7 +63,7 @@ class Limits:
 
     @property
     def passed_by_shrinking(self) -> bool:
-        """Whether smaller scores, which say less, would do: only the index or AUC are limited."""
+        """Whether shrunk scores would pass: only the index, or AUC beside it, has a limit."""
         others = (self.ratio, self.log_loss, self.cost)
         return self.fragility_index is not None and all(limit is None for limit in others)
 
@@ -76,14 +77,15 @@ class Check:
     value: float
     limit: float
     source: str
-    passed: bool
-    reason: str
+    passed: bool = False
+    reason: str = ""
     part: str = "estimate"
 
     @property
     def title(self) -> str:
-        """What is held to the limit."""
-        return _title(self.figure, self.part)
+        """Title of the figure, with the part of it that is held to the limit."""
+        title = FIGURES[self.figure].title
+        return title if self.part == "estimate" else f"{title} ({self.part})"
 
     def cells(self) -> list[str]:
         """For a table: model, figure, value, relation, limit, verdict."""
@@ -132,7 +134,7 @@ def check_gates(
 
 
 def _check_cost_limit(report: Report, limits: Limits) -> None:
-    """Refuse a limit that the dearest way to treat a case does not exceed."""
+    """Refuse a limit of the cost that even the dearest decision does not exceed."""
     if limits.cost is None:
         return
     if report.costs is None:
@@ -155,6 +157,7 @@ def _checks(
     old: Mapping[str, float] | None,
     tolerance: float,
 ) -> Iterator[Check]:
+    """Checks of one model, against the limits and against its figures in the baseline."""
     constant = ""
     if isnan(model.figures["ratio"].value):
         constant = "" if len(model.pairs) == 2 else " for some class"
@@ -165,16 +168,16 @@ def _checks(
         found = model.figures[figure]
         limit = getattr(limits, figure)
         if limit is not None:
-            part = "estimate"
-            value = _end(figure, found, better=False)
+            value, part = _end(figure, found, better=False), "estimate"
             if limits.upper_limit and figure in _WITH_INTERVAL:
                 part = "upper limit"
                 value = nan if found.interval is None else found.interval.high
-            yield _check(name, figure, value, limit, 0.0, "limit", constant, part)
+            yield _judged(Check(name, figure, value, limit, "limit", part=part), 0.0, constant)
         if old is not None and figure in old and can_fail(figure, old[figure]):
             # The same data must pass, read either way: a baseline has the worse end of its bounds.
             value = _end(figure, found, better=True)
-            yield _check(name, figure, value, old[figure], tolerance, "baseline", constant)
+            check = Check(name, figure, value, old[figure], "baseline")
+            yield _judged(check, tolerance, constant)
 
 
 def _end(figure: str, found: Measured, *, better: bool) -> float:
@@ -184,47 +187,34 @@ def _end(figure: str, found: Measured, *, better: bool) -> float:
     return found.bounds.low if (FIGURES[figure].better == "lower") == better else found.bounds.high
 
 
-def _check(
-    model: str,
-    figure: str,
-    value: float,
-    limit: float,
-    tolerance: float,
-    source: str,
-    constant: str,
-    part: str = "estimate",
-) -> Check:
-    kind = FIGURES[figure]
+def _judged(check: Check, tolerance: float, constant: str) -> Check:
+    """A check with its verdict, and the reason if it fails.
+
+    `constant` says that the scores are constant, or is empty.
+    """
+    value, limit, kind = check.value, check.limit, FIGURES[check.figure]
+    lower = kind.better == "lower"
     slack = (tolerance + _ROUNDING) * abs(limit) if abs(limit) < inf else 0.0
-    passed = value <= limit + slack if kind.better == "lower" else value >= limit - slack
-    shown = words.shortened(model)
-    if constant and figure in ("fragility_index", "ratio"):
+    passed = value <= limit + slack if lower else value >= limit - slack
+    model = words.shortened(check.model)
+    if constant and check.figure in ("fragility_index", "ratio"):
         # An index of 0 would pass every gate.
-        passed = False
-        reason = f"{shown} {constant}; its Fragility Index says nothing."
+        reason = f"{model} {constant}; its Fragility Index says nothing."
     elif passed:
-        reason = ""
-    elif isnan(value) and figure in _WITH_INTERVAL:
+        return replace(check, passed=True)
+    elif isnan(value) and check.figure in _WITH_INTERVAL:
         reason = (
-            f"{kind.title} of {shown} has no interval, since its scores differ too little for the "
+            f"{kind.title} of {model} has no interval, since its scores differ too little for the "
             "bins of a large file, so no upper limit: give --in-memory, or hold the estimate."
         )
     else:
-        side = "above" if kind.better == "lower" else "below"
-        ends = _told_apart(value, limit, passed)
-        reason = (
-            f"{_title(figure, part)} of {shown} is {ends[0]}, {side} the {source} of {ends[1]}."
-        )
-    return Check(model, figure, value, limit, source, passed, reason, part)
-
-
-def _title(figure: str, part: str) -> str:
-    title = FIGURES[figure].title
-    return title if part == "estimate" else f"{title} ({part})"
+        shown, side = _told_apart(value, limit, passed), "above" if lower else "below"
+        reason = f"{check.title} of {model} is {shown[0]}, {side} the {check.source} of {shown[1]}."
+    return replace(check, reason=reason)
 
 
 def _told_apart(value: float, limit: float, passed: bool) -> tuple[str, str]:
-    """Both numbers; where a check fails, with as many digits as show why."""
+    """Both numbers as text; where a check fails, with enough digits to tell them apart."""
     for decimals in range(3, 10):
         shown = words.number(value, decimals), words.number(limit, decimals)
         if passed or shown[0] != shown[1] or not isfinite(value):

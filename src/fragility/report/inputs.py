@@ -1,4 +1,4 @@
-"""What a report is asked for, checked before the long work."""
+"""Arguments of a report, checked before the long work."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def named_predictions(models: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, 
 def checked_model(
     name: str, y_true: ArrayLike, proba: ArrayLike, labels: Any, pos_label: Any, weights: Any
 ) -> LabelledScores:
-    """Predictions of a model; what is wrong with them names it."""
+    """Checked predictions of a model; an error names the model."""
     try:
         return check_labelled_probabilities(
             y_true, proba, labels=labels, pos_label=pos_label, sample_weight=weights
@@ -51,7 +51,7 @@ def checked_model(
 
 
 def check_groups(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[Any]]:
-    """Names of the groups, in order, and place of each case's group in a column."""
+    """Names of the groups, sorted, and a column with the place of each case's group."""
     try:
         names, codes = encode_labels(groups)
     except ValueError as error:
@@ -79,7 +79,7 @@ def as_costs(costs: Costs | Mapping[str, Any] | None) -> Costs | None:
 
 
 def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
-    """Costs that fit the cases; those of single cases are represented by their mean."""
+    """Costs that fit the cases; costs of single cases are represented by their mean."""
     n_classes = state.labels.size
     if costs is None:
         return None
@@ -88,21 +88,21 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
     if costs.error_cost is not None:
         raise ValueError(
             "The cases have costs of their own, and costs has error_cost, too; give one of both "
-            "(error_cost=None for those of the cases)."
+            "(error_cost=None for the costs of the cases)."
         )
     checked = replace(costs, error_cost=0.0).checked(n_classes, None)
     return replace(checked, error_cost=np.array([state.mean_case_cost]))
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:
-    """Functions by name, none of which is that of a figure."""
+    """Functions by name; no name is that of a figure of the report."""
     extra = dict(metrics or {})
     taken = [name for name in extra if name in FIGURES]
     if taken:
         raise ValueError(f"extra_metrics names figures that are there: {listed(taken)}.")
     odd = [name for name, metric in extra.items() if not callable(metric)]
     if odd:
-        raise ValueError(f"extra_metrics must hold functions; these are none: {listed(odd)}.")
+        raise ValueError(f"extra_metrics must hold functions; these are not: {listed(odd)}.")
     return extra
 
 
@@ -126,7 +126,7 @@ def extra_figures(
         if weights is not None:
             try:
                 takes_weights = "sample_weight" in inspect.signature(metric).parameters
-            except (TypeError, ValueError):  # a builtin tells nothing
+            except (TypeError, ValueError):  # some builtins have no signature
                 takes_weights = False
             if not takes_weights:
                 raise ValueError(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 
 from .._labels import listed
-from .._typing import Integers
-from .._validation import LabelledScores, check_presence
+from .._typing import Floats
+from .._validation import check_presence
 from ..calibration import (
     CalibrationMap,
     ScoreTable,
@@ -20,15 +19,12 @@ from ..calibration import (
     fitted_map,
     why_not_calibrated,
 )
-from ..figures.influence import Population, ScoreInfluence, TableInfluence
+from ..figures.influence import Population
 from ..figures.rank import auc
-from ..index.inference import PairedDifference
 from ..measured import Estimator
-from ..metrics.comparison import compare
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
-from ..scores.tally import most_probable
 from .groups import Groups
 from .model_figures import Settings, model_figures
 from .parts import (
@@ -42,70 +38,83 @@ from .parts import (
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
 
+#: Figures of the user's own for each model, as it is and after calibration.
+ExtraFigures = Mapping[str, tuple[dict[str, float], dict[str, float]]]
+#: Names of the cases of some rows.
+CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
+
 #: Where bins leave more than this of the AUC open, they are too wide for calibration.
 _UNRESOLVED = 2e-3
 
 
-@dataclass
+@dataclass(frozen=True)
 class Built:
-    """All that a report consists of."""
+    """What a builder adds to a report."""
 
-    models: list[ModelReport] = field(default_factory=list)
-    comparisons: list[Comparison] = field(default_factory=list)
-    groups: list[GroupFigures] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    models: tuple[ModelReport, ...]
+    comparisons: tuple[Comparison, ...]
+    groups: tuple[GroupFigures, ...]
+    notes: tuple[str, ...]
 
 
-@np.errstate(over="ignore", under="ignore")
-def build(
-    state: ScoreState,
-    settings: Settings,
-    *,
-    reread: Rereading | None = None,
-    extra: Mapping[str, tuple[dict[str, float], dict[str, float]]] | None = None,
-    name_cases: Callable[[Sequence[int]], Mapping[int, str]] | None = None,
-) -> Built:
-    """Measure everything.
+class Builder:
+    """Measures everything that a report consists of.
 
     Parameters
     ----------
     state : ScoreState
     settings : Settings
     reread : callable, optional
-        The cases once more, if the state does not hold them.
+        Gives the cases once more, if the state does not hold them.
     extra : mapping, optional
         Figures of the user's own for each model, as it is and after calibration.
     name_cases : callable, optional
-        What the cases of some rows are called, to list worst cases.
+        Names of the cases of some rows, to list worst cases.
     """
-    return _Builder(state, settings, reread, extra or {}, name_cases).build()
 
-
-class _Builder:
     def __init__(
         self,
         state: ScoreState,
         settings: Settings,
-        reread: Rereading | None,
-        extra: Mapping[str, tuple[dict[str, float], dict[str, float]]],
-        name_cases: Callable[[Sequence[int]], Mapping[int, str]] | None,
+        reread: Rereading | None = None,
+        extra: ExtraFigures | None = None,
+        name_cases: CaseNames | None = None,
     ) -> None:
         if not state.support.any():
             raise ValueError("The state has no case of positive weight: update it first.")
-        self.state, self.settings, self.extra = state, settings, extra
-        self.name_cases = name_cases
-        self.cases: Cases | None = None
-        self.reread = reread
-        if state.complete:
-            self.cases = cases = joined(state.held)
-            if reread is None:
-                rows = np.arange(cases.size)
-                self.reread = lambda: [CaseRows(cases, rows)]
+        self.state, self.settings, self.extra = state, settings, extra or {}
+        self.name_cases, self.reread = name_cases, reread
+        self.paired = len(state.models) > 1
+        self.cases: Cases | None = joined(state.held) if state.complete else None
+        if reread is None and self.cases is not None:
+            self.reread = _one_part(self.cases)
         self.notes: list[str] = []
+        #: After calibration: the views, and for several classes a reading of mapped cases.
+        self.after: Mapping[str, View] | None = None
+        self.reread_after: Rereading | None = None
+        self.mapped: Callable[[Cases], Cases] | None = None
+        self.estimator: Estimator = "cross_fitted"
+        self.reader: Reader | None = None
+        self.reader_after: Reader | None = None
 
     @cached_property
     def sums(self) -> Sums:
         return self.state.sums()
+
+    @cached_property
+    def raw(self) -> Mapping[str, View]:
+        """Each model as it is."""
+        return self._bin_views(self.sums) if self.cases is None else self._data_views(self.cases)
+
+    def _bin_views(self, sums: Sums) -> dict[str, View]:
+        support = self.state.support
+        return {name: BinView(part, sums.shape, support) for name, part in sums.models.items()}
+
+    def _data_views(self, cases: Cases) -> dict[str, View]:
+        return {
+            name: DataView(self.state.labelled(name, cases), cases.costs)
+            for name in self.state.models
+        }
 
     @cached_property
     def population(self) -> Population:
@@ -122,41 +131,44 @@ class _Builder:
         np.divide(weight**2, squares, out=sizes, where=squares > 0.0)
         return Population(support, weight, sizes)
 
+    @np.errstate(over="ignore", under="ignore")
     def build(self) -> Built:
+        """Measure everything."""
         state, settings = self.state, self.settings
-        check = state.labels[state.support == 0]
-        if state.labels.size - check.size < 2:
-            check_presence(state.labels, state.support)
-        if check.size:
-            self.notes.append(
-                f"No case of {listed(check)}: the pairs with these classes are left out."
-            )
+        absent = state.labels[state.support == 0]
+        if state.labels.size - absent.size < 2:
+            check_presence(state.labels, state.support)  # which refuses one class
         if not state.complete:
-            self.notes.insert(
-                0,
+            self.notes.append(
                 "Measured from sums in narrow bins: figures with ± are known up to that much, all "
-                "others to nine digits or more.",
+                "others to nine digits or more."
+            )
+        if absent.size:
+            self.notes.append(
+                f"No case of {listed(absent)}: the pairs with these classes are left out."
             )
         if self.name_cases is None:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")
-        self._calibrate()
-        groups = Groups(
-            state, None if state.complete else self.sums, self.cases, settings.confidence
-        )
+        reason = "not asked for"
+        if settings.calibrate:
+            reason = self._calibrate_two() if state.is_binary else self._calibrate_several()
+            if reason:
+                self.notes.append(f"No figures after calibration: {reason}.")
+        groups = Groups(state, self.cases, settings.confidence)
         self._read(groups)
-        built = Built(notes=self.notes)
         worst = self._worst()
+        models = []
         for name, view in self.raw.items():
-            given, later = self.extra.get(name, ({}, {}))
+            given, given_after = self.extra.get(name, ({}, {}))
             after = None
             if self.after is not None:
-                figures = model_figures(self.after[name], settings, later)
-                after = figures.calibrated(self.estimator)
+                after = model_figures(self.after[name], settings, given_after)
+                after = after.calibrated(self.estimator)
             raw = model_figures(view, settings, given)
-            built.models.append(ModelReport(name, raw, after, self.reason, worst.get(name, ())))
+            models.append(ModelReport(name, raw, after, reason, worst.get(name, ())))
         unknown = [
             model.name
-            for model in built.models
+            for model in models
             if model.raw.figures["fragility_index"].interval is None and self.reread is not None
         ]
         if unknown:
@@ -164,55 +176,25 @@ class _Builder:
                 f"No interval of the index of {listed(unknown)}: the scores differ too little for "
                 "bins; hold the cases (a larger hold)."
             )
-        built.comparisons = self._comparisons(built.models)
-        built.groups = list(groups.figures(built.models))
-        return built
+        comparisons = self._comparisons(models)
+        return Built(tuple(models), comparisons, tuple(groups.figures(models)), tuple(self.notes))
 
-    # Views.
+    # After calibration: these return why there is nothing, or an empty text.
 
-    @cached_property
-    def raw(self) -> Mapping[str, DataView | BinView]:
-        """Each model as it is."""
-        state = self.state
-        if self.cases is None:
-            return {
-                name: BinView(self.sums.models[name], self.sums.shape, state.support)
-                for name in state.models
-            }
-        return {
-            name: DataView(state.labelled(name, self.cases), self.cases.costs)
-            for name in state.models
-        }
-
-    def _calibrate(self) -> None:
-        """Each model after calibration, or why not."""
-        self.after: Mapping[str, View] | None = None
-        self.mapped: dict[str, CalibrationMap] | None = None
-        self.mapped_state: ScoreState | None = None
-        self.estimator: Estimator = "cross_fitted"
-        self.reason = "not asked for"
-        if not self.settings.calibrate:
-            return
-        self.reason = self._bins_after() if self.state.is_binary else self._classes_after()
-        if self.reason:
-            self.notes.append(f"No figures after calibration: {self.reason}.")
-
-    def _bins_after(self) -> str:
+    def _calibrate_two(self) -> str:
         """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
         state, after = self.state, {}
         for name in state.models:
             bins = self.sums.models[name].bins
             table = ScoreTable.of_bins(bins)
-            if all(state.support):
-                least, most = auc(*(bins.atoms(0, c) for c in (1 - state.positive, state.positive)))
-                if most - least > _UNRESOLVED and self.cases is None:
+            least, most = auc(bins.atoms(0, 1 - state.positive), bins.atoms(0, state.positive))
+            if most - least > _UNRESOLVED:
+                if self.cases is None:
                     return (
                         f"the scores of {name!r} lie too close together for bins, which leave "
                         f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
                     )
-                if most - least > _UNRESOLVED and self.cases is not None:
-                    data = state.labelled(name, self.cases)
-                    table = ScoreTable.of_cases(data, self.cases.costs)
+                table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
             found = calibrated_table(
                 table, state.positive, state.labels.tolist(), self.settings.random_state
             )
@@ -222,252 +204,172 @@ class _Builder:
         self.after = after
         return ""
 
-    def _classes_after(self) -> str:
-        state = self.state
-        present = state.support[state.support > 0]
-        if present.min(initial=2) < 2:
-            label = state.labels.tolist()[int(np.flatnonzero(state.support == 1)[0])]
-            return f"class {label!r} has a single sample"
-        if self.cases is not None and state.fit_to_all:
-            costs = [] if self.cases.costs is None else [self.cases.costs]
-            scores = self.cases.scores
-            self.after = {
-                name: DataView(
-                    calibrated(
-                        view.data,
-                        random_state=self.settings.random_state,
-                        beside=[*(scores[key] for key in scores if key != name), *costs],
-                    ),
-                    self.cases.costs,
-                )
-                for name, view in self._data_views().items()
-            }
+    def _calibrate_several(self) -> str:
+        """One temperature for each model: cross-fitted, or of so many cases fitted to a sample."""
+        state, cases = self.state, self.cases
+        reason = why_not_calibrated(state.labels.tolist(), state.support)
+        if reason:
+            return reason
+        if cases is not None and state.fit_to_all:
+            scores = {name: self._cross_fitted(name, cases) for name in state.models}
+            self._take_calibrated(cases._replace(scores=scores))
             return ""
         self.estimator = "sample_fitted"
-        sample = state.sample()
+        reread, maps = self.reread, self._fitted_maps()
+        if isinstance(maps, str):
+            return maps
+
+        def mapped(part: Cases) -> Cases:
+            scores = {name: maps[name](values) for name, values in part.scores.items()}
+            return part._replace(scores=scores, groups=None)
+
+        if cases is not None:
+            self._take_calibrated(mapped(cases))
+        elif reread is not None:
+            self.mapped = mapped
+            self.reread_after = lambda: (CaseRows(mapped(part), rows) for part, rows in reread())
+        return ""
+
+    def _cross_fitted(self, name: str, cases: Cases) -> Floats:
+        """Scores of a model after cross-fitted calibration; other columns order equal cases."""
+        beside = [scores for other, scores in cases.scores.items() if other != name]
+        if cases.costs is not None:
+            beside.append(cases.costs)
+        data = self.state.labelled(name, cases)
+        return calibrated(data, random_state=self.settings.random_state, beside=beside).scores
+
+    def _take_calibrated(self, cases: Cases) -> None:
+        self.after, self.reread_after = self._data_views(cases), _one_part(cases)
+
+    def _fitted_maps(self) -> dict[str, CalibrationMap] | str:
+        """Maps fitted to the sample of cases that the state keeps, or why there are none."""
+        state, sample = self.state, self.state.sample()
         if sample is None:
             return (
                 "several classes are calibrated by a map that is fitted to cases, and this state "
                 "holds none (hold=0)"
             )
-        weights = sample.counts.astype(np.float64)
-        if sample.cases.weights is not None:
-            weights *= sample.cases.weights
-        fitted = sample.cases._replace(weights=weights)
-        self.mapped = {}
-        for name in state.models:
-            sampled = state.labelled(name, fitted)
-            reason = why_not_calibrated(sampled)
-            if reason:
-                return (
-                    f"in the sample for calibration, {int(sample.counts.sum()):,} of "
-                    f"{int(state.support.sum()):,} cases, {reason}; raise --hold"
-                )
-            self.mapped[name] = fitted_map(sampled)
-        self.notes.append(
-            "Calibrated by one temperature for each model, fitted to "
-            f"{int(sample.counts.sum()):,} of {int(state.support.sum()):,} cases."
-        )
-        if self.cases is not None:
-            self.after = {
-                name: DataView(self._mapped_data(view.data, self.mapped[name]), self.cases.costs)
-                for name, view in self._data_views().items()
-            }
-        elif self.reread is None:
+        if self.reread is None:
             return (
                 "figures of several classes after calibration take the cases once more, which a "
                 "merged state does not hold"
             )
-        else:
-            self.mapped_state = ScoreState(
-                state.labels,
-                state.models,
-                weighted=state.weighted,
-                hold=0,
-            )
-        return ""
-
-    def _data_views(self) -> dict[str, DataView]:
-        return {name: view for name, view in self.raw.items() if isinstance(view, DataView)}
-
-    @staticmethod
-    def _mapped_data(data: LabelledScores, mapped: CalibrationMap) -> LabelledScores:
-        scores = mapped(data.scores)
-        ranges = np.stack([scores.min(axis=0), scores.max(axis=0)])
-        return replace(data, scores=scores, ranges=ranges)
+        weights = sample.counts.astype(np.float64)
+        if sample.cases.weights is not None:
+            weights *= sample.cases.weights
+        fitted = sample.cases._replace(weights=weights)
+        of_all = f"{int(sample.counts.sum()):,} of {int(state.support.sum()):,} cases"
+        maps = {}
+        for name in state.models:
+            data = state.labelled(name, fitted)
+            reason = why_not_calibrated(state.labels.tolist(), data.support)
+            if reason:
+                return f"in the sample for calibration, {of_all}, {reason}; raise --hold"
+            maps[name] = fitted_map(data)
+        self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
+        return maps
 
     # Further readings.
 
+    def _reader(self, views: Mapping[str, View], *, intervals: bool, n_worst: int = 0) -> Reader:
+        influences = {name: view.influence() for name, view in views.items()}
+        return Reader(
+            self.state,
+            influences,
+            self.population,
+            paired=self.paired,
+            intervals=intervals,
+            n_worst=n_worst,
+        )
+
     def _read(self, groups: Groups) -> None:
         """Read the cases again, if something cannot be known otherwise."""
-        state, n_classes = self.state, self.state.labels.size
-        self.reader = self.later_reader = None
-        paired = len(state.models) > 1
-        if self.reread is None:
-            missing = ["paired tests"] * paired + ["intervals of several classes"] * (n_classes > 2)
+        state, reread, mapped = self.state, self.reread, self.mapped
+        summed = self.cases is None and not state.is_binary
+        if reread is None:
+            missing = ["paired tests"] * self.paired + ["intervals of several classes"] * summed
             if missing:
                 self.notes.append(
                     f"There are no {' and no '.join(missing)}: they take the cases once more, "
                     "which a merged state does not hold."
                 )
             return
+        n_worst = 0 if self.name_cases is None else self.settings.n_worst
         readers = []
-        knowns = {name: view.known for name, view in self.raw.items() if isinstance(view, BinView)}
-        if knowns:
-            self.reader = Reader(
-                {name: ScoreInfluence(known, n_classes) for name, known in knowns.items()},
-                self.population,
-                paired=paired,
-                n_worst=self.settings.n_worst if self.name_cases is not None else 0,
-                positive=state.positive,
-            )
+        if self.paired or summed or n_worst:
+            self.reader = self._reader(self.raw, intervals=summed, n_worst=n_worst)
             readers.append(self.reader)
-            if n_classes > 2:
-                readers += groups.readers()
-        if self.after is not None and state.is_binary and paired:
-            self.later_reader = Reader(
-                {
-                    name: TableInfluence(
-                        view.known,
-                        view.calibration.scores,
-                        view.calibration.shares,
-                        view.table.places,
-                    )
-                    for name, view in self.after.items()
-                    if isinstance(view, CalibratedView)
-                },
-                self.population,
-                paired=True,
-            )
-            readers.append(self.later_reader)
-        if self.mapped_state is None or self.mapped is None:
-            read_again(self.reread, readers)
-            return
-        target, maps, reread = self.mapped_state, self.mapped, self.reread
+        if summed:
+            readers += groups.readers()
+        if self.after is not None and self.paired and state.is_binary:
+            self.reader_after = self._reader(self.after, intervals=False)
+            readers.append(self.reader_after)
+        if mapped is None:
+            read_again(reread, readers)
+        else:
+            target = ScoreState(state.labels, state.models, weighted=state.weighted, hold=0)
 
-        def mapping() -> Iterator[CaseRows]:
-            for cases, rows in reread():
-                scores = {name: maps[name](part) for name, part in cases.scores.items()}
-                target.add(cases._replace(scores=scores, groups=None))
-                yield CaseRows(cases, rows)
+            def filling() -> Iterator[CaseRows]:
+                for cases, rows in reread():
+                    target.add(mapped(cases))
+                    yield CaseRows(cases, rows)
 
-        read_again(mapping, readers)
-        sums = target.sums()
-        views = {
-            name: BinView(sums.models[name], sums.shape, state.support) for name in state.models
-        }
-        self.after = views
-        self.later_reader = Reader(
-            {name: ScoreInfluence(view.known, n_classes) for name, view in views.items()},
-            self.population,
-            paired=paired,
-            mapped=maps,
-        )
-        read_again(reread, [self.later_reader])
+            read_again(filling, readers)
+            self.after = self._bin_views(target.sums())
+        if self.after is not None and self.reread_after is not None and (self.paired or summed):
+            self.reader_after = self._reader(self.after, intervals=summed)
+            read_again(self.reread_after, [self.reader_after])
 
     # Parts of the report.
 
     def _worst(self) -> dict[str, tuple[WorstCase, ...]]:
-        n, state = self.settings.n_worst, self.state
-        if n == 0 or self.name_cases is None:
+        """Worst cases by model, whose names are asked for all at once."""
+        if self.reader is None or self.name_cases is None:
             return {}
-        if self.cases is not None:
-            rows = np.concatenate([part.rows for part in self.reread()]) if self.reread else None
-            assert rows is not None
-            return {
-                name: tuple(self._attributed(view, n, rows))
-                for name, view in self._data_views().items()
-            }
-        if self.reader is None:
-            return {}
-        labels, groups = state.labels.tolist(), state.group_names
-        found = {}
-        for name, cases in self.reader.worst.items():
-            names = self.name_cases([case.row for case in cases])
-            found[name] = tuple(
-                WorstCase(
-                    case.row,
-                    names[case.row],
-                    labels[case.code],
-                    labels[case.predicted],
-                    case.score,
-                    case.confidence,
-                    case.lift,
-                    groups[case.group] if case.group >= 0 else None,
-                )
-                for case in cases
-            )
-        return found
+        rows = {case.row for cases in self.reader.worst.values() for case in cases}
+        names = self.name_cases(sorted(rows)) if rows else {}
+        return {
+            model: tuple(replace(case, case=names[case.row]) for case in cases)
+            for model, cases in self.reader.worst.items()
+        }
 
-    def _attributed(self, view: DataView, n: int, rows: Integers) -> Iterator[WorstCase]:
-        assert self.name_cases is not None
-        assert self.cases is not None
-        labels, groups = self.state.labels.tolist(), self.state.group_names
-        found = [case for case in view.found.attribution(n) if case.lift > 1.0 + 1e-9]
-        names = self.name_cases([int(rows[case.index]) for case in found])
-        for case in found:  # where no case stands out there is none to show
-            part = view.data.scores[case.index : case.index + 1]
-            predicted, confidence = most_probable(part, view.positive)
-            group = None if self.cases.groups is None else groups[self.cases.groups[case.index, 0]]
-            row = int(rows[case.index])
-            yield WorstCase(
-                row,
-                names[row],
-                case.label,
-                labels[int(predicted[0])],
-                case.score,
-                float(confidence[0]),
-                case.lift,
-                group,
-            )
-
-    def _comparisons(self, models: Sequence[ModelReport]) -> list[Comparison]:
-        pairs = list(combinations(range(len(models)), 2))
-        if not pairs or self.reread is None:
-            return []
-        raw = self._paired(pairs, self.raw, self.reader, [model.raw for model in models])
-        after: Sequence[PairedFigures | None] = [None] * len(pairs)
-        if self.after is not None:
-            figures = [model.calibrated for model in models if model.calibrated is not None]
-            after = self._paired(pairs, self.after, self.later_reader, figures)
-        return [
-            Comparison(models[a].name, models[b].name, before, later)
-            for (a, b), before, later in zip(pairs, raw, after, strict=True)
-        ]
+    def _comparisons(self, models: Sequence[ModelReport]) -> tuple[Comparison, ...]:
+        """Every two models, as they are and after calibration."""
+        if self.reader is None or not self.paired:
+            return ()
+        raw = self._paired(self.reader, {model.name: model.raw for model in models})
+        after: Mapping[tuple[str, str], PairedFigures] = {}
+        if self.reader_after is not None:
+            found = {model.name: model.calibrated for model in models if model.calibrated}
+            after = self._paired(self.reader_after, found)
+        return tuple(Comparison(*pair, test, after.get(pair)) for pair, test in raw.items())
 
     def _paired(
-        self,
-        pairs: Sequence[tuple[int, int]],
-        views: Mapping[str, View],
-        reader: Reader | None,
-        figures: Sequence[ModelFigures],
-    ) -> list[PairedFigures]:
-        confidence, names = self.settings.confidence, self.state.models
-        found: list[tuple[PairedDifference, PairedDifference]] = []
-        for a, b in pairs:
-            one, other = views[names[a]], views[names[b]]
-            if isinstance(one, DataView) and isinstance(other, DataView):
-                test = compare(one.errors, other.errors, 0.0, "ovo", None, confidence)
-                found.append((test, test.ratio))
-                continue
-            assert reader is not None
-            sums = reader.pairs[names[a], names[b]]
-            index, ratio = (
+        self, reader: Reader, models: Mapping[str, ModelFigures]
+    ) -> dict[tuple[str, str], PairedFigures]:
+        """Tests of every two models; p-values allow for the number of pairs."""
+        tests = {}
+        for (a, b), sums in reader.pairs.items():
+            tests[a, b] = [
                 sums.difference(
-                    figures[a].figures[name].value,
-                    figures[b].figures[name].value,
+                    models[a].figures[figure].value,
+                    models[b].figures[figure].value,
                     kind,
                     self.population,
-                    confidence,
+                    self.settings.confidence,
                 )
-                for kind, name in enumerate(("fragility_index", "ratio"))
-            )
-            found.append((index, ratio))
-        adjusted = holm([index.p_value for index, _ in found])
-        return [
-            PairedFigures(index, ratio, p)
-            for (index, ratio), p in zip(found, adjusted, strict=True)
-        ]
+                for kind, figure in enumerate(("fragility_index", "ratio"))
+            ]
+        adjusted = holm([index.p_value for index, _ in tests.values()])
+        return {
+            pair: PairedFigures(index, ratio, p)
+            for (pair, (index, ratio)), p in zip(tests.items(), adjusted, strict=True)
+        }
+
+
+def _one_part(cases: Cases) -> Rereading:
+    """A reading of cases in memory, whose rows nobody asks for."""
+    return lambda: [CaseRows(cases, np.arange(cases.size))]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

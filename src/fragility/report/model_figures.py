@@ -27,7 +27,7 @@ _DRAWS = 500
 
 @dataclass(frozen=True)
 class Settings:
-    """What is asked of every model alike."""
+    """Settings that hold for every model."""
 
     confidence: float = 0.95
     costs: Costs | None = None
@@ -42,9 +42,9 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
     cells, grid = view.cells, threshold_grid(view.n_classes)
     weight = float(cells.weight.sum())
     ranked, buffered, cvar = _pairwise(view)
-    log_loss, brier = view.proper_scores
+    log_loss, brier = view.proper_scores()
     others, happened = view.outcomes()
-    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # as many as cases, if there are few
+    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
     above = cells.place > int(np.searchsorted(grid, CONFIDENT))
     threshold = _threshold(view, settings)
     figures = {
@@ -66,11 +66,11 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
         sure**2 / squares if squares > 0.0 else 0.0,
-        view.sure / sure if sure > 0.0 else nan,
+        view.confident_sum() / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
     positive = view.positive if view.n_classes == 2 else None
-    # Bins of the histogram end at thresholds on offer, so that cells tell all of it.
+    # Bins of the histogram end at thresholds on offer, so that the cells determine it.
     even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
     edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
     return ModelFigures(

@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no network, no other file."""
+"""The report as one HTML page that needs no network and no other file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MOST_GROUP_ROWS = 100
 
 
 def page(report: Report, *, cases: bool = True) -> str:
-    """The page. Every name in it is shown as text, whatever it holds."""
+    """The page. Every name is shown as text, whatever characters it has."""
     from .. import __version__
 
     found, groups = page_data(report), _shown_groups(report)
@@ -84,7 +84,7 @@ def _fields(report: Report) -> list[tuple[str, str]]:
 
 
 def _shown_groups(report: Report) -> list[GroupFigures]:
-    """All rows of groups; of very many the most fragile ones."""
+    """All rows of groups, or the most fragile ones if there are very many."""
     if len(report.groups) <= _MOST_GROUP_ROWS:
         return list(report.groups)
     indices = [-1.0 if part.index is None else part.index.value for part in report.groups]
@@ -116,7 +116,7 @@ def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
 
 
 def _hash(content: str) -> str:
-    """What the browser is told to run, and nothing else."""
+    """Hash of a script or style for the content security policy: the browser runs no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
@@ -126,7 +126,7 @@ def _source(name: str) -> str:
 
 @lru_cache(1)
 def _script() -> str:
-    """The modules as one, which needs no imports; comments and indents stay in the sources."""
+    """The modules as one script without imports, comments and indents."""
     source = "".join(map(_source, _SCRIPTS))
     comments = (r"^ */\*\*(?s:.*?)\*/\n", r"^ *//.*\n")
     for left_out in (r"^import [^;]*;\n", r"^export ", *comments, r"^ +", r"^\n"):

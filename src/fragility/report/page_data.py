@@ -1,4 +1,4 @@
-"""What the page of a report computes and draws with: one JSON object of aggregates."""
+"""Data of the page of a report: one JSON object of aggregates, for its script."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 4, 8
 
 
 def page_data(report: Report) -> dict[str, Any]:
-    """All that the script of the page needs, in values that strict JSON can hold.
+    """Data for the script of the page, in values that strict JSON can hold.
 
-    Infinity is the text "Infinity", what is undefined is None. Numbers of cases are exact, weights
-    to a hundred millionth of the weight of all cases. No single case is in it.
+    Infinity is the text "Infinity", an undefined number is None. Numbers of cases are exact,
+    weights to a hundred millionth of the weight of all cases. No single case is in it.
 
     Examples
     --------
@@ -108,19 +108,17 @@ def _version(found: ModelFigures, labels: list[str], decimals: int) -> dict[str,
             if name != "thresholds"
         },
         "histogram": {
-            "edges": _drawn(shown.edges),
-            "wrong": _drawn(shown.wrong),
-            "right": _drawn(shown.right),
+            **{name: _drawn(getattr(shown, name)) for name in ("edges", "wrong", "right")},
             "n_wrong": round(shown.n_wrong),  # after calibration expected numbers
             "n_right": round(shown.n_right),
         },
         "ranking": None
         if ranking is None
         else {
-            "edges": _drawn(ranking.curves.edges),
-            "density": _drawn(ranking.curves.density),
-            "theta": _drawn(ranking.curves.theta),
-            "tail": _drawn(ranking.curves.tail),
+            **{
+                name: _drawn(getattr(ranking.curves, name))
+                for name in ("edges", "density", "theta", "tail")
+            },
             "fragility": _rounded(ranking.fragility, _DIGITS),
             "auc": _rounded(ranking.curves.auc, _DIGITS),
             "pair": None if ranking.pair is None else [labels[place] for place in ranking.pair],
@@ -161,7 +159,7 @@ def _drawn(array: Floats) -> Any:
 
 
 def _rounded(value: Any, digits: int) -> Any:
-    """The same with so many significant digits in every float."""
+    """The same with this number of significant digits in every float."""
     if isinstance(value, list):
         return [_rounded(item, digits) for item in value]
     return _whole(float(f"{value:.{digits}g}"))
@@ -173,9 +171,9 @@ def _whole(value: float) -> float:
 
 
 def _costs(report: Report) -> dict[str, Any]:
-    """What the page starts with: one cost of errors, and a weight of false negatives.
+    """Costs that the page starts with: one cost of errors, and a weight of false negatives.
 
-    A matrix of two classes is both; other costs than one number are represented by their mean.
+    A matrix of two classes gives both; other matrices and costs by case give their mean.
     """
     costs = _SUGGESTED if report.costs is None else report.costs
     error, weight = _start(np.asarray(costs.error_cost, dtype=np.float64), report)
@@ -204,6 +202,6 @@ def is_weighted_cost(cost: Floats, report: Report) -> bool:
 
 
 def _missed_and_alarm(cost: Floats, report: Report) -> tuple[float, float]:
-    """What a false negative costs, and a false positive."""
+    """Cost of a false negative, and of a false positive."""
     positive = report.labels.index(report.positive)
     return float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])

@@ -1,4 +1,4 @@
-"""What a report consists of: plain values, whatever they were computed from."""
+"""Parts of a report: plain values, whatever they were computed from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class ThresholdFigures:
-    """What a model costs if it decides alone above a confidence and a human reviews the rest.
+    """Cost of a model that decides alone above a confidence while a human reviews the rest.
 
     Attributes
     ----------
@@ -28,11 +28,11 @@ class ThresholdFigures:
     cost : Measured
         Per case, on cases that the threshold was not chosen on.
     automation_rate, error_rate : float
-        Share of cases that the model decides alone, and of those the share it gets wrong.
+        Share of cases that the model decides alone, and the share of wrong ones among them.
     chow_threshold, chow_cost : float
-        The textbook rule, right for calibrated models; NaN where errors differ in cost.
+        Chow's textbook rule, right for calibrated models; NaN where errors differ in cost.
     gap : float
-        What that rule costs more per case.
+        How much more Chow's rule costs per case.
     gap_interval : Interval, optional
     automate_all, review_all : float
         Cost per case without humans, and without the model. NaN if capacity does not allow it.
@@ -95,7 +95,7 @@ class ModelFigures:
     ranking: DrawnPair | None
 
     def calibrated(self, estimator: Estimator) -> ModelFigures:
-        """The same of a model after calibration: every figure hangs on the fitted maps."""
+        """The same figures, marked as depending on fitted calibration maps."""
         figures = {
             name: replace(figure, estimator=figure.estimator or estimator)
             for name, figure in self.figures.items()
@@ -105,20 +105,20 @@ class ModelFigures:
 
 @dataclass(frozen=True)
 class WorstCase:
-    """A case that carries the risk.
+    """A case that carries much of the risk.
 
     Attributes
     ----------
     row : int
-        Its place in the data, from 0.
+        Row in the data: from 0 in arrays, from 1 in files.
     case : str
-        What the user calls it.
+        Name that the user gave it.
     true, predicted : object
         Labels.
     score : float
         Two classes: of the positive class; several: of its own class.
     confidence : float
-        In the prediction.
+        Confidence in the predicted class.
     lift : float
         Its weight in the worst case over its share of the data.
     group : str, optional
@@ -155,7 +155,7 @@ class GroupFigures:
 
     @property
     def of_these_classes(self) -> str:
-        """What to add where `in_all` is not of all classes."""
+        """Words to add in a sentence if `in_all` is not the index of all classes."""
         return " between its classes" if self.lacks_classes else ""
 
 
@@ -197,7 +197,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, and which rule it comes from."""
+    """A sentence, the rule that it comes from, and the models that it is about."""
 
     kind: str
     text: str

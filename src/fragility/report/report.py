@@ -21,7 +21,7 @@ from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
-from .findings import Figures, findings
+from .findings import findings
 from .inputs import (
     Metric,
     as_costs,
@@ -33,7 +33,7 @@ from .inputs import (
     named_predictions,
     shaped_like,
 )
-from .measuring import build
+from .measuring import Builder, CaseNames, ExtraFigures
 from .model_figures import Settings
 from .parts import Comparison, Finding, GroupFigures, ModelReport
 from .rereading import CaseRows, Rereading
@@ -41,7 +41,7 @@ from .rereading import CaseRows, Rereading
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Report:
-    """What several models do on the same cases: figures, comparisons, findings, worst cases.
+    """Several models on the same cases: figures, comparisons, findings, worst cases.
 
     Made by `from_predictions`, `from_estimators` or `from_state`. ``print(report)`` shows the table
     and the findings; `to_html` writes a page, `to_json`, `to_frame` and `to_markdown` the same as
@@ -52,7 +52,7 @@ class Report:
     models : tuple of ModelReport
         Each with its figures as it is (`raw`) and after cross-fitted calibration (`calibrated`).
     comparisons : tuple of Comparison
-        Every two models by a paired test; p-values allow for the number of pairs (Holm).
+        A paired test of every two models; p-values allow for the number of pairs (Holm).
     groups : tuple of GroupFigures
         The index of each model in each group.
     findings : tuple of Finding
@@ -63,11 +63,11 @@ class Report:
         The positive class of two; None for several.
     costs : Costs or None
     confidence : float
-        Of all intervals.
+        Confidence level of all intervals.
     notes : tuple of str
-        What was left out, or is known up to bounds only, and why.
+        Sentences on what was left out, or is known up to bounds only, and why.
     streamed : bool
-        Whether the cases were too many to be held, so that it comes from sums over them.
+        Whether the figures come from sums, because the cases were too many to hold.
     weighted : bool
         Whether the cases have weights.
 
@@ -99,17 +99,7 @@ class Report:
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        figures = Figures(
-            self.models,
-            self.comparisons,
-            self.groups,
-            self.labels,
-            self.support,
-            self.confidence,
-            self.costs,
-            self.positive,
-        )
-        object.__setattr__(self, "findings", findings(figures))
+        object.__setattr__(self, "findings", findings(self))
 
     @property
     def n_samples(self) -> int:
@@ -155,16 +145,16 @@ class Report:
             Group of each case, for the index by group.
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
-            the best threshold of each model and what it costs.
+            the best threshold of each model and its cost.
         extra_metrics : mapping of str to function, optional
             More rows of the table: functions of ``(y_true, proba)``, called with
             ``sample_weight=`` where weights are given.
         labels, pos_label, sample_weight
             As in `fragility.confident_error_rate`.
         cases : sequence of length n_samples, optional
-            What to call each case; by default its place, from 0.
+            Name of each case; by default its row, from 0.
         n_worst : int, default=10
-            Worst cases to keep of each model. With 0 the report holds no single case at all.
+            Number of worst cases to list for each model. With 0 the report holds no single case.
         confidence : float, default=0.95
             Of the intervals.
         calibrate : bool, default=True
@@ -217,13 +207,14 @@ class Report:
         if case_costs is not None and costs is not None:
             costs = replace(costs, error_cost=None)
         rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
-        names = list(map(str, range(n))) if cases is None else cases
         return cls.from_cases(
             state,
             Settings(confidence, costs, calibrate, n_worst, random_state),
             reread=lambda: [CaseRows(part, rows) for part in state.held],
             extra=given,
-            name_cases=lambda chosen: {row: str(names[row]) for row in chosen},
+            name_cases=lambda chosen: {
+                row: str(row if cases is None else cases[row]) for row in chosen
+            },
         )
 
     @classmethod
@@ -238,9 +229,10 @@ class Report:
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
-        A state that holds its cases gives what `from_predictions` does, but for worst cases, which
-        it cannot name. Beyond that there are no paired tests, and for several classes neither
-        intervals nor calibrated figures: these take the cases once more. Notes say so.
+        A state that holds its cases gives the same report as `from_predictions`, without the worst
+        cases, which it cannot name. A state that does not hold them gives no paired tests, and for
+        several classes neither intervals nor calibrated figures: these take the cases once more.
+        Notes say so.
 
         Parameters
         ----------
@@ -268,24 +260,21 @@ class Report:
         settings: Settings,
         *,
         reread: Rereading | None = None,
-        extra: Mapping[str, tuple[dict[str, float], dict[str, float]]] | None = None,
-        name_cases: Any = None,
+        extra: ExtraFigures | None = None,
+        name_cases: CaseNames | None = None,
     ) -> Report:
-        """Report on a state whose cases may be read again; the others call it."""
+        """Report on a state whose cases may be read again; the other constructors call it."""
         settings = replace(settings, costs=costs_of_state(settings.costs, state))
-        built = build(state, settings, reread=reread, extra=extra, name_cases=name_cases)
+        built = Builder(state, settings, reread, extra, name_cases).build()
         labels = state.labels.tolist()
         return cls(
-            models=tuple(built.models),
-            comparisons=tuple(built.comparisons),
-            groups=tuple(built.groups),
+            **vars(built),
             labels=tuple(labels),
             support=tuple(state.support.tolist()),
             positive=labels[state.positive] if state.is_binary else None,
             costs=settings.costs,
             confidence=settings.confidence,
             extra=tuple(next(iter(extra.values()))[0]) if extra else (),
-            notes=tuple(built.notes),
             streamed=not state.complete,
             weighted=state.weighted,
         )
@@ -337,12 +326,12 @@ class Report:
         return replace(self, notes=(*self.notes, *notes)) if notes else self
 
     def to_dict(self) -> dict[str, Any]:
-        """All of the report in plain Python values; floats may be inf and NaN."""
+        """The whole report in plain Python values; floats may be inf and NaN."""
         return export.to_dict(self)
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """Strict JSON: infinity is the text "Infinity", what is undefined is null."""
-        return export.to_json(self, indent)
+        """Strict JSON: infinity is the text "Infinity", an undefined number is null."""
+        return export.json_text(self.to_dict(), indent)
 
     def to_metrics(self) -> dict[str, float]:
         """A flat dictionary of numbers, ``{"model/fragility_index": 0.17, ...}``.
@@ -353,24 +342,24 @@ class Report:
 
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame: a row for each model, figure, and calibration."""
-        return export.to_pandas(self)
+        return export.to_table(self, "pandas", "DataFrame")
 
     def to_polars(self) -> Any:
         """The table as a polars DataFrame."""
-        return export.to_polars(self)
+        return export.to_table(self, "polars", "DataFrame")
 
     def to_arrow(self) -> Any:
         """The table as a pyarrow Table."""
-        return export.to_arrow(self)
+        return export.to_table(self, "pyarrow", "table")
 
     def to_markdown(self) -> str:
-        """The table, the findings and all else, for a README or a pull request."""
+        """The whole report in Markdown, for a README or a pull request."""
         return text.to_markdown(self)
 
     def to_html(self, path: Any = None, *, cases: bool = True) -> str:
-        """The report as one HTML page that needs nothing else; with `path`, it is written there.
+        """The report as one HTML page that needs no other file; with `path`, it is written there.
 
-        On the page thresholds and costs can be changed, and all that depends on them follows.
+        A reader of the page can change thresholds and costs; charts and tables follow.
 
         Parameters
         ----------

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._typing import Floats, Indices, Integers
-from ..figures.index import KnownIndex
 from ..figures.influence import (
     PairedSums,
     PairReading,
     Population,
     ScoreInfluence,
     TableInfluence,
-    Tilted,
-    movements,
+    case_influences,
 )
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
+from ..scores.state import ScoreState
 from ..scores.tally import most_probable
+from .parts import WorstCase
 
 
 class CaseRows(NamedTuple):
-    """Cases, and where each stands in what the user gave."""
+    """Cases, and the row of each in the data of the user."""
 
     cases: Cases
     rows: Integers
@@ -36,55 +35,53 @@ class CaseRows(NamedTuple):
 Rereading = Callable[[], Iterable[CaseRows]]
 
 
-class Standout(NamedTuple):
-    """A case that the index sits on."""
-
-    lift: float
-    row: int
-    code: int
-    score: float
-    predicted: int
-    confidence: float
-    group: int
-
-
 class Reader:
-    """Some models of some cases, read once more.
+    """What a second reading of some cases tells of some models.
 
     Parameters
     ----------
+    state : ScoreState
+        The state of the cases.
+    influences : mapping of str to ScoreInfluence or TableInfluence
+        Influence of the cases on the index of each model.
     population : Population
+        All of the cases, by class.
     paired : bool
         Whether every two models are compared.
+    intervals : bool
+        Whether intervals of the index take sums over the cases.
+    group : tuple of int, optional
+        Column of groups and place in it: the cases of other groups are left out.
+    n_worst : int
+        Number of worst cases to list for each model.
     """
 
     def __init__(
         self,
-        influences: dict[str, ScoreInfluence | TableInfluence],
+        state: ScoreState,
+        influences: Mapping[str, ScoreInfluence | TableInfluence],
         population: Population,
         *,
-        paired: bool,
-        mapped: dict[str, Callable[[NDArray[Any]], Floats]] | None = None,
+        paired: bool = False,
+        intervals: bool = False,
         group: tuple[int, int] | None = None,
         n_worst: int = 0,
-        positive: int = 1,
     ) -> None:
-        self._influences, self._population, self._positive = influences, population, positive
-        self._mapped, self._group = mapped, group
-        n_classes = population.support.size
-        self.pairs = {pair: PairedSums(n_classes) for pair in combinations(influences, 2) if paired}
-        self.readings = {
+        self._state, self._influences, self._population = state, influences, population
+        self._group, self._n_worst = group, n_worst
+        n_classes = state.labels.size
+        self.pairs = {
+            (a, b): PairedSums(n_classes, influences[a].known, influences[b].known)
+            for a, b in combinations(influences, 2)
+            if paired
+        }
+        self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()
-            if n_classes > 2 and isinstance(found, ScoreInfluence)
+            if intervals and isinstance(found, ScoreInfluence)
         }
-        self._n_worst = n_worst
-        self.worst: dict[str, list[Standout]] = {name: [] for name in influences}
-
-    @property
-    def needed(self) -> bool:
-        """Whether there is anything to read for."""
-        return bool(self.pairs or self.readings or self._n_worst)
+        #: By model, the cases of the largest lift, still without their names.
+        self.worst: dict[str, list[WorstCase]] = {name: [] for name in influences}
 
     def add(self, block: Cases, rows: Integers) -> None:
         """Add a block of cases."""
@@ -93,7 +90,10 @@ class Reader:
             column, place = self._group
             own = np.flatnonzero(block.groups[:, column] == place)
             block, rows = block.take(own), rows[own]
-        columns = {name: self._columns(name, block.scores[name]) for name in self._influences}
+        columns = {
+            name: np.ascontiguousarray(np.atleast_2d(block.scores[name].T), dtype=np.float64)
+            for name in self._influences
+        }
         for code in np.flatnonzero(np.bincount(block.codes)).tolist():
             own = np.flatnonzero(block.codes == code)
             weights = None if block.weights is None else block.weights[own]
@@ -104,74 +104,63 @@ class Reader:
                 part = columns[name][:, own]
                 tilted = list(influence.tilted(code, part))
                 if self.pairs:
-                    moves[name] = movements(tilted, shares)
-                if name in self.readings:
-                    self.readings[name].add(code, part, tilted, weights)
-                if self._n_worst:
-                    self._note_worst(name, block, own, code, tilted, rows)
+                    moves[name] = case_influences(tilted, shares)
+                if name in self._readings:
+                    self._readings[name].add(code, part, tilted, weights)
+                if self._n_worst and tilted:
+                    lift = sum((part.lift for part in tilted), start=np.zeros(own.size))
+                    self._note_worst(name, block, own, rows, lift / len(tilted))
             for (a, b), sums in self.pairs.items():
                 sums.add(code, moves[a], moves[b])
 
-    def _columns(self, name: str, scores: NDArray[Any]) -> Floats:
-        """Scores by column."""
-        if self._mapped is not None:
-            scores = self._mapped[name](scores)
-        return np.ascontiguousarray(np.atleast_2d(scores.T), dtype=np.float64)
-
     def _note_worst(
-        self,
-        name: str,
-        block: Cases,
-        own: Indices,
-        code: int,
-        tilted: Sequence[Tilted],
-        rows: Integers,
+        self, name: str, block: Cases, own: Indices, rows: Integers, lift: Floats
     ) -> None:
-        if not tilted:
-            return
-        n_pairs = sum(code in (p.positive, *p.negatives) for p in self._known(name).pairs)
-        lift = sum((part.lift for part in tilted), start=np.zeros(own.size)) / n_pairs
+        """Keep the worst of some cases of a class, if they are worse than the others so far."""
         held = self.worst[name]
+        # Where no case stands out, there is none to show.
         least = held[-1].lift if len(held) == self._n_worst else 1.0 + 1e-9
         chosen = np.flatnonzero(lift >= least)
         if chosen.size > self._n_worst:
             chosen = chosen[np.argsort(-lift[chosen], kind="stable")[: self._n_worst]]
-        if not chosen.size:
-            return
+        labels, group_names = self._state.labels.tolist(), self._state.group_names
         cases = block.take(own[chosen])
         scores = cases.scores[name]
-        predicted, confidence = most_probable(scores, self._positive)
-        found = scores if scores.ndim == 1 else scores[:, code]
-        groups = np.full(chosen.size, -1) if cases.groups is None else cases.groups[:, 0]
-        held += [
-            Standout(float(amount), int(row), code, float(score), int(p), float(c), int(g))
-            for amount, row, score, p, c, g in zip(
-                lift[chosen], rows[own[chosen]], found, predicted, confidence, groups, strict=True
+        predicted, confidence = most_probable(scores, self._state.positive)
+        for place, row in enumerate(rows[own[chosen]].tolist()):
+            code = int(cases.codes[place])
+            score = scores[place] if scores.ndim == 1 else scores[place, code]
+            held.append(
+                WorstCase(
+                    row,
+                    "",
+                    labels[code],
+                    labels[int(predicted[place])],
+                    float(score),
+                    float(confidence[place]),
+                    float(lift[chosen[place]]),
+                    None if cases.groups is None else group_names[cases.groups[place, 0]],
+                )
             )
-        ]
         held.sort(key=lambda case: (-case.lift, case.row))
         del held[self._n_worst :]
 
-    def _known(self, name: str) -> KnownIndex:
-        return self._influences[name].known
-
     def finish(self) -> None:
         """Hand the sums to the indices that need them."""
-        for name, reading in self.readings.items():
-            self._known(name).sums = reading.sums
+        for name, reading in self._readings.items():
+            self._influences[name].known.sums = reading.sums
 
 
 def read_again(reread: Rereading, readers: Sequence[Reader]) -> None:
-    """One reading of all cases for all who need it."""
-    needed = [reader for reader in readers if reader.needed]
-    if not needed:
+    """One reading of all cases for all readers; none if there are no readers."""
+    if not readers:
         return
     with np.errstate(over="ignore", under="ignore"):
         for cases, rows in reread():
             for start in range(0, cases.size, BLOCK):
                 part = slice(start, start + BLOCK)
                 block = cases.take(part)
-                for reader in needed:
+                for reader in readers:
                     reader.add(block, rows[part])
-    for reader in needed:
+    for reader in readers:
         reader.finish()

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from ..measured import FIGURES
 from . import words
-from .parts import Comparison, GroupFigures, PairedFigures
+from .parts import GroupFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
+#: Heading and rows.
+Table = tuple[list[str], list[list[str]]]
 
-def table(report: Report) -> tuple[list[str], list[list[str]]]:
+
+def table(report: Report) -> Table:
     """Heading and rows of the table for people: a column for each model."""
     after = [[f"{title}, calibrated", *cells] for title, *cells in figure_rows(report, after=True)]
     rows = figure_rows(report, after=False) + after
@@ -33,25 +36,21 @@ def figure_rows(report: Report, *, after: bool) -> list[list[str]]:
     ]
 
 
-def comparison_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+def comparison_rows(report: Report) -> Table:
     """Every two models, as they are and calibrated."""
     head = ["", "Fragility Index", "difference", level(report), "ratio", "p (Holm)"]
     rows = []
     for pair in report.comparisons:
-        for after, test in ((False, pair.raw), (True, pair.calibrated)):
-            if test is not None:
-                rows.append([_pair_name(pair, after), *_test_cells(test)])
+        name = f"{words.shortened(pair.a)} − {words.shortened(pair.b)}"
+        rows.append([name, *_test_cells(pair.raw)])
+        if pair.calibrated is not None:
+            rows.append([f"{name}, calibrated", *_test_cells(pair.calibrated)])
     return head, rows
 
 
 def level(report: Report) -> str:
-    """What intervals are called."""
+    """Name of the intervals in tables and sentences."""
     return f"{100 * report.confidence:g} % interval"
-
-
-def _pair_name(pair: Comparison, after: bool) -> str:
-    name = f"{words.shortened(pair.a)} − {words.shortened(pair.b)}"
-    return f"{name}, calibrated" if after else name
 
 
 def _test_cells(test: PairedFigures) -> list[str]:
@@ -70,7 +69,7 @@ def _test_cells(test: PairedFigures) -> list[str]:
     ]
 
 
-def threshold_rows(report: Report) -> tuple[list[str], list[list[str]]]:
+def threshold_rows(report: Report) -> Table:
     """What each model costs at its threshold, by Chow's rule, with and without humans."""
     head = ["", *(words.shortened(model.name) for model in report.models)]
     found = [model.raw.threshold for model in report.models if model.raw.threshold is not None]
@@ -99,9 +98,7 @@ def about_thresholds(report: Report) -> str:
     return text
 
 
-def group_rows(
-    report: Report, groups: Sequence[GroupFigures] | None = None
-) -> tuple[list[str], list[list[str]]]:
+def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> Table:
     """The index by group, of all or of some."""
     head = ["group", "model", "cases", f"Fragility Index ({level(report)})", "ratio"]
     rows = []
@@ -113,7 +110,7 @@ def group_rows(
     return head, rows
 
 
-def pair_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
+def pair_rows(report: Report, model: int) -> Table:
     """Matrix of the index: rows are what a case was scored as, columns what it was."""
     names = [words.shortened(label) for label in report.labels]
     rows = [
@@ -125,7 +122,7 @@ def pair_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
     return ["", *(f"true {name}" for name in names)], rows
 
 
-def worst_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
+def worst_rows(report: Report, model: int) -> Table:
     """The cases that the index of a model sits on."""
     head = ["case", "truth", "predicted", "score", "confidence", "times its share of the risk"]
     cases = report.models[model].worst
@@ -146,7 +143,7 @@ def worst_rows(report: Report, model: int) -> tuple[list[str], list[list[str]]]:
 
 
 def about(report: Report) -> str:
-    """What was measured, in a line."""
+    """The cases that were measured, in a line."""
     classes = ", ".join(
         f"{words.shortened(label)}: {words.count(n)}"
         for label, n in list(zip(report.labels, report.support, strict=True))[:10]
@@ -156,21 +153,28 @@ def about(report: Report) -> str:
     return f"{words.count(report.n_samples)} cases ({classes}{more}{positive})"
 
 
-def to_text(report: Report) -> str:
-    """Table and findings for a terminal."""
-    parts = [about(report), _aligned(*table(report))]
+def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
+    """Tables of all models after the figures: title, what the rows are, heading and rows."""
     if report.comparisons:
-        parts.append(_aligned(*comparison_rows(report)))
+        yield "Model against model", "", comparison_rows(report)
     if report.costs is not None:
-        parts.append(_aligned(*threshold_rows(report)))
+        yield "Acting alone", about_thresholds(report), threshold_rows(report)
     if report.groups:
-        parts.append(_aligned(*group_rows(report)))
-    parts += ["\n".join(f"* {finding.text}" for finding in report.findings)] * bool(report.findings)
-    parts += ["\n".join(f"note: {note}" for note in report.notes)] * bool(report.notes)
-    return "\n\n".join(parts)
+        yield "By group", "", group_rows(report)
 
 
-def _aligned(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def to_text(report: Report) -> str:
+    """Tables and findings for a terminal."""
+    tables = [table(report), *(found for _, _, found in _tables(report))]
+    sentences = [
+        "\n".join(f"* {finding.text}" for finding in report.findings),
+        "\n".join(f"note: {note}" for note in report.notes),
+    ]
+    return "\n\n".join([about(report), *map(_aligned, tables), *filter(None, sentences)])
+
+
+def _aligned(found: Table) -> str:
+    head, rows = found
     lines = [head, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
@@ -184,26 +188,19 @@ def to_markdown(report: Report) -> str:
     parts = ["# Fragility report", about(report)]
     if report.findings:
         parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
-    parts += ["## Figures", _markdown(*table(report)), _meanings(report)]
-    if report.comparisons:
-        parts += ["## Model against model", _markdown(*comparison_rows(report))]
-    if report.costs is not None:
-        parts += ["## Acting alone", _plain(about_thresholds(report))]
-        parts += [_markdown(*threshold_rows(report))]
-    if report.groups:
-        parts += ["## By group", _markdown(*group_rows(report))]
-    if len(report.labels) > 2:
-        for place, model in enumerate(report.models):
-            parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
-            parts += [_markdown(*pair_rows(report, place))]
+    parts += ["## Figures", _markdown(table(report)), _meanings(report)]
+    for title, about_rows, found in _tables(report):
+        parts += [f"## {title}", _plain(about_rows), _markdown(found)]
+    for place, model in enumerate(report.models if len(report.labels) > 2 else ()):
+        parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
+        parts += [_markdown(pair_rows(report, place))]
     for place, model in enumerate(report.models):
         if model.worst:
-            name = _plain(words.shortened(model.name))
-            parts += [f"## Cases that carry the risk of {name}"]
-            parts += [_markdown(*worst_rows(report, place))]
+            parts += [f"## Cases that carry the risk of {_plain(words.shortened(model.name))}"]
+            parts += [_markdown(worst_rows(report, place))]
     if report.notes:
         parts += ["## Notes", "\n".join(f"- {_plain(note)}" for note in report.notes)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _meanings(report: Report) -> str:
@@ -215,7 +212,8 @@ def _meanings(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown(found: Table) -> str:
+    head, rows = found
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
 

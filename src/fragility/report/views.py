@@ -1,13 +1,13 @@
-"""What figures are computed from: cases in memory, sums over cases, or calibrated bins.
+"""Views of a model's scores: cases in memory, sums over cases, or calibrated bins.
 
-Each view answers the same questions; figures do not know which one they ask.
+All views answer the same questions, so figures do not know which one they ask.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 
@@ -18,13 +18,16 @@ from ..deferral.costs import Costs
 from ..deferral.cross_fitting import SPLITS, FoldCells, dealt_cells, priced_sums
 from ..figures.confidence import (
     PredictionAtoms,
+    Predictions,
     outcome_atoms,
     predictions,
     predictions_by_outcome,
     predictions_of_two,
     score_atoms,
 )
-from ..figures.index import AtomSource, BinSource, IndexFigures, KnownIndex
+from ..figures.index import AtomSource, BinSource, CaseSource, IndexFigures, KnownIndex
+from ..figures.influence import ScoreInfluence, TableInfluence
+from ..figures.proper import proper_scores
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, Measured
@@ -38,68 +41,107 @@ from ..scores.tally import (
     threshold_grid,
 )
 
-_EPS = float(np.finfo(np.float64).eps)
 #: Folds of cases that choose a threshold and pay for it.
 _FOLDS = 5
 
 
-class View(Protocol):
-    """One model's scores of some cases."""
+class View(ABC):
+    """One model's scores of some cases.
 
-    n_classes: int
-    positive: int
-    support: Integers
-    #: Whether decisions are counted in whole numbers.
-    whole: bool
+    Parameters
+    ----------
+    n_classes, positive : int
+    support : ndarray of shape (n_classes,)
+        Cases of each class.
+    whole : bool
+        Whether decisions are counted in whole numbers.
+    """
 
+    def __init__(self, n_classes: int, positive: int, support: Integers, *, whole: bool) -> None:
+        self.n_classes, self.positive, self.support = n_classes, positive, support
+        self.whole = whole
+
+    @abstractmethod
     def atoms(self, column: int, code: int) -> Atoms:
-        """Scores of a class in a column: two classes have one."""
+        """Scores of a class in a column; two classes have one column."""
 
     def outcomes(self) -> tuple[Atoms, Atoms]:
         """Probabilities of what did not happen, and of what did.
 
         Of two classes the positive one happens or not, of several the predicted one.
         """
+        if self.n_classes > 2:
+            return self._confidence_by_outcome()
+        return self.atoms(0, 1 - self.positive), self.atoms(0, self.positive)
+
+    def _confidence_by_outcome(self) -> tuple[Atoms, Atoms]:
+        """Confidence of wrong and of right predictions of several classes."""
+        raise NotImplementedError
 
     def predictions(self) -> PredictionAtoms:
         """Predictions by confidence."""
+        if self.n_classes > 2:
+            return predictions_by_outcome(*self.outcomes())
+        return predictions_of_two([self._halved_atoms(code) for code in range(2)], self.positive)
+
+    def _halved_atoms(self, code: int) -> Atoms:
+        """Scores of one of two classes, in atoms that lie on one side of one half."""
+        return self.atoms(0, code)
 
     @property
+    @abstractmethod
     def cells(self) -> Cells:
         """Cases by true class, predicted class and confidence."""
 
     def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
         """Cells dealt to folds, in several ways."""
+        n_folds = min(_FOLDS, int(self.cells.units.sum()))
+        for split in range(SPLITS):
+            yield dealt_cells(self.cells, costs, n_folds, [split, seed])
 
-    @property
+    @abstractmethod
     def proper_scores(self) -> tuple[float, float]:
-        """Log-loss (as scikit-learn's, finite at 0) and Brier score."""
+        """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
 
-    @property
-    def sure(self) -> float:
+    @abstractmethod
+    def confident_sum(self) -> float:
         """Weighted sum of the confidences above 90 %."""
 
+    @property
+    @abstractmethod
+    def known(self) -> KnownIndex:
+        """The pairs of classes with their indices."""
+
     def index(self, confidence: float) -> IndexFigures:
-        """The index and what comes with it."""
+        """The index with its interval, ratio and table of pairs."""
+        return self.known.figures(confidence)
+
+    def influence(self) -> ScoreInfluence | TableInfluence:
+        """Influence of each case on the index."""
+        return ScoreInfluence(self.known, self.n_classes)
 
 
-class DataView:
+class DataView(View):
     """Cases in memory: every figure is exact."""
 
     def __init__(self, data: LabelledScores, costs: Floats | None = None) -> None:
+        super().__init__(data.labels.size, data.positive, data.support, whole=data.weights is None)
         self.data, self._costs = data, costs
-        self.n_classes, self.positive, self.support = data.labels.size, data.positive, data.support
-        self.whole = data.weights is None
-        self._made = predictions(data)
+        self._errors = RankingErrors(data)
 
     @cached_property
-    def errors(self) -> RankingErrors:
-        return RankingErrors(self.data)
+    def _made(self) -> Predictions:
+        return predictions(self.data)
 
     @cached_property
     def found(self) -> Fragility:
         """The measured index."""
-        return measure(self.errors, 0.0, "ovo", None)
+        return measure(self._errors, 0.0, "ovo", None)
+
+    @cached_property
+    def known(self) -> KnownIndex:
+        source = CaseSource(self._errors, self.found.pairs)
+        return KnownIndex(source, self.support, self.positive)
 
     @cached_property
     def _by_class(self) -> list[Atoms]:
@@ -112,15 +154,8 @@ class DataView:
         weights = None if self.data.weights is None else self.data.weights[rows]
         return Atoms.of(self.data.scores[rows, column], weights)
 
-    def outcomes(self) -> tuple[Atoms, Atoms]:
-        if self.n_classes == 2:
-            return self._by_class[1 - self.positive], self._by_class[self.positive]
+    def _confidence_by_outcome(self) -> tuple[Atoms, Atoms]:
         return outcome_atoms(self._made)
-
-    def predictions(self) -> PredictionAtoms:
-        if self.n_classes == 2:
-            return predictions_of_two(self._by_class, self.positive)
-        return predictions_by_outcome(*self.outcomes())
 
     @cached_property
     def cells(self) -> Cells:
@@ -135,29 +170,20 @@ class DataView:
             amounts,
         )
 
-    def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
-        return _dealt(self.cells, costs, seed)
-
-    @property
     def proper_scores(self) -> tuple[float, float]:
         data = self.data
         if data.is_binary:
             happened = data.codes == data.positive
             positive = data.scores.astype(np.float64)
             squares = (positive - happened) ** 2
-            own = np.where(happened, positive, 1.0 - positive)
+            p_true = np.where(happened, positive, 1.0 - positive)
         else:
-            own = data.scores[np.arange(data.codes.size), data.codes].astype(np.float64)
+            p_true = data.scores[np.arange(data.codes.size), data.codes].astype(np.float64)
             squares = np.einsum("ij,ij->i", data.scores, data.scores, dtype=np.float64)
-            squares += 1.0 - 2.0 * own
-        losses = -np.log(np.clip(own, _EPS, 1.0))
-        weights = self._made.weights_or_ones
-        return float(np.average(losses, weights=weights)), float(
-            np.average(squares, weights=weights)
-        )
+            squares += 1.0 - 2.0 * p_true
+        return proper_scores(p_true, squares, self._made.weights_or_ones)
 
-    @property
-    def sure(self) -> float:
+    def confident_sum(self) -> float:
         above = self._made.confidence > CONFIDENT
         weights = np.ones(above.size) if self.data.weights is None else self.data.weights
         return float(weights[above] @ self._made.confidence[above])
@@ -168,36 +194,30 @@ class DataView:
         return IndexFigures(value, Measured(found.ratio), found.pairs, found.n_infinite_pairs)
 
 
-class BinView:
+class BinView(View):
     """Sums over cases that are not held: figures of ranks have bounds."""
 
     def __init__(self, sums: ModelSums, shape: Shape, support: Integers) -> None:
+        super().__init__(shape.n_classes, shape.positive, support, whole=not shape.weighted)
         self._sums, self._bins = sums, sums.bins
-        self.n_classes, self.positive, self.support = shape.n_classes, shape.positive, support
-        self.whole = not shape.weighted
-        self.known = KnownIndex(BinSource(sums.bins), support, shape.positive)
+
+    @cached_property
+    def known(self) -> KnownIndex:
+        return KnownIndex(BinSource(self._bins), self.support, self.positive)
 
     def atoms(self, column: int, code: int) -> Atoms:
         return self._bins.atoms(column, code)
 
-    def outcomes(self) -> tuple[Atoms, Atoms]:
-        if self.n_classes == 2:
-            return self.atoms(0, 1 - self.positive), self.atoms(0, self.positive)
+    def _confidence_by_outcome(self) -> tuple[Atoms, Atoms]:
         assert self._sums.confidence is not None
-        wrong, right = (self._sums.confidence.atoms(0, code) for code in range(2))
-        return wrong, right
+        return self._sums.confidence.atoms(0, 0), self._sums.confidence.atoms(0, 1)
 
-    def predictions(self) -> PredictionAtoms:
-        if self.n_classes > 2:
-            return predictions_by_outcome(*self.outcomes())
-        atoms = [self._half_apart(self.atoms(0, code), code) for code in range(2)]
-        return predictions_of_two(atoms, self.positive)
-
-    def _half_apart(self, atoms: Atoms, code: int) -> Atoms:
-        """Scores of exactly one half as an atom of their own, whose weight the cells tell.
+    def _halved_atoms(self, code: int) -> Atoms:
+        """Scores of exactly one half are an atom of their own, whose weight the cells tell.
 
         There the first class is predicted, but above it the second.
         """
+        atoms = self.atoms(0, code)
         place = int(np.searchsorted(atoms.low, 0.5))
         if self.positive == 0 or place == atoms.low.size or atoms.low[place] != 0.5:
             return atoms
@@ -226,37 +246,21 @@ class BinView:
     def cells(self) -> Cells:
         return self._sums.tally.cells()
 
-    def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
-        return _dealt(self.cells, costs, seed)
-
-    @property
     def proper_scores(self) -> tuple[float, float]:
-        bins, weight = self._bins, float(self.cells.weight.sum())
-        if self.n_classes == 2:
-            squares = bins.squared_distances(0, 1.0)[self.positive]
-            squares += bins.squared_distances(0, 0.0)[1 - self.positive]
-        else:
-            columns = range(self.n_classes)
-            squares = sum(
-                (bins.squared_distances(c, 0.0).sum() for c in columns), start=np.float64(0.0)
-            )
-            for c in columns:  # of their own class, the distance to 1 instead of that to 0
-                own = bins.squared_distances(c, 1.0)[c] - bins.squared_distances(c, 0.0)[c]
-                squares += own
-        return self._sums.log_loss / weight, float(squares) / weight
+        weight, squares = float(self.cells.weight.sum()), 0.0
+        for own in [self.positive] if self.n_classes == 2 else range(self.n_classes):
+            column = 0 if self.n_classes == 2 else own
+            distances = self._bins.squared_distances(column, 0.0)
+            distances[own] = self._bins.squared_distances(column, 1.0)[own]
+            squares += float(distances.sum())
+        return self._sums.log_loss / weight, squares / weight
 
-    @property
-    def sure(self) -> float:
+    def confident_sum(self) -> float:
         return self._sums.confident
 
-    def index(self, confidence: float) -> IndexFigures:
-        return self.known.figures(confidence)
 
-
-class CalibratedView:
+class CalibratedView(View):
     """Calibrated scores of two classes, each case by the value that it has in a table."""
-
-    whole = False
 
     def __init__(
         self,
@@ -265,48 +269,47 @@ class CalibratedView:
         support: Integers,
         calibration: TableCalibration,
     ) -> None:
-        self.n_classes, self.positive, self.support = 2, positive, support
-        self.table, self.calibration = table, calibration
-        self._amounts = table.amounts
+        super().__init__(2, positive, support, whole=False)
+        self._table, self._calibration = table, calibration
         self._predicted, self._confidence = (
             part.reshape(calibration.scores.shape)
             for part in most_probable(calibration.scores.ravel(), positive)
         )
-        self.known = KnownIndex(AtomSource(self._by_class), support, positive)
+
+    @cached_property
+    def known(self) -> KnownIndex:
+        return KnownIndex(AtomSource(self._by_class), self.support, self.positive)
+
+    def influence(self) -> TableInfluence:
+        found = self._calibration
+        return TableInfluence(self.known, found.scores, found.shares, self._table.places)
 
     @cached_property
     def _by_class(self) -> list[Atoms]:
+        amounts = self._table.amounts
         found = []
         for shares, weight, squares in zip(
-            self.calibration.shares,
-            self._amounts["weight"],
-            self._amounts["squares"],
-            strict=True,
+            self._calibration.shares, amounts["weight"], amounts["squares"], strict=True
         ):
             under = shares > 0.0
             parts = ((part * shares)[under] for part in (weight, squares))
-            found.append(Atoms.of(self.calibration.scores[under], *parts))
+            found.append(Atoms.of(self._calibration.scores[under], *parts))
         return found
 
     def atoms(self, column: int, code: int) -> Atoms:
         return self._by_class[code]
 
-    def outcomes(self) -> tuple[Atoms, Atoms]:
-        return self._by_class[1 - self.positive], self._by_class[self.positive]
-
-    def predictions(self) -> PredictionAtoms:
-        return predictions_of_two(self._by_class, self.positive)
-
     @cached_property
     def cells(self) -> Cells:
-        return self._cells(slice(None), self.calibration.shares)
+        return self._cells(slice(None), self._calibration.shares)
 
     def _cells(self, maps: slice, shares: Floats) -> Cells:
         """Cells of the cases under some maps, of which these are the shares (2, n_maps, B)."""
         under = shares > 0.0
         true = np.nonzero(under)[0]
         amounts = {
-            name: (table[:, np.newaxis] * shares)[under] for name, table in self._amounts.items()
+            name: (table[:, np.newaxis] * shares)[under]
+            for name, table in self._table.amounts.items()
         }
         predicted, confidence = (
             np.broadcast_to(part[maps], shares.shape)[under]
@@ -316,7 +319,7 @@ class CalibratedView:
 
     def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
         """As the cases were dealt for calibration: the folds that chose a map choose, too."""
-        found, grid = self.calibration, threshold_grid(2)
+        found, grid = self._calibration, threshold_grid(2)
         n_folds = len(found.scores) // found.n_splits
         places = np.repeat(np.arange(grid.size), 4)
         for split in range(found.n_splits):
@@ -331,27 +334,17 @@ class CalibratedView:
                 sums[:, fold, keys] = priced_sums(cells, costs)
             yield FoldCells(places, units, sums)
 
-    @property
     def proper_scores(self) -> tuple[float, float]:
-        losses = squares = weight = 0.0
-        for code, atoms in enumerate(self._by_class):
-            own = atoms.mean if code == self.positive else 1.0 - atoms.mean
-            losses -= float(atoms.weight @ np.log(np.clip(own, _EPS, 1.0)))
-            squares += float(atoms.weight @ (1.0 - own) ** 2)
-            weight += float(atoms.weight.sum())
-        return losses / weight, squares / weight
+        p_true = np.concatenate(
+            [
+                atoms.mean if code == self.positive else 1.0 - atoms.mean
+                for code, atoms in enumerate(self._by_class)
+            ]
+        )
+        weights = np.concatenate([atoms.weight for atoms in self._by_class])
+        return proper_scores(p_true, (1.0 - p_true) ** 2, weights)
 
-    @property
-    def sure(self) -> float:
+    def confident_sum(self) -> float:
         made = self.predictions()
         above = made.mean > CONFIDENT
         return float(made.weight[above] @ made.mean[above])
-
-    def index(self, confidence: float) -> IndexFigures:
-        return self.known.figures(confidence)
-
-
-def _dealt(cells: Cells, costs: Costs, seed: int) -> Iterator[FoldCells]:
-    n_folds = min(_FOLDS, int(cells.units.sum()))
-    for split in range(SPLITS):
-        yield dealt_cells(cells, costs, n_folds, [split, seed])

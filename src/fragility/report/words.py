@@ -11,15 +11,15 @@ from .._typing import Interval
 from ..measured import Measured
 
 UNDEFINED = "undefined"
-#: What would command a terminal, turn the writing round, or cannot be written at all.
+#: Characters that command a terminal, reverse the writing direction, or cannot be encoded.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
-#: Bounds that are closer are not shown.
+#: Bounds that are closer together than this are not shown.
 _SEEN = 1e-9
 _LONGEST_NAME = 60
 
 
 def number(value: float, decimals: int = 3) -> str:
-    """Three decimals, or so many; infinity and undefined as such."""
+    """A number with three decimals, or as many as asked; infinity and undefined as such."""
     if isnan(value):
         return UNDEFINED
     if isinf(value):
@@ -31,7 +31,7 @@ def number(value: float, decimals: int = 3) -> str:
 
 
 def signed(value: float, decimals: int = 3) -> str:
-    """The same with its sign."""
+    """A number with its sign."""
     text = number(value, decimals)
     return text if value < 0.0 or isnan(value) else f"+{text}"
 
@@ -43,7 +43,7 @@ def decimals_for(limits: Interval) -> int:
 
 
 def money(value: float) -> str:
-    """An amount per case: enough digits to tell thresholds apart."""
+    """A cost per case, with enough digits to tell thresholds apart."""
     if isnan(value) or isinf(value) or 0.0 < abs(value) < 0.001 or abs(value) >= 1e15:
         return number(value, 2)
     text = f"{value:,.4f}" if abs(value) < 10.0 else f"{value:,.2f}"
@@ -51,7 +51,7 @@ def money(value: float) -> str:
 
 
 def amount(cost: Measured) -> str:
-    """An amount with its interval, if that is known."""
+    """A cost with its interval, if that is known."""
     if cost.bounds is not None:
         return f"{money(cost.value)} ± {margin(cost.bounds)}"
     if cost.interval is None or isnan(cost.interval.low):
@@ -66,7 +66,7 @@ def percent(share: float) -> str:
         return UNDEFINED
     if 0.0 < share < 0.0005:
         return f"{100 * share:.1g} %"
-    if 0.9995 < share < 1.0:
+    if 0.9995 <= share < 1.0:
         return f"{100 * min(share, 0.99999):.3f} %"
     return f"{100 * share:.1f} %"
 
@@ -77,15 +77,15 @@ def count(n: float) -> str:
 
 
 def interval(limits: Interval) -> str:
-    """Both limits."""
+    """Both limits of an interval."""
     decimals = decimals_for(limits)
     return f"{number(limits.low, decimals)} to {number(limits.high, decimals)}"
 
 
 def measured(figure: Measured) -> str:
-    """A figure with its interval; one that is known between bounds has a ± of half their width.
+    """A figure with its interval; a figure known between bounds has a ± of half their width.
 
-    Bounds that differ in the ninth digit only say nothing to a reader.
+    Bounds that differ only in the ninth digit are left out: they say nothing to a reader.
     """
     decimals = 3 if figure.interval is None else decimals_for(figure.interval)
     text = number(figure.value, decimals)
@@ -101,12 +101,12 @@ def margin(bounds: Interval) -> str:
 
 
 def shortened(name: Any) -> str:
-    """A name that fits a sentence: on one line, its middle left out if it is long."""
+    """A name short enough for a sentence: on one line, a long one without its middle."""
     return _names.shortened(seen(name), _LONGEST_NAME)
 
 
 def seen(name: Any) -> str:
-    """All of a name, on one line, with nothing in it that cannot be seen."""
+    """The whole name on one line, with invisible characters escaped."""
     return _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
 
 

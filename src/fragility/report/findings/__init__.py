@@ -1,15 +1,15 @@
-"""What the figures say, in plain words. One function for each kind of sentence.
+"""Findings: what the figures of a report say, in plain words. One rule for each kind of sentence.
 
-Each rule reads the figures and yields sentences, or none; a reader who doubts a sentence finds its
-rule here under the name that the finding has in JSON.
+A rule reads a report and yields sentences, or none. A reader who doubts a sentence finds its rule
+under the name that the finding has in JSON.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from ..parts import Finding
-from .basis import Figures, Sentences
+from .basis import Rule
 from .comparisons import explained_by_scale, fewer_confident_mistakes, no_difference, same_auc
 from .costs import act_alone, cheapest, chow_gap, trust_chow
 from .single import (
@@ -22,10 +22,13 @@ from .single import (
     too_few_cases,
 )
 
-__all__ = ["RULES", "Figures", "findings"]
+if TYPE_CHECKING:
+    from ..report import Report
 
-#: Those that a decision hangs on first.
-RULES: tuple[Callable[[Figures], Sentences], ...] = (
+__all__ = ["RULES", "findings"]
+
+#: The rules that a decision depends on come first.
+RULES: tuple[Rule, ...] = (
     no_separation,
     infinite_pairs,
     fewer_confident_mistakes,
@@ -44,10 +47,10 @@ RULES: tuple[Callable[[Figures], Sentences], ...] = (
 )
 
 
-def findings(figures: Figures) -> tuple[Finding, ...]:
-    """All findings, in the order of the rules."""
+def findings(report: Report) -> tuple[Finding, ...]:
+    """All findings of a report, in the order of the rules."""
     return tuple(
         Finding(rule.__name__, text, tuple(models))
         for rule in RULES
-        for text, models in rule(figures)
+        for text, models in rule(report)
     )

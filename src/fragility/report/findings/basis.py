@@ -1,51 +1,36 @@
-"""What findings are made from, and the words that they share."""
+"""What all rules share: their types, and how they name models and classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any
 
-from ...deferral import Costs
-from .. import words
-from ..parts import Comparison, GroupFigures, ModelReport
+from ..parts import ModelReport
+from ..words import shortened
 
-#: Sentences of a rule, each with the models that it speaks of.
+if TYPE_CHECKING:
+    from ..report import Report
+
+#: Sentences of a rule, each with the names of the models that it is about.
 Sentences = Iterator[tuple[str, Sequence[str]]]
+Rule = Callable[[Any], Sentences]
 
 
-@dataclass(frozen=True)
-class Figures:
-    """All that findings are made from."""
+def of_each_model(sentence: Callable[[Report, ModelReport], str | None]) -> Rule:
+    """Rule that asks for one sentence about each model of a report; None says nothing."""
 
-    models: Sequence[ModelReport]
-    comparisons: Sequence[Comparison]
-    groups: Sequence[GroupFigures]
-    labels: Sequence[Any]
-    support: Sequence[int]
-    confidence: float
-    costs: Costs | None = None
-    positive: Any = None
+    @wraps(sentence)
+    def rule(report: Report) -> Sentences:
+        for model in report.models:
+            text = sentence(report, model)
+            if text is not None:
+                yield text, [model.name]
 
-    @property
-    def n(self) -> int:
-        return int(sum(self.support))
-
-    @property
-    def level(self) -> str:
-        return f"{100 * self.confidence:g} % interval"
-
-    @property
-    def alpha(self) -> float:
-        return 1.0 - self.confidence
+    return rule
 
 
 def possessive(name: str) -> str:
-    """Whose something is."""
-    shown = words.shortened(name)
+    """Name of a model in the genitive."""
+    shown = shortened(name)
     return f"{shown}'" if shown.endswith("s") else f"{shown}'s"
-
-
-def label(figures: Figures, place: int) -> str:
-    """Name of the class at a place."""
-    return words.shortened(figures.labels[place])

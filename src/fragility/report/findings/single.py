@@ -1,81 +1,81 @@
-"""One model: what its scores, its confidence, its groups and pairs of classes show."""
+"""Findings about one model: its scores, its confidence, its groups and pairs of classes."""
 
 from __future__ import annotations
 
 from math import inf, isinf, isnan
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import betainc
 
-from ...measured import Measured
 from .. import words
-from ..parts import ConfidentCases
+from ..parts import ConfidentCases, ModelReport
+from ..text import level
 from ..words import shortened as short
-from .basis import Figures, Sentences, label, possessive
+from .basis import Sentences, of_each_model, possessive
 
-#: Overconfidence below this share of cases is not worth a sentence.
+if TYPE_CHECKING:
+    from ..report import Report
+
+#: Overconfidence of less than this is not worth a sentence.
 _WORTH_SAYING = 0.01
-#: A pair of classes stands out if its index is so many times the median.
+#: A pair of classes stands out if its index is more than this many times the median.
 _STANDS_OUT = 2.0
+#: Indices that differ by no more than this, relative to their size, are equal but for rounding.
+_ROUNDING = 1e-12
 
 
-def no_separation(figures: Figures) -> Sentences:
-    """Scores that are the same for everyone, or higher for the negatives."""
-    for model in figures.models:
-        found = model.raw.figures
-        if isnan(found["ratio"].value) and len(figures.labels) == 2:
-            yield (
-                f"{short(model.name)} gives every case the same score: its Fragility Index of 0 "
-                "says nothing.",
-                [model.name],
-            )
-        elif isinf(found["fragility_index"].value) and len(figures.labels) == 2:
-            places = (0, 1) if figures.positive == figures.labels[0] else (1, 0)
-            positive, negative = (label(figures, place) for place in places)
-            yield (
-                f"{short(model.name)} scores the positives no higher than the negatives on "
-                f"average: its Fragility Index is infinite. Here the positive class is {positive}; "
-                f"are the scores those of {negative}?",
-                [model.name],
-            )
+@of_each_model
+def no_separation(report: Report, model: ModelReport) -> str | None:
+    """Scores that are the same for every case, or not higher for the positives."""
+    name, found = short(model.name), model.raw.figures
+    if len(report.labels) > 2:
+        return None
+    if isnan(found["ratio"].value):
+        return f"{name} gives every case the same score: its Fragility Index of 0 says nothing."
+    if found["fragility_index"].value < inf:
+        return None
+    (negative,) = (label for label in report.labels if label != report.positive)
+    return (
+        f"{name} scores the positives no higher than the negatives on average: its Fragility Index "
+        f"is infinite. Here the positive class is {short(report.positive)}; are the scores those "
+        f"of {short(negative)}?"
+    )
 
 
-def infinite_pairs(figures: Figures) -> Sentences:
+@of_each_model
+def infinite_pairs(report: Report, model: ModelReport) -> str | None:
     """Pairs of classes without separation."""
-    if len(figures.labels) == 2:
-        return
-    for model in figures.models:
-        infinite = np.argwhere(np.isinf(model.raw.pairs))
-        if not len(infinite):
-            continue
-        total = int(np.count_nonzero(~np.isnan(model.raw.pairs)))
-        pairs = [f"true {label(figures, j)} scored as {label(figures, i)}" for i, j in infinite]
-        more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
-        yield (
-            f"{short(model.name)} does not tell some classes apart: {len(pairs)} of {total} pairs "
-            f"have an infinite index ({'; '.join(pairs[:3])}{more}).",
-            [model.name],
-        )
+    infinite = np.argwhere(np.isinf(model.raw.pairs))
+    if len(report.labels) == 2 or not len(infinite):
+        return None
+    total = int(np.count_nonzero(~np.isnan(model.raw.pairs)))
+    pairs = [_scored_as(report, i, j) for i, j in infinite]
+    more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
+    return (
+        f"{short(model.name)} does not tell some classes apart: {len(pairs)} of {total} pairs have "
+        f"an infinite index ({'; '.join(pairs[:3])}{more})."
+    )
 
 
-def overconfident(figures: Figures) -> Sentences:
-    """Models that are right less often than they say where they are confident."""
-    for model in figures.models:
-        confident = model.raw.confident
-        excess = confident.confidence - confident.right
-        if excess > _WORTH_SAYING and _chance_of_mistakes(confident) < figures.alpha / 2.0:
-            cases = "case" if confident.n == 1 else f"{words.count(confident.n)} cases"
-            yield (
-                f"{short(model.name)} is overconfident: in the {cases} "
-                f"above 90 % confidence it claims {words.percent(confident.confidence)} and is "
-                f"right in {words.percent(confident.right)}.",
-                [model.name],
-            )
+@of_each_model
+def overconfident(report: Report, model: ModelReport) -> str | None:
+    """Predictions above 90 % confidence that are right less often than the confidence says."""
+    confident = model.raw.confident
+    excess = confident.confidence - confident.right
+    alpha = 1.0 - report.confidence
+    if not (excess > _WORTH_SAYING and _chance_of_mistakes(confident) < alpha / 2.0):
+        return None
+    cases = "case" if confident.n == 1 else f"{words.count(confident.n)} cases"
+    return (
+        f"{short(model.name)} is overconfident: in the {cases} above 90 % confidence it claims "
+        f"{words.percent(confident.confidence)} and is right in {words.percent(confident.right)}."
+    )
 
 
-def fragile_group(figures: Figures) -> Sentences:
-    """Groups in which a model is more fragile than in all."""
-    for part in figures.groups:
+def fragile_group(report: Report) -> Sentences:
+    """Groups in which a model is more fragile than in all cases."""
+    for part in report.groups:
         if part.index is None or part.cautious is None or not part.cautious.low > part.in_all:
             continue
         yield (
@@ -86,67 +86,67 @@ def fragile_group(figures: Figures) -> Sentences:
         )
 
 
-def fragile_pair(figures: Figures) -> Sentences:
+@of_each_model
+def fragile_pair(report: Report, model: ModelReport) -> str | None:
     """The pair of classes that a model mixes up most confidently."""
-    for model in figures.models:
-        pairs = model.raw.pairs
-        known = pairs[np.isfinite(pairs)]
-        if len(figures.labels) == 2 or not known.size:
-            continue
-        worst, median = float(known.max()), float(np.median(known))
-        if worst > _STANDS_OUT * median:
-            i, j = np.argwhere(pairs == worst)[0]
-            yield (
-                f"{possessive(model.name)} most confident mistakes are true {label(figures, j)} "
-                f"scored as {label(figures, i)}: index {words.number(worst)}, where the median "
-                f"pair has {words.number(median)}.",
-                [model.name],
-            )
+    pairs = np.where(np.isfinite(model.raw.pairs), model.raw.pairs, np.nan)
+    if len(report.labels) == 2 or np.isnan(pairs).all():
+        return None
+    worst, median = float(np.nanmax(pairs)), float(np.nanmedian(pairs))
+    least = worst * (1.0 - _ROUNDING)  # equal pairs must not depend on the order of the cases
+    if not least > _STANDS_OUT * median:
+        return None
+    i, j = np.argwhere(pairs >= least)[0]
+    return (
+        f"{possessive(model.name)} most confident mistakes are {_scored_as(report, i, j)}: index "
+        f"{words.number(worst)}, where the median pair has {words.number(median)}."
+    )
 
 
-def perfect_ranking(figures: Figures) -> Sentences:
-    """An index of zero is no proof."""
-    for model in figures.models:
-        found = model.raw.figures["fragility_index"]
-        if found.value == 0.0 and not isnan(model.raw.figures["ratio"].value):
-            limit = "" if found.interval is None else _limit(found, figures)
-            ranks = f"ranks all {words.count(figures.n)} cases correctly"
-            if model.raw.figures["auc"].value < 1.0:
-                ranks = f"ranks none of {words.count(figures.n)} cases wrongly, but for ties"
-            yield (
-                f"{short(model.name)} {ranks}, so its Fragility Index is 0 here{limit}.",
-                [model.name],
-            )
+@of_each_model
+def perfect_ranking(report: Report, model: ModelReport) -> str | None:
+    """An index of zero does not prove that a model makes no mistakes."""
+    found = model.raw.figures
+    if found["fragility_index"].value != 0.0 or isnan(found["ratio"].value):
+        return None
+    n = words.count(report.n_samples)
+    ranks = f"ranks all {n} cases correctly"
+    if found["auc"].value < 1.0:
+        ranks = f"ranks none of {n} cases wrongly, but for ties"
+    limit = ""
+    if found["fragility_index"].interval is not None:
+        high = found["fragility_index"].interval.high
+        limit = f"; they allow up to {words.number(high)} ({level(report)})"
+        if isinf(high):
+            limit = "; so few cases allow any other"
+    return f"{short(model.name)} {ranks}, so its Fragility Index is 0 here{limit}."
 
 
-def too_few_cases(figures: Figures) -> Sentences:
-    """Data that do not bound the index."""
-    for model in figures.models:
-        found = model.raw.figures["fragility_index"]
-        if found.interval is None or found.interval.high < inf or found.value in (0.0, inf):
-            continue
-        least = int(np.argmin(np.where(np.array(figures.support) > 0, figures.support, 2**62)))
-        yield (
-            f"The data are too few to bound the Fragility Index of {short(model.name)} from above: "
-            f"its {figures.level} is {words.interval(found.interval)}. Class "
-            f"{label(figures, least)} has {words.count(figures.support[least])} cases.",
-            [model.name],
-        )
+@of_each_model
+def too_few_cases(report: Report, model: ModelReport) -> str | None:
+    """Data that do not bound the index from above."""
+    found = model.raw.figures["fragility_index"]
+    if found.interval is None or found.interval.high < inf or found.value in (0.0, inf):
+        return None
+    least = min(n for n in report.support if n > 0)
+    smallest = report.labels[report.support.index(least)]
+    return (
+        f"The data are too few to bound the Fragility Index of {short(model.name)} from above: its "
+        f"{level(report)} is {words.interval(found.interval)}. Class {short(smallest)} has "
+        f"{words.count(least)} cases."
+    )
+
+
+def _scored_as(report: Report, i: int, j: int) -> str:
+    return f"true {short(report.labels[j])} scored as {short(report.labels[i])}"
 
 
 def _chance_of_mistakes(cases: ConfidentCases) -> float:
-    """How likely a model that is right as often as it says makes so many mistakes, or more.
+    """Probability of at least this many mistakes, if the model is right as often as it says.
 
-    Binomial with the mean confidence, also between whole numbers: where confidences differ so many
-    mistakes are less likely still (Hoeffding 1956).
+    Binomial with the mean confidence, also between whole numbers. Where confidences differ, this
+    many mistakes are less likely still (Hoeffding 1956).
     """
     mistakes = cases.effective * (1.0 - cases.right)
     rest = cases.effective - mistakes + 1.0
     return float(betainc(mistakes, rest, 1.0 - cases.confidence)) if mistakes > 0.0 else 1.0
-
-
-def _limit(found: Measured, figures: Figures) -> str:
-    high = found.interval.high if found.interval else inf
-    if isinf(high):
-        return "; so few cases allow any other"
-    return f"; they allow up to {words.number(high)} ({figures.level})"

@@ -147,7 +147,7 @@ export function count(value) {
 export function percent(share) {
   if (share === null || Number.isNaN(share)) return "–";
   if (share > 0 && share < 0.0005) return `${Number((100 * share).toPrecision(2))} %`.replace("-", "−");
-  if (share > 0.9995 && share < 1) return `${(100 * Math.min(share, 0.99999)).toFixed(3)} %`;
+  if (share >= 0.9995 && share < 1) return `${(100 * Math.min(share, 0.99999)).toFixed(3)} %`;
   return `${grouped((100 * share).toFixed(1))} %`;
 }
 
