@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .._labels import listed
-from .._names import alike
+from .._names import did_you_mean
 from ..exceptions import TableError
 from .arrow import pyarrow
 
@@ -177,8 +177,7 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
     if not missing:
         return
-    hints = alike(missing, table.column_names, cutoff=0.5)
-    hint = f" Did you mean {' and '.join(hints)}?" if hints else ""
+    hint = did_you_mean(missing, table.column_names, cutoff=0.5)
     if all(_is_number(name) for name in table.column_names):
         hint = " The first line must name the columns; here it looks like data."
     raise table.error(
