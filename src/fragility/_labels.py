@@ -24,7 +24,8 @@ Encoded = tuple[NDArray[Any], NDArray[Any]]
 _BLOCK = 131_072
 _WIDEST_TABLE = 1 << 16
 _FIRST_LOOK = 1_024
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+#: How text spells a number.
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
 _TRUTH = {"true": 1, "false": 0}
 
 
@@ -112,7 +113,7 @@ def spelled_number(value: Any) -> Any:
     text = value.strip().lower()
     if text in _TRUTH:
         return _TRUTH[text]
-    if not _NUMBER.fullmatch(text):
+    if not re.fullmatch(NUMBER, text, re.ASCII):
         return None
     try:
         number = Decimal(text if len(text) <= 40 else "NaN")

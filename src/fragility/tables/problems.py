@@ -40,7 +40,7 @@ def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[s
                 codes, _ = encoded(column) or (np.zeros(len(column)), [])
                 findings.add(codes < 0)
             else:
-                findings.add(np.isnan(_floats(column)))
+                findings.add(np.isnan(numbers(column)))
     (name, first), *others = ((n, f) for n, f in found.items() if f.count)
     also = ", ".join(f"{other!r} ({findings.count})" for other, findings in others[:5])
     return table.error(
@@ -167,10 +167,4 @@ def _passes(table: Table, columns: Sequence[str]) -> Iterator[list[NDArray[Any]]
     """Columns of numbers, batch after batch."""
     with numbers_explained(table, columns):
         for batch in table.batches(columns, table.number_types(columns)):
-            yield [_floats(batch.column(name)) for name in columns]
-
-
-def _floats(column: Any) -> NDArray[Any]:
-    values = numbers(column)
-    assert values is not None  # else reading would not have come so far
-    return values
+            yield [numbers(batch.column(name)) for name in columns]
