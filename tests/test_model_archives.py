@@ -41,7 +41,7 @@ class TestArchives:
             (8, 9, "compressed in another way"),
             (8, 99, "compressed in another way"),
             (8, 0xFFFF, "compressed in another way"),
-            (22, 7, "no file of skops"),
+            (22, 7, "not a file of skops"),
         ],
     )
     def test_of_other_kinds(self, saved, place, value, words):
@@ -56,7 +56,7 @@ class TestArchives:
         patients(5).to_csv(tmp_path / "new.csv", index=False)
         ended = fragility("predict", saved, tmp_path / "new.csv", "--output", tmp_path / "out.csv")
         assert ended.code == 2
-        assert "model.skops is no usable model: it is" in " ".join(ended.err.split())
+        assert "model.skops is not a usable model: it is" in " ".join(ended.err.split())
         assert not (tmp_path / "out.csv").exists()
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])

@@ -81,7 +81,7 @@ def predict_frame(pipeline: Pipeline, frame: Any, *, threshold: float | None = N
 
 
 def _finite_rows(inputs: Any) -> Mask:
-    """Which rows of inputs are finite; of inputs that are no numbers, all."""
+    """Which rows of inputs are finite; all rows where inputs are not numbers."""
     values = inputs.tocoo().data if issparse(inputs) else np.asarray(inputs)
     if values.dtype.kind != "f" or values.ndim == 0:
         return np.ones(inputs.shape[0], dtype=np.bool_)

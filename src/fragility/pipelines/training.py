@@ -80,7 +80,7 @@ def train_pipeline(
     loss, penalty, alpha, class_weight
         As in `fragility.SatisficingClassifier`.
     target, target_ratio, slack
-        The loss that would do, of ``method="satisficing"``.
+        The acceptable loss of ``method="satisficing"``.
     radius : float, optional
         Limit of the guarantee for ``method="satisficing"``, by default none; the distance to guard
         against for ``method="dro"``, by default 0.1.

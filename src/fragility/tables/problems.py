@@ -1,7 +1,7 @@
-"""What is wrong with the values of a table: found by reading it once more, then said in full.
+"""What is wrong with the values of a table: found by a second reading, then said in full.
 
-Reading goes the fast way and stops at the first thing that is wrong. Only then are all rows looked
-at, to say how many are wrong, which ones and how.
+The first reading is fast and stops at the first wrong value. Only then does a second one go through
+all rows, to say how many are wrong, which ones and how.
 """
 
 from __future__ import annotations

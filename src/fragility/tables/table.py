@@ -21,7 +21,7 @@ _CELLS_AT_ONCE = 1 << 20
 
 
 class UnreadableValueError(TableError):
-    """A value that is not of the type asked for; which ones is to be found by reading text."""
+    """A value that is not of the type asked for; a second reading, as text, finds which ones."""
 
 
 class Batches(Iterator[Any]):
