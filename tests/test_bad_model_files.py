@@ -188,7 +188,7 @@ class TestDamage:
         ):
             path.write_bytes(content)
             assert words in refusal(path)
-            with pytest.raises(ModelFileError, match="no usable model"):
+            with pytest.raises(ModelFileError, match="not a usable model"):
                 read_about(path)
         write(path, {"readme.txt": "hello"})
         assert "without schema.json" in refusal(path)

@@ -47,7 +47,7 @@ class TestArchives:
     def test_of_other_kinds(self, saved, place, value, words):
         self.file(saved, lambda content, at: struct.pack_into("<H", content, at + place, value))
         assert words in refusal(saved)
-        with pytest.raises(ModelFileError, match="no usable model"):
+        with pytest.raises(ModelFileError, match="not a usable model"):
             read_about(saved)
 
     @pytest.mark.parametrize(("place", "value"), [(4, 84), (6, 1), (8, 99)])
@@ -105,7 +105,7 @@ class TestArchives:
 
     def test_a_device_has_no_end(self, monkeypatch):
         monkeypatch.setattr("fragility.pipelines.model_files.LARGEST", 1000)
-        with pytest.raises(ModelFileError, match="no usable model"):
+        with pytest.raises(ModelFileError, match="not a usable model"):
             load_model("/dev/zero")
 
 

@@ -50,8 +50,8 @@ def check_pipeline(pipeline: Any) -> None:
     classes = getattr(classifier, "classes_", None)
     if not (hasattr(classifier, "predict_proba") and isinstance(classes, np.ndarray)):
         raise ModelFileError(
-            f"the last step of its Pipeline, {type(classifier).__name__}, is not a fitted classifier "
-            "with probabilities"
+            f"the last step of its Pipeline, {type(classifier).__name__}, is not a fitted "
+            "classifier with probabilities"
         )
     check_is_fitted(classifier)
     _require(

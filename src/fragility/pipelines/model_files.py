@@ -20,8 +20,8 @@ from ..linear_model.base import LinearClassifier
 from .archives import LARGEST, Members, described, opened, packed, unpacked
 from .trusted_types import trusted_names
 
-#: Attributes of a fitted classifier that are saved. Its certificate holds a loss of every sample and
-#: is left out, as is every attribute that is not named here.
+#: Attributes of a fitted classifier that are saved. Its certificate holds a loss of every sample
+#: and is left out, as is every attribute that is not named here.
 _KEPT = (
     "coef_",
     "intercept_",
