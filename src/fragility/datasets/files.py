@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._optional import needed_for
+
 _TIMEOUT = 60.0
 _MD5_DIGITS = 32
 
@@ -111,11 +113,6 @@ class DataFile:
 
 
 def _pooch() -> Any:
-    try:
+    with needed_for("Data files are downloaded with pooch", "datasets"):
         import pooch
-    except ImportError as error:
-        raise ImportError(
-            "Data files are downloaded with pooch, which is not installed: "
-            'pip install "fragility[datasets]"'
-        ) from error
     return pooch

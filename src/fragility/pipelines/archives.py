@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._optional import needed_for
 from ..exceptions import ModelFileError
 from .fitted import check_pipeline
 from .trusted_types import OWN_TYPES, array_files, check_schema
@@ -195,13 +196,8 @@ def _json_member(members: Members, name: str) -> Any:
 
 
 def _skops() -> Any:
-    try:
+    with needed_for("Models are kept in files of skops", "cli"):
         import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "Models are kept in files of skops, which is not installed: "
-            'pip install "fragility[cli]"'
-        ) from error
     return skops.io
 
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import in_rows, listed
 from .._names import did_you_mean
+from .._optional import needed_for
 from .._typing import Floats, Mask
 from ..exceptions import TableError
 
@@ -34,17 +35,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
 
 def pandas() -> Any:
     """The pandas module, imported when a table is read and not before."""
-    try:
+    with needed_for("Tables are read with pandas", "cli"):
         import pandas as pd
-    except ImportError as error:
-        raise _not_installed("pandas") from error
     return pd
-
-
-def _not_installed(library: str) -> ImportError:
-    return ImportError(
-        f'Tables are read with {library}, which is not installed: pip install "fragility[cli]"'
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,10 +112,8 @@ def as_number(value: Any) -> float:
 
 def check_frame(frame: Any) -> Any:
     """A data frame through narwhals, with columns whose names are text and all different."""
-    try:
+    with needed_for("Tables are read with narwhals", "cli"):
         import narwhals as nw
-    except ImportError as error:
-        raise _not_installed("narwhals") from error
     is_lazy = hasattr(frame, "collect")  # to ask for its names may cost much
     names = () if is_lazy else list(getattr(frame, "column_names", getattr(frame, "columns", ())))
     repeated = [name for name, count in Counter(names).items() if count > 1]
