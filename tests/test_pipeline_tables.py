@@ -228,6 +228,15 @@ class TestTypes:
         ):
             np.testing.assert_array_equal(pipeline.predict_proba(other), expected)
 
+    def test_truth_values_of_numpy_and_python_are_one_kind(self):
+        data = patients()
+        mixed = [np.bool_(v) if i % 2 else bool(v) for i, v in enumerate(data["smoker"])]
+        other = data.assign(smoker=pd.Series(mixed, dtype=object))
+        one, two = (train_pipeline(frame, "ill").pipeline for frame in (data, other))
+        np.testing.assert_array_equal(one[-1].coef_, two[-1].coef_)
+        with_numbers = pd.Series([True, 2] * 60, dtype=object)
+        assert "bool (60), int (60)" in refusal(data.assign(smoker=with_numbers))
+
     def test_text_is_not_read_twice(self):
         data = patients().replace({"stage": {"I": "01", "II": "1", "III": "1.0"}})
         pipeline = train_pipeline(data, "ill").pipeline

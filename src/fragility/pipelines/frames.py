@@ -140,7 +140,7 @@ def check_frame(frame: Any) -> Any:
 
 
 def row_names(frame: Any) -> Any:
-    """Names of the rows of a frame of pandas; None of other frames, whose rows have none."""
+    """The index of a frame of pandas; None for other frames, whose rows have no names."""
     return getattr(frame.to_native(), "index", None)
 
 
@@ -165,8 +165,8 @@ def _column(series: Any, index: Any) -> Column:
 
 
 def _kind(types: set[type]) -> str:
-    if types > {bool}:
-        return ""
+    if len({issubclass(t, _KINDS["booleans"]) for t in types}) > 1:
+        return ""  # else bool would pass for a number, as Python has it
     fits = (kind for kind, known in _KINDS.items() if all(issubclass(t, known) for t in types))
     return next(fits, "dates" if {t.__name__ for t in types} == {"Period"} else "")
 
