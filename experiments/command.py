@@ -13,6 +13,7 @@ import click
 
 from experiments import files, reporting, runner
 from experiments.experiment import NAMES, find
+from experiments.journal import FILE
 from experiments.page import about
 from fragility.cli.console import say, show_lines
 
@@ -59,7 +60,7 @@ def _there(folder: Path) -> str:
     try:
         record = files.record_of(folder)
         if record is None:
-            return "begun" if (folder / "journal.jsonl").is_file() else "none"
+            return "begun" if (folder / FILE).is_file() else "none"
     except ValueError:
         return "unreadable"
     return f"{record.trials} trial{'s' if record.trials > 1 else ''}" + (

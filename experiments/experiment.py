@@ -42,6 +42,12 @@ NAMES = (
     "medmnist",
     "medmnist_search",
 )
+#: Experiments that share a module; every other one has a module of its own name.
+_SHARED = {
+    f"synthetic_{what}{classes}": "synthetic_experiments"
+    for what in ("size", "flip", "baselines")
+    for classes in ("", "_4")
+}
 
 
 class RefusedError(RuntimeError):
@@ -74,7 +80,7 @@ class Experiment:
     Parameters
     ----------
     name : str
-        The module's name under ``experiments``.
+        The name of its results, and as a rule of its module under ``experiments``.
     title : str
         One line for ``python -m experiments list``.
     trials, quick_trials : int
@@ -117,5 +123,6 @@ def find(name: str) -> Experiment:
         near = get_close_matches(name, NAMES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ValueError(f"There is no experiment {name!r}.{hint} There are: {', '.join(NAMES)}.")
-    experiment: Experiment = importlib.import_module(f"experiments.{name}").EXPERIMENT
+    module = importlib.import_module(f"experiments.{_SHARED.get(name, name)}")
+    experiment: Experiment = module.EXPERIMENTS[name] if name in _SHARED else module.EXPERIMENT
     return experiment

@@ -1,19 +1,16 @@
-"""What is already done, in a file that survives being killed.
+"""What is already done, in a database that survives being killed.
 
-A line for each finished unit of work, each with its own checksum, only ever appended to. The
-first line says what the units belong to. A line that was being written when the process died
-has no end: it is dropped, and its unit is done again. Any other damage is an error, since
-nobody could say what else is wrong.
+A row for each finished unit of work, each with its own checksum, and one for each code that had a
+part in it. SQLite writes a unit in full or not at all: one that was being written when the process
+died is done again. Any other damage is an error, since nobody could say what else is wrong.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import sys
-from collections.abc import Sequence
-from contextlib import suppress
+import sqlite3
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -21,18 +18,16 @@ from typing import Any
 
 from experiments.experiment import Condition, Row
 
-if sys.platform == "win32":  # pragma: no cover
-    import msvcrt
-else:
-    import fcntl
+__all__ = ["FILE", "FORMAT", "Journal", "JournalError", "Unit"]
 
-__all__ = ["FORMAT", "Journal", "JournalError", "Unit"]
-
+#: Name of the file in the folder of the results.
+FILE = "journal.sqlite"
 #: What differs between two formats cannot be read by the other.
-FORMAT = 1
-_CHECK = "check"
-#: A locked byte cannot be read on Windows: one behind every journal is locked.
-_BEYOND = 2**30
+FORMAT = 2
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS signatures (signature TEXT PRIMARY KEY, checksum TEXT)",
+    "CREATE TABLE IF NOT EXISTS units (unit TEXT PRIMARY KEY, rows TEXT, checksum TEXT)",
+)
 
 
 class JournalError(ValueError):
@@ -83,17 +78,9 @@ class Journal:
     done: dict[str, list[Row]] = field(default_factory=dict)
     #: Every code that had a part in it, in order.
     codes: list[dict[str, Any]] = field(default_factory=list)
-    #: The last of them in the file; none in a new one.
-    _signed: dict[str, Any] | None = None
-    _file: int = -1
 
     def __enter__(self) -> Journal:
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
-        try:
-            self._lock()
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._open()
         return self
 
     def __exit__(
@@ -102,7 +89,7 @@ class Journal:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        os.close(self._file)
+        self._database.close()
 
     def read(self, known: Sequence[dict[str, Any]] = (), *, restart: bool = False) -> None:
         """Take the units that are done, or forget them.
@@ -114,19 +101,39 @@ class Journal:
         restart : bool
             Forget everything instead.
         """
-        content = b"" if restart else self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < os.fstat(self._file).st_size:
-            os.ftruncate(self._file, whole)
-        for number, line in enumerate(content[:whole].split(b"\n")[:-1], start=1):
-            self._take(number, self._checked(number, line), known)
+        if restart:
+            self.path.write_bytes(b"")  # of one that is no database, too
+            self._database.close()
+            self._open()
+            return
+        try:
+            (sound,) = self._database.execute("PRAGMA integrity_check(1)").fetchone()
+            if sound != "ok":
+                raise sqlite3.DatabaseError(sound)
+            for (signature,) in self._rows("signatures"):
+                self._check_signature(json.loads(signature), known)
+            for key, rows in self._rows("units"):
+                self.done[key] = json.loads(rows)
+            if self.done and not self.codes:
+                raise sqlite3.DatabaseError("no code has a part in it")
+        except sqlite3.DatabaseError as error:
+            raise JournalError(
+                f"{self.path} was altered ({error}). Put the file back as it was, or begin again "
+                "with --restart."
+            ) from None
+
+    def _rows(self, table: str) -> Iterator[list[str]]:
+        """Rows of a table in the order they were written, their checksums left out."""
+        if not self._database.execute("SELECT 1 FROM sqlite_master").fetchall():
+            return  # nothing was finished yet
+        for *texts, checksum in self._database.execute(f"SELECT * FROM {table} ORDER BY rowid"):
+            if _checksum(*texts) != checksum:
+                raise sqlite3.DatabaseError(f"the checksum of {str(texts[0])[:100]!r} is wrong")
+            yield texts
 
     def add(self, unit: Unit, rows: Sequence[Row]) -> None:
         """A unit is finished; when this returns it is on the disk."""
-        if unit.key in self.done:
-            raise JournalError(f"{unit} is already in {self.path}.")
-        self._sign(self.code)  # only now has this code a part in it
-        self._add(unit, rows)
+        self._write([(unit, rows)], [self.code])  # only now has this code a part in it
 
     def adopt(
         self, units: Sequence[tuple[Unit, Sequence[Row]]], codes: Sequence[dict[str, Any]]
@@ -142,97 +149,75 @@ class Journal:
                     "would be lost. Finish that run without --extend, or forget it with --restart."
                 )
         if new:
-            for code in codes:
-                self._sign(code)
-        for unit, rows in new:
-            self._add(unit, rows)
+            self._write(new, codes)
 
-    def _sign(self, code: dict[str, Any]) -> None:
-        if self._signed != code:
-            self._append({"format": FORMAT, "identity": self.identity, "code": code})
-            self._seen(code)
-
-    def _add(self, unit: Unit, rows: Sequence[Row]) -> None:
-        kept = [dict(row) for row in rows]
-        self._append({"unit": unit.key, "rows": kept})
-        self.done[unit.key] = kept
-
-    def _seen(self, code: dict[str, Any]) -> None:
-        self._signed = code
-        if code not in self.codes:
-            self.codes.append(code)
-
-    def _append(self, content: dict[str, Any]) -> None:
-        line = (json.dumps({**content, _CHECK: _check(content)}) + "\n").encode()
-        start = os.fstat(self._file).st_size
+    def _write(
+        self, units: Sequence[tuple[Unit, Sequence[Row]]], codes: Sequence[dict[str, Any]]
+    ) -> None:
+        """Units and the codes that ran them: all of them are in the file, or none."""
+        new = [code for code in codes if code not in self.codes]
+        finished = {unit.key: [dict(row) for row in rows] for unit, rows in units}
         try:
-            while line:
-                line = line[os.write(self._file, line) :]
-            os.fsync(self._file)
-        except OSError:
-            with suppress(OSError):  # a full disk must not leave half a line before a whole one
-                os.ftruncate(self._file, start)
-            raise
+            for table in _TABLES:
+                self._database.execute(table)
+            with self._database:
+                for code in new:
+                    signature = {"format": FORMAT, "identity": self.identity, "code": code}
+                    self._insert("signatures", json.dumps(signature))
+                for key, rows in finished.items():
+                    self._insert("units", key, json.dumps(rows))
+        except sqlite3.Error as error:
+            raise OSError(
+                f"{self.path} could not be written ({error}); what was finished before is in it."
+            ) from error
+        self.done |= finished
+        self.codes += new
 
-    def _lock(self) -> None:
-        """Held by the open file, so that the system takes it back from a process that is killed."""
+    def _insert(self, table: str, *texts: str) -> None:
+        values = (*texts, _checksum(*texts))
+        places = ", ".join("?" * len(values))
+        self._database.execute(f"INSERT INTO {table} VALUES ({places})", values)
+
+    def _open(self) -> None:
+        """Open the file and lock it; the system takes the lock back from a killed process."""
+        self._database = sqlite3.connect(self.path, timeout=0.0)
         try:
-            if sys.platform == "win32":  # pragma: no cover
-                os.lseek(self._file, _BEYOND, os.SEEK_SET)
-                msvcrt.locking(self._file, msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except (BlockingIOError, PermissionError):
+            for command in ("PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "COMMIT"):
+                self._database.execute(command)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorname in ("SQLITE_NOTADB", "SQLITE_CORRUPT"):
+                return  # `read` says so, unless it is asked to forget the file
+            self._database.close()
+            if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise JournalError(
+                    f"Another run writes to {self.path}. Wait for it or stop it, or give this one "
+                    "another folder with --results."
+                ) from None
             raise JournalError(
-                f"Another run writes to {self.path}. Wait for it or stop it, or give this one "
-                "another folder with --results."
-            ) from None
-        except OSError as error:
-            raise JournalError(
-                f"{self.path} cannot be locked against another run ({error.strerror}). Give this "
-                "one a folder on another disk with --results."
+                f"{self.path} cannot be locked against another run ({error}). Give this one a "
+                "folder on another disk with --results."
             ) from None
 
-    def _checked(self, number: int, line: bytes) -> dict[str, Any]:
-        with suppress(ValueError, TypeError, AttributeError, KeyError, RecursionError):
-            content: dict[str, Any] = json.loads(line)
-            if content.pop(_CHECK) == _check(content) and _is_line(content):
-                return content
-        raise JournalError(
-            f"Line {number} of {self.path} was altered: its checksum is wrong. Put the file back "
-            "as it was, or begin again with --restart."
-        )
-
-    def _take(self, number: int, content: dict[str, Any], known: Sequence[dict[str, Any]]) -> None:
-        if "unit" in content:
-            if not self.codes:
-                raise JournalError(
-                    f"{self.path} has lost its first line. Put it back, or use --restart."
-                )
-            if content["unit"] in self.done:
-                raise JournalError(
-                    f"Line {number} of {self.path} repeats a unit that is done. Put the file "
-                    "back as it was, or begin again with --restart."
-                )
-            self.done[content["unit"]] = content["rows"]
-            return
-        if content["format"] != FORMAT:
+    def _check_signature(self, signature: dict[str, Any], known: Sequence[dict[str, Any]]) -> None:
+        """Refuse units of another run or code; take a code that had a part in them."""
+        if signature["format"] != FORMAT:
             raise JournalError(
-                f"{self.path} has format {content['format']}, this version reads {FORMAT}. Finish "
-                "it with the version that began it, or begin again with --restart."
+                f"{self.path} has format {signature['format']}, this version reads {FORMAT}. "
+                "Finish it with the version that began it, or begin again with --restart."
             )
-        if content["identity"] != self.identity:
+        if signature["identity"] != self.identity:
             raise JournalError(
-                f"{self.path} is of another run: {_differing(content['identity'], self.identity)}. "
+                f"{self.path} is of another run: "
+                f"{_differing(signature['identity'], self.identity)}. "
                 "Give this one another folder with --results, or begin again with --restart."
             )
-        if content["code"] not in (self.code, *known) and not self.trusted:
+        if signature["code"] not in (self.code, *known) and not self.trusted:
             raise JournalError(
-                f"{self.path} was begun by other code: {_differing(content['code'], self.code)}. "
+                f"{self.path} was begun by other code: {_differing(signature['code'], self.code)}. "
                 "Go back to that code to finish it, begin again with --restart, or take its "
                 "finished trials as they are with --trust-journal."
             )
-        self._seen(content["code"])
+        self.codes.append(signature["code"])
 
 
 def _text(rows: Sequence[Row], like: Sequence[Row]) -> list[list[str]]:
@@ -241,17 +226,8 @@ def _text(rows: Sequence[Row], like: Sequence[Row]) -> list[list[str]]:
     return [[str(row.get(name, "")) for name in names] for row in rows]
 
 
-def _is_line(content: dict[str, Any]) -> bool:
-    """Whether these are the entries of a unit, or of what units belong to."""
-    if "unit" in content:
-        rows = content["rows"]
-        return isinstance(content["unit"], str) and all(isinstance(row, dict) for row in rows)
-    parts = (content["identity"], content["code"])
-    return "format" in content and all(isinstance(part, dict) for part in parts)
-
-
-def _check(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+def _checksum(*texts: str) -> str:
+    return hashlib.sha256(repr(texts).encode()).hexdigest()[:16]
 
 
 def _differing(there: dict[str, Any], here: dict[str, Any]) -> str:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from sklearn.datasets import make_classification
 
 from experiments.baselines.losses import Floats
-from fragility.datasets import load_heart, load_uci
+from experiments.data import load_uci
+from fragility.datasets import load_heart
 
 __all__ = ["UCI", "RealData", "real_data"]
 

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed, parallel_config
 from experiments import files
 from experiments.environment import running_code
 from experiments.experiment import Condition, Experiment, Row
-from experiments.journal import FORMAT, Journal, Unit
+from experiments.journal import FILE, FORMAT, Journal, Unit
 from experiments.worker import Done, plain, work
 from fragility._names import shortened
 
@@ -96,9 +96,7 @@ def run(
     units = _units(experiment, count, fewer or (lambda condition: count), quick)
     folder.mkdir(parents=True, exist_ok=True)
     identity = {"format": FORMAT, "experiment": experiment.name, "quick": quick}
-    with Journal(
-        folder / "journal.jsonl", identity, running_code(), trusted=trust_journal
-    ) as journal:
+    with Journal(folder / FILE, identity, running_code(), trusted=trust_journal) as journal:
         # Only now: a run that was live until here may have written results.
         _refuse_to_lose(folder, units, quick)
         kept_units, codes = _units_there(experiment, folder, units, quick) if extend else ([], [])

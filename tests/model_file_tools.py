@@ -32,7 +32,7 @@ def refusal(path, trusted=()):
     with pytest.raises(ModelFileError) as error:
         load_model(path, trusted=trusted)
     message = str(error.value)
-    assert message.startswith(f"{path.name} is no usable model: ")
+    assert message.startswith(f"{path.name} is not a usable model: ")
     assert "\n" not in message
     assert message.endswith(".")
     return message

@@ -142,7 +142,7 @@ class TestMalice:
             with pytest.raises(ModelFileError):
                 load_model(saved, trusted=["numpy.log1p"])
         edit(saved, lambda schema: schema.update(protocol=0))
-        with pytest.raises(ModelFileError, match="no format that is read here"):
+        with pytest.raises(ModelFileError, match="format that is not read here"):
             load_model(saved, trusted=["numpy.log1p"])
 
     def test_bombs(self, saved, monkeypatch):
@@ -183,12 +183,12 @@ class TestDamage:
         for content, words in (
             (b"", "the file is empty"),
             (pickle.dumps(trained.pipeline), "looks like a pickle"),
-            (b"age,ill\n30,yes\n", "no file of skops at all"),
-            (b"PK\x03\x04 and no more", "no file of skops at all"),
+            (b"age,ill\n30,yes\n", "not a file of skops at all"),
+            (b"PK\x03\x04 and no more", "not a file of skops at all"),
         ):
             path.write_bytes(content)
             assert words in refusal(path)
-            with pytest.raises(ModelFileError, match="no usable model"):
+            with pytest.raises(ModelFileError, match="not a usable model"):
                 read_about(path)
         write(path, {"readme.txt": "hello"})
         assert "without schema.json" in refusal(path)
@@ -248,10 +248,10 @@ class TestDamage:
             ({"a": 1}, "holds a dict, not a Pipeline"),
             (ERMClassifier(), "not a Pipeline"),
             (LogisticRegression().fit(X, y), "not a Pipeline"),
-            (make_pipeline(LinearRegression()).fit(X, y), "LinearRegression, is no fitted"),
-            (make_pipeline(StandardScaler()).fit(X), "StandardScaler, is no fitted"),
-            (make_pipeline(LogisticRegression()), "LogisticRegression, is no fitted"),
-            (make_pipeline(ERMClassifier()), "ERMClassifier, is no fitted"),
+            (make_pipeline(LinearRegression()).fit(X, y), "LinearRegression, is not a fitted"),
+            (make_pipeline(StandardScaler()).fit(X), "StandardScaler, is not a fitted"),
+            (make_pipeline(LogisticRegression()), "LogisticRegression, is not a fitted"),
+            (make_pipeline(ERMClassifier()), "ERMClassifier, is not a fitted"),
             (make_pipeline(RandomForestClassifier(2)).fit(X, y), "sklearn.tree._tree.Tree"),
         ):
             skops.io.dump(thing, path)

@@ -3,14 +3,16 @@
 import hashlib
 import io
 import os
+import sys
 import zipfile
 from pathlib import Path
-from urllib.error import URLError
 
 import numpy as np
+import pooch
 import pytest
+from requests.exceptions import ConnectionError
 
-from fragility.datasets import files, load_heart
+from fragility.datasets import load_heart
 from fragility.datasets.files import DataFile
 
 CONTENT = b"a,b\n1,2\n"
@@ -27,21 +29,21 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("FRAGILITY_DATA", raising=False)
 
-    def offline(request, timeout):
-        raise URLError("no network in tests")
+    def offline(self, url, output, pooch):
+        raise ConnectionError("no network in tests")
 
-    monkeypatch.setattr(files, "urlopen", offline)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", offline)
     return tmp_path / "cache" / "fragility" / "toy" / "toy.csv"
 
 
 def serve(monkeypatch, content):
     asked = []
 
-    def answer(request, timeout):
-        asked.append(request.full_url)
-        return io.BytesIO(content)
+    def answer(self, url, output, pooch):
+        asked.append(url)
+        Path(output).write_bytes(content)
 
-    monkeypatch.setattr(files, "urlopen", answer)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", answer)
     return asked
 
 
@@ -86,6 +88,34 @@ def test_download_of_an_archive(monkeypatch):
     assert FILE.read() == CONTENT
 
 
+def test_an_archive_without_the_file_is_refused(monkeypatch, own_cache):
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("other.csv", CONTENT)
+    serve(monkeypatch, archive.getvalue())
+    with pytest.raises(OSError, match=r"archive at https://example\.org/toy holds no toy\.csv"):
+        FILE.read()
+    assert not own_cache.exists()
+
+
+def test_an_altered_copy_in_the_cache_is_downloaded_again(monkeypatch, own_cache):
+    own_cache.parent.mkdir(parents=True)
+    own_cache.write_bytes(b"altered")
+    with pytest.raises(OSError, match=rf"yourself \(SHA-256 {FILE.checksum}\) and put it at"):
+        FILE.read()
+    serve(monkeypatch, CONTENT)
+    assert FILE.read() == CONTENT
+    assert own_cache.read_bytes() == CONTENT
+
+
+def test_pooch_is_needed_for_downloads_only(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    (tmp_path / "toy.csv").write_bytes(CONTENT)
+    assert FILE.read(tmp_path) == CONTENT
+    with pytest.raises(ImportError, match=r'pip install "fragility\[datasets\]"'):
+        FILE.read()
+
+
 def test_an_altered_download_is_not_kept(monkeypatch, own_cache):
     serve(monkeypatch, b"<html>please log in</html>")
     with pytest.raises(ValueError, match=r"https://example\.org/toy is not the toy\.csv we know"):
@@ -99,7 +129,7 @@ def test_an_interrupted_write_leaves_nothing(monkeypatch, own_cache):
     def fails(source, target):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files.os, "replace", fails)
+    monkeypatch.setattr("shutil.move", fails)
     with pytest.raises(KeyboardInterrupt):
         FILE.read()
     assert list(own_cache.parent.iterdir()) == []

@@ -120,7 +120,7 @@ class TestFlips:
             flip_labels([1, 1], 0.1)
         with pytest.raises(ValueError, match=r"not in classes: 3"):
             flip_labels([1, 3], 0.1, classes=[1, 2])
-        with pytest.raises(ValueError, match=r"rate must lie from 0 to 1, such as 0\.1; got 2"):
+        with pytest.raises(ValueError, match=r"rate must lie from 0 to 1, such as 0\.9; got 2"):
             flip_labels([0, 1], 2)
         with pytest.raises(ValueError, match=r"one dimension; got the shape \(1, 2\)"):
             flip_labels([[0, 1]], 0.1)

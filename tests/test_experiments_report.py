@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import shutil
 from pathlib import Path
 
@@ -276,9 +277,10 @@ def test_every_experiment_is_one(name):
         assert len(conditions) > 0
         assert all("trial" not in condition for condition in conditions)
     assert len(experiment.conditions(True)) <= len(experiment.conditions(False))
-    module = __import__(f"experiments.{name}", fromlist=[name])
-    assert experiment.trial.__module__.startswith("experiments.")
-    assert module.EXPERIMENT is experiment
+    function = getattr(experiment.trial, "func", experiment.trial)
+    assert function.__module__.startswith("experiments.")
+    assert pickle.loads(pickle.dumps(experiment.trial))  # workers get it so
+    assert find(name) is experiment
     assert all(claim.where and claim.says.endswith(".") for claim in experiment.claims)
 
 

@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 from joblib.externals.loky import get_reusable_executor
 
 from experiments import files, runner
-from experiments.journal import Journal, JournalError, Unit
+from experiments.journal import FILE, Journal, JournalError, Unit
 from tests.toy_experiment import CODE, FAULT, HOLD, LOG, TOY, trial
 
 ROOT = Path(__file__).parent.parent
@@ -44,17 +45,14 @@ def ended(process, seconds=120):
 
 
 def finished_units(folder):
-    journal = folder / "toy" / "journal.jsonl"
-    if not journal.exists():
-        return 0
-    return sum(b'"unit"' in line for line in journal.read_bytes().split(b"\n")[:-1])
+    return len(journal_units(folder / "toy"))
 
 
 def contents(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != "journal.jsonl"
+        if path.is_file() and not path.name.startswith("journal")
     }
 
 
@@ -107,13 +105,13 @@ def test_killed_twice_and_resumed_is_uninterrupted(uninterrupted, held, tmp_path
         # Workers of a killed command end by themselves; what they still do is written nowhere.
         assert finished_units(folder) == begun
         assert not (folder / "toy" / "results.csv").exists()
-    kept = (folder / "toy" / "journal.jsonl").read_bytes()
+    kept = journal_units(folder / "toy")
     code, output = ended(
         toy_command("run", "toy", "--jobs", 2, "--results", folder, **{LOG: str(log)})
     )
     assert code == 0, output
     assert f"{UNITS - begun} now and {begun} before" in output
-    assert (folder / "toy" / "journal.jsonl").read_bytes().startswith(kept)
+    assert journal_units(folder / "toy")[: len(kept)] == kept
     assert contents(folder) == contents(uninterrupted)
     assert len(log.read_text().splitlines()) == UNITS  # nothing lost, nothing repeated
 
@@ -122,9 +120,9 @@ def test_no_other_run_touches_the_journal_of_a_live_one(held, tmp_path):
     """Neither goes on with it nor forgets it; once it is killed, the next run may."""
     folder = tmp_path / "results" / "toy"
     live = held(tmp_path / "results", 4)
-    before = (folder / "journal.jsonl").read_bytes()
+    before = journal_units(folder)
     for options in ({}, {"restart": True}, {"extend": True}, {"restart": True, "extend": True}):
-        with pytest.raises(JournalError, match=r"Another run writes to .*journal\.jsonl\. Wait"):
+        with pytest.raises(JournalError, match=r"Another run writes to .*journal\.sqlite\. Wait"):
             runner.run(TOY, folder, **options)
     code, output = ended(
         toy_command("run", "toy", "--jobs", 1, "--restart", "--results", folder.parent)
@@ -132,83 +130,65 @@ def test_no_other_run_touches_the_journal_of_a_live_one(held, tmp_path):
     assert code == 2
     assert "Error: Another run writes to" in output
     assert "Traceback" not in output
-    assert (folder / "journal.jsonl").read_bytes() == before
+    assert journal_units(folder) == before
     assert live.poll() is None
     os.kill(live.pid, signal.SIGKILL)
     live.wait()
     assert runner.run(TOY, folder, restart=True).ran == UNITS
 
 
-def test_a_journal_cut_anywhere_is_continued(uninterrupted, tmp_path):
-    whole = (uninterrupted / "toy" / "journal.jsonl").read_bytes()
-    chance = random.Random(1)
-    ends = [place for place, byte in enumerate(whole) if byte == 10]
-    # In the middle of lines, of the first one, just before and just after their ends.
-    cuts = [0, 1, ends[0], ends[0] + 1, ends[5], ends[5] + 1, ends[5] + 2, len(whole) - 1]
-    for number, cut in enumerate(cuts + [chance.randrange(len(whole)) for _ in range(20)]):
+def test_a_commit_that_was_cut_off_is_undone(uninterrupted, held, tmp_path):
+    """Copies of a live journal, taken at any time, hold whole units and go on."""
+    live = held(tmp_path / "results", 3)
+    for number in range(5):
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "journal.jsonl").write_bytes(whole[:cut])
-        outcome = runner.run(TOY, folder)
-        assert outcome.kept == max(whole[:cut].count(b"\n") - 1, 0)
-        assert outcome.kept + outcome.ran == UNITS
+        for file in (tmp_path / "results" / "toy").glob("journal*"):
+            (folder / file.name).write_bytes(file.read_bytes())
+    os.killpg(live.pid, signal.SIGKILL)
+    live.wait()
+    for number in range(5):
+        outcome = runner.run(TOY, tmp_path / str(number))
+        assert (outcome.kept, outcome.kept + outcome.ran) == (3, UNITS)
         for name in ("results.csv", "environment.json"):
-            assert (folder / name).read_bytes() == (uninterrupted / "toy" / name).read_bytes()
+            found = (tmp_path / str(number) / name).read_bytes()
+            assert found == (uninterrupted / "toy" / name).read_bytes()
 
 
-def test_an_altered_journal_is_refused(uninterrupted, tmp_path):
-    """Any byte changed, but for the very last, which is then a line that has no end."""
-    whole = (uninterrupted / "toy" / "journal.jsonl").read_bytes()
+def test_an_altered_or_cut_journal_is_refused(uninterrupted, tmp_path):
+    """What cannot be seen as altered are bytes that nobody reads, and the results are the same."""
+    whole = (uninterrupted / "toy" / FILE).read_bytes()
+    expected = (uninterrupted / "toy" / "results.csv").read_bytes()
     chance = random.Random(2)
-    places = [chance.randrange(len(whole) - 1) for _ in range(60)]
-    for place in [0, *[p for p, byte in enumerate(whole[:-1]) if byte == 10][:3], *places]:
-        other = chance.choice([b for b in b'019ax"}\n' if b != whole[place]])
-        (tmp_path / "journal.jsonl").write_bytes(
-            whole[:place] + bytes([other]) + whole[place + 1 :]
-        )
+    places = [chance.randrange(len(whole)) for _ in range(100)]
+    texts = [place for place in range(len(whole)) if whole[place : place + 5] == b"score"]
+    refused = 0
+    for number, place in enumerate([0, 20, *texts, *places]):
+        other = chance.choice([b for b in b'019ax"}' if b != whole[place]])
+        (tmp_path / FILE).write_bytes(whole[:place] + bytes([other]) + whole[place + 1 :])
+        with suppress(JournalError):
+            runner.run(TOY, tmp_path)
+            assert number > len(texts)
+            assert (tmp_path / "results.csv").read_bytes() == expected
+            (tmp_path / "results.csv").unlink()
+            continue
+        refused += 1
+    assert refused > len(texts)
+    for cut in (50, 4096, len(whole) // 2, len(whole) - 1):
+        (tmp_path / FILE).write_bytes(whole[:cut])
         with pytest.raises(JournalError, match=r"altered.*--restart"):
             runner.run(TOY, tmp_path)
-    assert not (tmp_path / "results.csv").exists()
     outcome = runner.run(TOY, tmp_path, restart=True)
     assert (outcome.kept, outcome.ran) == (0, UNITS)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        {},
-        {"unit": ["x"], "rows": []},
-        {"unit": "[]", "rows": {"a": 1}},
-        {"unit": "[]", "rows": [1]},
-        {"format": 1},
-        {"format": 1, "identity": [], "code": {}},
-        {"format": 1, "identity": {}, "code": None},
-    ],
-)
-def test_lines_that_no_run_writes_are_refused(tmp_path, content):
-    """Also with a checksum that fits."""
-    with Journal(tmp_path / "journal.jsonl", {}, {}) as journal:
-        journal._append(content)
-    with pytest.raises(JournalError, match=r"Line 1 .*altered.*--restart"):
+def test_units_without_a_code_are_refused(uninterrupted, tmp_path):
+    (tmp_path / FILE).write_bytes((uninterrupted / "toy" / FILE).read_bytes())
+    with sqlite3.connect(tmp_path / FILE) as database:
+        database.execute("DELETE FROM signatures")
+    database.close()
+    with pytest.raises(JournalError, match=r"altered \(no code has a part in it"):
         runner.run(TOY, tmp_path)
-
-
-def test_lines_moved_or_repeated_are_refused(uninterrupted, tmp_path):
-    first, *lines = (uninterrupted / "toy" / "journal.jsonl").read_bytes().splitlines(True)
-    for content, said in (
-        ([first, *lines, lines[4]], "Line 26.*repeats a unit"),
-        (lines, "lost its first line"),
-        ([b"[" * 100_000 + b"\n"], "Line 1 .*altered"),
-    ):
-        (tmp_path / "journal.jsonl").write_bytes(b"".join(content))
-        with pytest.raises(JournalError, match=said):
-            runner.run(TOY, tmp_path)
-    # Their order is when they finished, and means nothing.
-    (tmp_path / "journal.jsonl").write_bytes(b"".join([first, *reversed(lines)]))
-    assert runner.run(TOY, tmp_path).ran == 0
-    assert (tmp_path / "results.csv").read_bytes() == (
-        uninterrupted / "toy" / "results.csv"
-    ).read_bytes()
 
 
 def test_other_code_other_settings_other_format(tmp_path, monkeypatch):
@@ -227,38 +207,29 @@ def test_other_code_other_settings_other_format(tmp_path, monkeypatch):
     with pytest.raises(JournalError, match="begun by other code"):  # still, with either
         runner.run(TOY, tmp_path)
     monkeypatch.setattr("experiments.journal.FORMAT", 99)
-    with pytest.raises(JournalError, match=r"format 1, this version reads 99"):
+    with pytest.raises(JournalError, match=r"format 2, this version reads 99"):
         runner.run(TOY, tmp_path, trust_journal=True)
 
 
 def test_two_runs_at_once_are_refused(tmp_path):
-    journal = Journal(tmp_path / "journal.jsonl", {"experiment": "toy"}, {})
+    journal = Journal(tmp_path / FILE, {"experiment": "toy"}, {})
     for options in ({}, {"restart": True}, {"extend": True}):
         with journal, pytest.raises(JournalError, match="Another run"):
             runner.run(TOY, tmp_path, **options)
     runner.run(TOY, tmp_path)
 
 
-def test_a_full_disk_leaves_no_half_line(tmp_path, monkeypatch):
-    write, calls = os.write, []
-
-    def short(file, data):
-        calls.append(len(data))
-        if len(calls) % 2 == 0:
-            raise OSError(28, "No space left on device")
-        return write(file, data[: len(data) // 2])
-
+def test_a_full_disk_leaves_no_half_unit(tmp_path):
     with Journal(tmp_path / "j", {}, {}) as journal:
-        before = (tmp_path / "j").read_bytes()
-        monkeypatch.setattr(os, "write", short)
-        with pytest.raises(OSError, match="No space"):
-            journal.add(Unit({"a": 1}, 0), [{"b": 2}])
-        monkeypatch.undo()
-        assert (tmp_path / "j").read_bytes() == before
+        journal.add(Unit({"a": 0}, 0), [{"b": 1}])
+        journal._database.execute("PRAGMA max_page_count = 1")  # no more than there are
+        with pytest.raises(OSError, match=r"could not be written \(database or disk is full"):
+            journal.add(Unit({"a": 1}, 0), [{"b": "x" * 100_000}])
+        journal._database.execute("PRAGMA max_page_count = 100000")
         journal.add(Unit({"a": 1}, 0), [{"b": 2}])
     with Journal(tmp_path / "j", {}, {}) as journal:
         journal.read()
-        assert list(journal.done.values()) == [[{"b": 2}]]
+        assert list(journal.done.values()) == [[{"b": 1}], [{"b": 2}]]
 
 
 @pytest.fixture
@@ -345,7 +316,7 @@ def test_results_without_a_journal_are_extended(uninterrupted, tmp_path, monkeyp
         with monkeypatch.context() as earlier:
             earlier.setattr(runner, "running_code", lambda code=code: code)
             runner.run(TOY, tmp_path, trials=trials, trust_journal=True)
-    (tmp_path / "journal.jsonl").unlink()
+    (tmp_path / FILE).unlink()
     log = tmp_path / "log"
     monkeypatch.setenv(LOG, str(log))
     outcome = runner.run(TOY, tmp_path, trials=5, extend=True)
@@ -364,7 +335,7 @@ def test_the_command_extends(uninterrupted, tmp_path):
     arguments = ("run", "toy", "--jobs", 1, "--results", tmp_path, "--extend")
     code, output = ended(toy_command(*arguments, "--trials", 2))
     assert code == 0, output
-    (tmp_path / "toy" / "journal.jsonl").unlink()
+    (tmp_path / "toy" / FILE).unlink()
     code, output = ended(toy_command(*arguments))
     assert code == 0, output
     assert "18 now and 6 before" in output
@@ -377,7 +348,7 @@ def test_conditions_of_different_names_and_empty_cells_are_extended(tmp_path):
     )
     runner.run(mixed, tmp_path / "whole", trials=3)
     runner.run(mixed, tmp_path / "part", trials=2)
-    (tmp_path / "part" / "journal.jsonl").unlink()
+    (tmp_path / "part" / FILE).unlink()
     assert runner.run(mixed, tmp_path / "part", trials=3, extend=True).kept == 6
     assert contents(tmp_path / "part") == contents(tmp_path / "whole")
 
@@ -389,13 +360,13 @@ def _mixed(condition, seed, quick):
 def test_results_that_cannot_be_extended(tmp_path):
     runner.run(TOY, tmp_path, quick=True)
     before = contents(tmp_path)
-    (tmp_path / "journal.jsonl").unlink()
+    (tmp_path / FILE).unlink()
 
     def refused(said, quick=True, **changes):
         with pytest.raises(ValueError, match=said):
             runner.run(dataclasses.replace(TOY, **changes), tmp_path, quick=quick, extend=True)
         assert contents(tmp_path) == before
-        assert not (tmp_path / "journal.jsonl").read_bytes()
+        assert not journal_units(tmp_path)
 
     def of(*sizes, **more):
         return lambda quick: [{"size": size, "name": f"n{size}", **more} for size in sizes]
@@ -408,7 +379,7 @@ def test_results_that_cannot_be_extended(tmp_path):
     # A name less, and what were different conditions would be one.
     deep = [*of(10, 20, depth=1)(True), *of(10, 20, depth=2)(True)]
     runner.run(dataclasses.replace(TOY, conditions=lambda quick: deep), tmp_path, quick=True)
-    (tmp_path / "journal.jsonl").unlink()
+    (tmp_path / FILE).unlink()
     before = contents(tmp_path)
     refused(r"fall together as size, name, trial", conditions=of(10, 20, 30, 40))
 
@@ -417,7 +388,7 @@ def test_a_journal_does_not_replace_results_that_are_extended(tmp_path, monkeypa
     """One that was begun anew beside them has other figures of the same trials."""
     runner.run(dataclasses.replace(TOY, trial=_mixed), tmp_path / "other", trials=1)
     runner.run(TOY, tmp_path, trials=2)
-    (tmp_path / "other" / "journal.jsonl").replace(tmp_path / "journal.jsonl")
+    (tmp_path / "other" / FILE).replace(tmp_path / FILE)
     before = contents(tmp_path)
     with pytest.raises(JournalError, match=r"other figures of trial 0 of size = 10.*--restart"):
         runner.run(TOY, tmp_path, trials=3, extend=True)
@@ -471,9 +442,9 @@ def test_code_that_ran_nothing_has_no_part(tmp_path, monkeypatch):
     runner.run(TOY, tmp_path, trials=2)
     now = runner.running_code()
     monkeypatch.setattr(runner, "running_code", lambda: {**now, "numpy": "9.9"})
-    before = (tmp_path / "journal.jsonl").read_bytes()
+    before = (tmp_path / FILE).read_bytes()
     runner.run(TOY, tmp_path, trials=2, trust_journal=True)
-    assert (tmp_path / "journal.jsonl").read_bytes() == before
+    assert (tmp_path / FILE).read_bytes() == before
     assert files.record_of(tmp_path).code == [now]
 
 
@@ -494,5 +465,14 @@ def _never_done(condition, seed, quick):
 
 
 def journal_units(folder):
-    lines = (folder / "journal.jsonl").read_text().splitlines()
-    return [line for line in lines if "unit" in json.loads(line)]
+    """Units in a journal, also in one that is locked by a live run; none during a commit."""
+    undo = folder / f"{FILE}-journal"
+    if not (folder / FILE).is_file() or (undo.is_file() and any(undo.read_bytes()[:8])):
+        return []
+    database = sqlite3.connect(f"file:{folder / FILE}?immutable=1", uri=True)
+    try:
+        return database.execute("SELECT unit FROM units ORDER BY rowid").fetchall()
+    except sqlite3.DatabaseError:  # in the middle of a commit
+        return []
+    finally:
+        database.close()

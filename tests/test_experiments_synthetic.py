@@ -4,31 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import (
-    synthetic,
-    synthetic_baselines,
-    synthetic_baselines_4,
-    synthetic_flip,
-    synthetic_flip_4,
-    synthetic_size,
-    synthetic_size_4,
-)
+from experiments import synthetic
 from experiments.hinge_grid import hinge_grid
 from experiments.protocol import QUICK, Settings
 from experiments.runner import seed_of
+from experiments.synthetic_experiments import EXPERIMENTS
 from fragility import ERMClassifier
 
-ALL = [
-    module.EXPERIMENT
-    for module in (
-        synthetic_size,
-        synthetic_flip,
-        synthetic_baselines,
-        synthetic_size_4,
-        synthetic_flip_4,
-        synthetic_baselines_4,
-    )
-]
+ALL = list(EXPERIMENTS.values())
 
 
 def objective(X, y, n_classes, weights, penalty, alpha):
@@ -189,7 +172,7 @@ class TestSizeClaims:
             return np.array([0.8 + gain, 0.9 + gain, 0.1 - lower])
 
         results = fabricated("n", (50, 400), LINEAR, figure)
-        assert verdicts(synthetic_size.EXPERIMENT, results) == ["holds"] * 3
+        assert verdicts(EXPERIMENTS["synthetic_size"], results) == ["holds"] * 3
 
     def test_the_opposite(self):
         def figure(model, n):
@@ -197,7 +180,7 @@ class TestSizeClaims:
             return np.array([0.8 - loss, 0.9 - loss, 0.1 + loss])
 
         results = fabricated("n", (100, 400), LINEAR, figure)
-        assert verdicts(synthetic_size.EXPERIMENT, results) == ["does not hold"] * 3
+        assert verdicts(EXPERIMENTS["synthetic_size"], results) == ["does not hold"] * 3
 
     def test_in_part(self):
         def figure(model, n):
@@ -205,8 +188,8 @@ class TestSizeClaims:
             return np.array([0.8, 0.9, 0.1]) + (model != "ERM") * gain * np.array([1, 1, -1])
 
         results = fabricated("n", (50, 400), LINEAR, figure)
-        assert verdicts(synthetic_size.EXPERIMENT, results)[0] == "holds partly"
-        because = synthetic_size.EXPERIMENT.claims[0].rule(results).because
+        assert verdicts(EXPERIMENTS["synthetic_size"], results)[0] == "holds partly"
+        because = EXPERIMENTS["synthetic_size"].claims[0].rule(results).because
         assert because.startswith("Better in 6 of 18 cells, clearly worse in 12; the least:")
 
 
@@ -220,7 +203,7 @@ class TestFlipClaims:
 
     def test_as_the_paper_says(self):
         results = fabricated("flip", (0.0, 0.1, 0.3), LINEAR, self.figure)
-        assert verdicts(synthetic_flip.EXPERIMENT, results) == ["holds"] * 4
+        assert verdicts(EXPERIMENTS["synthetic_flip"], results) == ["holds"] * 4
 
     def test_the_opposite(self):
         def figure(model, flip):
@@ -228,7 +211,7 @@ class TestFlipClaims:
             return np.array([1.6 - a, 1.8 - b, 0.2 - c])
 
         results = fabricated("flip", (0.0, 0.1, 0.3), LINEAR, figure)
-        assert verdicts(synthetic_flip.EXPERIMENT, results) == ["does not hold"] * 4
+        assert verdicts(EXPERIMENTS["synthetic_flip"], results) == ["does not hold"] * 4
 
     def test_four_classes(self):
         def figure(model, flip):
@@ -238,16 +221,16 @@ class TestFlipClaims:
             return np.array([0.8 - down, 0.9 - down, 0.1 - 0.02 * (model != "ERM")])
 
         results = fabricated("flip", (0.0, 0.1, 0.3), LINEAR, figure)
-        found = verdicts(synthetic_flip_4.EXPERIMENT, results)
+        found = verdicts(EXPERIMENTS["synthetic_flip_4"], results)
         assert found == ["holds partly", "holds", "holds", "holds", "holds"]
         equal = results.assign(accuracy=0.8, auc=0.9)
-        assert verdicts(synthetic_flip_4.EXPERIMENT, equal)[1:] == ["does not hold"] * 4
+        assert verdicts(EXPERIMENTS["synthetic_flip_4"], equal)[1:] == ["does not hold"] * 4
 
     def test_infinite_indices_are_left_out_in_pairs(self):
         results = fabricated("flip", (0.0, 0.3), LINEAR, self.figure)
         first = (results["trial"] == 0) & (results["model"] == "KL 1.05")
         results.loc[first, "fragility_index"] = np.inf
-        assert verdicts(synthetic_flip.EXPERIMENT, results) == ["holds"] * 4
+        assert verdicts(EXPERIMENTS["synthetic_flip"], results) == ["holds"] * 4
 
 
 class TestBaselineClaims:
@@ -268,8 +251,8 @@ class TestBaselineClaims:
 
         results = fabricated("flip", (0.0, 0.3), self.MODELS, figure)
         results["auc"] = 0.9
-        assert verdicts(synthetic_baselines.EXPERIMENT, results) == two
-        assert verdicts(synthetic_baselines_4.EXPERIMENT, results) == four
+        assert verdicts(EXPERIMENTS["synthetic_baselines"], results) == two
+        assert verdicts(EXPERIMENTS["synthetic_baselines_4"], results) == four
         # SCE as printed is no baseline of the paper's: it must not change what is said of them.
         extra = [
             results[results["model"] == "GCE"].assign(
@@ -279,10 +262,12 @@ class TestBaselineClaims:
         ]
         for rows in extra:
             more = pd.concat([results, rows], ignore_index=True)
-            assert verdicts(synthetic_baselines.EXPERIMENT, more) == two
-            because = [claim.rule(more).because for claim in synthetic_baselines.EXPERIMENT.claims]
+            assert verdicts(EXPERIMENTS["synthetic_baselines"], more) == two
+            because = [
+                claim.rule(more).because for claim in EXPERIMENTS["synthetic_baselines"].claims
+            ]
             assert because == [
-                claim.rule(results).because for claim in synthetic_baselines.EXPERIMENT.claims
+                claim.rule(results).because for claim in EXPERIMENTS["synthetic_baselines"].claims
             ]
 
 

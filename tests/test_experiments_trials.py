@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sqlite3
 
 import numpy as np
 import pytest
 
 from experiments import command, files, ova, runner
 from experiments.experiment import find
+from experiments.journal import FILE
 from tests.toy_experiment import TOY
 
 
@@ -76,10 +78,10 @@ def test_fewer_trials_of_some_conditions(tmp_path):
     assert found[20] == 2
     assert (found.drop(20) == TOY.trials).all()
     assert files.record_of(tmp_path / "a").conditions == len(found)
-    units = [
-        json.loads(json.loads(line)["unit"])[1]
-        for line in (tmp_path / "a" / "journal.jsonl").read_text().splitlines()[1:]
-    ]
+    database = sqlite3.connect(tmp_path / "a" / FILE)
+    keys = database.execute("SELECT unit FROM units ORDER BY rowid").fetchall()
+    database.close()
+    units = [json.loads(key)[1] for (key,) in keys]
     assert units == sorted(units)
     with pytest.raises(ValueError, match=r"results of 3 conditions, which 1 do not replace"):
         runner.run(

@@ -41,13 +41,13 @@ class TestArchives:
             (8, 9, "compressed in another way"),
             (8, 99, "compressed in another way"),
             (8, 0xFFFF, "compressed in another way"),
-            (22, 7, "no file of skops"),
+            (22, 7, "not a file of skops"),
         ],
     )
     def test_of_other_kinds(self, saved, place, value, words):
         self.file(saved, lambda content, at: struct.pack_into("<H", content, at + place, value))
         assert words in refusal(saved)
-        with pytest.raises(ModelFileError, match="no usable model"):
+        with pytest.raises(ModelFileError, match="not a usable model"):
             read_about(saved)
 
     @pytest.mark.parametrize(("place", "value"), [(4, 84), (6, 1), (8, 99)])
@@ -56,7 +56,7 @@ class TestArchives:
         patients(5).to_csv(tmp_path / "new.csv", index=False)
         ended = fragility("predict", saved, tmp_path / "new.csv", "--output", tmp_path / "out.csv")
         assert ended.code == 2
-        assert "model.skops is no usable model: it is" in " ".join(ended.err.split())
+        assert "model.skops is not a usable model: it is" in " ".join(ended.err.split())
         assert not (tmp_path / "out.csv").exists()
 
     @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -105,7 +105,7 @@ class TestArchives:
 
     def test_a_device_has_no_end(self, monkeypatch):
         monkeypatch.setattr("fragility.pipelines.model_files.LARGEST", 1000)
-        with pytest.raises(ModelFileError, match="no usable model"):
+        with pytest.raises(ModelFileError, match="not a usable model"):
             load_model("/dev/zero")
 
 

@@ -72,17 +72,19 @@ class TestLabels:
 class TestRefusedTables:
     def test_names(self):
         data = patients()
-        assert "Similar: 'ill' for 'il'" in refusal(data, "il")
-        assert "Similar: 'dose' for 'doses'" in refusal(data, weight="doses")
-        assert "Similar: 'smoker' for 'smokers'" in refusal(data, exclude=["smokers"])
-        assert "Similar: 'age' for 'agee'" in refusal(data, features=["agee"])
+        assert "Did you mean 'ill' for 'il'" in refusal(data, "il")
+        assert "Did you mean 'dose' for 'doses'" in refusal(data, weight="doses")
+        assert "Did you mean 'smoker' for 'smokers'" in refusal(data, exclude=["smokers"])
+        assert "Did you mean 'age' for 'agee'" in refusal(data, features=["agee"])
         assert "'ill' is the label" in refusal(data, features=["age", "ill"])
         assert "'age' is the weight" in refusal(data, features=["age"], weight="age")
         assert "both the label and the weight" in refusal(data, weight="ill")
         assert "No feature column is left" in refusal(data, exclude=["age", "dose", *CATEGORICAL])
         assert "same name: 'age'" in refusal(pd.concat([data, data[["age"]]], axis=1))
         assert "must be text" in refusal(data.rename(columns={"age": 0}))
-        assert "Give a pandas DataFrame; got builtins.dict" in refusal({"age": [1]})
+        assert "of pandas or polars, or a table of Arrow; got builtins.dict" in refusal(
+            {"age": [1]}
+        )
         assert "no rows" in refusal(data[:0])
         with pytest.raises(ValueError, match="must be a list"):
             train_pipeline(data, "ill", exclude="age")
@@ -225,6 +227,15 @@ class TestTypes:
             some[some.columns[::-1]],
         ):
             np.testing.assert_array_equal(pipeline.predict_proba(other), expected)
+
+    def test_truth_values_of_numpy_and_python_are_one_kind(self):
+        data = patients()
+        mixed = [np.bool_(v) if i % 2 else bool(v) for i, v in enumerate(data["smoker"])]
+        other = data.assign(smoker=pd.Series(mixed, dtype=object))
+        one, two = (train_pipeline(frame, "ill").pipeline for frame in (data, other))
+        np.testing.assert_array_equal(one[-1].coef_, two[-1].coef_)
+        with_numbers = pd.Series([True, 2] * 60, dtype=object)
+        assert "bool (60), int (60)" in refusal(data.assign(smoker=with_numbers))
 
     def test_text_is_not_read_twice(self):
         data = patients().replace({"stage": {"I": "01", "II": "1", "III": "1.0"}})

@@ -218,8 +218,8 @@ class TestSteps:
             (1, StandardScaler(), "do not fit together"),
             (0, StandardScaler().fit(np.eye(4)), "do not fit together"),
             (1, PCA(2).fit(np.eye(4)), "trusted=['sklearn.decomposition._pca.PCA']"),
-            (1, ERMClassifier(), "ERMClassifier, is no transformer"),
-            (2, StandardScaler().fit(np.eye(7)), "is no fitted classifier"),
+            (1, ERMClassifier(), "ERMClassifier, is not a transformer"),
+            (2, StandardScaler().fit(np.eye(7)), "is not a fitted classifier"),
             (2, ERMClassifier().fit(np.eye(3), [0, 1, 2]), "must take 7 inputs"),
         ],
     )

@@ -136,7 +136,7 @@ class TestTrusted:
         np.testing.assert_array_equal(read.predict_proba(X), model.predict_proba(X))
         model[-1].coef_[0, 0] = np.nan
         skops.io.dump(model, path)
-        with pytest.raises(ModelFileError, match="no numbers from 0 to 1"):
+        with pytest.raises(ModelFileError, match="not numbers from 0 to 1"):
             load_model(path, trusted=[LogisticRegression])
 
     @pytest.mark.parametrize("trusted", ["sklearn.impute.KNNImputer", KNNImputer, [3], 3, [None]])

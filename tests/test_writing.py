@@ -89,7 +89,7 @@ def test_paths_that_cannot_be_written(tmp_path):
         refused(lambda c=check: c(folder / "a.csv"), f"no folder {str(folder)!r}", "mkdir -p")
         refused(lambda c=check: c(tmp_path), "this is a folder", str(tmp_path / "results.csv"))
         refused(lambda c=check: c(tmp_path / "file" / "a.csv"), "is a file, not a folder")
-        refused(lambda c=check: c(""), "no name of a file")
+        refused(lambda c=check: c(""), "not the name of a file")
         refused(lambda c=check: c("x" * 5000), "x")
     refused(lambda: write_table(SMALL, folder / "a.csv"), "mkdir -p")
     refused(lambda: write_table(SMALL, tmp_path / "a.xlsx"), ".csv.gz", ".parquet", "must end in")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from fragility.datasets import load_medmnist
+from experiments.data import load_medmnist
 
 __all__ = ["Images", "images", "moved"]
 

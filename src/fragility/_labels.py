@@ -7,7 +7,10 @@ look found.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal, InvalidOperation
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -21,6 +24,9 @@ Encoded = tuple[NDArray[Any], NDArray[Any]]
 _BLOCK = 131_072
 _WIDEST_TABLE = 1 << 16
 _FIRST_LOOK = 1_024
+#: How text spells a number.
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+_TRUTH = {"true": 1, "false": 0}
 
 
 def encode_labels(y_true: ArrayLike) -> Encoded:
@@ -100,6 +106,31 @@ def places_among(labels: NDArray[Any], known: NDArray[Any]) -> tuple[Integers, l
     return np.array([place.get(label, -1) for label in labels.tolist()]), unknown
 
 
+def spelled_number(value: Any) -> Any:
+    """The number that a value is or spells, exactly; of other text None, of too long a one NaN."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip().lower()
+    if text in _TRUTH:
+        return _TRUTH[text]
+    if not re.fullmatch(NUMBER, text, re.ASCII):
+        return None
+    try:
+        number = Decimal(text if len(text) <= 40 else "NaN")
+    except InvalidOperation:  # an exponent beyond all that there are
+        return nan
+    return number if number.adjusted() <= 40 else nan
+
+
+def whole_number(value: Any) -> int | None:
+    """The whole number that a value is or spells, such as 1 for 1.0, "1" and True; else None."""
+    number = spelled_number(value)
+    try:
+        return int(number) if number is not None and number == int(number) else None
+    except (ValueError, OverflowError):  # infinite
+        return None
+
+
 def listed(items: Iterable[Any], most: int = 10) -> str:
     """Items for a message, cut when there are many."""
     shown = [repr(i.item() if isinstance(i, np.generic) else i) for i in items]
@@ -107,11 +138,11 @@ def listed(items: Iterable[Any], most: int = 10) -> str:
     return ", ".join(shown[:most]) + (f", ... ({more} more)" if more > 0 else "")
 
 
-def in_rows(mask: ArrayLike, frame: Any = None) -> str:
-    """How many rows a mask is true for, and which are the first; as the index of a frame has it."""
+def in_rows(mask: ArrayLike, index: Any = None) -> str:
+    """How many rows a mask is true for, and the first of them, by the names in `index` if any."""
     true = np.asarray(mask)
     rows = np.flatnonzero(true)
-    shown = rows[:5] if frame is None else frame.index[rows[:5]]
+    shown = rows[:5] if index is None else index[rows[:5]]
     return f"{rows.size} of {true.size} rows (first: {listed(shown)})"
 
 

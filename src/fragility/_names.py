@@ -14,10 +14,11 @@ def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
     return by_folded[close[0]] if close else None
 
 
-def alike(names: Iterable[Any], known: Collection[str], cutoff: float = 0.6) -> list[str]:
-    """For a message: which known names are most alike those that are not known."""
+def did_you_mean(names: Iterable[Any], known: Collection[str], cutoff: float = 0.6) -> str:
+    """For a message: which known names are most like those that are not known; may be empty."""
     near = ((name, nearest(str(name), known, cutoff)) for name in names)
-    return [f"{found!r} for {name!r}" for name, found in near if found is not None]
+    hints = [f"{found!r} for {name!r}" for name, found in near if found is not None]
+    return f" Did you mean {' and '.join(hints)}?" if hints else ""
 
 
 def shortened(name: Any, longest: int) -> str:

@@ -63,10 +63,10 @@ def check_confidence(confidence: float, name: str = "confidence") -> float:
     return _limited(confidence, name, lambda level: 0.0 < level < 1.0, must)
 
 
-def check_threshold(threshold: float) -> float:
-    """A confidence from 0 to 1."""
+def check_threshold(threshold: float, name: str = "threshold") -> float:
+    """A number from 0 to 1."""
     must = "lie from 0 to 1, such as 0.9"
-    return _limited(threshold, "threshold", lambda level: 0.0 <= level <= 1.0, must)
+    return _limited(threshold, name, lambda level: 0.0 <= level <= 1.0, must)
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:

@@ -137,7 +137,7 @@ def _check_model(pipeline: Pipeline) -> None:
 
 
 def _check_line(message: str) -> None:
-    assert message.startswith("model.skops is no usable model: "), message
+    assert message.startswith("model.skops is not a usable model: "), message
     assert message.endswith("."), message
     assert message.isprintable(), message
     assert len(message) < 3000, message

@@ -85,7 +85,7 @@ def train(
     check_ending(output, ".skops")
     check_output(output, [file], force=force)
     made = train_pipeline(
-        open_table(file).read().to_pandas(),
+        open_table(file).read(),
         label,
         norm=inf if norm == "inf" else int(norm),
         features=list(features) or None,
@@ -119,6 +119,6 @@ def predict(model: str, file: str, output: str, threshold: float | None, force: 
     check_output(output, [model, file], force=force)
     pipeline = load_model(model)
     table = open_table(file).read()
-    made = predict_frame(pipeline, table.to_pandas(), threshold=threshold)
-    write_table(with_columns(table, {name: made[name].array for name in made}), output)
+    made = predict_frame(pipeline, table, threshold=threshold)
+    write_table(with_columns(table, dict(zip(made.column_names, made, strict=True))), output)
     say(f"Wrote {len(made):,} predictions to {output}.")

@@ -6,15 +6,13 @@ A file is used only if its checksum is the recorded one: copies that circulate a
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import Request, urlopen
+from typing import Any
 
-from .._files import write_whole
+from .._optional import needed_for
 
 _TIMEOUT = 60.0
 _MD5_DIGITS = 32
@@ -27,7 +25,7 @@ class DataFile:
     Attributes
     ----------
     folder, name : str
-        Where the file is below a data folder; directly in it will do, too.
+        Where the file is below a data folder. It may also lie in the data folder itself.
     checksum : str
         SHA-256 in hexadecimal digits, or MD5 where the source publishes nothing else.
     url : str
@@ -45,7 +43,7 @@ class DataFile:
     note: str = ""
 
     def read(self, data_home: str | os.PathLike[str] | None = None) -> bytes:
-        """Content of the file, downloaded once if it is not at hand.
+        """Content of the file, downloaded once if it is not there yet.
 
         Parameters
         ----------
@@ -53,58 +51,68 @@ class DataFile:
             Folder to look in first; by default the environment variable ``FRAGILITY_DATA``.
         """
         own = data_home if data_home is not None else os.environ.get("FRAGILITY_DATA")
-        cached = _cache() / self.folder / self.name
-        places = [cached] if data_home is None else []
-        if own is not None:
-            places = [Path(own) / self.folder / self.name, Path(own) / self.name, *places]
+        places = [] if own is None else [Path(own) / self.folder / self.name, Path(own) / self.name]
         for path in places:
             if path.is_file():
-                return self._checked(path.read_bytes(), str(path))
+                content = path.read_bytes()
+                algorithm = self._kind.replace("-", "")
+                found = hashlib.new(algorithm, content, usedforsecurity=False).hexdigest()
+                if found != self.checksum:
+                    raise self._altered(
+                        str(path), f"its {self._kind} is {found}, expected {self.checksum}"
+                    )
+                return content
         if data_home is not None:
             raise FileNotFoundError(f"{' or '.join(map(str, places))} is not there.")
-        content = self._checked(self._taken_out(self._download()), self.url)
-        cached.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(cached, content)
-        return content
+        return self._cached().read_bytes()
 
-    def _checked(self, content: bytes, origin: str) -> bytes:
-        kind = "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"
-        found = hashlib.new(kind.replace("-", ""), content, usedforsecurity=False).hexdigest()
-        if found != self.checksum:
-            raise ValueError(
-                f"{origin} is not the {self.name} we know: its {kind} is {found}, expected "
-                f"{self.checksum}. Remove it, and get the file from {self.url}. "
-                f"{self.note}".rstrip()
-            )
-        return content
+    @property
+    def _kind(self) -> str:
+        """Which checksum is recorded."""
+        return "MD5" if len(self.checksum) == _MD5_DIGITS else "SHA-256"
 
-    def _download(self) -> bytes:
+    def _altered(self, origin: str, how: str) -> ValueError:
+        return ValueError(
+            f"{origin} is not the {self.name} we know: {how}. Remove it, and get the file from "
+            f"{self.url}. {self.note}".rstrip()
+        )
+
+    def _cached(self) -> Path:
+        """The file in the cache of the user, downloaded if it is not there or was altered."""
+        pooch = _pooch()
+        cache = Path(pooch.os_cache("fragility")) / self.folder
+        known = f"{self._kind.replace('-', '').lower()}:{self.checksum}"
         try:
-            request = Request(self.url, headers={"User-Agent": "fragility"})
-            with urlopen(request, timeout=_TIMEOUT) as answer:
-                content: bytes = answer.read()
-        except (URLError, OSError) as error:
+            return Path(
+                pooch.retrieve(self.url, known, self.name, cache, downloader=self._download)
+            )
+        except OSError as error:
             own = os.environ.get("FRAGILITY_DATA")
             folder = f"{own}, where it is not" if own else "a folder of yours"
             raise OSError(
                 f"{self.name} could not be downloaded from {self.url} ({error}). Download it "
-                f"yourself and put it at {_cache() / self.folder / self.name}, or into {folder}: "
-                f"the one that the environment variable FRAGILITY_DATA names. {self.note}".rstrip()
+                f"yourself ({self._kind} {self.checksum}) and put it at {cache / self.name}, "
+                f"or into {folder}: the one that the environment variable FRAGILITY_DATA names. "
+                f"{self.note}".rstrip()
             ) from error
-        return content
+        except ValueError as error:  # pooch refuses a wrong checksum, and keeps nothing
+            raise self._altered(self.url, " ".join(str(error).split()).rstrip(".")) from error
 
-    def _taken_out(self, content: bytes) -> bytes:
-        """The file itself, out of the archive that was downloaded if it was one."""
-        is_archive = zipfile.is_zipfile(io.BytesIO(content))
-        if not is_archive or self.name.endswith(".npz"):  # which is an archive itself
-            return content
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            inside = [n for n in archive.namelist() if Path(n).name == self.name]
+    def _download(self, url: str, output: str, pooch: Any) -> None:
+        """Download the file, and take it out of the archive if the source gives one."""
+        headers = {"User-Agent": "fragility"}
+        _pooch().HTTPDownloader(timeout=_TIMEOUT, headers=headers)(url, output, pooch)
+        if not zipfile.is_zipfile(output) or self.name.endswith(".npz"):  # an archive itself
+            return
+        with zipfile.ZipFile(output) as archive:
+            inside = [name for name in archive.namelist() if Path(name).name == self.name]
             if not inside:
-                raise OSError(f"The archive at {self.url} holds no {self.name}.")
-            return archive.read(inside[0])
+                raise OSError(f"The archive at {url} holds no {self.name}.")
+            content = archive.read(inside[0])
+        Path(output).write_bytes(content)
 
 
-def _cache() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "fragility"
+def _pooch() -> Any:
+    with needed_for("Data files are downloaded with pooch", "datasets"):
+        import pooch
+    return pooch

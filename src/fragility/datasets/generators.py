@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from .._labels import listed
-from .._parameters import check_count, check_not_negative, check_positive, check_target
+from .._parameters import (
+    check_count,
+    check_not_negative,
+    check_positive,
+    check_target,
+    check_threshold,
+)
 from .._random import random_generator
 from .._typing import Floats, Integers
 
@@ -164,9 +170,7 @@ def flip_labels(
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have one dimension; got the shape {labels.shape}.")
-    rate = check_target(rate, "rate")
-    if not 0.0 <= rate <= 1.0:
-        raise ValueError(f"rate must lie from 0 to 1, such as 0.1; got {rate!r}.")
+    rate = check_threshold(rate, "rate")
     known = np.unique(labels if classes is None else np.asarray(classes))
     if known.size < 2:
         raise ValueError(

@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
+import csv
 import os
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
+import numpy as np
 from sklearn.utils import Bunch
 
 from .._typing import Floats, Integers
 from .files import DataFile
-from .text_table import Table, names
 
-_TABLE = Table(
-    title="Heart failure prediction",
-    file=DataFile(
-        folder="heart",
-        name="heart.csv",
-        checksum="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
-        url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
-        licence="ODbL 1.0",
-        note="The source gives an archive that holds the file, and may ask you to sign in.",
-    ),
-    columns=names(
-        "Age, Sex, ChestPainType, RestingBP, Cholesterol, FastingBS, RestingECG, MaxHR, "
-        "ExerciseAngina, Oldpeak, ST_Slope, HeartDisease"
-    ),
-    label="HeartDisease",
-    positive="1",
-    target_names=("no disease", "heart disease"),
-    text=dict.fromkeys(("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")),
-    header=True,
+_FILE = DataFile(
+    folder="heart",
+    name="heart.csv",
+    checksum="948420b084d8a3a0ca42b8419fce9aee175879e43f8aedf712377899a67aa49b",
+    url="https://www.kaggle.com/api/v1/datasets/download/fedesoriano/heart-failure-prediction",
+    licence="ODbL 1.0",
+    note="The source gives an archive that holds the file, and may ask you to sign in.",
 )
+_LABEL = "HeartDisease"
+_TEXT = ("Sex", "ChestPainType", "RestingECG", "ExerciseAngina", "ST_Slope")
 
 
 @overload
@@ -53,9 +44,10 @@ def load_heart(
     Parameters
     ----------
     data_home : path, optional
-        Folder that holds ``heart.csv`` or ``heart/heart.csv``; by default that of the environment
-        variable ``FRAGILITY_DATA``, else the cache, else the file is downloaded. Its checksum must
-        be the recorded one.
+        Folder that holds ``heart.csv`` or ``heart/heart.csv``. By default the file is taken from
+        the folder that the environment variable ``FRAGILITY_DATA`` names, else from the cache,
+        else it is downloaded (``pip install "fragility[datasets]"``). Its checksum must be the
+        recorded one.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
 
@@ -70,14 +62,22 @@ def load_heart(
     >>> load_heart().data.shape  # doctest: +SKIP
     (918, 20)
     """
-    columns = _TABLE.read(data_home)
-    feature_names, data = _TABLE.features(columns)
-    target = _TABLE.target(columns)
+    names, *rows = csv.reader(_FILE.read(data_home).decode("utf-8-sig").splitlines())
+    columns: dict[str, list[float]] = {}
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        if name in _TEXT:
+            for level in sorted(set(values)):
+                columns[f"{name}={level}"] = [value == level for value in values]
+        else:
+            columns[name] = [float(value) for value in values]
+    target = np.array(columns.pop(_LABEL), dtype=np.int64)
+    data = np.array(list(columns.values()), dtype=float).T.copy()
     if return_X_y:
         return data, target
-    about: dict[str, Any] = {
-        "feature_names": feature_names,
-        "target_names": list(_TABLE.target_names),
-        "DESCR": _TABLE.description,
-    }
-    return Bunch(data=data, target=target, **about)
+    return Bunch(
+        data=data,
+        target=target,
+        feature_names=list(columns),
+        target_names=["no disease", "heart disease"],
+        DESCR=f"Heart failure prediction, {_FILE.url}, {_FILE.licence}.",
+    )

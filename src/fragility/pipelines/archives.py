@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from .._optional import needed_for
 from ..exceptions import ModelFileError
 from .fitted import check_pipeline
 from .trusted_types import OWN_TYPES, array_files, check_schema
@@ -24,7 +25,7 @@ Members = dict[str, bytes]
 
 _FORMAT = 1
 _ABOUT, _SCHEMA = "about.json", "schema.json"
-#: A file that is larger, or unpacks to more, is no linear model.
+#: A file that is larger, or unpacks to more, is not a linear model.
 LARGEST = 1 << 30
 #: Text of JSON takes twenty times its size in memory.
 _LARGEST_JSON = 1 << 26
@@ -62,7 +63,7 @@ def opened(content: bytes) -> Members:
         raise ModelFileError(f"it has more than {LARGEST:,} bytes")
     # zipfile raises whatever a wrong byte leads to
     with (
-        _explained("it is damaged, or no file of skops at all"),
+        _explained("it is damaged, or not a file of skops at all"),
         zipfile.ZipFile(io.BytesIO(content)) as archive,
     ):
         _check_members(archive.infolist())
@@ -79,8 +80,8 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
     odd = [name for name in names if not _NAME.fullmatch(name)]
     if odd:
         raise ModelFileError(
-            f"it is an archive with a member of the name {odd[0][:100]!r}; those of skops have "
-            "plain names without folders"
+            f"it is an archive with a member of the name {odd[0][:100]!r}; in files of skops "
+            "members have plain names without folders"
         )
     if any(member.flag_bits & _ENCRYPTED for member in members):
         raise ModelFileError("it is encrypted; models are read only as they are written")
@@ -104,7 +105,8 @@ def unpacked(members: Members, trusted: set[str] | None) -> Pipeline:
     ----------
     members : dict of str to bytes
     trusted : set of str, optional
-        Full names of types beyond those of `train_pipeline`; by default all, for one's own file.
+        Full names of types beyond what `train_pipeline` writes; by default all, for one's own
+        file.
     """
     skops = _skops()
     schema = _json_member(members, _SCHEMA)
@@ -186,7 +188,7 @@ def _is_about(written: Any) -> bool:
 
 def _json_member(members: Members, name: str) -> Any:
     if name not in members:
-        raise ModelFileError(f"it is an archive without {name}, hence no file of skops")
+        raise ModelFileError(f"it is an archive without {name}, so it is not a file of skops")
     if len(members[name]) > _LARGEST_JSON:
         raise ModelFileError(f"its {name} has more than {_LARGEST_JSON:,} bytes")
     with _explained(f"its {name} is damaged"):  # or nested too deep
@@ -194,19 +196,14 @@ def _json_member(members: Members, name: str) -> Any:
 
 
 def _skops() -> Any:
-    try:
+    with needed_for("Models are kept in files of skops", "cli"):
         import skops.io
-    except ImportError as error:
-        raise ImportError(
-            "Models are kept in files of skops, which is not installed: "
-            'pip install "fragility[cli]"'
-        ) from error
     return skops.io
 
 
 @contextmanager
 def _explained(words: str) -> Iterator[None]:
-    """Errors as one of the file: what it holds may be in them, hence nothing but plain signs."""
+    """Any error becomes one of the file; its text may come from the file and is made printable."""
     try:
         yield
     except ModelFileError:

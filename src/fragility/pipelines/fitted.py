@@ -1,7 +1,7 @@
 """Whether a pipeline from a file can predict: arrays of the right kinds and shapes, all finite.
 
-skops sees to it that a file holds nothing but objects of known types; what their attributes hold is
-up to the file. Here every step that `train_pipeline` writes is checked by itself and against the
+skops ensures that a file holds only objects of known types; what their attributes hold is up to
+the file. Here every step that `train_pipeline` writes is checked by itself and against the
 step before it, and then tried out. Nothing is computed from an attribute before it is checked:
 scikit-learn does not expect that, say, the levels of an encoder and its number of outputs differ.
 """
@@ -38,7 +38,7 @@ from .trial import check_trial
 def check_pipeline(pipeline: Any) -> None:
     """Refuse all but a fitted Pipeline whose probabilities can be computed.
 
-    What a file says on the number of processes and on folders to write to is forgotten.
+    Numbers of processes and folders to write to, as a file has them, are ignored.
     """
     if type(pipeline) is not Pipeline:
         raise ModelFileError(f"it holds a {type(pipeline).__name__}, not a Pipeline")
@@ -50,8 +50,8 @@ def check_pipeline(pipeline: Any) -> None:
     classes = getattr(classifier, "classes_", None)
     if not (hasattr(classifier, "predict_proba") and isinstance(classes, np.ndarray)):
         raise ModelFileError(
-            f"the last step of its Pipeline, {type(classifier).__name__}, is no fitted classifier "
-            "with probabilities"
+            f"the last step of its Pipeline, {type(classifier).__name__}, is not a fitted "
+            "classifier with probabilities"
         )
     check_is_fitted(classifier)
     _require(
@@ -95,7 +95,7 @@ def _check_step(step: Any, width: int | None) -> int | None:
     if check is None:
         if not hasattr(step, "transform"):
             raise ModelFileError(
-                f"a step of its Pipeline, {type(step).__name__}, is no transformer"
+                f"a step of its Pipeline, {type(step).__name__}, is not a transformer"
             )
         return None  # the caller trusts it
     _check_own(step)
@@ -105,7 +105,7 @@ def _check_step(step: Any, width: int | None) -> int | None:
 
 
 def _check_own(step: Any) -> None:
-    """Parameters are of the kinds that scikit-learn allows, and methods are those of the class."""
+    """Parameters are of the kinds that scikit-learn allows; no attribute hides a method."""
     hidden = any(hasattr(type(step), name) for name in vars(step))
     _require(not hidden, step, "must have no attributes in the place of its methods")
     if hasattr(step, "_parameter_constraints"):

@@ -1,4 +1,4 @@
-"""What the columns of a training table are: numbers, levels, constants, or no features at all.
+"""What the columns of a training table are: numbers, levels, constants, or not features at all.
 
 A column that is neither is refused with a sentence, since a guess would be a model that nobody
 asked for: an identifier learned by heart, or a measurement read as a hundred levels.
@@ -7,14 +7,17 @@ asked for: an identifier learned by heart, or a measurement read as a hundred le
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._labels import in_rows, listed
+from .._labels import listed
+from .._typing import Floats
 from ..exceptions import TableError
-from .frames import check_finite, is_date, pandas
+from .frames import Column, as_number, check_finite
 
 #: Text columns of more different values than this, and than a tenth of the rows, are refused.
 _FEW_LEVELS = 50
@@ -35,65 +38,63 @@ class ColumnKinds:
     notes: tuple[str, ...]
 
 
-def sort_columns(frame: Any, max_categories: int | None) -> ColumnKinds:
-    """Kinds of all columns of a table without rows that are to be dropped."""
-    most = max(_FEW_LEVELS, len(frame) // 10) if max_categories is None else max_categories
+def sort_columns(columns: Iterable[Column], max_categories: int | None) -> ColumnKinds:
+    """Kinds of the columns, without the rows that are to be dropped."""
     numeric, categorical, constant, notes = [], [], [], []
-    for name in frame:
-        column = frame[name]
-        is_numeric = _is_numeric(column)
-        if is_numeric:
-            numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-            remedy = "empty them if they stand for missing ones, or exclude the column."
-            check_finite(frame, name, numbers, remedy)
-        if column.nunique(dropna=True) < 2:
-            constant.append(name)
-        elif is_numeric:
-            _check_spread(frame, name)
+    for column in columns:
+        name = column.name
+        if _is_numeric(column):
+            check_finite(
+                column, "empty them if they stand for missing ones, or exclude the column."
+            )
+            numbers = column.numbers()[~column.missing]
+            if numbers.min() == numbers.max():
+                constant.append(name)
+                continue
+            _check_spread(name, numbers)
             numeric.append(name)
-            if _is_counter(column):
+            if _is_counter(numbers):
                 notes.append(f"column {name!r} counts the rows: if it is an identifier, exclude it")
-        else:
-            _check_levels(frame, name, most)
-            categorical.append(name)
+            continue
+        counts = Counter(column.known.tolist())
+        if len(counts) < 2:
+            constant.append(name)
+            continue
+        usual = max(_FEW_LEVELS, column.values.size // 10)
+        _check_levels(column, counts, usual if max_categories is None else max_categories)
+        categorical.append(name)
     return ColumnKinds(tuple(numeric), tuple(categorical), tuple(constant), tuple(notes))
 
 
-def _is_numeric(column: Any) -> bool:
+def _is_numeric(column: Column) -> bool:
     """Whether a column holds numbers and not levels; an error if neither."""
-    pd = pandas()
-    if is_date(column):
+    if column.kind == "dates":
         raise _date_error(column.name)
-    chosen = isinstance(column.dtype, pd.CategoricalDtype)
-    column = column.astype(object) if chosen else column
-    inferred = pd.api.types.infer_dtype(column, skipna=True)
-    if inferred == "empty":
+    if column.missing.all():
         raise TableError(
             f"Column {column.name!r} has no value in any row; exclude it, or fill it in."
         )
-    if inferred in ("string", "boolean"):
-        return False
-    if inferred in ("integer", "floating", "decimal", "mixed-integer-float"):
-        return not chosen  # numbers that were made a category are levels
-    kinds = column.dropna().map(lambda value: type(value).__name__).value_counts()
-    found = ", ".join(f"{kind} ({count})" for kind, count in kinds.items())
-    rare = column.notna() & (column.map(lambda value: type(value).__name__) == kinds.index[-1])
+    if column.kind:
+        # Numbers that were made a category are levels.
+        return column.kind == "numbers" and not column.is_category
+    kinds = column.type_counts.most_common()
+    found = ", ".join(f"{kind} ({count})" for kind, count in kinds)
+    rare = [type(value).__name__ == kinds[-1][0] for value in column.values]
     raise TableError(
         f"Column {column.name!r} must hold numbers, text or booleans, and one of them only; it "
-        f"holds {found}, the last in {in_rows(rare, column)}. Correct these, or exclude the column."
+        f"holds {found}, the last in {column.rows(rare)}. Correct these, or exclude the column."
     )
 
 
 def _date_error(name: str) -> TableError:
     return TableError(
-        f"Column {name!r} holds dates or times, which are no features as they are. Exclude it, or "
+        f"Column {name!r} holds dates or times, which are not features as they are. Exclude it, or "
         "turn it into numbers, such as an age or the days since an event."
     )
 
 
-def _check_spread(frame: Any, name: str) -> None:
+def _check_spread(name: str, values: Floats) -> None:
     """Refuse numbers whose standard deviation is lost in rounding, or beyond all floats."""
-    values = frame[name].dropna().to_numpy(dtype=np.float64)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         variance = values.var()
         # Below this scikit-learn's StandardScaler leaves a column as it is.
@@ -106,47 +107,44 @@ def _check_spread(frame: Any, name: str) -> None:
         )
 
 
-def _is_counter(column: Any) -> bool:
-    """Whether whole numbers go up by one from row to row, as those of patients do."""
-    steps = np.diff(column.dropna().to_numpy(dtype=np.float64))
+def _is_counter(values: Floats) -> bool:
+    """Whether whole numbers go up by one from row to row, as patient numbers do."""
+    steps = np.diff(values)
     return bool(steps.size >= 20 and (steps == 1.0).all())
 
 
-def _check_levels(frame: Any, name: str, most: int) -> None:
+def _check_levels(column: Column, counts: Counter[Any], most: int) -> None:
     """A column of few levels, or an error that says what it looks like instead."""
-    pd = pandas()
-    column = frame[name]
-    counts = column.value_counts(sort=False)  # all is asked of the few values, not of the rows
-    chosen = isinstance(column.dtype, pd.CategoricalDtype)
-    if pd.api.types.infer_dtype(counts.index) == "string" and not chosen:
-        if all(_DATE.fullmatch(level) for level in counts.index):
-            raise _date_error(name)
-        _check_stray_text(frame, name, counts)
-    found = int((counts > 0).sum())
-    if found > most:
+    if column.kind == "text" and not column.is_category:
+        if all(_DATE.fullmatch(level) for level in counts):
+            raise _date_error(column.name)
+        _check_stray_text(column, counts)
+    if len(counts) > most:
         raise TableError(
-            f"Column {name!r} has {found} different values in {counts.sum()} rows, such as "
-            f"{listed(column.dropna().unique()[:3])}; up to {most} are taken for categories. If it "
-            "is an identifier or free text, exclude it; if they are categories, allow more of them "
-            f"(max_categories={found})."
+            f"Column {column.name!r} has {len(counts)} different values in {counts.total()} rows, "
+            f"such as {column.examples()}; up to {most} are taken for categories. If it is an "
+            "identifier or free text, exclude it; if they are categories, allow more of them "
+            f"(max_categories={len(counts)})."
         )
 
 
-def _check_stray_text(frame: Any, name: str, counts: Any) -> None:
-    """Refuse a measurement that was read as text for the sake of some cells."""
-    numbers = pandas().to_numeric(counts.index.to_series().astype(object), errors="coerce")
-    text = numbers.isna().to_numpy()
-    if numbers.nunique() <= _FEW_NUMBERS or counts[text].sum() > counts[~text].sum():
+def _check_stray_text(column: Column, counts: Counter[str]) -> None:
+    """Refuse a measurement that was read as text because of some cells."""
+    numbers = {level: number for level in counts if (number := as_number(level)) == number}
+    different = len(set(numbers.values()))
+    stray = [level for level in counts if level not in numbers]
+    stray_rows = sum(counts[level] for level in stray)
+    if different <= _FEW_NUMBERS or stray_rows > counts.total() - stray_rows:
         return
-    if not text.any():
+    if not stray:
         raise TableError(
-            f"Column {name!r} holds {numbers.nunique()} different numbers as text, such as "
-            f"{counts.index[0]!r}. Make it numbers (pandas.to_numeric), a category "
+            f"Column {column.name!r} holds {different} different numbers as text, such as "
+            f"{next(iter(counts))!r}. Make it numbers (in pandas: pandas.to_numeric), a category "
             '(astype("category")) if they are codes, or exclude it.'
         )
-    stray = counts.index[text]
+    rows = np.isin(column.values, stray)
     raise TableError(
-        f"Column {name!r} mixes numbers and text: no number is in "
-        f"{in_rows(frame[name].isin(stray), frame)}, such as {listed(stray[:3])}. Correct these, "
-        "empty them if they stand for missing values, or exclude the column."
+        f"Column {column.name!r} mixes numbers and text: no number is in {column.rows(rows)}, such "
+        f"as {listed(stray[:3])}. Correct these, empty them if they stand for missing values, or "
+        "exclude the column."
     )

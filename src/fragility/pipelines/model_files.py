@@ -20,8 +20,8 @@ from ..linear_model.base import LinearClassifier
 from .archives import LARGEST, Members, described, opened, packed, unpacked
 from .trusted_types import trusted_names
 
-#: What a fitted classifier is saved with. Its certificate holds a loss of every sample and stays
-#: out, as does whatever is not named here.
+#: Attributes of a fitted classifier that are saved. Its certificate holds a loss of every sample
+#: and is left out, as is every attribute that is not named here.
 _KEPT = (
     "coef_",
     "intercept_",
@@ -90,13 +90,13 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     """A trained pipeline from a file, without running code from it.
 
     A file is refused unless its arrays have the right kinds and shapes, are finite, and give
-    probabilities. What it says on folders to write to (`memory`) and on the number of processes
-    (`n_jobs`) is forgotten.
+    probabilities. Its folders to write to (`memory`) and its numbers of processes (`n_jobs`) are
+    ignored.
 
     Parameters
     ----------
     path : path
-        Written by `save_model`, or by skops: a fitted Pipeline that ends in a classifier.
+        Written by `save_model`, or by skops: a fitted Pipeline whose last step is a classifier.
     trusted : iterable of types or str, default=()
         Types to allow beyond the steps that `train_pipeline` writes, such as
         ``["sklearn.impute.KNNImputer"]`` or ``[MyStep]``; functions by their full names. Their
@@ -110,7 +110,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
     Raises
     ------
     ModelFileError
-        The file holds no such pipeline, or anything that might run code.
+        The file does not hold such a pipeline, or it holds something that might run code.
 
     Warns
     -----
@@ -126,7 +126,9 @@ def load_model(path: str | os.PathLike[str], *, trusted: Iterable[str | type] = 
         pipeline = unpacked(members, names)
     except ModelFileError as error:
         by = "".join(f" (it was written by {other})" for other in _other_versions(written))
-        raise ModelFileError(f"{source.name} is no usable model: {error}{by}.") from error.__cause__
+        raise ModelFileError(
+            f"{source.name} is not a usable model: {error}{by}."
+        ) from error.__cause__
     other = " and ".join(_other_versions(written))
     if other:
         warnings.warn(
@@ -154,7 +156,7 @@ def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         return described(_members(source))
     except ModelFileError as error:
-        raise ModelFileError(f"{source.name} is no usable model: {error}.") from error.__cause__
+        raise ModelFileError(f"{source.name} is not a usable model: {error}.") from error.__cause__
 
 
 def _members(source: Path) -> Members:
@@ -191,7 +193,7 @@ def _check_same_weights(read: Pipeline, written: Pipeline) -> None:
 
 
 def _other_versions(written: dict[str, Any]) -> list[str]:
-    """Libraries that wrote a file in a version that may matter to this one."""
+    """Libraries that wrote the file in a version whose predictions may differ from ours."""
     versions = written.get("versions", {})
     own = {"scikit-learn": sklearn.__version__}
     if _release(versions.get("fragility")) > _release(version("fragility")):
@@ -204,6 +206,6 @@ def _other_versions(written: dict[str, Any]) -> list[str]:
 
 
 def _release(text: Any) -> tuple[int, ...]:
-    """Numbers of a version, to compare; of one that is none, nothing."""
+    """Numbers of a version, to compare; empty for text that is not a version."""
     parts = str(text).split(".")[:3]
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()

@@ -39,7 +39,7 @@ def is_level(value: Any) -> bool:
 
 
 def is_number(value: Any) -> bool:
-    """A number that is finite, and of a size that can be reckoned with."""
+    """A finite number up to the largest size that scores can be computed with."""
     real = isinstance(value, (int, float, np.integer, np.floating))
     return real and bool(abs(value) <= LARGEST)
 
@@ -51,7 +51,7 @@ def is_count(value: Any, least: int = 1) -> bool:
 
 
 def are_indices(values: Any, below: int) -> bool:
-    """An array of places among so many."""
+    """An array of indices below a limit."""
     return (
         isinstance(values, np.ndarray)
         and values.ndim == 1

@@ -7,8 +7,9 @@ from a third. Here it is read as what it was in training, or refused with a sent
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from numbers import Real
+from math import isnan
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._labels import in_rows, listed
+from .._labels import listed, spelled_number
 from .._typing import Floats
 from ..exceptions import TableError, UnseenValuesWarning
-from .frames import check_finite, check_frame, is_date, missing_cells, needed_columns, pandas
+from .frames import (
+    Column,
+    as_number,
+    check_finite,
+    check_frame,
+    check_needed,
+    missing_cells,
+    pandas,
+    read_columns,
+    row_names,
+)
 
 
 class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,7 +79,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : pandas.DataFrame
+        X : pandas.DataFrame, polars.DataFrame or pyarrow.Table
         y : object
             Not used.
 
@@ -77,8 +88,8 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ColumnReader
             Itself.
         """
-        frame = self._selected(X)
-        self.levels_ = {name: _levels(frame[name]) for name in self.categorical}
+        columns, _ = self._read(X)
+        self.levels_ = {name: _levels(columns[name]) for name in self.categorical}
         self.feature_names_in_ = np.array([*self.numeric, *self.categorical], dtype=object)
         self.n_features_in_ = self.feature_names_in_.size
         return self
@@ -88,63 +99,57 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : pandas.DataFrame
+        X : pandas.DataFrame, polars.DataFrame or pyarrow.Table
 
         Returns
         -------
         pandas.DataFrame
-            Of the columns asked for, in their order, with the index of `X`.
+            Of the columns asked for, in their order, with the index of `X` if it has one.
         """
         check_is_fitted(self)
-        frame = self._selected(X)
-        read = {name: _numbers(frame, name) for name in self.numeric}
-        read |= {name: _known(frame, name, self.levels_[name]) for name in self.categorical}
-        return pandas().DataFrame(read, index=frame.index)
+        columns, index = self._read(X)
+        read: dict[str, NDArray[Any]] = {name: _numbers(columns[name]) for name in self.numeric}
+        read |= {name: _known(columns[name], self.levels_[name]) for name in self.categorical}
+        return pandas().DataFrame(read, index=index)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns, in the order of `transform`."""
         check_is_fitted(self)
         return self.feature_names_in_.copy()
 
-    def _selected(self, X: Any) -> Any:
-        frame = needed_columns(check_frame(X), [*self.numeric, *self.categorical])
-        if not self.keep_missing and (missing := missing_cells(frame)):
+    def _read(self, X: Any) -> tuple[dict[str, Column], Any]:
+        """The columns that are needed, and the index of the table if it has one."""
+        frame = check_frame(X)
+        names = [*self.numeric, *self.categorical]
+        check_needed(frame, names)
+        columns = read_columns(frame, names)
+        if not self.keep_missing and (missing := missing_cells(columns.values())):
             raise TableError(
                 f"Values are missing: {missing}. The model was trained to have them all; fill "
                 "them in, leave these rows out, or train with impute."
             )
-        return frame
+        return columns, row_names(frame)
 
 
-def _numbers(frame: Any, name: str) -> Floats:
+def _numbers(column: Column) -> Floats:
     """A column as floats, NaN where it is empty."""
-    pd = pandas()
-    column = frame[name]
-    if is_date(column) and column.notna().any():
+    must = f"Column {column.name!r} must hold numbers, as in training;"
+    if column.kind == "dates" and column.known.size:
+        raise TableError(f"{must} it holds dates or times, such as {str(column.known[0])!r}.")
+    numbers = column.numbers()
+    wrong = np.isnan(numbers) & ~column.missing
+    if wrong.any():
         raise TableError(
-            f"Column {name!r} must hold numbers, as in training; it holds dates or times, such as "
-            f"{str(column.dropna().iloc[0])!r}."
+            f"{must} no number is in {column.rows(wrong)}, such as {column.examples(wrong)}. "
+            "Correct these, or empty them if they stand for missing values."
         )
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(object)
-    read = pd.to_numeric(column, errors="coerce")
-    if read.dtype.kind == "c":
-        raise TableError(f"Column {name!r} must hold real numbers; it holds complex ones.")
-    numbers: Floats = read.to_numpy(dtype=np.float64, na_value=np.nan)
-    text = np.isnan(numbers) & column.notna().to_numpy()
-    if text.any():
-        raise TableError(
-            f"Column {name!r} must hold numbers, as in training; no number is in "
-            f"{in_rows(text, frame)}, such as {listed(column[text].unique()[:3])}. Correct these, "
-            "or empty them if they stand for missing values."
-        )
-    check_finite(frame, name, numbers, "or empty them if they stand for missing values.")
+    check_finite(column, "or empty them if they stand for missing values.")
     return numbers
 
 
-def _levels(column: Any) -> list[Any]:
+def _levels(column: Column) -> list[Any]:
     """Different values of a column, as plain Python objects in order."""
-    values = column.dropna().astype(object).unique()
+    values = dict.fromkeys(column.known.tolist())
     plain = [value.item() if isinstance(value, np.generic) else value for value in values]
     try:
         return sorted(plain)
@@ -155,50 +160,40 @@ def _levels(column: Any) -> list[Any]:
         ) from None
 
 
-def _known(frame: Any, name: str, levels: list[Any]) -> NDArray[Any]:
+def _known(column: Column, levels: list[Any]) -> NDArray[Any]:
     """A column with its values replaced by the levels they stand for, NaN where it is empty."""
-    column = frame[name].astype(object)
-    filled = column.dropna()
-    found = _spelled(filled.unique(), levels)
+    known = column.known.tolist()
+    counts = Counter(known)
+    found = _spelled(counts, levels)
     unseen = [value for value, level in found.items() if level is None]
     if unseen:
-        rows = int(filled.isin(unseen).sum())
+        rows = sum(counts[value] for value in unseen)
         warnings.warn(
-            f"Column {name!r}: {rows} of {len(column)} rows have values not seen in training "
-            f"(first: {listed(unseen, 3)}), which count for no level. Known are: "
+            f"Column {column.name!r}: {rows} of {column.values.size} rows have values not seen in "
+            f"training (first: {listed(unseen, 3)}), which count for no level. Known are: "
             f"{listed(levels, 6)}.",
             UnseenValuesWarning,
             stacklevel=4,
         )
-        found |= {value: str(value) for value in unseen}  # which is no level, or it were known
-    read = np.full(len(column), np.nan, dtype=object)
-    read[column.notna().to_numpy()] = [found[value] for value in filled]
+        found |= {value: str(value) for value in unseen}  # not a level, or it would be known
+    read = np.full(column.values.size, np.nan, dtype=object)
+    read[~column.missing] = [found[value] for value in known]
     return read
 
 
 def _spelled(values: Iterable[Any], levels: list[Any]) -> dict[Any, Any]:
     """The level that each value stands for, however another file spells it; None if it has none."""
     text = {level: level for level in levels if isinstance(level, str)}
-    by_form = {form: level for level in reversed(levels) for form in _forms(level)}
+    by_number = {_number(level): level for level in reversed(levels)}
+    by_number.pop(None, None)
     found = {}
     for value in values:
         # Text is not read twice: "1.0" is not "1".
-        forms = [] if isinstance(value, str) and text else _forms(value)
-        known = (by_form[form] for form in forms if form in by_form)
-        found[value] = next(known, text.get(str(value)))
+        number = None if isinstance(value, str) and text else _number(value)
+        found[value] = by_number.get(number, text.get(str(value)))
     return found
 
 
-def _forms(value: Any) -> list[tuple[str, Any]]:
-    """Number and truth value that a level or its text can be read as."""
-    if isinstance(value, (bool, np.bool_)):
-        return [("truth", bool(value)), ("number", float(value))]
-    if isinstance(value, Real):
-        return [("number", float(value))]
-    text = str(value).strip().lower()
-    if text in ("true", "false"):
-        return [("truth", text == "true")]
-    try:
-        return [("number", float(text))] if "_" not in text else []
-    except ValueError:
-        return []
+def _number(value: Any) -> float | None:
+    number = as_number(spelled_number(value))
+    return None if isnan(number) else number

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from .._labels import in_rows
+import numpy as np
+
+from .._typing import Mask
 from ..exceptions import TableError
-from .frames import check_present, missing_cells
+from .frames import Column, check_present, missing_cells
 
 
 def feature_names(
-    frame: Any,
+    columns: list[str],
     label: str,
     weight: str | None,
     features: Iterable[str] | None,
     exclude: Iterable[str],
 ) -> list[str]:
     """Columns to use, in the order of the table."""
-    columns = list(frame.columns)
     check_present([label], columns, "The label column is", "Name the column of the classes.")
     if weight is not None:
         check_present([weight], columns, "The weight column is", "Name the column of the weights.")
@@ -50,42 +50,47 @@ def _listed_names(names: Iterable[str], parameter: str) -> list[str]:
     return list(names)
 
 
-def without_gaps(
-    frame: Any, label: str, weight: str | None, names: list[str], impute: bool, drop_missing: bool
-) -> Any:
-    """The rows to use, of the columns to use."""
-    if len(frame) == 0:
+def rows_to_use(
+    columns: dict[str, Column],
+    label: str,
+    weight: str | None,
+    *,
+    impute: bool,
+    drop_missing: bool,
+) -> Mask:
+    """Which rows to use, of the columns to use; gaps that nobody allowed are an error."""
+    n = columns[label].values.size
+    if n == 0:
         raise TableError("The table has no rows.")
-    others = [label] if weight is None else [label, weight]
-    used = frame[[*names, *others]]
-    empty = [name for name in used if used[name].isna().all()]
+    empty = [name for name, column in columns.items() if column.missing.all()]
     if empty:
         raise TableError(
             f"Columns without a value in any row: {', '.join(map(repr, empty[:10]))}. Exclude "
             "them, or fill them in."
         )
-    needed = others if impute else [*names, *others]
+    roles = {label: "label"} if weight is None else {label: "label", weight: "weight"}
+    needed = [column for name, column in columns.items() if name in roles or not impute]
     if drop_missing:
-        used = used[used[needed].notna().all(axis=1)]
-        if len(used) == 0:
+        complete: Mask = ~np.any([column.missing for column in needed], axis=0)
+        if not complete.any():
             raise TableError(
-                f"All {len(frame)} rows miss some value, so none is left. Exclude the columns with "
-                f"most gaps, or impute: {missing_cells(frame[needed])}."
+                f"All {n} rows miss some value, so none is left. Exclude the columns with most "
+                f"gaps, or impute: {missing_cells(needed)}."
             )
-        return used
-    for name, role in zip(others, ("label", "weight"), strict=False):
-        gaps = used[name].isna()
+        return complete
+    for name, role in roles.items():
+        gaps = columns[name].missing
         if gaps.any():
             raise TableError(
-                f"The {role} column {name!r} is empty in {in_rows(gaps, used)}; a {role} is never "
-                "filled in. Leave these rows out (drop_missing, on the command line "
+                f"The {role} column {name!r} is empty in {columns[name].rows(gaps)}; a {role} is "
+                "never filled in. Leave these rows out (drop_missing, on the command line "
                 "--drop-missing)."
             )
-    gaps = missing_cells(used[needed])
-    if gaps:
+    cells = missing_cells(needed)
+    if cells:
         raise TableError(
-            f"Values are missing: {gaps}. Fill them in by medians and most frequent levels "
+            f"Values are missing: {cells}. Fill them in by medians and most frequent levels "
             "(impute, on the command line --impute), leave these rows out (drop_missing, "
             "--drop-missing), or exclude the columns."
         )
-    return used
+    return np.ones(n, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""What a training found, in numbers and in words."""
+"""The findings of a training, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..certificates import Certificate
 from ..figures.tails import error_tails
 from ..index.errors import RankingErrors
 
-#: Every pair of classes has an AUC: beyond so many classes it is not worth the time.
+#: Every pair of classes has an AUC: with more classes than this it takes too long.
 _MOST_PAIRED = 50
 
 
@@ -43,7 +43,7 @@ class TrainingSummary:
         Classes with the numbers of their samples.
     method, loss, ambiguity : str
     target, erm_loss : float or None
-        Loss that would do, and the lowest that any model reaches.
+        Acceptable loss, and the lowest loss that any model reaches.
     fragility : float or None
         The k of the model, in `units`; None for ``method="erm"``.
     units, guarantee : str

@@ -19,11 +19,11 @@ from ..exceptions import TableError
 from ..linear_model import DROClassifier, ERMClassifier, SatisficingClassifier
 from ..linear_model.base import LinearClassifier
 from ..losses import Loss, as_loss
-from .frames import check_frame
+from .frames import check_frame, read_columns
 from .kinds import ColumnKinds, sort_columns
 from .labels import read_labels, read_weights
 from .reader import ColumnReader
-from .selection import feature_names, without_gaps
+from .selection import feature_names, rows_to_use
 from .summary import TrainingSummary, guarantee_of, training_figures, units_of
 
 Method = Literal["satisficing", "dro", "erm"]
@@ -71,7 +71,7 @@ def train_pipeline(
 
     Parameters
     ----------
-    frame : pandas.DataFrame
+    frame : pandas.DataFrame, polars.DataFrame or pyarrow.Table
     label : str
         Column of the classes: whole numbers, booleans or text.
     ambiguity : {"wasserstein", "kl"} or Ambiguity, default="wasserstein"
@@ -80,7 +80,7 @@ def train_pipeline(
     loss, penalty, alpha, class_weight
         As in `fragility.SatisficingClassifier`.
     target, target_ratio, slack
-        The loss that would do, of ``method="satisficing"``.
+        The acceptable loss of ``method="satisficing"``.
     radius : float, optional
         Limit of the guarantee for ``method="satisficing"``, by default none; the distance to guard
         against for ``method="dro"``, by default 0.1.
@@ -127,32 +127,35 @@ def train_pipeline(
     wanted = {"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius}
     shared = {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight}
     classifier = _classifier(method, shift, wanted, shared)
-    check_frame(frame)
-    names = feature_names(frame, label, weight, features, exclude)
-    used = without_gaps(frame, label, weight, names, impute, drop_missing)
-    columns = sort_columns(used[names], max_categories)
+    table = check_frame(frame)
+    names = feature_names(table.columns, label, weight, features, exclude)
+    others = [label] if weight is None else [label, weight]
+    whole = read_columns(table, [*names, *others])
+    rows = rows_to_use(whole, label, weight, impute=impute, drop_missing=drop_missing)
+    used = {name: column.take(rows) for name, column in whole.items()}
+    columns = sort_columns([used[name] for name in names], max_categories)
     if not columns.numeric + columns.categorical:
         raise TableError(
             f"No feature is left: every column has one value only ({', '.join(columns.constant)})."
         )
-    y = read_labels(used, label)
-    weights = None if weight is None else read_weights(used, weight)
+    y = read_labels(used[label])
+    weights = None if weight is None else read_weights(used[weight])
     preparation = _preparation(columns, impute)
-    inputs = preparation.fit_transform(used)
+    inputs = preparation.fit_transform(table.filter(rows.tolist()).to_native())
     classifier.fit(inputs, y, sample_weight=weights)
     certificate = getattr(classifier, "certificate_", None)
     reader = preparation.named_steps["read"]
     classes, counts = np.unique(y, return_counts=True)
-    gaps = used[[*columns.numeric, *columns.categorical]].isna().sum()
+    gaps = {n: int(used[n].missing.sum()) for n in (*columns.numeric, *columns.categorical)}
     summary = TrainingSummary(
-        n_samples=len(used),
-        n_dropped=len(frame) - len(used),
+        n_samples=y.size,
+        n_dropped=rows.size - y.size,
         n_features=len(columns.numeric) + len(columns.categorical),
         n_inputs=inputs.shape[1],
         numeric=columns.numeric,
         categorical={name: len(levels) for name, levels in reader.levels_.items()},
         constant=columns.constant,
-        imputed={str(name): int(count) for name, count in gaps.items() if count},
+        imputed={name: count for name, count in gaps.items() if count},
         classes=tuple(zip(classes.tolist(), counts.tolist(), strict=True)),
         method=method,
         loss=repr(as_loss(loss)),

@@ -28,7 +28,7 @@ def check_trial(pipeline: Pipeline) -> None:
     """Refuse a pipeline without probabilities for rows like those it was trained on.
 
     One with a step that is not known here is tried from its classifier on: what rows that step
-    takes, only its author knows.
+    takes is known to its author only.
     """
     classifier = pipeline.steps[-1][1]
     rows = _rows(pipeline)
@@ -40,9 +40,9 @@ def check_trial(pipeline: Pipeline) -> None:
         predicted = tried.predict(first)
     classes = classifier.classes_
     if not usable_rows(probabilities, (_ROWS, classes.size)).all():
-        raise ModelFileError("its probabilities are no numbers from 0 to 1 that sum to 1")
+        raise ModelFileError("its probabilities are not numbers from 0 to 1 that sum to 1")
     if predicted.shape != (_ROWS,) or not set(predicted.tolist()) <= set(classes.tolist()):
-        raise ModelFileError("it predicts what is none of its classes")
+        raise ModelFileError("it predicts something that is not one of its classes")
 
 
 def usable_rows(probabilities: Any, shape: tuple[int, int]) -> Mask:

@@ -128,7 +128,7 @@ def check_schema(schema: Any, trusted: set[str] | None) -> set[str]:
             foreign.add(f"{name:.200}")
     if running:
         raise ModelFileError(
-            f"it holds what is no data and might run code: {listed(sorted(running), 5)}"
+            f"it holds more than data, which might run code: {listed(sorted(running), 5)}"
         )
     if foreign:
         raise ModelFileError(
@@ -138,7 +138,9 @@ def check_schema(schema: Any, trusted: set[str] | None) -> set[str]:
         )
     protocol = schema.get("protocol") if isinstance(schema, dict) else None
     if not isinstance(protocol, int) or protocol < _OLDEST_PROTOCOL:
-        raise ModelFileError("skops wrote it in no format that is read here; train the model again")
+        raise ModelFileError(
+            "skops wrote it in a format that is not read here; train the model again"
+        )
     return used
 
 

@@ -43,7 +43,7 @@ def is_confidence(score: str) -> bool:
 
 
 def warning_of_answers(label: str, classes: Sequence[str], positive: str, score: str) -> str:
-    """What is said of labels that say which answers were right."""
+    """The warning about labels that say which answers were right."""
     return (
         f"column {label!r} looks like whether answers were right. It is read as two classes "
         f"({listed(classes)}) and {score!r} as the probability of {positive!r}, so that the "
@@ -54,7 +54,7 @@ def warning_of_answers(label: str, classes: Sequence[str], positive: str, score:
 
 
 def warning_of_confidence(positive: str, score: str) -> str:
-    """What is said of scores that never speak against the positive class."""
+    """The warning about scores that never speak against the positive class."""
     return (
         f"column {score!r} is never below one half, as the probability of whichever class was "
         f"predicted. It is read as the probability of {positive!r}, of two classes, so that every "

@@ -7,19 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._optional import needed_for
+
 
 def pyarrow() -> Any:
     """Pyarrow with what files need of it, imported when a file is opened and not before."""
-    try:
+    with needed_for("Tables are read with pyarrow", "cli"):
         import pyarrow
         import pyarrow.compute
         import pyarrow.csv
         import pyarrow.ipc
         import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            'Tables are read with pyarrow, which is not installed: pip install "fragility[cli]"'
-        ) from error
     return pyarrow
 
 

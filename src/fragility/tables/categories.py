@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from math import nan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import later_places, listed
+from .._labels import later_places, listed, spelled_number, whole_number
 from .table import Table
 
 MOST_CLASSES = 1_000
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_TRUTH = {"true": 1, "false": 0}
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class Categories:
     def code(self, value: Any) -> int | None:
         """Place of a value's name, None if it has none."""
         if value not in self.seen:
-            key = _whole_number(value) if self.are_numbers else _as_text(value)
+            key = whole_number(value) if self.are_numbers else _as_text(value)
             self.seen[value] = self.keys.get(key)
         return self.seen[value]
 
@@ -66,8 +61,8 @@ def named(table: Table, classes: Sequence[str]) -> Categories:
 def found_classes(table: Table, column: str, values: Collection[Any]) -> Categories:
     """Classes that the label column holds: whole numbers by size, or else text by alphabet."""
     check_number_of_classes(table, len(values), f"column {column!r}")
-    fractions = [v for v in values if _whole_number(v) is None]
-    if fractions and all(_number(v) is not None for v in values):
+    fractions = [v for v in values if whole_number(v) is None]
+    if fractions and all(spelled_number(v) is not None for v in values):
         raise table.error(
             f"column {column!r} holds numbers that are not class labels, such as "
             f"{listed(fractions, most=3)}; labels must be text, booleans or whole numbers. Is this "
@@ -151,7 +146,7 @@ def check_number_of_classes(table: Table, n: int, where: str) -> None:
 
 def _categories(values: Collection[Any], names: tuple[str, ...] | None) -> Categories:
     """Values in the order given if they have `names`, else in their natural order."""
-    wholes = [_whole_number(value) for value in values]
+    wholes = [whole_number(value) for value in values]
     are_numbers = None not in wholes and len(wholes) > 0
     keys: list[Any] = wholes if are_numbers else [_as_text(value) for value in values]
     if names is None:
@@ -160,32 +155,8 @@ def _categories(values: Collection[Any], names: tuple[str, ...] | None) -> Categ
     return Categories(names, {key: code for code, key in enumerate(keys)}, are_numbers)
 
 
-def _number(value: Any) -> Any:
-    """The number that a value is or spells, exactly; of other text None, of too long a one NaN."""
-    if not isinstance(value, str):
-        return value
-    text = value.strip().lower()
-    if text in _TRUTH:
-        return _TRUTH[text]
-    if not _NUMBER.fullmatch(text):
-        return None
-    try:
-        number = Decimal(text if len(text) <= 40 else "NaN")
-    except InvalidOperation:  # an exponent beyond all that there are
-        return nan
-    return number if number.adjusted() <= 40 else nan
-
-
-def _whole_number(value: Any) -> int | None:
-    number = _number(value)
-    try:
-        return int(number) if number is not None and number == int(number) else None
-    except (ValueError, OverflowError):  # infinite
-        return None
-
-
 def _as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    whole = _whole_number(value)
+    whole = whole_number(value)
     return str(value if whole is None or isinstance(value, bool) else whole)

@@ -132,14 +132,12 @@ class Conversion:
         return codes, missing
 
     def _floats(self, data: Any, name: str) -> NDArray[Any]:
-        column = data.column(name)
-        values = numbers(column)
-        if values is None:
+        try:
+            return numbers(data.column(name))
+        except TypeError as error:
             raise self.table.error(
-                f"column {name!r} holds values of type {column.type}, not numbers; name a column "
-                "of numbers."
-            )
-        return values
+                f"column {name!r} holds {error}; name a column of numbers."
+            ) from None
 
     def _scores(self, model: str, floats: dict[str, NDArray[Any]]) -> NDArray[Any]:
         names = self.known.layout[model]

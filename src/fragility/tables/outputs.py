@@ -20,7 +20,7 @@ def check_output(
     *,
     force: bool = False,
 ) -> None:
-    """Refuse a path whose file must not be replaced, before long work is done for it.
+    """Refuse a path whose file must not be replaced, before the long work for it begins.
 
     No input is replaced, by whatever name or link it is reached. A file that is there already is
     replaced only if it is what its name says and what is to be written: a report by a report, a

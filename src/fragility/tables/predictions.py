@@ -41,7 +41,7 @@ class PredictionFile:
         Columns of each model's scores, as `parse_models` returns: one with the probability of
         the positive class, or one for each class.
     classes : sequence of str, optional
-        All classes, in the order of the score columns. By default those of the label column
+        All classes, in the order of the score columns. By default the classes of the label column
         (whole numbers by size, text by alphabet), if the score columns are named for them
         or each model has only one.
     positive : str, optional
@@ -210,13 +210,13 @@ class PredictionFile:
         return self._known
 
     def _single_columns(self) -> list[str]:
-        """Columns of scores that only the order of the classes says the class of."""
+        """Columns of scores whose class is known only by the order of the classes."""
         if self._positive is not None or len(self._surveyed().classes.names) > 2:
             return []
         return [columns[0] for columns in self.columns.models.values() if len(columns) == 1]
 
     def _warn(self, message: str) -> None:
-        """Say what is doubtful, once for each file."""
+        """Warn of a doubtful reading, once for each file."""
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(str(self.table.error(message)), AnswersWarning, stacklevel=2)

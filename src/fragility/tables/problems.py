@@ -1,7 +1,7 @@
-"""What is wrong with the values of a table: found by reading it once more, then said in full.
+"""What is wrong with the values of a table: found by a second reading, then said in full.
 
-Reading goes the fast way and stops at the first thing that is wrong. Only then are all rows looked
-at, to say how many are wrong, which ones and how.
+The first reading is fast and stops at the first wrong value. Only then does a second one go through
+all rows, to say how many are wrong, which ones and how.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[s
                 codes, _ = encoded(column) or (np.zeros(len(column)), [])
                 findings.add(codes < 0)
             else:
-                findings.add(np.isnan(_floats(column)))
+                findings.add(np.isnan(numbers(column)))
     (name, first), *others = ((n, f) for n, f in found.items() if f.count)
     also = ", ".join(f"{other!r} ({findings.count})" for other, findings in others[:5])
     return table.error(
@@ -167,10 +167,4 @@ def _passes(table: Table, columns: Sequence[str]) -> Iterator[list[NDArray[Any]]
     """Columns of numbers, batch after batch."""
     with numbers_explained(table, columns):
         for batch in table.batches(columns, table.number_types(columns)):
-            yield [_floats(batch.column(name)) for name in columns]
-
-
-def _floats(column: Any) -> NDArray[Any]:
-    values = numbers(column)
-    assert values is not None  # else reading would not have come so far
-    return values
+            yield [numbers(batch.column(name)) for name in columns]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .._labels import listed
-from .._names import alike
+from .._labels import listed, spelled_number
+from .._names import did_you_mean
 from ..exceptions import TableError
 from .arrow import pyarrow
 
@@ -20,7 +21,7 @@ _CELLS_AT_ONCE = 1 << 20
 
 
 class UnreadableValueError(TableError):
-    """A value that is not of the type asked for; which ones is to be found by reading text."""
+    """A value that is not of the type asked for; a second reading, as text, finds which ones."""
 
 
 class Batches(Iterator[Any]):
@@ -177,9 +178,8 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
     if not missing:
         return
-    hints = alike(missing, table.column_names, cutoff=0.5)
-    hint = f" Did you mean {' and '.join(hints)}?" if hints else ""
-    if all(_is_number(name) for name in table.column_names):
+    hint = did_you_mean(missing, table.column_names, cutoff=0.5)
+    if all(spelled_number(name) is not None for name in table.column_names):
         hint = " The first line must name the columns; here it looks like data."
     raise table.error(
         f"there is no column {listed(missing)}. The columns are "
@@ -189,12 +189,11 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
 
 def checked_names(path: Path, names: Sequence[str]) -> list[str]:
     """Names of columns, each only once; several columns may have none."""
-    seen: set[str] = set()
-    twice = [n for n in names if n and (n in seen or seen.add(n))]  # type: ignore[func-returns-value]
+    twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise TableError(
-            f"{path}: several columns have the name {listed(dict.fromkeys(twice))}; give every "
-            "column a name of its own."
+            f"{path}: several columns have the name {listed(twice)}; give every column a name of "
+            "its own."
         )
     return list(names)
 
@@ -202,11 +201,3 @@ def checked_names(path: Path, names: Sequence[str]) -> list[str]:
 def rows_at_once(n_columns: int) -> int:
     """Rows of a batch so that wide tables take no more memory than narrow ones."""
     return max(_CELLS_AT_ONCE // max(n_columns, 1), 1024)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

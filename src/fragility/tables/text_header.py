@@ -17,7 +17,7 @@ from .text_quotes import check_rows
 _DELIMITERS = (",", ";", "\t", "|")
 _ROWS_COMPARED = 5
 _LONGEST_NAME = 1_000
-#: That of UTF-32 in the other order begins as that of UTF-16 does.
+#: Little-endian UTF-32 begins with the same two bytes as little-endian UTF-16.
 _WIDE_ENCODINGS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE)
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _SAVE = 'Save the file with the encoding UTF-8 (in a spreadsheet: "CSV UTF-8").'
@@ -34,7 +34,7 @@ class Header:
 
 
 def check_is_text(path: Path, sample: bytes) -> None:
-    """Refuse UTF-16 and what is no text."""
+    """Refuse UTF-16 and files that are not text."""
     if sample.startswith(_WIDE_ENCODINGS) or _alternates_with_zero(sample):
         raise TableError(
             f"{path}: the text is in UTF-16 or UTF-32, from byte 0 (line 1) on, not UTF-8. {_SAVE}"

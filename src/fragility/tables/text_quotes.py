@@ -1,4 +1,4 @@
-"""Quotes and rows of a text file, where the reader has failed: which one is to blame."""
+"""Finds the quote or the row of a text file at which the reader failed."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import encode_labels
+from .._labels import NUMBER, encode_labels
 from .._typing import Mask
 from .arrow import as_numpy, pyarrow
 from .table import UnreadableValueError
@@ -19,7 +19,7 @@ MISSING_WORDS = (
     *("-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
 
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|^[+-]?(?i:inf|infinity)$"
+_NUMBER = rf"^{NUMBER}$|^[+-]?(?i:inf|infinity)$"
 
 
 def is_text(kind: Any) -> bool:
@@ -30,11 +30,11 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def numbers(column: Any) -> NDArray[Any] | None:
-    """A column as floats, NaN where a value is missing; None if its type is not one of numbers.
+def numbers(column: Any) -> NDArray[Any]:
+    """A column as floats, NaN where a value is missing.
 
     Single precision stays single, half precision becomes single, all else becomes double. Text
-    must hold numbers, or there is an `UnreadableValueError`.
+    must hold numbers, or there is an `UnreadableValueError`. Other types are a `TypeError`.
     """
     pa = pyarrow()
     column = _plain(column)
@@ -46,7 +46,7 @@ def numbers(column: Any) -> NDArray[Any] | None:
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
     elif not (_is_number(kind) or pa.types.is_null(kind)):
-        return None
+        raise TypeError(f"values of type {kind}, not numbers")
     single = pa.types.is_float16(kind) or pa.types.is_float32(kind)
     try:
         column = column.cast(pa.float32() if single else pa.float64(), safe=False)

@@ -1,4 +1,4 @@
-"""Results to files, whole or not at all, and a look ahead whether that will work."""
+"""Results to files, whole or not at all, and a check beforehand that this will work."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .arrow import pyarrow
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Refuse a path that no file can be written to, before long work is done for it.
+    """Refuse a path that cannot be written to, before the long work for it begins.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     file = Path(path)
     folder = file.parent
     if not file.name:
-        raise TableError(f"{str(path)!r} is no name of a file; give one, as in results.csv.")
+        raise TableError(f"{str(path)!r} is not the name of a file; give one, as in results.csv.")
     try:
         is_folder, is_there, is_in_folder = file.is_dir(), folder.exists(), folder.is_dir()
     except (OSError, ValueError) as error:
@@ -65,7 +65,7 @@ def write_file(path: str | os.PathLike[str], content: bytes | str) -> None:
 
 
 def with_columns(table: Any, columns: Mapping[str, Any]) -> Any:
-    """A `pyarrow.Table` with more columns; none of those it has is overwritten.
+    """A `pyarrow.Table` with more columns; a column that it has is never overwritten.
 
     Examples
     --------

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-from .files import DataFile
-from .text_table import Table, names
+from experiments.data.text_table import TextTable, names
+from fragility.datasets.files import DataFile
 
 _ARCHIVE = "https://archive.ics.uci.edu/ml/machine-learning-databases/"
 
@@ -34,7 +34,7 @@ _GERMAN_NUMBERS = names(
 )
 
 SETS = {
-    "coimbra": Table(
+    "coimbra": TextTable(
         abbreviation="BCC",
         title="Breast Cancer Coimbra",
         file=_file(
@@ -48,7 +48,7 @@ SETS = {
         target_names=("healthy", "patient"),
         header=True,
     ),
-    "liver": Table(
+    "liver": TextTable(
         abbreviation="LD",
         title="Liver Disorders (BUPA)",
         file=_file(
@@ -64,7 +64,7 @@ SETS = {
             "diagnosis, though much of the literature uses it as one."
         ),
     ),
-    "ilpd": Table(
+    "ilpd": TextTable(
         abbreviation="ILDP",
         title="Indian Liver Patient Dataset",
         file=_file(
@@ -83,7 +83,7 @@ SETS = {
         missing="",
         remark="Four values of albumin/globulin are not known.",
     ),
-    "german": Table(
+    "german": TextTable(
         abbreviation="SG",
         title="Statlog (German Credit Data)",
         file=_file(
@@ -97,7 +97,7 @@ SETS = {
         text=dict.fromkeys(name for name in _GERMAN_COLUMNS if name not in _GERMAN_NUMBERS),
         separator=None,
     ),
-    "prognostic": Table(
+    "prognostic": TextTable(
         abbreviation="BCW",
         title="Breast Cancer Wisconsin (Prognostic)",
         file=_file(
@@ -122,7 +122,7 @@ SETS = {
             "outcome. Four values of lymph nodes are not known."
         ),
     ),
-    "diabetes": Table(
+    "diabetes": TextTable(
         abbreviation="DI",
         title="Pima Indians Diabetes",
         file=_file(
@@ -143,7 +143,7 @@ SETS = {
             "is kept as it is."
         ),
     ),
-    "ionosphere": Table(
+    "ionosphere": TextTable(
         abbreviation="IO",
         title="Ionosphere",
         file=_file(
@@ -159,7 +159,7 @@ SETS = {
         target_names=("bad", "good"),
         remark="The second column is 0 everywhere.",
     ),
-    "sonar": Table(
+    "sonar": TextTable(
         abbreviation="CB",
         title="Connectionist Bench (Sonar, Mines vs. Rocks)",
         file=_file(

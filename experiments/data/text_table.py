@@ -11,12 +11,12 @@ from typing import Literal
 
 import numpy as np
 
-from .._typing import Floats, Integers
-from .files import DataFile
+from fragility._typing import Floats, Integers
+from fragility.datasets.files import DataFile
 
 
 @dataclass(frozen=True)
-class Table:
+class TextTable:
     """One file of rows.
 
     Attributes

@@ -5,14 +5,15 @@ import io
 import os
 from dataclasses import replace
 from pathlib import Path
-from urllib.error import URLError
 
 import numpy as np
+import pooch
 import pytest
+from requests.exceptions import ConnectionError
 
-from fragility.datasets import files, load_medmnist, load_uci, medmnist, uci, uci_files
+from experiments.data import load_medmnist, load_uci, medmnist, uci, uci_files
+from experiments.data.text_table import TextTable
 from fragility.datasets.files import DataFile
-from fragility.datasets.text_table import Table
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 REAL = Path(os.environ.get("FRAGILITY_DATA", SHARED))
@@ -28,10 +29,10 @@ def no_network(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("FRAGILITY_DATA", raising=False)
 
-    def offline(request, timeout):
-        raise URLError("no network in tests")
+    def offline(self, url, output, pooch):
+        raise ConnectionError("no network in tests")
 
-    monkeypatch.setattr(files, "urlopen", offline)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", offline)
 
 
 @needs_uci
@@ -129,7 +130,7 @@ TOY = b"1,x\r\n?,y\r\n3,x\r\n"
 @pytest.fixture
 def toy(monkeypatch):
     """A data set of three rows instead of the sonar's."""
-    table = Table(
+    table = TextTable(
         abbreviation="CB",
         title="Toy",
         file=DataFile(
@@ -203,11 +204,11 @@ def test_images_are_downloaded_once(monkeypatch, tmp_path, kind):
     monkeypatch.setitem(medmnist._SETS, "breastmnist", known)
     asked = []
 
-    def answer(request, timeout):
-        asked.append(request.full_url)
-        return io.BytesIO(content)
+    def answer(self, url, output, pooch):
+        asked.append(url)
+        Path(output).write_bytes(content)
 
-    monkeypatch.setattr(files, "urlopen", answer)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", answer)
     for _ in range(2):
         loaded = load_medmnist("BreastMNIST")
         assert loaded.train.target.tolist() == [0, 1]

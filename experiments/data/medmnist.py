@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._labels import listed
-from .files import DataFile
+from fragility._labels import listed
+from fragility.datasets.files import DataFile
 
 _RECORD = "https://zenodo.org/records/10519652/files/"
 _ORGANS = (
@@ -101,7 +101,7 @@ def load_medmnist(name: str, *, data_home: str | os.PathLike[str] | None = None)
 
     Examples
     --------
-    >>> from fragility.datasets import load_medmnist
+    >>> from experiments.data import load_medmnist
     >>> load_medmnist("breast").train.data.shape  # doctest: +SKIP
     (546, 28, 28)
     """

@@ -8,10 +8,10 @@ from typing import Any, Literal, overload
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._labels import listed
-from .._parameters import check_choice, check_target
-from .._typing import Floats, Integers
-from .uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
+from experiments.data.uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
+from fragility._labels import listed
+from fragility._parameters import check_choice, check_target
+from fragility._typing import Floats, Integers
 
 _OTHER_NAMES = {
     "bupa": "liver", "wpbc": "prognostic", "pima": "diabetes",
@@ -103,7 +103,7 @@ def load_uci(
 
     Examples
     --------
-    >>> from fragility.datasets import load_uci
+    >>> from experiments.data import load_uci
     >>> X, y = load_uci("sonar", return_X_y=True)  # doctest: +SKIP
     >>> X.shape  # doctest: +SKIP
     (208, 60)
