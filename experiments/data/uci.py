@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 
 from experiments.data.uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
 from fragility._labels import listed
-from fragility._parameters import check_choice, check_target
+from fragility._parameters import check_choice, check_number
 from fragility._typing import Floats, Integers
 
 _OTHER_NAMES = {
@@ -148,7 +148,7 @@ def _key(name: str) -> str:
 
 
 def _at_least(values: list[str], least: float) -> Integers:
-    target = (np.array(values, dtype=float) >= check_target(least, "drinks_from")).astype(np.int64)
+    target = (np.array(values, dtype=float) >= check_number(least, "drinks_from")).astype(np.int64)
     if target.min() == target.max():
         raise ValueError(
             f"drinks_from={least!r} puts all rows into one class; the drinks go from "

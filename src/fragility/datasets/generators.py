@@ -12,8 +12,8 @@ from .._labels import listed
 from .._parameters import (
     check_count,
     check_not_negative,
+    check_number,
     check_positive,
-    check_target,
     check_threshold,
 )
 from .._random import random_generator
@@ -121,7 +121,7 @@ def make_calibrated_logistic(
     """
     n = check_count(n_samples, "n_samples")
     d = check_count(n_features, "n_features")
-    theta = check_target(theta, "theta")
+    theta = check_number(theta, "theta")
     check_positive(width, "width")
     rng = random_generator(random_state)
     if coef is None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._parameters import check_target
+from .._parameters import check_number
 from .._typing import Floats
 from .._validation import check_values
 
@@ -105,14 +105,14 @@ def chow_threshold(costs: Costs) -> float:
 
 
 def _check_not_negative(value: Any, name: str) -> float:
-    number = check_target(value, name)
+    number = check_number(value, name)
     if number < 0.0:
         raise ValueError(f"{name} must be zero or more; got {value!r}.")
     return number
 
 
 def _check_share(value: Any, name: str) -> float:
-    number = check_target(value, name)
+    number = check_number(value, name)
     if not 0.0 <= number <= 1.0:
         hint = " For so many cases, give their share of all." if name == "capacity" else ""
         raise ValueError(f"{name} must be a share from 0 to 1; got {value!r}.{hint}")

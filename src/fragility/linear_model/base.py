@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import LabelledSamples, class_factors
-from .._parameters import check_choice, check_count, check_not_negative, check_target
+from .._parameters import check_choice, check_count, check_not_negative, check_number
 from .._sklearn import check_sample_weight
 from .._typing import Floats
 from .._validation import long_integers_refused
@@ -131,7 +131,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_search(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not check_target(self.tol, "tol") > 0.0:
+        if not check_number(self.tol, "tol") > 0.0:
             raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
 
     def _say(self, message: str) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_target
+from .._parameters import check_number
 from ..ambiguity import Ambiguity
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
 from ..losses import Loss
@@ -161,7 +161,7 @@ class DROClassifier(RobustClassifier):
         return self
 
     def _checked_radius(self) -> float:
-        radius = check_target(self.radius, "radius")
+        radius = check_number(self.radius, "radius")
         if not radius > 0.0:
             raise ValueError(
                 f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "

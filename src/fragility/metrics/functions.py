@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
@@ -218,7 +218,7 @@ def measure_fragility(
     >>> result.tail_bound(0.2) >= 0.25  # one of four pairs has an error of 0.2
     True
     """
-    target = check_target(target)
+    target = check_number(target, "target")
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
     weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class)
     return measure(errors, target, multi_class, weights)
@@ -264,7 +264,7 @@ def loss_fragility(
     carrying = None if weights is None else weights > 0.0
     factor = order_one_factor(largest)
     group = Sample(values, factor=factor, selection=carrying, weights=weights)
-    s = solve([group], check_target(target) * factor)
+    s = solve([group], check_number(target, "target") * factor)
     return inf if s == 0.0 else 1.0 / s / factor
 
 
@@ -316,7 +316,7 @@ def wasserstein_fragility_index(
         raise ValueError(
             f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}."
         )
-    norm = check_target(weight_norm, "weight_norm")
+    norm = check_number(weight_norm, "weight_norm")
     constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
     if norm < 0.0 or (norm == 0.0 and not constant):
         raise ValueError(
@@ -329,7 +329,7 @@ def wasserstein_fragility_index(
         Sample(data.scores, selection=~positives & carrying, weights=data.weights),
         Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
     ]
-    multiplier = smallest_multiplier(groups, check_target(target))
+    multiplier = smallest_multiplier(groups, check_number(target, "target"))
     return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
 
@@ -358,4 +358,4 @@ def _table(
 ) -> PairTable:
     check_choice(average, ("macro", None), "average")
     weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class, average)
-    return solve_pairs(errors, check_target(target), multi_class, weights)
+    return solve_pairs(errors, check_number(target, "target"), multi_class, weights)

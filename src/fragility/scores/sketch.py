@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
 from .._names import shown
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -354,7 +354,7 @@ class FragilitySketch:
         -------
         SketchFragility
         """
-        target, bins = check_target(target), self._bins
+        target, bins = check_number(target, "target"), self._bins
         if bins is None or self.labels is None:
             raise ValueError("The sketch is empty; update it with samples of two classes first.")
         check_presence(self.labels, self.support)
