@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fragility.deferral.costs import Costs
 from fragility.deferral.cross_fitting import dealt_cells, judge
-from fragility.scores.tally import case_amounts, cells_of_cases, threshold_grid
+from fragility.scores.cases import case_amounts
+from fragility.scores.tally import cells_of_cases, threshold_grid
 
 from .reference import deferral as reference
 

@@ -45,6 +45,20 @@ def encode_labels(y_true: ArrayLike) -> Encoded:
     return _encode_sorted(y)
 
 
+def encode_groups(groups: ArrayLike, n_samples: int) -> tuple[list[str], NDArray[Any]]:
+    """Sorted names of the groups, as text, and the place of each sample's group among them."""
+    try:
+        groups_found, codes = encode_labels(groups)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y_true", "groups")) from None
+    if codes.size != n_samples:
+        raise ValueError(
+            f"groups has {codes.size} entries for {n_samples} samples; give one for each."
+        )
+    names, places = np.unique([str(group) for group in groups_found.tolist()], return_inverse=True)
+    return names.tolist(), places[codes]
+
+
 def later_category(y_true: Any, classes: NDArray[Any]) -> Any:
     """The later of two classes of an ordered categorical; None of all else.
 

@@ -12,26 +12,25 @@ from ._labels import listed
 from ._names import shown
 
 
-def check_target(target: float, name: str = "target") -> float:
+def check_number(given: float, name: str) -> float:
     """A finite number."""
     try:
-        value = float(target)
-        if isinstance(target, (str, bytes)):
+        value = float(given)
+        if isinstance(given, (str, bytes)):
             raise TypeError
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number; got {shown(target)}.") from None
+        raise ValueError(f"{name} must be a number; got {shown(given)}.") from None
     except OverflowError:
         raise ValueError(
-            f"{name} must be a number that floating point holds, up to 1.8e308; got "
-            f"{shown(target)}."
+            f"{name} must be a number that floating point holds, up to 1.8e308; got {shown(given)}."
         ) from None
     if not isfinite(value):
-        raise ValueError(f"{name} must be finite; got {shown(target)}.")
+        raise ValueError(f"{name} must be finite; got {shown(given)}.")
     return value
 
 
 def _limited(given: float, name: str, fits: Callable[[float], bool], must: str) -> float:
-    number = check_target(given, name)
+    number = check_number(given, name)
     if not fits(number):
         raise ValueError(f"{name} must {must}; got {shown(given)}.")
     return number
@@ -51,7 +50,7 @@ def check_radius(radius: float) -> float:
     """A positive number, or infinity."""
     if isinstance(radius, bool):
         raise ValueError(f"radius must be a number; got {shown(radius)}.")
-    value = inf if isinstance(radius, float) and radius == inf else check_target(radius, "radius")
+    value = inf if isinstance(radius, float) and radius == inf else check_number(radius, "radius")
     if not value > 0.0:
         raise ValueError(f"radius must be positive; got {shown(radius)}. Leave it out for no ball.")
     return value
@@ -67,6 +66,12 @@ def check_threshold(threshold: float) -> float:
     """A confidence from 0 to 1."""
     must = "lie from 0 to 1, such as 0.9"
     return _limited(threshold, "threshold", lambda level: 0.0 <= level <= 1.0, must)
+
+
+def check_share(share: float, name: str) -> float:
+    """A share of all cases, from 0 to 1."""
+    must = "be a share of all cases, from 0 to 1 (not their number)"
+    return _limited(share, name, lambda level: 0.0 <= level <= 1.0, must)
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:

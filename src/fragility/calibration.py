@@ -22,8 +22,9 @@ from ._random import content_order, random_generator, spread_over_folds
 from ._typing import Floats, Indices, Mask
 from ._validation import LabelledScores, check_labelled_probabilities
 from .scores.bins import ScoreBins
+from .scores.cases import case_amounts
 from .scores.folds import dealt
-from .scores.tally import case_amounts, units_of
+from .scores.tally import units_of
 
 #: From scores to calibrated scores.
 CalibrationMap = Callable[[NDArray[Any]], Floats]
@@ -100,12 +101,7 @@ def cross_fitted_calibration(
     True
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
     reason = why_not_calibrated(data)
@@ -242,13 +238,10 @@ class ScoreTable(NamedTuple):
     @classmethod
     def of_bins(cls, bins: ScoreBins) -> ScoreTable:
         """Every score at the mean of its bin."""
-        names = {"counts": "number", "weight_squares": "squares"}
-        names |= {name: name for name in bins.extra if name.startswith("cost")}
-        amounts = {"weight": bins.weights()}
-        amounts |= {name: bins.extra_sums(kept) for kept, name in names.items()}
-        held = np.flatnonzero(amounts["weight"].any(axis=0))
-        amounts = {name: table[:, held] for name, table in amounts.items()}
-        means = bins.scores()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
+        held = np.flatnonzero(bins.table("weight").any(axis=0))
+        names = "weight", "number", "squares", *(n for n in bins.sums if n.startswith("cost"))
+        amounts = {name: bins.table(name)[:, held] for name in names}
+        means = bins.score_sums()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
         lookup = np.zeros(bins.layout.length, dtype=np.intp)
         lookup[held] = np.arange(held.size)
         return cls(means, amounts, lambda scores: lookup.take(bins.layout.places(scores)))

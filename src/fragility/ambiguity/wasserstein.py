@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from .._names import shown
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Floats, Mask
 from .._validation import check_values
 from .base import Ambiguity
@@ -62,7 +62,7 @@ class Wasserstein(Ambiguity):
         if not cost > 0.0:
             raise ValueError(f"label_cost must be a positive number or inf; got {shown(cost)}.")
         if cost != inf:
-            check_target(cost, "label_cost")
+            check_number(cost, "label_cost")
         if self.feature_weight is not None:
             given = check_values(self.feature_weight, "feature_weight").astype(np.float64)
             if given.ndim != 1 or not np.all(given > 0.0):

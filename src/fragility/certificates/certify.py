@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from .._labels import listed
 from .._models import check_labelled_samples, check_linear_model, class_factors
-from .._parameters import check_not_negative, check_radius, check_target
+from .._parameters import check_not_negative, check_number, check_radius
 from .._typing import Floats
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
@@ -111,7 +111,7 @@ def certify(
         weights,
         loss=as_loss(loss),
         ambiguity=as_ambiguity(ambiguity),
-        target=check_target(model.target_ if target is None else target),
+        target=check_number(model.target_ if target is None else target, "target"),
         penalty=penalty,
         classes=linear.classes,
         radius=check_radius(radius),

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from .._labels import listed
-from .._parameters import check_count, check_not_negative, check_positive, check_target
+from .._parameters import check_count, check_not_negative, check_number, check_positive
 from .._random import random_generator
 from .._typing import Floats, Integers
 
@@ -115,7 +115,7 @@ def make_calibrated_logistic(
     """
     n = check_count(n_samples, "n_samples")
     d = check_count(n_features, "n_features")
-    theta = check_target(theta, "theta")
+    theta = check_number(theta, "theta")
     check_positive(width, "width")
     rng = random_generator(random_state)
     if coef is None:
@@ -164,7 +164,7 @@ def flip_labels(
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise ValueError(f"y must have one dimension; got the shape {labels.shape}.")
-    rate = check_target(rate, "rate")
+    rate = check_number(rate, "rate")
     if not 0.0 <= rate <= 1.0:
         raise ValueError(f"rate must lie from 0 to 1, such as 0.1; got {rate!r}.")
     known = np.unique(labels if classes is None else np.asarray(classes))

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._labels import listed
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Floats, Integers
 from .uci_files import GERMAN_NUMERIC, LIVER_BY_DRINKS, SETS
 
@@ -148,7 +148,7 @@ def _key(name: str) -> str:
 
 
 def _at_least(values: list[str], least: float) -> Integers:
-    target = (np.array(values, dtype=float) >= check_target(least, "drinks_from")).astype(np.int64)
+    target = (np.array(values, dtype=float) >= check_number(least, "drinks_from")).astype(np.int64)
     if target.min() == target.max():
         raise ValueError(
             f"drinks_from={least!r} puts all rows into one class; the drinks go from "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,10 +15,11 @@ from .._summary import SummaryRow, as_html, as_text, percentage
 from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
-from ..ordered import running_totals, sums_by_value
-from ..scores.tally import Cells, case_amounts, cells_of_cases, threshold_grid
+from ..ordered import sums_by_value
+from ..scores.cases import case_amounts
+from ..scores.tally import Cells, cells_of_cases, threshold_grid
 from .costs import Costs, chow_threshold
-from .cross_fitting import ROUNDING, first_of_least
+from .cross_fitting import ROUNDING, CostTable, first_of_least
 
 if TYPE_CHECKING:
     from .display import DeferralDisplay
@@ -64,8 +65,7 @@ class DeferralCurve:
     allowed: Mask
     n_samples: int
     costs: Costs
-    _cells: Cells = field(repr=False)
-    _thresholds_on_offer: Floats = field(repr=False)
+    _cells: Cells
 
     def best(self) -> OperatingPoint:
         """The cheapest threshold that is allowed; of equally cheap ones the lowest.
@@ -228,20 +228,14 @@ def deferral_curve(
     2.2
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
-    costs = Costs(error_cost, review_cost, capacity, reviewer_error)
-    return _curve_of(data, costs.checked(data.labels.size, data.codes.size))
+    return curve_of(data, Costs(error_cost, review_cost, capacity, reviewer_error))
 
 
-def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
-    """Curve of checked predictions at checked costs."""
-    made = predictions(data)
+def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
+    """Curve of checked predictions."""
+    costs, made = costs.checked(data.labels.size, data.codes.size), predictions(data)
     # Rounding may push a probability above one, but no threshold lies there.
     confidence, weights = np.minimum(made.confidence, 1.0), made.weights_or_ones
     priced = costs.of_cases(made.true, made.predicted, made.rows)
@@ -252,29 +246,22 @@ def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
         weights * priced.alone,
         weights * priced.reviewed,
     )
-    weight, wrong, alone, reviewed = sums
-    total = float(weights.sum())
-    by_case = None
-    if np.ndim(costs.error_cost) == 1:
-        by_case = np.asarray(costs.error_cost, dtype=np.float64)[made.rows]
-    grid, n_classes = threshold_grid(data.labels.size), data.labels.size
+    by_case = costs.error_cost[made.rows] if np.ndim(costs.error_cost) == 1 else None
     amounts = case_amounts(weights.size, made.weights, by_case)
-    # Above a threshold is summed from the top: the rates end at exactly zero.
-    automated, mistakes, unchecked = (
-        running_totals(amount[::-1])[::-1] for amount in (weight, wrong, alone)
-    )
-    review_rate = running_totals(weight) / total
+    grid, n_classes = threshold_grid(data.labels.size), data.labels.size
+    # A case is reviewed from the threshold at its own confidence on: at 0 none is.
+    thresholds, sums = np.concatenate(([0.0], values)), np.pad(sums, ((0, 0), (1, 0)))
+    table = CostTable(thresholds, costs)
+    _, automated, mistakes, cost = table.curves(sums)
     with np.errstate(invalid="ignore"):
         error_rate = mistakes / automated
-    capacity = 1.0 if costs.capacity is None else costs.capacity
     return DeferralCurve(
-        thresholds=np.concatenate(([0.0], values)),
-        cost=(running_totals(reviewed) + unchecked) / total,
+        thresholds=thresholds,
+        cost=cost / float(weights.sum()),
         automation_rate=automated / automated[0],
         error_rate=error_rate,
-        allowed=review_rate <= capacity + ROUNDING,
+        allowed=table.allowed(sums),
         n_samples=weights.size,
         costs=costs,
         _cells=cells_of_cases(grid, n_classes, made.true, made.predicted, confidence, amounts),
-        _thresholds_on_offer=grid,
     )

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from .._parameters import check_choice, check_confidence, check_target
+from .._parameters import check_choice, check_confidence, check_number
 from .._summary import SummaryRow, as_html, as_text
 from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
@@ -221,7 +221,7 @@ class Fragility:
             return (low, high) if beyond <= PROBABILITY_ROUNDING else None
         if np.shape(given) != (2,):
             raise ValueError(f"score_range must be two numbers; got {given!r}.")
-        low, high = (check_target(end, "score_range") for end in given)
+        low, high = (check_number(end, "score_range") for end in given)
         if not low <= lowest <= highest <= high or low == high:
             raise ValueError(
                 f"score_range={given!r} must hold all scores, which go from {lowest:g} to "

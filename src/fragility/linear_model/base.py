@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import class_factors
-from .._parameters import check_choice, check_count, check_not_negative, check_target
+from .._parameters import check_choice, check_count, check_not_negative, check_number
 from .._sklearn import check_sample_weight
 from .._typing import Floats, Indices
 from .._validation import long_integers_refused
@@ -135,7 +135,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check_search(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not (isfinite(check_target(self.tol, "tol")) and self.tol > 0.0):
+        if not (isfinite(check_number(self.tol, "tol")) and self.tol > 0.0):
             raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
 
     def _start(self, objective: Objective) -> Floats:

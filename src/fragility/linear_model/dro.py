@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
 from ..losses import Loss, as_loss
@@ -165,7 +165,7 @@ class DROClassifier(RobustClassifier):
         return self
 
     def _checked_radius(self) -> float:
-        radius = check_target(self.radius, "radius")
+        radius = check_number(self.radius, "radius")
         if not radius > 0.0:
             raise ValueError(
                 f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._labels import listed
-from .._parameters import check_target
+from .._parameters import check_number
 from .._typing import Floats
 from ..exceptions import AbsentClassWarning
 from .folds import Folds, FoldScores
@@ -90,7 +90,7 @@ def checked_list(given: Any, name: str) -> Floats:
         raise ValueError(
             f"{name} must be a sequence of one number or more, such as (0.01, 0.1); got {given!r}."
         )
-    return np.array([check_target(value, name) for value in values])
+    return np.array([check_number(value, name) for value in values])
 
 
 class Progress:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import check_choice, check_count, check_target, check_threshold
+from .._parameters import check_choice, check_count, check_number, check_threshold
 from .._typing import Labels
 from .._validation import check_labelled_probabilities, check_labelled_scores
 from ..figures.confidence import (
@@ -103,7 +103,7 @@ def ranking_error_cvar(
     >>> round(ranking_error_cvar([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8], level=0.5), 6)
     0.05
     """
-    level = check_target(level, "level")
+    level = check_number(level, "level")
     if not 0.0 <= level < 1.0:
         raise ValueError(f"level must be 0 or more and below 1, such as 0.95; got {level!r}.")
     errors = _ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import check_choice, check_confidence, check_target
+from .._parameters import check_choice, check_confidence, check_number
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
@@ -144,7 +144,7 @@ def compare_fragility(
     ratio            0.183217   0.414533  -0.231316  (-1.111, 0.648)    0.554
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-    target, confidence = check_target(target), check_confidence(confidence)
+    target, confidence = check_number(target, "target"), check_confidence(confidence)
     errors = []
     for name, score in (("score_a", score_a), ("score_b", score_b)):
         data = check_labelled_scores(

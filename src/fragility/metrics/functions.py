@@ -8,7 +8,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
@@ -231,7 +231,7 @@ def measure_fragility(
     True
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-    target = check_target(target)
+    target = check_number(target, "target")
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )
@@ -279,7 +279,7 @@ def loss_fragility(
     carrying = None if weights is None else weights > 0.0
     factor = order_one_factor(largest)
     group = Sample(values, factor=factor, selection=carrying, weights=weights)
-    s = solve([group], check_target(target) * factor)
+    s = solve([group], check_number(target, "target") * factor)
     return inf if s == 0.0 else 1.0 / s / factor
 
 
@@ -331,7 +331,7 @@ def wasserstein_fragility_index(
         raise ValueError(
             f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}."
         )
-    norm = check_target(weight_norm, "weight_norm")
+    norm = check_number(weight_norm, "weight_norm")
     constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
     if norm < 0.0 or (norm == 0.0 and not constant):
         raise ValueError(
@@ -344,7 +344,7 @@ def wasserstein_fragility_index(
         Sample(data.scores, selection=~positives & carrying, weights=data.weights),
         Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
     ]
-    price = lowest_price(groups, check_target(target))
+    price = lowest_price(groups, check_number(target, "target"))
     return price if price == inf else 2.0 * norm * price
 
 
@@ -361,7 +361,7 @@ def _table(
 ) -> PairTable:
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     check_choice(average, ("macro", None), "average")
-    target = check_target(target)
+    target = check_number(target, "target")
     data = check_labelled_scores(
         y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from .._parameters import check_target
+from .._parameters import check_number
 from ..exceptions import InfeasibleTargetError, TargetError, UndefinedTargetError
 
 #: A target nearer than this to the lowest loss, as a share of the trivial one, is that loss but for
@@ -104,7 +104,7 @@ def check_target_choice(target: Any, target_ratio: Any, slack: Any) -> None:
     try:
         for name, value in (("target", target), ("target_ratio", target_ratio), ("slack", slack)):
             if value is not None or name == "slack":
-                check_target(value, name)
+                check_number(value, name)
     except ValueError as error:
         raise TargetError(str(error)) from None
     if target_ratio is not None and not target_ratio > 1.0:

@@ -8,7 +8,7 @@ from math import inf, isfinite, isnan, nan
 
 import numpy as np
 
-from .._parameters import check_not_negative, check_target
+from .._parameters import check_not_negative, check_number
 from ..measured import FIGURES, Measured
 from . import words
 from .baselines import HELD, LARGEST_LOG_LOSS, Baseline, can_fail
@@ -41,7 +41,7 @@ class Limits:
             if limit is None:
                 continue
             what = f"The limit of {FIGURES[name].title}"
-            check_target(limit, what)
+            check_number(limit, what)
             if name == "auc" and not 0.0 < limit <= 1.0:
                 raise ValueError(
                     f"{what} must be above 0, or no model fails, and at most 1, or none passes; "

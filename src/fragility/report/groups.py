@@ -69,7 +69,7 @@ class Groups:
             weight = support.astype(np.float64)
             bins = None if self._sums is None else self._sums.models[state.models[0]].groups
             if state.weighted and bins is not None:
-                weight = bins.weights().sum(axis=1).reshape(-1, n_classes)[group]
+                weight = bins.table("weight").sum(axis=1).reshape(-1, n_classes)[group]
             yield Reader(influences, Population(support, weight, weight), paired=False, group=place)
 
     def figures(self, models: Sequence[ModelReport]) -> Iterator[GroupFigures]:

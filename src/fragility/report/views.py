@@ -29,10 +29,10 @@ from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, Measured
 from ..scores.atoms import Atoms
+from ..scores.cases import case_amounts
 from ..scores.sums import ModelSums, Shape
 from ..scores.tally import (
     Cells,
-    case_amounts,
     cells_of_cases,
     most_probable,
     threshold_grid,

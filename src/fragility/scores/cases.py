@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats
+from .._typing import Floats, Integers
+
+#: Weights and costs outside this range would make exact sums very long.
+LIGHTEST, HEAVIEST = 1e-30, 1e30
 
 
 class Cases(NamedTuple):
@@ -67,6 +70,42 @@ class Cases(NamedTuple):
             found = (found ^ (found >> np.uint64(29))) * np.uint64(0x94D049BB133111EB)
             found ^= found >> np.uint64(32)
         return found
+
+
+def case_amounts(n_cases: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
+    """Terms that cases add to sums by name: the fields of `fragility.scores.tally.Cells`.
+
+    Without weights and costs the sum of "number" stands for "weight" and "squares", too.
+    """
+    amounts = {"number": np.ones(n_cases)}
+    if weights is None and costs is None:
+        return amounts
+    own = amounts["number"] if weights is None else weights
+    amounts |= {"weight": own, "squares": own * own}
+    if costs is not None:
+        amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
+    return amounts
+
+
+def check_scale(amounts: Floats | None, name: str, what: str, holder: str) -> None:
+    """Refuse positive weights or costs that exact sums cannot hold."""
+    given = np.zeros(0) if amounts is None else amounts[amounts > 0.0]
+    if given.size and (given.min() < LIGHTEST or given.max() > HEAVIEST):
+        raise ValueError(
+            f"{name} goes from {given.min():g} to {given.max():g}; a {holder} takes {what} from "
+            f"{LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them (weights matter by their ratios "
+            "only), or set negligible ones to 0."
+        )
+
+
+def check_total(counted: Integers, more: Integers, holder: str) -> None:
+    """Refuse cases beyond what 64-bit integers can count."""
+    total = sum(counted.tolist()) + sum(more.tolist())
+    if total >= 2**63:
+        raise ValueError(
+            f"A {holder} counts up to 2**63 - 1 samples; these would be {total}. Was one merged "
+            "with itself again and again?"
+        )
 
 
 def joined(parts: Sequence[Cases]) -> Cases:

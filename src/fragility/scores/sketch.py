@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
 from .._names import shown
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
+from .._summary import as_text
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
     check_labelled_scores,
     check_labels,
     check_presence,
-    check_values,
     positive_index,
 )
 from ..envelope import Envelope
@@ -29,12 +29,12 @@ from ..index.certified import certify
 from ..index.errors import Pair, class_pairs, pair_places
 from ..index.fragility import PairTable
 from .bins import ScoreBins
+from .cases import check_scale, check_total
 from .layout import Uniform
-from .stored import HEAVIEST, LIGHTEST, check_stored, check_stored_labels, check_support
+from .stored import StoredArrays, check_head, check_stored_labels, read_bins, require
 
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
-_MOST_SAMPLES = 2**63 - 1
 #: In format 1 a score half-way between two centres was in the even bin for classes of even number,
 #: and in the odd one for the others. Both bins hold it, so that such sketches merge with new ones.
 _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=(1,))
@@ -86,7 +86,7 @@ class SketchFragility:
             ("ratio", *ratio),
             ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
         ]
-        return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
+        return as_text(rows)
 
 
 class FragilitySketch:
@@ -198,12 +198,8 @@ class FragilitySketch:
         """
         if np.size(y_true) == 0 and np.size(y_score) == 0:
             return self
-        # A part of the data may carry no weight at all, though the whole does.
-        weightless = sample_weight is not None and not np.any(
-            check_values(sample_weight, "sample_weight")
-        )
-        data = self._check(y_true, y_score, None if weightless else sample_weight)
-        if weightless:
+        data = self._check(y_true, y_score, sample_weight)
+        if not data.support.any():  # a part of the data may carry no weight, though the whole does
             return self
         if self._bins is None and data.is_binary and data.positive == 0:
             self.pos_label = data.labels.tolist()[0]  # later batches may have lost their order
@@ -228,10 +224,11 @@ class FragilitySketch:
         data = check_labelled_scores(
             y_true,
             y_score,
-            labels=self.labels,
-            pos_label=self.pos_label,
-            sample_weight=sample_weight,
+            self.labels,
+            self.pos_label,
+            sample_weight,
             presence=False,
+            weightless=True,
         )
         low, high = float(data.ranges.min()), float(data.ranges.max())
         if low < 0.0 or high > 1.0:
@@ -241,26 +238,11 @@ class FragilitySketch:
                 f"to {high!r}). Give probabilities (rounding errors: through np.clip), or use "
                 "measure_fragility for other scores."
             )
-        if data.weights is not None:
-            carrying = data.weights[data.weights > 0.0]
-            if carrying.min() < LIGHTEST or carrying.max() > HEAVIEST:
-                raise ValueError(
-                    f"sample_weight goes from {carrying.min():g} to {carrying.max():g}; a sketch "
-                    f"takes weights from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them: only "
-                    "their ratios matter."
-                )
-            self._check_size(data.labels.size, weights=carrying)
-        self._check_counts(data.support)
+        if data.weights is not None and data.support.any():
+            check_scale(data.weights, "sample_weight", "weights", "sketch")
+            self._check_size(data.labels.size, weights=data.weights[data.weights > 0.0])
+        check_total(self.support, data.support, "sketch")
         return data
-
-    def _check_counts(self, more: Integers) -> None:
-        """Refuse samples beyond what can be counted."""
-        total = sum(self.support.tolist()) + sum(more.tolist())
-        if total > _MOST_SAMPLES:
-            raise ValueError(
-                f"A sketch counts up to 2**63 - 1 samples; these would be {total}. Was one merged "
-                "with itself again and again?"
-            )
 
     def add_sums(
         self,
@@ -279,7 +261,7 @@ class FragilitySketch:
         held = counts.sum(axis=-1)
         one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
         more = held[:, 1] if one_versus_rest else held[0]
-        self._check_counts(more)
+        check_total(self.support, more, "sketch")
         self._bins.add_sums(counts, sums, squares, extremes)
         self.support += more
         return self
@@ -301,7 +283,7 @@ class FragilitySketch:
             else:
                 places = (positive_index(labels, p.pos_label) for p in (told[0], part))
                 self._agree("the positive class", *(labels.tolist()[place] for place in places))
-        self._check_counts(other.support)
+        check_total(self.support, other.support, "sketch")
         if told:
             self.pos_label = told[0].pos_label
         if other._bins is not None and other.labels is not None:
@@ -354,7 +336,7 @@ class FragilitySketch:
         -------
         SketchFragility
         """
-        target, bins = check_target(target), self._bins
+        target, bins = check_number(target, "target"), self._bins
         if bins is None or self.labels is None:
             raise ValueError("The sketch is empty; update it with samples of two classes first.")
         check_presence(self.labels, self.support)
@@ -434,37 +416,33 @@ class FragilitySketch:
     @classmethod
     def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
         """The sketch of which `_content` gave these: nothing in them is taken on trust."""
-        unlike = set(head) ^ set(cls()._content()[0])
-        if unlike:
-            raise ValueError(f"its head lacks, or should not have, {listed(sorted(unlike))}.")
+        check_head(head, cls()._content()[0])
         labels, pos_label = head["labels"], head["pos_label"]
         if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
             raise ValueError(f"its positive class is {shown(pos_label)}.")
         if labels is not None:
             check_stored_labels(labels)
-        elif arrays:
-            raise ValueError("it has samples but no classes.")
         named = pos_label if labels is None or len(labels) == 2 else None
         sketch = cls(head["n_bins"], None, named, head["multi_class"])
         if labels is None:
+            require(not arrays, "it has samples but no classes.")
             return sketch
-        classes = check_labels(labels)
+        classes, source = check_labels(labels), StoredArrays(arrays)
         shape = _state_shape(classes.size, sketch.multi_class)
-        if not arrays:
-            raise ValueError("it has classes but no arrays.")
-        support, *stored = arrays
-        check_support(support, (classes.size,))
+        support = source.support((classes.size,))
         counts = np.column_stack([support.sum() - support, support])
         if shape[1] == classes.size:  # not one-versus-rest
             counts = np.broadcast_to(support, shape)
-        needed = check_stored(stored, Uniform(sketch.n_bins), counts)
-        if needed > _MOST_BYTES:
-            raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
+        stored = read_bins(source, Uniform(sketch.n_bins), counts)
+        source.finish()
+        needed = stored.n_bytes
+        require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
         bins = sketch._begin(classes)
-        if repr(sketch._content()[0]) != repr({name: head[name] for name in sketch._content()[0]}):
-            raise ValueError("its classes are not written as this library writes them.")
+        own = sketch._content()[0]
+        same = repr(own) == repr({name: head[name] for name in own})
+        require(same, "its classes are not written as this library writes them.")
         sketch.support[...] = support
-        bins.take_arrays(stored)
+        bins.take_arrays(stored.arrays)
         return sketch
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,6 +54,13 @@ class Shape:
     def n_columns(self) -> int:
         """Columns of scores of a model: two classes need one."""
         return 1 if self.is_binary else self.n_classes
+
+    def group_keys(self, cases: Cases) -> Iterator[Integers]:
+        """By column of groups: one number for the group and class of each case."""
+        firsts = np.cumsum((0, *self.n_groups))[:-1].tolist()
+        columns = () if cases.groups is None else cases.groups.T
+        for first, places in zip(firsts, columns, strict=True):
+            yield (places.astype(np.int64) + first) * self.n_classes + cases.codes
 
     @cached_property
     def layout(self) -> Tails:
@@ -143,12 +151,13 @@ class Sums:
                 chunk = chunk._replace(weights=np.ones(chunk.size))
             for name, sums in self.models.items():
                 self._add_scores(sums, name, chunk)
-            if self.shape.n_groups:
-                self._add_groups(chunk)
 
     def _add_scores(self, sums: ModelSums, name: str, chunk: Cases) -> None:
         scores = chunk.scores[name]
         columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
+        if sums.groups is not None:
+            for keys in self.shape.group_keys(chunk):
+                sums.groups.add(columns, keys, chunk.weights)
         found = sums.bins.add(columns, chunk.codes, chunk.weights, costs=chunk.costs)
         for number, places in enumerate(found):
             block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
@@ -199,18 +208,6 @@ class Sums:
         keys = [self._key_of(*most_probable(end, self.shape.positive), thresholds) for end in ends]
         return np.where(keys[0] == keys[1], keys[0], -1)
 
-    def _add_groups(self, block: Cases) -> None:
-        assert block.groups is not None
-        first = 0
-        for places, count in zip(block.groups.T, self.shape.n_groups, strict=True):
-            keys = (places.astype(np.int64) + first) * self.shape.n_classes + block.codes
-            for name, sums in self.models.items():
-                assert sums.groups is not None
-                scores = block.scores[name]
-                columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
-                sums.groups.add(columns, keys, block.weights)
-            first += count
-
     def as_weighted(self) -> Sums:
         """The same with a weight of one for every case."""
         if self.shape.weighted:
@@ -218,9 +215,9 @@ class Sums:
         found = Sums(replace(self.shape, weighted=True))
         for own, model in zip(deepcopy(self.models).values(), found.models.values(), strict=True):
             for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
-                if bins is not None and weighted is not None and not bins.extra:
-                    for name in weighted.extra:
-                        bins.extra[name] = deepcopy(bins.exact_weights)
+                if bins is not None and weighted is not None:
+                    for name in weighted.sums:
+                        bins.sums.setdefault(name, deepcopy(bins.sums["weight"]))
             for name in model.tally.sums:
                 own.tally.sums.setdefault(name, deepcopy(own.tally.sums["number"]))
             model.merge(own)

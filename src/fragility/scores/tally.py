@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from .._typing import Floats, Indices, Integers, Mask
 from ..exact import ExactSums
+from .cases import case_amounts
 
 #: Of more classes than this the thresholds below one half lie wider apart.
 _FEW_CLASSES = 20
@@ -161,18 +162,6 @@ class Tally:
         totals = {name: sums.floats(0) for name, sums in self.sums.items()}
         held = np.flatnonzero(totals["number"])
         return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})
-
-
-def case_amounts(n: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
-    """Amounts that cells sum up, of `n` cases."""
-    amounts = {"number": np.ones(n)}
-    if weights is None and costs is None:
-        return amounts
-    own = amounts["number"] if weights is None else weights
-    amounts |= {"weight": own, "squares": own * own}
-    if costs is not None:
-        amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
-    return amounts
 
 
 def _cells(keys: Integers, shape: tuple[int, int, int], totals: dict[str, Floats]) -> Cells:

@@ -19,8 +19,8 @@ from .._parameters import (
     check_choice,
     check_count,
     check_not_negative,
+    check_number,
     check_positive,
-    check_target,
 )
 
 #: From logits and targets to a loss.
@@ -202,7 +202,7 @@ def pgd(
 
 
 def _check_bounds(least: float, largest: float) -> tuple[float, float]:
-    ends = [end if end in (-inf, inf) else check_target(end, "bounds") for end in (least, largest)]
+    ends = [end if end in (-inf, inf) else check_number(end, "bounds") for end in (least, largest)]
     if not ends[0] < ends[1]:
         raise ValueError(f"bounds must be (least, largest); got {(least, largest)!r}.")
     return ends[0], ends[1]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._labels import listed
-from .._parameters import check_count, check_target
+from .._parameters import check_count, check_number
 from ..calibration import cross_fitted_calibration
 from ..metrics import fragility_index
 from .metrics import MulticlassFragilityIndex
@@ -58,7 +58,7 @@ def linear_ramp(value: float, warmup: int = 0, ramp: int = 0) -> Schedule:
     >>> [linear_ramp(1.0, warmup=1, ramp=4)(epoch) for epoch in range(6)]
     [0.0, 0.25, 0.5, 0.75, 1.0, 1.0]
     """
-    full = check_target(value, "value")
+    full = check_number(value, "value")
     check_count(warmup, "warmup", least=0)
     check_count(ramp, "ramp", least=0)
     return lambda epoch: full * min(max(epoch - warmup + 1, 0) / max(ramp, 1), 1.0)
@@ -273,7 +273,7 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
 
 def _set_number(module: nn.Module, name: str, value: float) -> None:
     """Set an attribute at a dotted path; a tensor keeps its place, for compiled code sees that."""
-    value = check_target(value, f"The weight {name!r}")
+    value = check_number(value, f"The weight {name!r}")
     *path, last = name.split(".")
     owner: Any = module
     for part in path:

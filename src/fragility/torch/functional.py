@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import check_choice, check_target
+from .._parameters import check_choice, check_number
 from .._typing import Integers
 from .._validation import PROBABILITY_ROUNDING, check_presence
 from ._first_order import first_order
@@ -83,7 +83,7 @@ def fragility_index(
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     check_choice(average, ("macro", None), "average")
-    target = check_target(target)
+    target = check_number(target, "target")
     probs = _check_probs(probs)
     labels, weights = _check_samples(probs, labels, sample_weight)
     if probs.ndim == 2 and probs.shape[1] > 2:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .._parameters import check_choice, check_count, check_target
+from .._parameters import check_choice, check_count, check_number
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
 from ..index.fragility import Fragility
@@ -68,7 +68,7 @@ class _FragilityMetric(Metric):
         super().__init__(**kwargs)
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
         self.num_classes, self.multi_class = num_classes, multi_class
-        self.target, self.exact, self.n_bins = check_target(target), bool(exact), n_bins
+        self.target, self.exact, self.n_bins = check_number(target, "target"), bool(exact), n_bins
         self.validate_args = validate_args
         self.add_state("refused", torch.zeros(2, dtype=torch.int64), dist_reduce_fx="sum")
         if self.exact:

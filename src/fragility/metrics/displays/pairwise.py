@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..._parameters import check_target
+from ..._parameters import check_number
 from ..._typing import Floats, Integers, Labels
 from ..._validation import check_labelled_scores
 from ...figures.tails import error_tails
@@ -116,7 +116,7 @@ class PairwiseFragilityDisplay(FromEstimator):
         PairwiseFragilityDisplay
         """
         pyplot()
-        target = check_target(target)
+        target = check_number(target, "target")
         data = check_labelled_scores(
             y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._parameters import check_count, check_target
+from ..._parameters import check_count, check_number
 from ..._summary import percentage
 from ..._typing import Floats, Labels
 from ..._validation import LabelledScores, check_labelled_scores
@@ -139,7 +139,7 @@ class RankingErrorDisplay(FromEstimator):
         RankingErrorDisplay
         """
         pyplot()
-        target, n_bins = check_target(target), check_count(n_bins, "n_bins", 2)
+        target, n_bins = check_number(target, "target"), check_count(n_bins, "n_bins", 2)
         data = check_labelled_scores(
             y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
         )
