@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fragility import Costs, Report, ScoreState
-from fragility.calibration import ScoreTable, calibrated_table
+from fragility.calibration_table import ScoreTable, calibrated_table
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows
@@ -116,7 +116,7 @@ def test_calibrated_figures(seed, kind, positive):
     sums = state.sums()
     bins = sums.models["a"].bins
     table = ScoreTable.of_bins(bins)
-    calibration = calibrated_table(table, positive, state.labels.tolist())
+    calibration = calibrated_table(table, positive, state.labels)
     view = CalibratedView(table, positive, state.support, calibration)
     figures = model_figures(view, Settings(), {}).figures
     held, _, units = literal_calibration(state, codes, scores, weights, positive)

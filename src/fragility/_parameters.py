@@ -69,8 +69,8 @@ def check_threshold(threshold: float) -> float:
 
 
 def check_share(share: float, name: str) -> float:
-    """A share of all cases, from 0 to 1."""
-    must = "be a share of all cases, from 0 to 1 (not their number)"
+    """A share of some cases, from 0 to 1."""
+    must = "be a share from 0 to 1 (not a number of cases)"
     return _limited(share, name, lambda level: 0.0 <= level <= 1.0, must)
 
 

@@ -141,6 +141,9 @@ def judge(
     chow = table.chow(whole)
     found = table.curves(judged)[3] / judged[0].sum()
     draws = _draws(splits[0], held_out, table, n_draws, seed)
+    cost_interval, gap_interval, threshold_interval = (
+        _percentiles(part, confidence) for part in draws
+    )
     return Verdict(
         float(thresholds[table.best(whole)]),
         cost,
@@ -148,7 +151,9 @@ def judge(
         mistakes / alone if alone > 0.0 else nan,
         nan if chow is None else float(thresholds[chow]),
         nan if chow is None else float(found[chow]),
-        *(_percentiles(part, confidence) for part in draws),
+        cost_interval,
+        gap_interval,
+        threshold_interval,
         float(found[0]),
         float(found[-1]),
         thresholds[chosen],
@@ -223,9 +228,7 @@ def _draws(
     """Cost, gap of Chow's rule, and threshold, of cases drawn anew with their folds."""
     random = np.random.RandomState([seed, n_draws])
     parts = [_gathered(part) for part in (split, held_out) if part is not None]
-    costs: list[float] = []
-    gaps: list[float] = []
-    chosen: list[float] = []
+    found: tuple[list[float], list[float], list[float]] = [], [], []
     for start in range(0, n_draws, _TOGETHER):
         n = min(_TOGETHER, n_draws - start)
         drawn = []
@@ -240,13 +243,13 @@ def _draws(
         whole, judged = whole[:, some], judged[:, some]
         paid, _ = table.pay(sums, others)
         cost = paid[3] / paid[0]
-        costs += cost.tolist()
-        chosen += table.thresholds[table.best(whole)].tolist()
+        found[0].extend(cost.tolist())
+        found[2].extend(table.thresholds[table.best(whole)].tolist())
         chow = table.chow(whole)
         if chow is not None:
             at = np.take_along_axis(table.curves(judged), chow[np.newaxis, :, np.newaxis], axis=-1)
-            gaps += (at[3, :, 0] / at[0, :, 0] - cost).tolist()
-    return costs, gaps, chosen
+            found[1].extend((at[3, :, 0] / at[0, :, 0] - cost).tolist())
+    return found
 
 
 def _gathered(part: FoldCells) -> FoldCells:

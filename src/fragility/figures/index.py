@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, inf
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,16 +33,6 @@ class IndexFigures:
     ratio: Measured
     pairs: Floats
     n_infinite_pairs: int
-
-
-class Source(Protocol):
-    """Scores of a population, by column and class."""
-
-    def sample(self, column: int, code: int, sign: float) -> PointSample:
-        """The scores of a class, or minus them."""
-
-    def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
-        """Index of a pair of classes."""
 
 
 class BinSource:
@@ -81,7 +71,11 @@ class AtomSource:
         return CertifiedIndex(value, value, value, separation)
 
 
-class PairSums:
+#: Scores of a population, by column and class.
+Source = BinSource | AtomSource
+
+
+class PairSums(NamedTuple):
     """What a reading of the cases adds for several classes: how the pairs move together.
 
     Attributes
@@ -92,9 +86,8 @@ class PairSums:
         Products of the movements of the pairs with a pseudo-mistake in each class.
     """
 
-    def __init__(self, n_classes: int, n_pairs: int) -> None:
-        self.squares = np.zeros(n_classes)
-        self.products = np.zeros((n_classes, n_pairs, n_pairs))
+    squares: Floats
+    products: Floats
 
 
 class KnownIndex:

@@ -24,9 +24,8 @@ LEAST_INDEX = 1e-12
 
 
 class Side(NamedTuple):
-    """One class in a pair: how to tilt its scores, and what the index owes to a tilt."""
+    """One class in a pair: how to tilt its scores, and how the index moves with a tilt."""
 
-    place: int
     column: int
     sign: float
     s: float
@@ -37,6 +36,11 @@ class Side(NamedTuple):
     fragility: float
     share: float
     scale: float
+
+    def tilted(self, scores: Floats) -> Tilted:
+        """Cases of these scores."""
+        value = self.sign * scores
+        return Tilted(self, np.exp(self.s * (value - self.pivot) - self.log_moment), value)
 
 
 class Tilted(NamedTuple):
@@ -50,7 +54,7 @@ class Tilted(NamedTuple):
 def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
     """By class, the pairs whose index is neither zero, nor rounding, nor infinite."""
     found: list[list[Side]] = [[] for _ in range(n_classes)]
-    for place, (pair, part) in enumerate(zip(known.pairs, known.found, strict=True)):
+    for pair, part in zip(known.pairs, known.found, strict=True):
         if not LEAST_INDEX < part.fragility < inf:
             continue
         s, groups = 1.0 / part.fragility, known.groups(pair)
@@ -61,7 +65,6 @@ def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
             moment = group.centred_log_moment(s) if near else group.log_moment(s)
             found[code].append(
                 Side(
-                    place,
                     0 if known.is_binary else pair.positive,
                     sign,
                     s,
@@ -85,10 +88,7 @@ class ScoreInfluence:
         self.sides = sides_of(known, n_classes)
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
-        for side in self.sides[code]:
-            value = side.sign * columns[side.column]
-            lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
-            yield Tilted(side, lift, value)
+        return (side.tilted(columns[side.column]) for side in self.sides[code])
 
 
 class TableInfluence:
@@ -112,15 +112,11 @@ class TableInfluence:
         places: Callable[[Floats], Indices],
     ) -> None:
         self.known, self._places = known, places
-        self._tables: list[list[tuple[Side, Floats, Floats]]] = []
+        self._tables: list[list[Tilted]] = [[], []]
         for code, sides in enumerate(sides_of(known, 2)):
-            tables = []
-            for side in sides:
-                value = side.sign * scores
-                lift = np.exp(side.s * (value - side.pivot) - side.log_moment)
-                means = (np.einsum("fb,fb->b", shares[code], part) for part in (lift, value))
-                tables.append((side, *means))
-            self._tables.append(tables)
+            for side, *parts in (side.tilted(scores) for side in sides):
+                means = (np.einsum("fb,fb->b", shares[code], part) for part in parts)
+                self._tables[code].append(Tilted(side, *means))
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
         places = self._places(columns[0])
@@ -199,6 +195,18 @@ def _minus_log_of_rest(shares: Floats) -> Floats:
     return series
 
 
+class _Mistaken(NamedTuple):
+    """One class in a pair with a pseudo-mistake: which pair, its tilt, and the class's weight."""
+
+    pair: int
+    column: int
+    sign: float
+    s: float
+    pivot: float
+    log_moment: float
+    weight: float
+
+
 class PairReading:
     """Sums that intervals of several classes need, filled as cases come.
 
@@ -212,26 +220,23 @@ class PairReading:
     def __init__(self, influence: ScoreInfluence, weight: Floats) -> None:
         known = influence.known
         self._weight = weight
-        self.sums = PairSums(weight.size, len(known.pairs))
+        n_classes, n_pairs = weight.size, len(known.pairs)
+        self.sums = PairSums(np.zeros(n_classes), np.zeros((n_classes, n_pairs, n_pairs)))
         groups = [known.groups_with_mistakes(pair) for pair in known.pairs]
-        self._roots = [solve(part, 0.0) for part in groups]
-        #: Otherwise the upper limit is infinite, whatever the cases say.
-        self._finite = all(root > 0.0 for root in self._roots)
-        self._mistaken: list[list[tuple[int, int, float, float, float, float]]] = [
-            [] for _ in range(weight.size)
-        ]
-        if self._finite:
-            for place, (pair, part) in enumerate(zip(known.pairs, groups, strict=True)):
-                s = self._roots[place]
-                if s > 1.0 / LEAST_INDEX:
-                    continue
-                codes = pair.negatives[0], pair.positive
-                for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
-                    moment = group.log_moment(s).value
-                    whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
-                    self._mistaken[code].append(
-                        (place, pair.positive, sign, group.pivot, moment, whole)
-                    )
+        roots = [solve(part, 0.0) for part in groups]
+        self._mistaken: list[list[_Mistaken]] = [[] for _ in range(n_classes)]
+        if min(roots, default=0.0) <= 0.0:
+            return  # the upper limit is infinite, whatever the cases say
+        for place, (pair, part, s) in enumerate(zip(known.pairs, groups, roots, strict=True)):
+            if s > 1.0 / LEAST_INDEX:
+                continue
+            codes = pair.negatives[0], pair.positive
+            for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
+                moment = group.log_moment(s).value
+                whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
+                self._mistaken[code].append(
+                    _Mistaken(place, pair.positive, sign, s, group.pivot, moment, whole)
+                )
 
     def add(
         self, code: int, columns: Floats, tilted: Sequence[Tilted], weights: Floats | None
@@ -244,11 +249,9 @@ class PairReading:
         self.sums.squares[code] += float(first_order @ first_order)
         members = self._mistaken[code]
         excesses = np.empty((len(members), columns.shape[1]))
-        for row, (place, column, sign, pivot, moment, weight) in zip(
-            excesses, members, strict=True
-        ):
-            np.exp(self._roots[place] * (sign * columns[column] - pivot) - moment, out=row)
+        for row, (_, column, sign, s, pivot, moment, weight) in zip(excesses, members, strict=True):
+            np.exp(s * (sign * columns[column] - pivot) - moment, out=row)
             row -= 1.0
             row *= (1.0 if weights is None else weights) / weight
-        places = [member[0] for member in members]
+        places = [member.pair for member in members]
         self.sums.products[code][np.ix_(places, places)] += excesses @ excesses.T

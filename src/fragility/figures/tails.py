@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import Indices
 from ..index.errors import RankingErrors
 from ..moments import Sample
 from ..ordered import SumsByValue, running_totals, sums_by_value
@@ -80,11 +81,22 @@ class ErrorTail:
 
     def thinned(self, most: int) -> ErrorTail:
         """Nearly the same from at most so many values in each group, means of neighbours."""
-        return ErrorTail(*(_thinned(group, most) for group in self._groups))
+        groups = []
+        for group in self._groups:
+            starts = np.arange(most) * group.values.size // most
+            groups.append(_merged_values(group, starts) if group.values.size > most else group)
+        return ErrorTail(*groups)
 
     def gathered(self, most: int) -> ErrorTail:
         """Nearly the same with the values of each group at the means of so many equal cells."""
-        return ErrorTail(*(_gathered(group, most) for group in self._groups))
+        groups = []
+        for group in self._groups:
+            values = group.values
+            if values.size > most:
+                cells = np.floor((values - values[0]) * (most / (values[-1] - values[0])))
+                group = _merged_values(group, np.flatnonzero(np.diff(cells, prepend=-1.0)))
+            groups.append(group)
+        return ErrorTail(*groups)
 
     @property
     def n_distinct_pairs(self) -> int:
@@ -320,22 +332,9 @@ def _value(line: _Tangent) -> float:
     return line.value
 
 
-def _thinned(group: SumsByValue, most: int) -> SumsByValue:
+def _merged_values(group: SumsByValue, starts: Indices) -> SumsByValue:
+    """The values from each start up to the next as one, at their mean."""
     values, weights = group.values, group.sums[0]
-    if values.size <= most:
-        return group
-    starts = np.arange(most) * values.size // most
-    sums = np.add.reduceat(weights, starts)
-    means = np.add.reduceat(weights * values, starts) / sums
-    return sums_by_value(means, sums)
-
-
-def _gathered(group: SumsByValue, most: int) -> SumsByValue:
-    values, weights = group.values, group.sums[0]
-    if values.size <= most:
-        return group
-    cells = np.floor((values - values[0]) * (most / (values[-1] - values[0])))
-    starts = np.flatnonzero(np.diff(cells, prepend=-1.0))
     sums = np.add.reduceat(weights, starts)
     means = np.add.reduceat(weights * values, starts) / sums
     return sums_by_value(means, sums)

@@ -14,12 +14,11 @@ from .._typing import Integers
 from .._validation import LabelledScores, check_presence
 from ..calibration import (
     CalibrationMap,
-    ScoreTable,
     calibrated,
-    calibrated_table,
     fitted_map,
     why_not_calibrated,
 )
+from ..calibration_table import ScoreTable, calibrated_table
 from ..figures.influence import Population, ScoreInfluence, TableInfluence
 from ..figures.rank import auc
 from ..index.inference import PairedDifference
@@ -214,7 +213,7 @@ class _Builder:
                     data = state.labelled(name, self.cases)
                     table = ScoreTable.of_cases(data, self.cases.costs)
             found = calibrated_table(
-                table, state.positive, state.labels.tolist(), self.settings.random_state
+                table, state.positive, state.labels, self.settings.random_state
             )
             if isinstance(found, str):
                 return found
@@ -224,10 +223,9 @@ class _Builder:
 
     def _classes_after(self) -> str:
         state = self.state
-        present = state.support[state.support > 0]
-        if present.min(initial=2) < 2:
-            label = state.labels.tolist()[int(np.flatnonzero(state.support == 1)[0])]
-            return f"class {label!r} has a single sample"
+        reason = why_not_calibrated(state.labels, state.support)
+        if reason:
+            return reason
         if self.cases is not None and state.fit_to_all:
             costs = [] if self.cases.costs is None else [self.cases.costs]
             scores = self.cases.scores
@@ -257,7 +255,7 @@ class _Builder:
         self.mapped = {}
         for name in state.models:
             sampled = state.labelled(name, fitted)
-            reason = why_not_calibrated(sampled)
+            reason = why_not_calibrated(sampled.labels, sampled.support)
             if reason:
                 return (
                     f"in the sample for calibration, {int(sample.counts.sum()):,} of "

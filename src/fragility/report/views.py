@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import Floats, Integers
 from .._validation import LabelledScores
-from ..calibration import ScoreTable, TableCalibration
+from ..calibration_table import ScoreTable, TableCalibration
 from ..deferral.costs import Costs
 from ..deferral.cross_fitting import SPLITS, FoldCells, dealt_cells, priced_sums
 from ..figures.confidence import (

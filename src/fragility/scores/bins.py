@@ -82,24 +82,25 @@ class ScoreBins:
 
     def add(
         self,
-        columns: NDArray[Any],
+        scores: NDArray[Any],
         codes: NDArray[Any],
         weights: Floats | None = None,
         first: int = 0,
         costs: Floats | None = None,
     ) -> list[Integers]:
-        """Add samples: scores (n, K) of the columns from `first` on, and the class of each sample.
+        """Add samples: scores (n,) or (n, K) of the columns from `first` on, and their classes.
 
         Weights must be positive, and their products with 2³⁷ in range. Returns the bins of the
         last column, block by block.
         """
         found: list[Integers] = []
+        columns = scores.reshape(codes.size, -1)
         for start in range(0, codes.size, CHUNK):
             part = slice(start, start + CHUNK)
             own = None if weights is None else weights[part]
             priced = None if costs is None else costs[part]
-            for column, scores in enumerate(columns[part].T, start=first):
-                places = self._add_column(column, scores, codes[part], own, priced)
+            for column, values in enumerate(columns[part].T, start=first):
+                places = self._add_column(column, values, codes[part], own, priced)
             found += places
         return found
 

@@ -108,6 +108,16 @@ def check_total(counted: Integers, more: Integers, holder: str) -> None:
         )
 
 
+def check_agreement(holder: str, what: str, own: object, others: object) -> None:
+    """Refuse to merge sketches or states that differ in a setting."""
+    if own != others:
+        plural = {"sketch": "sketches", "state": "states"}[holder]
+        raise ValueError(
+            f"{plural.capitalize()} differ in {what}: {own!r} and {others!r}. Only {plural} of the "
+            "same settings merge."
+        )
+
+
 def joined(parts: Sequence[Cases]) -> Cases:
     """Cases that follow each other as one."""
     if len(parts) == 1:

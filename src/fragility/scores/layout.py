@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,28 +24,6 @@ from .._typing import Floats, Integers
 _GROUPS = 12
 #: Bits of the fraction of a float, and the exponent that stands for 1.
 _FRACTION_BITS, _BIAS = 52, 1023
-
-
-class Layout(Protocol):
-    """Bins of the scores from 0 to 1, in ascending order."""
-
-    @property
-    def length(self) -> int:
-        """Number of bins."""
-
-    @property
-    def centres(self) -> Floats:
-        """A point of each bin."""
-
-    @property
-    def widths(self) -> Floats:
-        """A power of two for each bin: no score is farther from its centre than half of it."""
-
-    def places(self, scores: Floats) -> Integers:
-        """Bin of each score, non-decreasing in the score."""
-
-    def located(self, scores: Floats) -> tuple[Integers, Floats]:
-        """Bin of each score, and its distance to the centre of the bin in widths."""
 
 
 @dataclass(frozen=True)
@@ -183,3 +161,8 @@ class Tails:
             whole = np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
             parts.extend([low, *whole.tolist()])
         return np.array(parts)
+
+
+#: Bins of the scores from 0 to 1, in ascending order: their number is `length`, no score is farther
+#: from the centre of its bin than half of its width, and widths are powers of two.
+Layout = Uniform | Tails

@@ -29,7 +29,7 @@ from ..index.certified import certify
 from ..index.errors import Pair, class_pairs, pair_places
 from ..index.fragility import PairTable
 from .bins import ScoreBins
-from .cases import check_scale, check_total
+from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
 from .stored import StoredArrays, check_head, check_stored_labels, read_bins, require
 
@@ -208,13 +208,11 @@ class FragilitySketch:
         if weights is not None and not weights.all():
             carrying = weights > 0.0
             scores, codes, weights = scores[carrying], codes[carrying], weights[carrying]
-        if scores.ndim == 1:
-            bins.add(scores[:, np.newaxis], codes, weights)
-        elif self.multi_class == "ovo":
+        if scores.ndim == 1 or self.multi_class == "ovo":
             bins.add(scores, codes, weights)
         else:
             for i in range(data.labels.size):
-                bins.add(scores[:, i : i + 1], codes == i, weights, first=i)
+                bins.add(scores[:, i], codes == i, weights, first=i)
         self.support += data.support
         return self
 
@@ -271,18 +269,19 @@ class FragilitySketch:
         if not isinstance(other, FragilitySketch):
             raise TypeError(f"A sketch merges with a sketch; got {type(other).__name__}.")
         for name in ("n_bins", "multi_class"):
-            self._agree(name, getattr(self, name), getattr(other, name))
+            check_agreement("sketch", name, getattr(self, name), getattr(other, name))
         labels = self.labels if self.labels is not None else other.labels
         if self.labels is not None and other.labels is not None:
-            self._agree("labels", self.labels.tolist(), other.labels.tolist())
+            check_agreement("sketch", "labels", self.labels.tolist(), other.labels.tolist())
         # A sketch that knows no classes yet has a say in which is positive if it was told one.
         told = [part for part in (self, other) if part.pos_label is not None or part._bins]
         for part in told:
             if labels is None:
-                self._agree("pos_label", told[0].pos_label, part.pos_label)
+                check_agreement("sketch", "pos_label", told[0].pos_label, part.pos_label)
             else:
                 places = (positive_index(labels, p.pos_label) for p in (told[0], part))
-                self._agree("the positive class", *(labels.tolist()[place] for place in places))
+                own, others = (labels.tolist()[place] for place in places)
+                check_agreement("sketch", "the positive class", own, others)
         check_total(self.support, other.support, "sketch")
         if told:
             self.pos_label = told[0].pos_label
@@ -290,14 +289,6 @@ class FragilitySketch:
             (self._bins or self._begin(other.labels)).merge(other._bins)
             self.support += other.support
         return self
-
-    @staticmethod
-    def _agree(what: str, own: object, others: object) -> None:
-        if own != others:
-            raise ValueError(
-                f"Sketches differ in {what}: {own!r} and {others!r}. Only sketches of the same "
-                "settings merge."
-            )
 
     def __add__(self, other: FragilitySketch) -> FragilitySketch:
         if not isinstance(other, FragilitySketch):

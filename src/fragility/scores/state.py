@@ -18,7 +18,7 @@ from .._validation import (
     check_labels,
     positive_index,
 )
-from .cases import Cases, check_scale, check_total, joined
+from .cases import Cases, check_agreement, check_scale, check_total, joined
 from .rows import LowestHashes, Sample
 from .sums import Shape, Sums
 
@@ -339,18 +339,13 @@ class ScoreState:
         """
         if not isinstance(other, ScoreState):
             raise TypeError(f"A state merges with a state; got {type(other).__name__}.")
-        kinds = {
-            "labels": [part.labels.tolist() for part in (self, other)],
-            "the positive class": [part.positive for part in (self, other)],
-            "models": [part.models for part in (self, other)],
-            "groups": [list(part.groups.items()) for part in (self, other)],
-        }
-        for what, (own, others) in kinds.items():
-            if own != others:
-                raise ValueError(
-                    f"States differ in {what}: {own!r} and {others!r}. Only states of the same "
-                    "classes, models and groups merge."
-                )
+        for what, own, others in (
+            ("labels", self.labels.tolist(), other.labels.tolist()),
+            ("the positive class", self.positive, other.positive),
+            ("models", self.models, other.models),
+            ("groups", list(self.groups.items()), list(other.groups.items())),
+        ):
+            check_agreement("state", what, own, others)
         if None not in (self.priced, other.priced) and self.priced != other.priced:
             raise ValueError("One state has costs by case, the other has none.")
         if other is self:

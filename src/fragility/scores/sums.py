@@ -154,11 +154,10 @@ class Sums:
 
     def _add_scores(self, sums: ModelSums, name: str, chunk: Cases) -> None:
         scores = chunk.scores[name]
-        columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
         if sums.groups is not None:
             for keys in self.shape.group_keys(chunk):
-                sums.groups.add(columns, keys, chunk.weights)
-        found = sums.bins.add(columns, chunk.codes, chunk.weights, costs=chunk.costs)
+                sums.groups.add(scores, keys, chunk.weights)
+        found = sums.bins.add(scores, chunk.codes, chunk.weights, costs=chunk.costs)
         for number, places in enumerate(found):
             block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
             self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
@@ -177,7 +176,7 @@ class Sums:
             keys = self._key_of(predicted, confidence, sums.tally.thresholds)
             assert sums.confidence is not None
             right = predicted == codes
-            sums.confidence.add(confidence[:, np.newaxis].clip(max=1.0), right, weights)
+            sums.confidence.add(confidence.clip(max=1.0), right, weights)
         of_class = self.shape.n_classes * sums.tally.thresholds.size
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
         losses = -np.log(np.clip(own, _EPS, 1.0))
