@@ -1,4 +1,4 @@
-"""Class labels to small integer codes, without sorting what need not be sorted.
+"""Class labels as small integer codes, without sorting where it is not needed.
 
 `numpy.unique` on a million labels costs more than the whole index. Labels are few and repeat:
 two numbers are found by comparison, integers by their range, text by comparison with what a first

@@ -75,7 +75,7 @@ def check_share(share: float, name: str) -> float:
 
 
 def check_count(value: int, name: str, least: int = 1) -> int:
-    """A whole number, at least so many."""
+    """A whole number of `least` or more."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of {least} or more; got {shown(value)}.")
     if value > maxsize:

@@ -64,6 +64,12 @@ class LabelledScores:
         """Whether there are two classes, hence one problem."""
         return self.labels.size == 2
 
+    def with_scores(self, scores: Floats) -> LabelledScores:
+        """The same samples with other scores, of the same shape."""
+        columns = scores.reshape(len(scores), -1)
+        ranges = np.stack([columns.min(axis=0), columns.max(axis=0)])
+        return replace(self, scores=scores, ranges=ranges.astype(np.float64))
+
     def own_score(self, sample: int) -> float:
         """Score of a sample's own class (two classes: of the positive class)."""
         score = self.scores[sample]
@@ -127,19 +133,14 @@ def check_labelled_probabilities(
     sample_weight: ArrayLike | None = None,
     *,
     name: str = "y_proba",
-    weightless: bool = False,
+    **options: Any,
 ) -> LabelledScores:
-    """Validate predicted probabilities; a single class will do if `labels` names the others."""
-    data = check_labelled_scores(
-        y_true,
-        y_proba,
-        labels,
-        pos_label,
-        sample_weight,
-        name=name,
-        presence=False,
-        weightless=weightless,
-    )
+    """Validate predicted probabilities; a single class will do if `labels` names the others.
+
+    The options are those of `check_labelled_scores`.
+    """
+    options = {"name": name, "presence": False, **options}
+    data = check_labelled_scores(y_true, y_proba, labels, pos_label, sample_weight, **options)
     remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
     low, high = float(data.ranges.min()), float(data.ranges.max())
     if low < -PROBABILITY_ROUNDING or high > 1.0 + PROBABILITY_ROUNDING:

@@ -139,8 +139,7 @@ def calibrated(
     for fold in range(n_splits):
         own = folds == fold
         scores[order[own]] = fitted_map(ordered, ~own)(ordered.scores[own])
-    ends = scores.min(axis=0, keepdims=True), scores.max(axis=0, keepdims=True)
-    return replace(data, scores=scores, ranges=np.stack(ends).reshape(2, -1))
+    return data.with_scores(scores)
 
 
 def _strata(data: LabelledScores) -> NDArray[Any]:

@@ -41,7 +41,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     The threshold is the cheapest on out-of-fold predictions of the training data; then the model is
     fitted to all of them. `decide` says which cases the model decides and which a human should
-    review; `predict` and `predict_proba` are those of the model.
+    review; `predict` and `predict_proba` come from the model.
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             )
         for name in ("n_features_in_", "feature_names_in_"):
             if name in vars(self):
-                delattr(self, name)  # that of an earlier fit
+                delattr(self, name)  # from an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         counted = np.arange(labels.size) if weights is None else np.flatnonzero(weights)

@@ -1,4 +1,4 @@
-"""What an error costs, what a review costs, and what humans can take on."""
+"""Costs of errors and of reviews, and the review capacity."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Costs:
     reviewer_error: float = 0.0
 
     def checked(self, n_classes: int, n_samples: int | None) -> Costs:
-        """The same with numbers and arrays that fit so many classes and samples.
+        """The same costs as numbers and arrays that fit the numbers of classes and samples.
 
         Where cases come in batches, `n_samples` is None: no number for each can be matched.
         """

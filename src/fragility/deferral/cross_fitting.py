@@ -1,9 +1,9 @@
 """What a chosen threshold costs on cases that did not choose it.
 
-Thresholds are chosen among those of `fragility.scores.tally.threshold_grid`, so that cells of cases
-are all there is to know. Cells are dealt to folds with the law of random folds, and drawn again
-with that of independent cases: nothing depends on the order of the cases, nor on whether they are
-held.
+Thresholds are chosen from `fragility.scores.tally.threshold_grid`, so costs depend on the cells of
+cases alone. Cells are dealt to folds with the law of random folds, and drawn again for intervals
+with the law of independent cases: nothing depends on the order of the cases, nor on whether they
+are held.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_threshold
-from .._summary import SummaryRow, as_html, as_text, percentage
+from .._summary import Summary, SummaryRow, percentage
 from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
@@ -35,7 +35,7 @@ class OperatingPoint(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeferralCurve:
+class DeferralCurve(Summary):
     """Cost of deciding alone above a confidence and asking a human below, at every threshold.
 
     Made by `deferral_curve`. Between two thresholds nothing changes, so these are all there is.
@@ -101,12 +101,8 @@ class DeferralCurve:
         return int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
 
     def _point(self, place: int) -> OperatingPoint:
-        return OperatingPoint(
-            float(self.thresholds[place]),
-            float(self.cost[place]),
-            float(self.automation_rate[place]),
-            float(self.error_rate[place]),
-        )
+        curves = self.thresholds, self.cost, self.automation_rate, self.error_rate
+        return OperatingPoint(*(float(curve[place]) for curve in curves))
 
     def plot(self, ax: Any = None, name: str | None = None) -> DeferralDisplay:
         """Draw cost, automation and errors against the threshold.
@@ -128,16 +124,13 @@ class DeferralCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values: the best point, then the whole curve; error rates may be NaN."""
+        curves = ("thresholds", "cost", "automation_rate", "error_rate", "allowed")
         return {
             "best": self.best()._asdict(),
             "chow_threshold": chow_threshold(self.costs),
             "n_samples": self.n_samples,
             **self.costs.to_dict(),
-            "thresholds": self.thresholds.tolist(),
-            "cost": self.cost.tolist(),
-            "automation_rate": self.automation_rate.tolist(),
-            "error_rate": self.error_rate.tolist(),
-            "allowed": self.allowed.tolist(),
+            **{name: getattr(self, name).tolist() for name in curves},
         }
 
     def _rows(self) -> Iterator[SummaryRow]:
@@ -159,15 +152,9 @@ class DeferralCurve:
             return ""
         return f", beyond the capacity of {percentage(capacity)}"
 
-    def __repr__(self) -> str:
-        return as_text(self._rows())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
-
 
 def errors_in_words(error_rate: float) -> str:
-    """What is to be said of the error rate among automated cases."""
+    """The error rate among automated cases in words; empty if none is automated."""
     return "" if isnan(error_rate) else f"of these {percentage(error_rate)} wrong"
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
-from .._summary import SummaryRow, as_html, percentage
+from .._summary import Summary, SummaryRow, percentage
 from .._typing import Interval
 from .._validation import check_labelled_probabilities
 from ..scores.tally import threshold_grid
@@ -21,10 +21,17 @@ from .curve import DeferralCurve, curve_of, errors_in_words
 
 #: With fewer cases nothing is learned from some about the others.
 _LEAST_CASES = 4
+#: Attributes of a result in the order of `to_dict`.
+_IN_ORDER = (
+    *("threshold", "cost", "automation_rate", "error_rate"),
+    *("chow_threshold", "chow_note", "chow_cost", "gap", "cost_automate_all", "cost_review_all"),
+    *("cost_interval", "gap_interval", "threshold_interval", "confidence"),
+    *("fold_thresholds", "n_samples", "n_held_out"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BestThreshold(Verdict):
+class BestThreshold(Summary, Verdict):
     """The best threshold of confidence, with what it costs on cases that did not choose it.
 
     Made by `best_threshold`.
@@ -77,21 +84,11 @@ class BestThreshold(Verdict):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, for logs; floats may be NaN."""
-        figures = (
-            *("threshold", "cost", "automation_rate", "error_rate"),
-            *("chow_threshold", "chow_note", "chow_cost", "gap"),
-            *("cost_automate_all", "cost_review_all"),
-        )
-        intervals = ("cost_interval", "gap_interval", "threshold_interval")
-        return {
-            **{name: getattr(self, name) for name in figures},
-            **{name: list(getattr(self, name)) for name in intervals},
-            "confidence": self.confidence,
-            "fold_thresholds": self.fold_thresholds.tolist(),
-            "n_samples": self.n_samples,
-            "n_held_out": self.n_held_out,
-            **self.costs.to_dict(),
-        }
+        found = {name: getattr(self, name) for name in _IN_ORDER}
+        for name, value in found.items():
+            if isinstance(value, Interval):
+                found[name] = list(value)
+        return {**found, "fold_thresholds": self.fold_thresholds.tolist(), **self.costs.to_dict()}
 
     def _between(self, interval: Interval) -> str:
         if isnan(interval.low):
@@ -142,9 +139,6 @@ class BestThreshold(Verdict):
         yield "automate all", f"{self.cost_automate_all:.4g}", "per case"
         yield "review all", f"{self.cost_review_all:.4g}", "per case"
         yield "measured on", str(self.n_held_out or self.n_samples), self._measured_on()
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
 
 
 def best_threshold(

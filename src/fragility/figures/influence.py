@@ -1,4 +1,4 @@
-"""What each case adds to the index: paired tests, standard errors of several classes, worst cases.
+"""Influence of each case on the index: paired tests, standard errors, worst cases.
 
 The cases come once more, class by class, after the index of every pair is known.
 """
@@ -17,9 +17,9 @@ from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
 from .index import KnownIndex, PairSums, pair_scale
 
-#: Up to so large a share -ln(1 - x) comes from four terms of its series.
+#: Up to this share -ln(1 - x) comes from four terms of its series.
 _SMALL_SHARE = 1e-3
-#: Scores that an index below this hangs on differ by rounding alone.
+#: Below this an index comes from scores that differ by rounding alone.
 LEAST_INDEX = 1e-12
 
 

@@ -27,7 +27,7 @@ _GAP = 1e-15
 #: Never reached: the hardest of the tests needs less than half of it.
 _MOST_STEPS = 100
 #: From this many pairs of distinct scores on, the minimum for a thinned tail is found first. Its
-#: place is that of the minimum up to about the relative error below.
+#: place is the place of the minimum up to about the relative error below.
 _THINNING_PAYS, _THINNED, _THINNED_ERROR = 1 << 26, 1 << 11, 1e-4
 #: More bins than these are merged, for one pair and for each of many: the bounds stay narrow.
 _MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
@@ -51,7 +51,7 @@ class ErrorTail:
     Parameters
     ----------
     negatives, positives : SumsByValue
-        Distinct scores of the negatives, and minus those of the positives, with their weights.
+        Distinct scores of the negatives, and of the positives times −1, with their weights.
     """
 
     def __init__(self, negatives: SumsByValue, positives: SumsByValue) -> None:
@@ -80,7 +80,7 @@ class ErrorTail:
         return cls(negatives, positives)
 
     def thinned(self, most: int) -> ErrorTail:
-        """Nearly the same from at most so many values in each group, means of neighbours."""
+        """Nearly the same tail from at most `most` values in each group: means of neighbours."""
         groups = []
         for group in self._groups:
             starts = np.arange(most) * group.values.size // most
@@ -88,7 +88,7 @@ class ErrorTail:
         return ErrorTail(*groups)
 
     def gathered(self, most: int) -> ErrorTail:
-        """Nearly the same with the values of each group at the means of so many equal cells."""
+        """Nearly the same tail with values at the means of `most` cells of equal width."""
         groups = []
         for group in self._groups:
             values = group.values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from .._labels import listed
 from .._typing import Integers
-from .._validation import LabelledScores, check_presence
+from .._validation import check_presence
 from ..calibration import (
     CalibrationMap,
     calibrated,
@@ -268,7 +268,9 @@ class _Builder:
         )
         if self.cases is not None:
             self.after = {
-                name: DataView(self._mapped_data(view.data, self.mapped[name]), self.cases.costs)
+                name: DataView(
+                    view.data.with_scores(self.mapped[name](view.data.scores)), self.cases.costs
+                )
                 for name, view in self._data_views().items()
             }
         elif self.reread is None:
@@ -287,12 +289,6 @@ class _Builder:
 
     def _data_views(self) -> dict[str, DataView]:
         return {name: view for name, view in self.raw.items() if isinstance(view, DataView)}
-
-    @staticmethod
-    def _mapped_data(data: LabelledScores, mapped: CalibrationMap) -> LabelledScores:
-        scores = mapped(data.scores)
-        ranges = np.stack([scores.min(axis=0), scores.max(axis=0)])
-        return replace(data, scores=scores, ranges=ranges)
 
     # Further readings.
 

@@ -1,4 +1,4 @@
-"""Scores in [0, 1] by class and bin, as exact sums: what sketches and states remember.
+"""Exact sums of scores in [0, 1] by class and bin, the content of sketches and states.
 
 Per column, class and bin: the weight and the sums of :math:`x` and :math:`x^2`, where x is the
 distance of a score to the centre of its bin in bin widths, rounded to a fixed number of digits.
@@ -23,9 +23,9 @@ from .layout import Layout
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
-#: Samples per block, few enough for the cache, and blocks that are summed together. Their sums of x
-#: stay below 2⁵², exact in float64; those of x² stay below what a sample counts for, so that one
-#: sum holds both.
+#: Samples per block, few enough for the cache, and samples that are summed together. Their sums of
+#: x stay below 2⁵², exact in float64; their sums of x² stay below `_COUNTER`, so that one sum holds
+#: both the number of samples and x².
 BLOCK = 1 << 14
 CHUNK = 3 * BLOCK
 _COUNTER = 2.0**37
@@ -39,11 +39,11 @@ class ScoreBins:
     layout : Layout
     n_columns, n_classes : int
     ranges : bool, default=False
-        Whether the least and the largest score of every bin are kept, too.
+        Whether to keep the least and the largest score of every bin.
     squares : bool, default=False
-        Whether the squares of the weights are, and the number of samples.
+        Whether to keep the number of samples and the sum of their squared weights.
     costs : bool, default=False
-        Whether costs of the samples are, times their weights, and the squares of these.
+        Whether to keep the sums of weight times cost, and of its square.
     """
 
     def __init__(

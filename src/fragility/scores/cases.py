@@ -53,14 +53,14 @@ class Cases(NamedTuple):
 
     @property
     def columns(self) -> list[NDArray[Any]]:
-        """All that tells the cases apart, as columns."""
+        """Everything that distinguishes the cases, as columns."""
         scores = [column for part in self.scores.values() for column in np.atleast_2d(part.T)]
         groups = [] if self.groups is None else [*self.groups.T]
         others = [part for part in (self.weights, self.costs) if part is not None]
         return [self.codes, *scores, *others, *groups]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """A random number for each case, the same for the same case; no weight is one of 1."""
+        """A pseudo-random number for each case, equal for equal cases; a missing weight counts as 1."""
         found = np.full(self.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
         for column in self.weighted().columns:
             # Adding zero turns −0.0 into 0.0.
@@ -119,7 +119,7 @@ def check_agreement(holder: str, what: str, own: object, others: object) -> None
 
 
 def joined(parts: Sequence[Cases]) -> Cases:
-    """Cases that follow each other as one."""
+    """Batches of cases as one batch."""
     if len(parts) == 1:
         return parts[0]
 

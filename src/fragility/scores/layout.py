@@ -1,4 +1,4 @@
-r"""Bins of scores: equal ones, and such that narrow towards 0 and 1.
+r"""Layouts of bins: equal bins, and bins that narrow towards 0 and 1.
 
 Equal bins know little of an overconfident model, whose scores crowd at both ends. Here, with
 :math:`r = \min(p, 1 - p)`, bins are :math:`2^{-(m + 3k)}` wide where
@@ -43,7 +43,7 @@ class Uniform:
 
     @property
     def length(self) -> int:
-        """Number of bins: those of 0 and 1 are half as wide."""
+        """Number of bins: the bins of 0 and 1 are half as wide."""
         return self.n_bins + 1
 
     @cached_property
@@ -88,8 +88,8 @@ class Tails:
     def _table(self) -> tuple[Floats, Integers]:
         """By the exponent of r: bins in a unit, and what to add to the number of whole ones."""
         scale = np.zeros(_BIAS)
-        offset = np.ones(_BIAS, dtype=np.int64)  # behind the bin of 0
-        first = 2  # and behind that of what is nearest to it
+        offset = np.ones(_BIAS, dtype=np.int64)  # bin 0 holds 0 alone
+        first = 2  # bin 1 holds all scores nearer to 0 than the last value of k
         for k in reversed(range(_GROUPS)):
             exponents = slice(_BIAS - 5 - 4 * k, _BIAS - 1 - 4 * k)
             scale[exponents] = 2.0 ** (self.m + 3 * k)

@@ -1,4 +1,4 @@
-"""A sample of cases that depends on the cases alone, not on how they came."""
+"""A random sample of cases that does not depend on their order or batches."""
 
 from __future__ import annotations
 

@@ -12,10 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import listed
 from .._names import shown
 from .._parameters import check_choice, check_number
-from .._summary import as_text
+from .._summary import Summary, SummaryRow
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -31,7 +30,15 @@ from ..index.fragility import PairTable
 from .bins import ScoreBins
 from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
-from .stored import StoredArrays, check_head, check_stored_labels, read_bins, require
+from .stored import (
+    StoredArrays,
+    check_head,
+    check_stored_labels,
+    plain_labels,
+    read_bins,
+    require,
+    seal,
+)
 
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
@@ -41,7 +48,7 @@ _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SketchFragility:
+class SketchFragility(Summary):
     """Fragility Index known from a sketch: an estimate between certified bounds.
 
     Attributes
@@ -73,20 +80,19 @@ class SketchFragility:
     labels: NDArray[Any]
     target: float
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[SummaryRow]:
         support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
         samples = [f"{label}: {count}" for label, count in support]
         more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
         ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
         if self.target != 0.0:
             ratio = "-", "defined at target 0"
-        rows = [
+        return [
             ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
             ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
             ("ratio", *ratio),
             ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
         ]
-        return as_text(rows)
 
 
 class FragilitySketch:
@@ -366,10 +372,7 @@ class FragilitySketch:
     def _content(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """All that makes up a sketch, the same for the same samples."""
         arrays = [] if self._bins is None else [self.support, *self._bins.to_arrays()]
-        labels = None
-        if self.labels is not None:  # 0 and 1 may have come as booleans
-            whole = self.labels.dtype.kind == "b"
-            labels = (self.labels.astype(np.int64) if whole else self.labels).tolist()
+        labels = None if self.labels is None else plain_labels(self.labels)
         head = {
             "n_bins": self.n_bins,
             "multi_class": self.multi_class,
@@ -380,14 +383,7 @@ class FragilitySketch:
 
     def to_bytes(self) -> bytes:
         """The whole state, with version and checksum; the same bytes for the same samples."""
-        head, arrays = self._content()
-        try:
-            return _ENVELOPE.seal(head, arrays)
-        except TypeError:
-            raise ValueError(
-                "A sketch is written with labels that are text, whole numbers or booleans; these "
-                f"are {listed(head['labels'] or [])} (pos_label={self.pos_label!r})."
-            ) from None
+        return seal(_ENVELOPE, *self._content(), "sketch")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FragilitySketch:
@@ -406,7 +402,7 @@ class FragilitySketch:
 
     @classmethod
     def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
-        """The sketch of which `_content` gave these: nothing in them is taken on trust."""
+        """The sketch with this content, as `_content` gives it; every part of it is checked."""
         check_head(head, cls()._content()[0])
         labels, pos_label = head["labels"], head["pos_label"]
         if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:

@@ -33,8 +33,8 @@ class ScoreState:
     A state is a function of the cases alone: never of their order, of how they came in batches, or
     of how states were merged. Up to `hold` scores it holds the cases themselves, and every figure
     is exact. Beyond that it has exact sums in narrow bins, and figures that depend on the order
-    within a bin come with bounds. Calibrated figures of two classes are those of scores rounded to
-    bins, on every path, unless bins are too wide to tell the classes apart.
+    within a bin come with bounds. Calibrated figures of two classes use scores rounded to bins, on
+    every path, unless bins are too wide to tell the classes apart.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class ScoreState:
     models : sequence of str
         Names of the models.
     groups : sequence of str, or mapping of str to sequence of str, optional
-        Names of all groups of cases; or those of several columns of groups. A crossing of two
-        columns is one more column.
+        Names of all groups of cases; or, for several columns of groups, the names in each column. A
+        crossing of two columns is one more column.
     weighted : bool, default=False
         Whether the cases have weights.
     hold : float, default=2**20
@@ -123,7 +123,7 @@ class ScoreState:
 
     @property
     def group_names(self) -> list[str]:
-        """Names of all groups; those of several columns with the name of their column."""
+        """Names of all groups; with several columns, each after the name of its column."""
         if len(self.groups) == 1:
             return list(*self.groups.values())
         return [f"{column}: {name}" for column, names in self.groups.items() for name in names]
@@ -161,7 +161,7 @@ class ScoreState:
         if unlike:
             raise ValueError(
                 f"scores must have an entry for each of the models {listed(self.models)}; these "
-                f"are missing, or are no models: {listed(sorted(map(str, unlike)))}."
+                f"are missing, or are not models: {listed(sorted(map(str, unlike)))}."
             )
         if sample_weight is not None and not self.weighted:
             raise ValueError("sample_weight was given to a state made without weighted=True.")
@@ -253,7 +253,7 @@ class ScoreState:
         return self._parts
 
     def sums(self) -> Sums:
-        """Sums over all cases; of cases that are held without those of groups."""
+        """Sums over all cases; while cases are held, without sums by group."""
         if self._sums is not None:
             return self._sums
         found = Sums(replace(self.shape, n_groups=()))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import listed
 from .._names import shown
 from .._typing import Integers
 from .._validation import SUM_TOLERANCE
@@ -26,9 +25,11 @@ from .stored import (
     StoredArrays,
     check_head,
     check_stored_labels,
+    plain_labels,
     read_bins,
     read_sums,
     require,
+    seal,
 )
 from .sums import ModelSums, Shape, Sums
 from .tally import Cells, threshold_grid
@@ -46,9 +47,8 @@ _LARGEST_LOSS = 36.05
 
 def sealed(state: ScoreState) -> bytes:
     """Bytes of a state."""
-    labels = state.labels.astype(np.int64) if state.labels.dtype.kind == "b" else state.labels
     head = {
-        "labels": labels.tolist(),
+        "labels": plain_labels(state.labels),
         "positive": state.positive,
         "models": list(state.models),
         "groups": [[column, list(names)] for column, names in state.groups.items()],
@@ -69,13 +69,7 @@ def sealed(state: ScoreState) -> bytes:
         sample = state.sample()
         if sample is not None:
             arrays += _case_arrays(sample.cases, sample.counts)
-    try:
-        return _ENVELOPE.seal(head, arrays)
-    except TypeError:
-        raise ValueError(
-            "A state is written with labels that are text, whole numbers or booleans; these are "
-            f"{listed(state.labels)}."
-        ) from None
+    return seal(_ENVELOPE, head, arrays, "state")
 
 
 def _case_arrays(cases: Cases, counts: Integers | None) -> list[NDArray[Any]]:
@@ -256,7 +250,7 @@ def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> No
         read_sums(source, sums, name)
     cells = model.tally.cells()
     same = (np.bincount(cells.true, cells.number, classes) == state.support).all()
-    require(same, "its decisions are not those of its cases.")
+    require(same, "its decisions do not fit its cases.")
     negative = any((part < 0.0).any() for part in cells[3:] if part is not None)
     require(not negative, "its decisions have negative amounts.")
     _check_totals(model, cells, state)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from .._labels import listed
 from .._names import shown
 from .._typing import Floats, Integers
+from ..envelope import Envelope
 from ..exact import ExactSums
 from .bins import MEAN_UNIT, SQUARE_UNIT
 from .cases import HEAVIEST, LIGHTEST
@@ -82,7 +83,7 @@ class StoredArrays:
         return part
 
     def places(self, size: int, name: str) -> Integers:
-        """Ascending places among so many sums."""
+        """Ascending places of sums that are not zero, among `size` sums."""
         held = self.read("i", (None,), name)
         inside = (held >= 0) & (held < size)
         ordered = inside.all() and (np.diff(held) > 0).all()
@@ -125,7 +126,7 @@ def read_bins(
     counts : ndarray of shape (n_columns, n_classes)
         Samples that the bins are said to hold.
     n_extra : int
-        Number of sums in addition to those of weights, x and x².
+        Number of sums besides the sums of weights, x and x².
     ranges : bool
         Whether there is a least and a largest score of each bin.
 
@@ -225,7 +226,7 @@ def _check_bins(groups: _Groups) -> None:
         & (squares <= 0.25 * weights + room)
         & (squares >= 0.0)
     )
-    require(possible.all(), "the sums of its bins are not those of scores in these bins.")
+    require(possible.all(), "the sums of its bins are impossible for scores in these bins.")
 
 
 def _read_ranges(source: StoredArrays, groups: _Groups) -> NDArray[Any]:
@@ -237,7 +238,7 @@ def _read_ranges(source: StoredArrays, groups: _Groups) -> NDArray[Any]:
     bins = held % length
     near = np.abs(ranges - groups.layout.centres[bins]) <= 0.5 * groups.layout.widths[bins]
     possible = near.all() and (ranges[0] <= ranges[1]).all() and (ranges >= 0.0).all()
-    require(possible, "the ranges of its bins are not those of scores in these bins.")
+    require(possible, "the ranges of its bins are impossible for scores in these bins.")
     require((ranges <= 1.0).all(), "the ranges of its bins go beyond 1.")
     return ranges
 
@@ -262,7 +263,7 @@ def _check_extremes(groups: _Groups, smallest: Floats, largest: Floats, lightest
     one = groups.weights < (2.0 - _ROUNDING) * least
     means = groups.sums / groups.weights
     spread = groups.squares > (means * means + _ROUNDED) * groups.weights
-    flaw = "the sums of a bin that holds one sample are not those of one."
+    flaw = "the sums of a bin that holds one sample are impossible for one sample."
     require(not (one & spread).any(), flaw)
     # The extremes lie in the outermost bins that hold any, and their means between them.
     first = np.flatnonzero(np.diff(groups.places, prepend=-1))
@@ -298,6 +299,26 @@ def _check_support(counts: Integers, groups: _Groups, lightest: Floats) -> None:
     same = weight if (counts == counts[:1]).all() else weight.sum(axis=1, keepdims=True)
     equal = np.allclose(same, same[:1], rtol=1e-9, atol=0.0)
     require(equal, "its columns differ in the weight of the samples.")
+
+
+def plain_labels(labels: NDArray[Any]) -> list[Any]:
+    """Labels as a file has them: 0 and 1 may have come as booleans."""
+    found: list[Any] = (labels.astype(np.int64) if labels.dtype.kind == "b" else labels).tolist()
+    return found
+
+
+def seal(
+    envelope: Envelope, head: dict[str, Any], arrays: list[NDArray[Any]], holder: str
+) -> bytes:
+    """Bytes of a head with labels, and of arrays."""
+    try:
+        return envelope.seal(head, arrays)
+    except TypeError:
+        named = f" (pos_label={head['pos_label']!r})" if "pos_label" in head else ""
+        raise ValueError(
+            f"A {holder} is written with labels that are text, whole numbers or booleans; these "
+            f"are {listed(head['labels'] or [])}{named}."
+        ) from None
 
 
 def check_stored_labels(labels: Any) -> None:

@@ -1,4 +1,4 @@
-"""Exact sums over any number of cases: all that figures need to know of cases that are not held."""
+"""Exact sums over any number of cases, from which figures are computed when cases are not held."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .tally import Tally, cell_keys, cells_of, most_probable, threshold_grid
 
 #: Bins in the middle are this power of one half wide: at most, in groups at most, and at least.
 _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
-#: Memory for the bins of all models, and for those of their groups.
+#: Memory for the bins of all models, and for the bins of their groups.
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
@@ -163,7 +163,7 @@ class Sums:
             self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
 
     def _decide(self, sums: ModelSums, block: Cases, scores: Floats, places: Integers) -> None:
-        """Add what hangs on the predictions."""
+        """Add everything that depends on the predictions: decisions, confidence and log-loss."""
         codes, weights = block.codes, block.weights
         predicted, confidence = most_probable(scores, self.shape.positive)
         if self.shape.is_binary:
@@ -195,7 +195,7 @@ class Sums:
             sums.totals.add_at(np.full(units.size, place), units * weights, 0)
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
-        """Number of the cell of a prediction, among those of its true class."""
+        """Number of the cell of a prediction, among the cells of its true class."""
         shape = 1, self.shape.n_classes, thresholds.size
         return cell_keys(shape, np.zeros(1), predicted, cells_of(thresholds, confidence))
 

@@ -1,4 +1,4 @@
-"""Cases by true class, predicted class and confidence: all that decisions and costs depend on."""
+"""Counts of cases by true class, predicted class and confidence, for decisions and costs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .cases import case_amounts
 
 #: Of more classes than this the thresholds below one half lie wider apart.
 _FEW_CLASSES = 20
-#: Cells of more than so many kinds are counted by those that are met.
+#: Up to this number of possible cells all are counted, beyond it only the cells that occur.
 _MOST_CELLS = 1 << 21
 
 
