@@ -65,7 +65,7 @@ class ExactSums:
         exponent = (frexp(largest)[1] - 1) // _BASE_BITS
         while rest.any():
             bits = _BASE_BITS * exponent
-            # Exact: the trailing bits are left. The unit of the tiniest floats is itself not a float.
+            # Exact: the trailing bits are left. The unit of the tiniest floats is not a float.
             if bits >= _LEAST_BITS:
                 unit = 2.0**bits
                 digit = np.trunc(rest / unit)

@@ -60,7 +60,7 @@ class Cases(NamedTuple):
         return [self.codes, *scores, *others, *groups]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """A pseudo-random number for each case, equal for equal cases; a missing weight counts as 1."""
+        """A pseudo-random number for each case, equal for equal cases; no weight counts as 1."""
         found = np.full(self.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
         for column in self.weighted().columns:
             # Adding zero turns −0.0 into 0.0.
