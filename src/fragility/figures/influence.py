@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Indices, Integers
+from ..index.certified import CertifiedIndex
 from ..index.inference import PairedDifference
 from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
@@ -23,24 +24,34 @@ _SMALL_SHARE = 1e-3
 LEAST_INDEX = 1e-12
 
 
-class Side(NamedTuple):
-    """One class in a pair: how to tilt its scores, and how the index moves with a tilt."""
+class Tilt(NamedTuple):
+    """Exponential tilt of the scores of a class in one column: how much more each counts."""
 
     column: int
     sign: float
     s: float
     pivot: float
     log_moment: float
+
+    def lift(self, value: Floats) -> Floats:
+        """Share of each case in the worst case over its share in the data, by its signed score."""
+        found: Floats = np.exp(self.s * (value - self.pivot) - self.log_moment)
+        return found
+
+
+class Side(NamedTuple):
+    """One class in a pair: how to tilt its scores, and how the index moves with a tilt."""
+
+    tilt: Tilt
     mean: float
-    separation: float
-    fragility: float
+    found: CertifiedIndex
     share: float
     scale: float
 
     def tilted(self, scores: Floats) -> Tilted:
         """Cases of these scores."""
-        value = self.sign * scores
-        return Tilted(self, np.exp(self.s * (value - self.pivot) - self.log_moment), value)
+        value = self.tilt.sign * scores
+        return Tilted(self, self.tilt.lift(value), value)
 
 
 class Tilted(NamedTuple):
@@ -63,20 +74,13 @@ def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
         for code, group, sign in zip(codes, groups, (1.0, -1.0), strict=True):
             near = s * group.spread < 1.0
             moment = group.centred_log_moment(s) if near else group.log_moment(s)
-            found[code].append(
-                Side(
-                    0 if known.is_binary else pair.positive,
-                    sign,
-                    s,
-                    group.mean if near else group.pivot,
-                    moment.value,
-                    group.mean + group.mean_residual,
-                    part.separation,
-                    part.fragility,
-                    known.share,
-                    scale,
-                )
+            pivot = group.mean if near else group.pivot
+            column = 0 if known.is_binary else pair.positive
+            tilt, mean = (
+                Tilt(column, sign, s, pivot, moment.value),
+                group.mean + group.mean_residual,
             )
+            found[code].append(Side(tilt, mean, part, known.share, scale))
     return found
 
 
@@ -88,7 +92,7 @@ class ScoreInfluence:
         self.sides = sides_of(known, n_classes)
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
-        return (side.tilted(columns[side.column]) for side in self.sides[code])
+        return (side.tilted(columns[side.tilt.column]) for side in self.sides[code])
 
 
 class TableInfluence:
@@ -177,9 +181,9 @@ def movements(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]
         # Of FI / separation, where the separation falls with the values.
         deviation = value - side.mean
         deviation *= shares
-        deviation *= side.share * side.fragility / side.separation
+        deviation *= side.share * side.found.fragility / side.found.separation
         excess += deviation
-        excess /= side.separation
+        excess /= side.found.separation
         ratio += excess
     return index, ratio
 
@@ -196,14 +200,10 @@ def _minus_log_of_rest(shares: Floats) -> Floats:
 
 
 class _Mistaken(NamedTuple):
-    """One class in a pair with a pseudo-mistake: which pair, its tilt, and the class's weight."""
+    """One class in a pair with a pseudo-mistake: number of the pair, tilt, weight of the class."""
 
     pair: int
-    column: int
-    sign: float
-    s: float
-    pivot: float
-    log_moment: float
+    tilt: Tilt
     weight: float
 
 
@@ -232,11 +232,9 @@ class PairReading:
                 continue
             codes = pair.negatives[0], pair.positive
             for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
-                moment = group.log_moment(s).value
+                tilt = Tilt(pair.positive, sign, s, group.pivot, group.log_moment(s).value)
                 whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
-                self._mistaken[code].append(
-                    _Mistaken(place, pair.positive, sign, s, group.pivot, moment, whole)
-                )
+                self._mistaken[code].append(_Mistaken(place, tilt, whole))
 
     def add(
         self, code: int, columns: Floats, tilted: Sequence[Tilted], weights: Floats | None
@@ -249,9 +247,8 @@ class PairReading:
         self.sums.squares[code] += float(first_order @ first_order)
         members = self._mistaken[code]
         excesses = np.empty((len(members), columns.shape[1]))
-        for row, (_, column, sign, s, pivot, moment, weight) in zip(excesses, members, strict=True):
-            np.exp(s * (sign * columns[column] - pivot) - moment, out=row)
-            row -= 1.0
+        for row, (_, tilt, weight) in zip(excesses, members, strict=True):
+            np.subtract(tilt.lift(tilt.sign * columns[tilt.column]), 1.0, out=row)
             row *= (1.0 if weights is None else weights) / weight
         places = [member.pair for member in members]
         self.sums.products[code][np.ix_(places, places)] += excesses @ excesses.T

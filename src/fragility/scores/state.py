@@ -238,7 +238,8 @@ class ScoreState:
             self._sums, self._drawn = Sums(self.shape), LowestHashes(self.sample_size)
         for part in more:
             self._sums.add(part)
-            self._drawn.add(Sample.of(part))
+            if self.sample_size:
+                self._drawn.add(Sample.of(part))
 
     # Reading it.
 
