@@ -17,7 +17,7 @@ from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
 from ..ordered import sums_by_value
 from ..scores.cases import case_amounts
-from ..scores.tally import Cells, cells_of_cases, threshold_grid
+from ..scores.tally import Cells, cells_of_cases
 from .costs import Costs, chow_threshold
 from .cross_fitting import ROUNDING, CostTable, first_of_least
 
@@ -235,7 +235,6 @@ def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
     )
     by_case = costs.error_cost[made.rows] if np.ndim(costs.error_cost) == 1 else None
     amounts = case_amounts(weights.size, made.weights, by_case)
-    grid, n_classes = threshold_grid(data.labels.size), data.labels.size
     # A case is reviewed from the threshold at its own confidence on: at 0 none is.
     thresholds, sums = np.concatenate(([0.0], values)), np.pad(sums, ((0, 0), (1, 0)))
     table = CostTable(thresholds, costs)
@@ -250,5 +249,5 @@ def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
         allowed=table.allowed(sums),
         n_samples=weights.size,
         costs=costs,
-        _cells=cells_of_cases(grid, n_classes, made.true, made.predicted, confidence, amounts),
+        _cells=cells_of_cases(data.labels.size, made.true, made.predicted, confidence, amounts),
     )

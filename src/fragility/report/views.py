@@ -126,14 +126,7 @@ class DataView:
     def cells(self) -> Cells:
         made = self._made
         amounts = case_amounts(made.wrong.size, self.data.weights, self._costs)
-        return cells_of_cases(
-            threshold_grid(self.n_classes),
-            self.n_classes,
-            made.true,
-            made.predicted,
-            made.confidence,
-            amounts,
-        )
+        return cells_of_cases(self.n_classes, made.true, made.predicted, made.confidence, amounts)
 
     def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
         return _dealt(self.cells, costs, seed)
@@ -312,7 +305,7 @@ class CalibratedView:
             np.broadcast_to(part[maps], shares.shape)[under]
             for part in (self._predicted, self._confidence)
         )
-        return cells_of_cases(threshold_grid(2), 2, true, predicted, confidence, amounts)
+        return cells_of_cases(2, true, predicted, confidence, amounts)
 
     def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
         """As the cases were dealt for calibration: the folds that chose a map choose, too."""

@@ -285,7 +285,7 @@ class ScoreBins:
         return [held, lowest, *digits, self._smallest, self._largest, self._lightest, *ranges]
 
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
-        """Become the state that `to_arrays` gave, of the same shape; see `check_stored`."""
+        """Become the state that `to_arrays` gave; `fragility.scores.stored` checks the arrays."""
         held, lowest, *rest = arrays
         count = len(self.sums)
         for part, exponent, rows in zip(self.sums.values(), lowest, rest[:count], strict=True):

@@ -177,7 +177,6 @@ def _summed(keys: Integers, amounts: Floats, size: int) -> Floats:
 
 
 def cells_of_cases(
-    thresholds: Floats,
     n_classes: int,
     true: NDArray[Any],
     predicted: NDArray[Any],
@@ -185,6 +184,7 @@ def cells_of_cases(
     amounts: dict[str, Floats],
 ) -> Cells:
     """Cells of cases in memory, by their amounts."""
+    thresholds = threshold_grid(n_classes)
     shape = n_classes, n_classes, thresholds.size
     keys = cell_keys(shape, true, predicted, cells_of(thresholds, confidence))
     size = n_classes * n_classes * thresholds.size
