@@ -154,7 +154,7 @@ def test_weights_of_one_are_no_weights(name):
     plain = problem.judged(seeds, problem.cells())
     for weight in (1.0, 0.25, 3.0):  # only their ratios matter
         weighted = problem.judged(seeds, problem.cells(np.full(problem.true.size, weight)))
-        for one, other in zip(plain, weighted, strict=True):
+        for one, other in zip(vars(plain).values(), vars(weighted).values(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
