@@ -120,7 +120,7 @@ def test_calibrated_figures(seed, kind, positive):
     view = CalibratedView(table, positive, state.support, calibration)
     figures = model_figures(view, Settings(), {}).figures
     held, _, units = literal_calibration(state, codes, scores, weights, positive)
-    assert held.tolist() == np.flatnonzero(bins.weights().any(axis=0)).tolist()
+    assert held.tolist() == np.flatnonzero(bins.table("weight").any(axis=0)).tolist()
     own, at, w = (np.array([unit[place] for unit in units]) for place in (0, 2, 3))
     # Maps of the same bin that differ by rounding alone would be ties of one and not of the other.
     at = _snapped(at)
