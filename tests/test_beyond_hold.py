@@ -685,7 +685,7 @@ class TestCosts:
     ("y", "scores", "options", "message"),
     [
         ([0, 2], [0.0, 0.0], {}, "labels does not name: 2"),
-        ([0, 1], {"b": [0.0, 0.0]}, {}, "these are missing, or are no models: 'a', 'b'"),
+        ([0, 1], {"b": [0.0, 0.0]}, {}, "these are missing, or are not models: 'a', 'b'"),
         ([0, 1], np.zeros((2, 3)), {}, r"has 3 columns|shape|columns"),
         ([0, 1], [0.1, 1.5], {}, "probabilities"),
         ([0, 1], [0.1, np.nan], {}, "NaN"),

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from fragility.deferral.costs import Costs
 from fragility.deferral.cross_fitting import dealt_cells, judge
-from fragility.scores.tally import case_amounts, cells_of_cases, threshold_grid
+from fragility.scores.cases import case_amounts
+from fragility.scores.tally import cells_of_cases, threshold_grid
 
 from .reference import deferral as reference
 
@@ -53,9 +54,8 @@ class Problem:
 
     def cells(self, weights=None):
         amounts = case_amounts(self.true.size, weights, self.by_case)
-        grid = threshold_grid(self.n_classes)
         parts = self.true, self.predicted, self.confidence
-        return cells_of_cases(grid, self.n_classes, *parts, amounts)
+        return cells_of_cases(self.n_classes, *parts, amounts)
 
     def judged(self, seeds, cells, n_folds=5):
         grid = threshold_grid(self.n_classes)
@@ -154,7 +154,7 @@ def test_weights_of_one_are_no_weights(name):
     plain = problem.judged(seeds, problem.cells())
     for weight in (1.0, 0.25, 3.0):  # only their ratios matter
         weighted = problem.judged(seeds, problem.cells(np.full(problem.true.size, weight)))
-        for one, other in zip(plain, weighted, strict=True):
+        for one, other in zip(vars(plain).values(), vars(weighted).values(), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-13)
 
 
@@ -267,14 +267,14 @@ def test_the_printed_threshold_is_that_of_brute_force(case):
         np.array(cost) if np.ndim(cost) == 1 else None,
     )
     cells = cells_of_cases(
-        grid, n_classes, np.array(true), np.array(predicted), np.array(confidence), amounts
+        n_classes, np.array(true), np.array(predicted), np.array(confidence), amounts
     )
     verdict = judge([dealt_cells(cells, costs, 2, [0, 0])], grid, costs, n_draws=0)
     exact = reference.of_predictions(true, predicted, confidence, cost, weights=weights, **options)
     thresholds = reference.offered(n_classes)
     assert verdict.threshold == reference.best(exact, capacity, thresholds)
-    assert verdict.automate_all == pytest.approx(float(reference.at(exact, 0)[0]), rel=1e-12)
-    assert verdict.review_all == pytest.approx(float(reference.at(exact, 1)[0]), rel=1e-12)
+    assert verdict.cost_automate_all == pytest.approx(float(reference.at(exact, 0)[0]), rel=1e-12)
+    assert verdict.cost_review_all == pytest.approx(float(reference.at(exact, 1)[0]), rel=1e-12)
     chow, chow_cost = nan, nan
     if np.ndim(cost) == 0:
         rule = cost, options["review_cost"], options["reviewer_error"]
@@ -294,7 +294,7 @@ def test_folds_choose_by_brute_force_on_the_others():
         predicted = np.where(rng.random(n) < 0.7, true, 1 - true)
         costs = Costs(4.0, 1.0, capacity, 0.25).checked(2, n)
         grid = threshold_grid(2)
-        cells = cells_of_cases(grid, 2, true, predicted, confidence, case_amounts(n, None, None))
+        cells = cells_of_cases(2, true, predicted, confidence, case_amounts(n, None, None))
         split = dealt_cells(cells, costs, 3, [seed, 0])
         assert (split.units.sum(axis=0) == 1).all()
         verdict = judge([split], grid, costs, n_draws=0)

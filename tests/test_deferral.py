@@ -361,7 +361,7 @@ Y, P = [0, 1, 1, 0], [0.2, 0.9, 0.6, 0.7]
         ({"error_cost": [1, np.nan, 1, 1]}, r"finite numbers of zero or more; entry \[1\] is nan"),
         ({"error_cost": 1, "review_cost": -0.5}, "review_cost must be zero or more; got -0.5"),
         ({"error_cost": 1, "review_cost": None}, "review_cost must be a number; got None"),
-        ({"error_cost": 1, "capacity": 40}, "capacity must be a share .* got 40. For so many"),
+        ({"error_cost": 1, "capacity": 40}, r"a share .* \(not a number of cases\); got 40"),
         ({"error_cost": 1, "reviewer_error": 1.5}, "reviewer_error must be a share from 0 to 1"),
         ({"error_cost": 1, "sample_weight": [1, 2]}, "one weight for each of 4 samples"),
         ({"error_cost": 1, "labels": [0, 2]}, "labels does not name: 1"),

@@ -538,7 +538,7 @@ Y, P = [0, 1, 0, 1], [0.2, 0.7, 0.6, 0.4]
         ({"scores": {"a": P, "b": np.full((4, 2), 0.4)}}, "sum"),
         ({"scores": {"a": P, "b": np.full((4, 3), 1 / 3)}}, "column|shape"),
         ({"scores": {"a": P}}, "missing"),
-        ({"scores": {"a": P, "b": P, "c": P}}, "no models"),
+        ({"scores": {"a": P, "b": P, "c": P}}, "not models"),
         ({"scores": P}, "missing"),
         ({"groups": ["x", "y", "x", "z"]}, "was not told of"),
         ({"groups": ["x", "y", "x"]}, "entries for 4"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fragility import Costs, Report, ScoreState
-from fragility.calibration import ScoreTable, calibrated_table
+from fragility.calibration_table import ScoreTable, calibrated_table
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows
@@ -116,11 +116,11 @@ def test_calibrated_figures(seed, kind, positive):
     sums = state.sums()
     bins = sums.models["a"].bins
     table = ScoreTable.of_bins(bins)
-    calibration = calibrated_table(table, positive, state.labels.tolist())
+    calibration = calibrated_table(table, positive, state.labels)
     view = CalibratedView(table, positive, state.support, calibration)
     figures = model_figures(view, Settings(), {}).figures
     held, _, units = literal_calibration(state, codes, scores, weights, positive)
-    assert held.tolist() == np.flatnonzero(bins.weights().any(axis=0)).tolist()
+    assert held.tolist() == np.flatnonzero(bins.table("weight").any(axis=0)).tolist()
     own, at, w = (np.array([unit[place] for unit in units]) for place in (0, 2, 3))
     # Maps of the same bin that differ by rounding alone would be ties of one and not of the other.
     at = _snapped(at)

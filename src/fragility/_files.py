@@ -1,4 +1,4 @@
-"""Files that are there in full or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def write_whole(path: str | os.PathLike[str], content: bytes | str) -> None:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A temporary file beside `path`, which takes its place if the block ends without an error.
 
-    A link stays a link: what it points to is replaced. The permissions are those of the file
-    that was there, or of any new file. A device or a pipe cannot be replaced: it is written to.
+    A link stays a link: the file that it points to is replaced. The new file keeps the permissions
+    of the old one, or has the usual ones. A device or a pipe is not replaced but written to.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file() and not target.is_dir():
@@ -33,7 +33,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             f"{path}: there is no folder {str(target.parent)!r}; make it first, or name another."
         )
     name = target.with_name(f".{target.name[:40]}.{token_hex(4)}.tmp")
-    # Unlike that of tempfile, this file gets the permissions that the user's umask leaves.
+    # Unlike a file of tempfile, this one gets the permissions that the user's umask leaves.
     os.close(os.open(name, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield name

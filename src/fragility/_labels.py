@@ -1,4 +1,4 @@
-"""Class labels to small integer codes, without sorting what need not be sorted.
+"""Class labels as small integer codes, without sorting where it is not needed.
 
 `numpy.unique` on a million labels costs more than the whole index. Labels are few and repeat:
 two numbers are found by comparison, integers by their range, text by comparison with what a first
@@ -49,6 +49,20 @@ def encode_labels(y_true: ArrayLike) -> Encoded:
     if int(high) - int(low) < _WIDEST_TABLE:
         return _encode_range(y, int(low), int(high))
     return _encode_sorted(y)
+
+
+def encode_groups(groups: ArrayLike, n_samples: int) -> tuple[list[str], NDArray[Any]]:
+    """Sorted names of the groups, as text, and the place of each sample's group among them."""
+    try:
+        groups_found, codes = encode_labels(groups)
+    except ValueError as error:
+        raise ValueError(str(error).replace("y_true", "groups")) from None
+    if codes.size != n_samples:
+        raise ValueError(
+            f"groups has {codes.size} entries for {n_samples} samples; give one for each."
+        )
+    names, places = np.unique([str(group) for group in groups_found.tolist()], return_inverse=True)
+    return names.tolist(), places[codes]
 
 
 def later_category(y_true: Any, classes: NDArray[Any]) -> Any:

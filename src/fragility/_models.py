@@ -116,7 +116,7 @@ def class_factors(
     Raises
     ------
     ValueError
-        If it is no dictionary of finite numbers of zero or more, one of them positive.
+        If it is not a dictionary of finite numbers of zero or more, one of them positive.
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         # scikit-learn's formula, which counts samples by their weights since version 1.8 only.

@@ -68,8 +68,14 @@ def check_threshold(threshold: float, name: str = "threshold") -> float:
     return _limited(threshold, name, lambda level: 0.0 <= level <= 1.0, must)
 
 
+def check_share(share: float, name: str) -> float:
+    """A share of some cases, from 0 to 1."""
+    must = "be a share from 0 to 1 (not a number of cases)"
+    return _limited(share, name, lambda level: 0.0 <= level <= 1.0, must)
+
+
 def check_count(value: int, name: str, least: int = 1) -> int:
-    """A whole number, at least so many."""
+    """A whole number of `least` or more."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise ValueError(f"{name} must be a whole number of {least} or more; got {shown(value)}.")
     if value > maxsize:

@@ -51,8 +51,8 @@ def spread_over_folds(
 ) -> Indices:
     """Fold of each sample: drawn at random, each class spread as evenly as it can be.
 
-    Unlike scikit-learn's folds they can be had of any classes: one of fewer samples than folds is
-    in some folds only. The samples that are `counted` (all by default) are spread evenly among
+    Unlike scikit-learn's folds these exist for any classes: a class with fewer samples than folds
+    is in some folds only. The samples that are `counted` (all by default) are spread evenly among
     themselves.
     """
     order = rng.permutation(codes.size)

@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-#: Name, value, and what is to be known about it.
+#: Name, value, and a note on it.
 SummaryRow = tuple[str, str, str]
+
+
+class Summary:
+    """A result that shows itself as rows: of text, and in a notebook as a table."""
+
+    def _rows(self) -> Iterable[SummaryRow]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(self._rows())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._rows())
 
 
 def as_text(rows: Iterable[SummaryRow]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import isfinite, isnan
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
 from ._labels import encode_labels, in_rows, later_category, listed, places_among
-from ._typing import Floats, Integers
+from ._typing import Floats, Integers, Labels
 from .exceptions import AbsentClassWarning
 
 #: Up to this whole numbers are floats.
@@ -64,6 +64,12 @@ class LabelledScores:
         """Whether there are two classes, hence one problem."""
         return self.labels.size == 2
 
+    def with_scores(self, scores: Floats) -> LabelledScores:
+        """The same samples with other scores, of the same shape."""
+        columns = scores.reshape(len(scores), -1)
+        ranges = np.stack([columns.min(axis=0), columns.max(axis=0)])
+        return replace(self, scores=scores, ranges=ranges.astype(np.float64))
+
     def own_score(self, sample: int) -> float:
         """Score of a sample's own class (two classes: of the positive class)."""
         score = self.scores[sample]
@@ -78,17 +84,18 @@ class LabelledScores:
 def check_labelled_scores(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    *,
-    labels: Sequence[Any] | NDArray[Any] | None = None,
+    labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    *,
     name: str = "y_score",
     presence: bool = True,
+    weightless: bool = False,
 ) -> LabelledScores:
     """Validate predictions; see `LabelledScores`.
 
     `name` is what the caller calls the scores; `presence`: whether two classes must have samples,
-    and absent ones are warned about.
+    and absent ones are warned about; `weightless`: whether all weights may be zero.
     """
     scores = _check_scores(y_score, name)
     classes, codes = encode_labels(y_true)
@@ -111,7 +118,7 @@ def check_labelled_scores(
     if classes.size > 1:
         scores = _match_columns(y_score, scores, classes, positive, labels is not None, name)
     ranges = _finite_ranges(scores, name)
-    weights = None if sample_weight is None else check_weights(sample_weight, n)
+    weights = None if sample_weight is None else check_weights(sample_weight, n, weightless)
     support = _support(codes, classes.size, weights)
     if presence:
         check_presence(classes, support)
@@ -121,22 +128,19 @@ def check_labelled_scores(
 def check_labelled_probabilities(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    *,
-    labels: Sequence[Any] | NDArray[Any] | None = None,
+    labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    *,
     name: str = "y_proba",
+    **options: Any,
 ) -> LabelledScores:
-    """Validate predicted probabilities; a single class will do if `labels` names the others."""
-    data = check_labelled_scores(
-        y_true,
-        y_proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name=name,
-        presence=False,
-    )
+    """Validate predicted probabilities; a single class will do if `labels` names the others.
+
+    The options are those of `check_labelled_scores`.
+    """
+    options = {"name": name, "presence": False, **options}
+    data = check_labelled_scores(y_true, y_proba, labels, pos_label, sample_weight, **options)
     remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
     low, high = float(data.ranges.min()), float(data.ranges.max())
     if low < -PROBABILITY_ROUNDING or high > 1.0 + PROBABILITY_ROUNDING:
@@ -249,8 +253,8 @@ def _column_extremes(columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]
     return np.min(lows, axis=0), np.max(highs, axis=0)
 
 
-def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
-    """Weights of `n` samples: finite, not negative, not all zero."""
+def check_weights(sample_weight: ArrayLike, n: int, weightless: bool = False) -> Floats:
+    """Weights of `n` samples: finite, not negative; all zero only where `weightless` allows it."""
     weights = check_values(sample_weight, "sample_weight").astype(np.float64, copy=False)
     if weights.shape == (n, 1):
         weights = weights[:, 0]
@@ -266,9 +270,32 @@ def check_weights(sample_weight: ArrayLike, n: int) -> Floats:
             f"sample_weight has {int((weights < 0).sum())} negative values (smallest {low:g}); "
             "weights must be zero or more."
         )
-    if high == 0.0:
+    if high == 0.0 and not weightless:
         raise ValueError("sample_weight is zero for every sample; at least one must count.")
     return weights
+
+
+def check_nonnegative(values: NDArray[Any], name: str) -> Floats:
+    """An array of finite numbers of zero or more."""
+    numbers: Floats = values.astype(np.float64)
+    wrong = np.argwhere(~(np.isfinite(numbers) & (numbers >= 0.0)))
+    if wrong.size:
+        place = tuple(wrong[0].tolist())
+        raise ValueError(
+            f"{name} must hold finite numbers of zero or more; entry {list(place)} is "
+            f"{float(numbers[place])!r}."
+        )
+    return numbers
+
+
+def check_case_costs(costs: ArrayLike, n: int, name: str) -> Floats:
+    """What an error on each of `n` cases costs."""
+    given = check_values(costs, name)
+    if given.shape != (n,):
+        raise ValueError(
+            f"{name} has shape {given.shape}; give one number for each of the {n} cases."
+        )
+    return check_nonnegative(given, name)
 
 
 def check_labels(labels: Iterable[Any]) -> NDArray[Any]:
@@ -408,15 +435,14 @@ def check_pair_weight(
             'pair_weight weighs pairs of classes in a mean: use it with multi_class="ovo" and '
             f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
         )
-    weights: Floats = check_values(pair_weight, "pair_weight").astype(np.float64)
+    weights = check_values(pair_weight, "pair_weight").astype(np.float64)
     if weights.shape != (n_classes, n_classes):
         raise ValueError(
             f"pair_weight has shape {weights.shape}; give ({n_classes}, {n_classes}), entry [i, j] "
             "weighing true j scored as i."
         )
     np.fill_diagonal(weights, 0.0)
-    if not np.isfinite(weights).all() or (weights < 0.0).any():
-        raise ValueError("pair_weight must hold finite numbers of zero or more.")
+    check_nonnegative(weights, "pair_weight")
     if not weights.any():
         raise ValueError("pair_weight is zero for every pair; at least one must count.")
     with np.errstate(under="ignore"):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import exp, inf, log
 from sys import float_info
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,19 +19,14 @@ from scipy.special import expit, logit, softmax
 
 from ._parameters import check_count
 from ._random import content_order, random_generator, spread_over_folds
-from ._typing import Floats, Indices, Integers, Mask
+from ._typing import Floats, Integers, Mask
 from ._validation import LabelledScores, check_labelled_probabilities
-from .scores.bins import ScoreBins
-from .scores.folds import dealt
-from .scores.tally import case_amounts, units_of
 
 #: From scores to calibrated scores.
 CalibrationMap = Callable[[NDArray[Any]], Floats]
 
 #: Probabilities nearer to 0 or 1 are taken as this near: their log-odds are rounding errors.
 _NEAREST = 1e-12
-#: Folds of a calibration, and ways to deal bins to them: of so many cases one way will do.
-_FOLDS, _SPLITS, _MANY_CASES = 5, 4, 100_000
 #: Steps of Newton's method; a dozen are usual.
 _MOST_STEPS = 100
 #: Where a step gains less than this share of the loss, rounding hides whether it gains at all.
@@ -100,27 +95,24 @@ def cross_fitted_calibration(
     True
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
-    reason = why_not_calibrated(data.labels.tolist(), data.support)
+    reason = why_not_calibrated(data.labels, data.support)
     if reason:
         raise ValueError(f"These predictions cannot be calibrated: {reason}.")
     return calibrated(data, n_splits, random_state).scores
 
 
-def why_not_calibrated(labels: Sequence[Any], sizes: Integers) -> str:
-    """Why cross-fitting is impossible with these numbers of cases by class; empty if it is not."""
-    present = np.flatnonzero(sizes)
+def why_not_calibrated(labels: NDArray[Any], counts: Integers) -> str:
+    """Why cases of these numbers by class cannot be cross-fitted; empty if they can."""
+    present = np.flatnonzero(counts)
     if present.size < 2:
         return "only one class has samples"
-    least = present[np.argmin(sizes[present])]
-    return f"class {labels[least]!r} has a single sample" if sizes[least] < 2 else ""
+    least = present[np.argmin(counts[present])]
+    if counts[least] < 2:
+        return f"class {labels.tolist()[least]!r} has a single sample"
+    return ""
 
 
 def calibrated(
@@ -147,8 +139,7 @@ def calibrated(
     for fold in range(n_splits):
         own = folds == fold
         scores[order[own]] = fitted_map(ordered, ~own)(ordered.scores[own])
-    ends = scores.min(axis=0, keepdims=True), scores.max(axis=0, keepdims=True)
-    return replace(data, scores=scores, ranges=np.stack(ends).reshape(2, -1))
+    return data.with_scores(scores)
 
 
 def _strata(data: LabelledScores) -> NDArray[Any]:
@@ -162,24 +153,21 @@ def fitted_map(data: LabelledScores, rows: Mask | None = None) -> CalibrationMap
     used = weights > 0.0 if rows is None else rows & (weights > 0.0)
     codes, weights = data.codes[used], weights[used] / weights[used].max()
     if data.is_binary:
-        return _platt(data.scores[used], codes == data.positive, weights)
-    return _temperature(data.scores[used], codes, weights)
+        truth = codes == data.positive
+        positives = int(np.count_nonzero(truth))
+        high, low = platt_targets(positives, truth.size - positives)
+        return Platt.fitted(log_odds(data.scores[used]), weights, np.where(truth, high, low))
+    temperature = best_temperature(_logs(data.scores[used]), codes, weights, np)
+    return lambda p: np.maximum(softmax(_logs(p) / temperature, axis=1), float_info.min)
 
 
-def _platt(p: NDArray[Any], truth: Mask, weights: Floats) -> CalibrationMap:
-    """Logistic map of the log-odds, of least smoothed log-loss."""
-    positives = int(np.count_nonzero(truth))
-    high, low = _platt_targets(positives, truth.size - positives)
-    return _Platt.fitted(_log_odds(p), weights, np.where(truth, high, low))
-
-
-def _platt_targets(positives: int, negatives: int) -> tuple[float, float]:
+def platt_targets(positives: int, negatives: int) -> tuple[float, float]:
     """Platt's targets: without them the slope has no limit where the classes do not overlap."""
     return (positives + 1.0) / (positives + 2.0), 1.0 / (negatives + 2.0)
 
 
 @dataclass(frozen=True)
-class _Platt:
+class Platt:
     """Logistic map of the log-odds, which are brought to order one first."""
 
     slope: float
@@ -189,8 +177,8 @@ class _Platt:
 
     @classmethod
     def fitted(
-        cls, z: Floats, weights: Floats, targets: Floats, start: _Platt | None = None
-    ) -> _Platt:
+        cls, z: Floats, weights: Floats, targets: Floats, start: Platt | None = None
+    ) -> Platt:
         """Map of least log-loss of weighted log-odds with these target frequencies.
 
         The search begins at zero, or at another map of the same log-odds.
@@ -214,118 +202,9 @@ class _Platt:
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         least, largest = float_info.min, 1.0 - float_info.epsilon  # nothing is certain
-        z = (_log_odds(p) - self.centre) / self.scale
+        z = (log_odds(p) - self.centre) / self.scale
         found: Floats = np.clip(expit(self.slope * z + self.intercept), least, largest)
         return found
-
-
-class ScoreTable(NamedTuple):
-    """Scores of two classes by value: distinct scores, or bins at the mean of their scores.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (B,)
-        Ascending.
-    amounts : dict of str to ndarray of shape (2, B)
-        By class and value: "number", "weight" and "squares" of the cases; "costs" and
-        "cost_squares", if they have costs of their own.
-    places : callable
-        Place in the table of each of some scores.
-    """
-
-    scores: Floats
-    amounts: dict[str, Floats]
-    places: Callable[[Floats], Indices]
-
-    @classmethod
-    def of_bins(cls, bins: ScoreBins) -> ScoreTable:
-        """Every score at the mean of its bin."""
-        names = {"counts": "number", "weight_squares": "squares"}
-        names |= {name: name for name in bins.extra if name.startswith("cost")}
-        amounts = {"weight": bins.weights()}
-        amounts |= {name: bins.extra_sums(kept) for kept, name in names.items()}
-        held = np.flatnonzero(amounts["weight"].any(axis=0))
-        amounts = {name: table[:, held] for name, table in amounts.items()}
-        means = bins.scores()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
-        lookup = np.zeros(bins.layout.length, dtype=np.intp)
-        lookup[held] = np.arange(held.size)
-        return cls(means, amounts, lambda scores: lookup.take(bins.layout.places(scores)))
-
-    @classmethod
-    def of_cases(cls, data: LabelledScores, costs: Floats | None) -> ScoreTable:
-        """Distinct scores of cases in memory."""
-        scores, origin = np.unique(data.scores.astype(np.float64), return_inverse=True)
-        keys = data.codes.astype(np.intp) * scores.size + origin
-        amounts = case_amounts(keys.size, data.weights, costs)
-        tables = {
-            name: np.bincount(keys, part, 2 * scores.size).reshape(2, -1).astype(np.float64)
-            for name, part in amounts.items()
-        }
-        tables.setdefault("weight", tables["number"])
-        tables.setdefault("squares", tables["number"])
-        return cls(scores, tables, lambda values: np.searchsorted(scores, values))
-
-
-class TableCalibration(NamedTuple):
-    """Cross-fitted calibration of two classes.
-
-    Cases of a class and value are dealt to folds as equals: a share of them is under the map of
-    each fold.
-
-    Attributes
-    ----------
-    scores : ndarray of shape (n_splits * n_folds, B)
-        Calibrated score of each value under each map.
-    shares : ndarray of shape (2, n_splits * n_folds, B)
-        Share of the cases of each class and value that is under each map.
-    n_splits : int
-    """
-
-    scores: Floats
-    shares: Floats
-    n_splits: int
-
-
-def calibrated_table(
-    table: ScoreTable, positive: int, labels: Sequence[Any], seed: int = 0
-) -> TableCalibration | str:
-    """Cross-fitted Platt maps of two classes, or why there are none."""
-    weights = table.amounts["weight"]
-    units = units_of(weights, table.amounts["squares"])
-    sizes = units.sum(axis=1)
-    reason = why_not_calibrated(labels, sizes)
-    if reason:
-        return reason
-    n_folds = min(_FOLDS, int(sizes.min()))
-    weights = weights / weights.max()
-    z = _log_odds(table.scores)
-    n_splits = _SPLITS if int(sizes.sum()) <= _MANY_CASES else 1
-    found: _Platt | None = None
-    scores, dealt_units = [], []
-    for split in range(n_splits):
-        folds = np.stack(
-            [dealt(units[code], n_folds, [int(code == positive), split, seed]) for code in range(2)]
-        )
-        dealt_units.append(folds)
-        for fold in range(n_folds):
-            own = folds[:, fold]
-            rest = weights * np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
-            counts = (sizes - own.sum(axis=1)).tolist()
-            high, low = _platt_targets(counts[positive], counts[1 - positive])
-            total = rest.sum(axis=0)
-            aim = high * rest[positive] + low * rest[1 - positive]
-            np.divide(aim, total, out=aim, where=total > 0.0)
-            found = _Platt.fitted(z, total, aim, found)
-            scores.append(found(table.scores))
-    folds = np.concatenate(dealt_units, axis=1)
-    shares = folds / np.maximum(n_splits * units, 1)[:, np.newaxis]
-    return TableCalibration(np.stack(scores), shares, n_splits)
-
-
-def _temperature(p: NDArray[Any], truth: NDArray[Any], weights: Floats) -> CalibrationMap:
-    """Power of the probabilities, of maximum likelihood."""
-    temperature = best_temperature(_logs(p), truth, weights, np)
-    return lambda p: np.maximum(softmax(_logs(p) / temperature, axis=1), float_info.min)
 
 
 def best_temperature(logits: Any, truth: Any, weights: Any, xp: Any) -> float:
@@ -442,7 +321,8 @@ def _least(
     return point
 
 
-def _log_odds(p: NDArray[Any]) -> Floats:
+def log_odds(p: NDArray[Any]) -> Floats:
+    """Log-odds of probabilities, which are clipped near 0 and 1."""
     values: Floats = logit(np.clip(p.astype(np.float64), _NEAREST, 1.0 - _NEAREST))
     return values
 

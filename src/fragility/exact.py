@@ -3,6 +3,8 @@ r"""Sums that do not depend on the order of their terms.
 Floating-point addition is not associative, so that two machines that merge the same parts in
 different order would disagree in the last digits. Here every sum is a whole number in fixed point,
 kept as digits in base :math:`2^{32}`: adding is exact, and the digits of a sum are unique.
+
+Use these sums where parts are merged or stored; use `math.fsum` for a few numbers in one place.
 """
 
 from __future__ import annotations
@@ -63,7 +65,7 @@ class ExactSums:
         exponent = (frexp(largest)[1] - 1) // _BASE_BITS
         while rest.any():
             bits = _BASE_BITS * exponent
-            # Exact: what is left are the trailing bits. The unit of the tiniest is no number.
+            # Exact: the trailing bits are left. The unit of the tiniest floats is not a float.
             if bits >= _LEAST_BITS:
                 unit = 2.0**bits
                 digit = np.trunc(rest / unit)

@@ -18,7 +18,7 @@ class InfeasibleTargetError(TargetError):
 
 
 class UndefinedTargetError(TargetError):
-    """The target is a multiple of a loss that is zero: no target at all."""
+    """The target is a multiple of a loss that is zero, and therefore undefined."""
 
 
 class TightTargetWarning(UserWarning):
@@ -30,7 +30,7 @@ class TrivialTargetWarning(UserWarning):
 
 
 class TrivialRadiusWarning(UserWarning):
-    """Within so large a radius no feature that may shift is worth using."""
+    """The radius is so large that no feature that may shift is worth using."""
 
 
 class NothingLearnedWarning(UserWarning):
@@ -48,7 +48,7 @@ class ZeroFragilityWarning(UserWarning):
 class TableError(ValueError):
     r"""A table that cannot be read, written or used; the message is a single line.
 
-    Bytes of file names that are no text and control characters are shown as ``\xff``.
+    Control characters and bytes of file names that are not text are shown as ``\xff``.
     """
 
     def __init__(self, message: str) -> None:
@@ -65,7 +65,7 @@ class UnseenValuesWarning(UserWarning):
 
 
 class ModelFileError(ValueError):
-    """A file that holds no model which is safe to use, or a model that no file can hold."""
+    """A file without a model that is safe to use, or a model that cannot be written to a file."""
 
 
 class ModelVersionWarning(UserWarning):

@@ -34,8 +34,8 @@ class Measured:
     bounds : Interval, optional
         The exact figure of the data lies between these; None if `value` is that figure.
     estimator : {"cross_fitted", "sample_fitted"}, optional
-        How something that the figure hangs on was chosen: a threshold or a calibration map by the
-        other folds; one map by a sample of the cases. None if nothing was.
+        How a threshold or a calibration map behind the figure was chosen: by the other folds, or as
+        one map by a sample of the cases. None if the figure needs no such choice.
     """
 
     value: float

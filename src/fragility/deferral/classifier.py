@@ -27,7 +27,7 @@ from .._parameters import check_count
 from .._random import random_generator, spread_over_folds
 from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
 from .._typing import Floats, Indices
-from .._validation import check_values, check_weights
+from .._validation import check_case_costs, check_weights
 from ..scores.tally import most_probable
 from .decisions import Decisions
 from .out_of_fold import Part, check_can_predict, out_of_fold
@@ -41,7 +41,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     The threshold is the cheapest on out-of-fold predictions of the training data; then the model is
     fitted to all of them. `decide` says which cases the model decides and which a human should
-    review; `predict` and `predict_proba` are those of the model.
+    review; `predict` and `predict_proba` come from the model.
 
     Parameters
     ----------
@@ -144,12 +144,12 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             Itself.
         """
         raise_for_params(params, self, "fit")
-        error_cost = self._error_cost(case_cost)
         estimator, rng = self._model(), random_generator(self.random_state)
         check_can_predict(estimator)
         X, y = indexable(X, y)
         labels = np.asarray(check_y(y))
         check_classification_targets(labels)
+        error_cost = self._error_cost(case_cost, labels.size)
         weights = None if sample_weight is None else check_weights(sample_weight, labels.size)
         fit_params, split_params = self._routed(estimator, weights, params)
         self.estimator_ = clone(estimator).fit(X, labels, **fit_params)
@@ -161,7 +161,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
             )
         for name in ("n_features_in_", "feature_names_in_"):
             if name in vars(self):
-                delattr(self, name)  # that of an earlier fit
+                delattr(self, name)  # from an earlier fit
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         counted = np.arange(labels.size) if weights is None else np.flatnonzero(weights)
@@ -173,7 +173,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self.deferral_: BestThreshold = best_threshold(
             labels[rows],
             proba,
-            error_cost=error_cost if case_cost is None else _of_rows(error_cost, labels.size, rows),
+            error_cost=error_cost if case_cost is None else error_cost[rows],
             review_cost=self.review_cost,
             capacity=self.capacity,
             reviewer_error=self.reviewer_error,
@@ -186,9 +186,9 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self.threshold_ = self.deferral_.threshold
         return self
 
-    def _error_cost(self, case_cost: ArrayLike | None) -> Any:
+    def _error_cost(self, case_cost: ArrayLike | None, n: int) -> Any:
         if case_cost is not None:
-            return case_cost
+            return check_case_costs(case_cost, n, "case_cost")
         if self.error_cost is None:
             raise ValueError(
                 "DeferralClassifier needs error_cost, what a wrong decision costs in the unit of "
@@ -323,12 +323,3 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         if inner.classifier_tags is not None:
             tags.classifier_tags.multi_class = inner.classifier_tags.multi_class
         return tags
-
-
-def _of_rows(case_cost: ArrayLike, n: int, rows: Indices) -> NDArray[Any]:
-    costs = check_values(case_cost, "case_cost")
-    if costs.shape != (n,):
-        raise ValueError(
-            f"case_cost has shape {costs.shape}; give one number for each of the {n} cases."
-        )
-    return costs[rows]

@@ -1,17 +1,17 @@
-"""What an error costs, what a review costs, and what humans can take on."""
+"""Costs of errors and of reviews, and the review capacity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._parameters import check_number
+from .._parameters import check_not_negative, check_share
 from .._typing import Floats
-from .._validation import check_values
+from .._validation import check_nonnegative, check_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,30 +39,19 @@ class Costs:
     reviewer_error: float = 0.0
 
     def checked(self, n_classes: int, n_samples: int | None) -> Costs:
-        """The same with numbers and arrays that fit so many classes and samples.
+        """The same costs as numbers and arrays that fit the numbers of classes and samples.
 
         Where cases come in batches, `n_samples` is None: no number for each can be matched.
         """
-        review = _check_not_negative(self.review_cost, "review_cost")
-        capacity = None if self.capacity is None else _check_share(self.capacity, "capacity")
-        reviewer = _check_share(self.reviewer_error, "reviewer_error")
+        review = check_not_negative(self.review_cost, "review_cost")
+        capacity = None if self.capacity is None else check_share(self.capacity, "capacity")
+        reviewer = check_share(self.reviewer_error, "reviewer_error")
         error = _check_error_cost(self.error_cost, n_classes, n_samples)
         return Costs(error, review, capacity, reviewer)
 
-    @property
-    def is_one_number(self) -> bool:
-        """Whether one number is the cost of every error."""
-        return np.ndim(self.error_cost) == 0
-
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        cost = np.asarray(self.error_cost).tolist()
-        return {
-            "error_cost": cost,
-            "review_cost": self.review_cost,
-            "capacity": self.capacity,
-            "reviewer_error": self.reviewer_error,
-        }
+        return {**vars(self), "error_cost": np.asarray(self.error_cost).tolist()}
 
     def of_cases(
         self, true: NDArray[Any], predicted: NDArray[Any], rows: NDArray[Any] | slice = slice(None)
@@ -82,8 +71,7 @@ class Costs:
         return CaseCosts(alone, self.review_cost + self.reviewer_error * error)
 
 
-@dataclass(frozen=True, eq=False)
-class CaseCosts:
+class CaseCosts(NamedTuple):
     """What each case costs if the model decides alone, and if a human reviews it."""
 
     alone: Floats
@@ -96,27 +84,12 @@ def chow_threshold(costs: Costs) -> float:
     The best one if a confidence of q is right with probability q. NaN where errors differ in cost:
     there the rule is no threshold on the confidence.
     """
-    if not costs.is_one_number:
+    if np.ndim(costs.error_cost) > 0:
         return nan
     error = float(costs.error_cost)
     if error <= 0.0:
         return 0.0
     return min(max(1.0 - costs.review_cost / error - costs.reviewer_error, 0.0), 1.0)
-
-
-def _check_not_negative(value: Any, name: str) -> float:
-    number = check_number(value, name)
-    if number < 0.0:
-        raise ValueError(f"{name} must be zero or more; got {value!r}.")
-    return number
-
-
-def _check_share(value: Any, name: str) -> float:
-    number = check_number(value, name)
-    if not 0.0 <= number <= 1.0:
-        hint = " For so many cases, give their share of all." if name == "capacity" else ""
-        raise ValueError(f"{name} must be a share from 0 to 1; got {value!r}.{hint}")
-    return number
 
 
 def _check_error_cost(
@@ -127,8 +100,8 @@ def _check_error_cost(
             "error_cost is missing: say what a wrong decision costs, in the unit of review_cost."
         )
     if np.ndim(error_cost) == 0:
-        return _check_not_negative(error_cost, "error_cost")
-    costs: Floats = check_values(error_cost, "error_cost").astype(np.float64)
+        return check_not_negative(error_cost, "error_cost")  # type: ignore[arg-type]
+    costs = check_values(error_cost, "error_cost")
     if n_samples is None and costs.ndim == 1:
         raise ValueError(
             "error_cost has a number for each case, which batches cannot be matched with; give one "
@@ -140,11 +113,4 @@ def _check_error_cost(
             f"error_cost has shape {costs.shape}; give one number, a matrix of shape "
             f"({n_classes}, {n_classes}) (true × predicted class){each}."
         )
-    wrong = np.argwhere(~(np.isfinite(costs) & (costs >= 0.0)))
-    if wrong.size:
-        place = tuple(int(i) for i in wrong[0])
-        raise ValueError(
-            f"error_cost must hold finite numbers of zero or more; entry {list(place)} is "
-            f"{float(costs[place])!r}."
-        )
-    return costs
+    return check_nonnegative(costs, "error_cost")

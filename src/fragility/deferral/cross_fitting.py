@@ -1,14 +1,15 @@
 """What a chosen threshold costs on cases that did not choose it.
 
-Thresholds are chosen among those of `fragility.scores.tally.threshold_grid`, so that cells of cases
-are all there is to know. Cells are dealt to folds with the law of random folds, and drawn again
-with that of independent cases: nothing depends on the order of the cases, nor on whether they are
-held.
+Thresholds are chosen from `fragility.scores.tally.threshold_grid`, so costs depend on the cells of
+cases alone. Cells are dealt to folds with the law of random folds, and drawn again for intervals
+with the law of independent cases: nothing depends on the order of the cases, nor on whether they
+are held.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
 
@@ -79,38 +80,29 @@ def dealt_cells(cells: Cells, costs: Costs, n_folds: int, seed: Sequence[int]) -
     return FoldCells(place, folds, sums[:, np.newaxis] * (folds / units))
 
 
-class Verdict(NamedTuple):
-    """Thresholds that cases chose, and what others paid there.
+@dataclass(frozen=True, eq=False, repr=False)
+class Verdict:
+    """Thresholds that some cases chose, and what other cases cost there.
 
-    Attributes
-    ----------
-    threshold, chow_threshold : float
-    cost, chow_cost : float
-        Per case.
-    automation_rate, error_rate : float
-        Share decided alone, and of these the wrong ones.
-    cost_interval, gap_interval, threshold_interval : Interval
-        From draws; NaN without.
-    automate_all, review_all : float
-    fold_thresholds : ndarray of shape (n_splits, n_folds)
+    The attributes are described in `fragility.BestThreshold`.
     """
 
     threshold: float
-    chow_threshold: float
     cost: float
-    chow_cost: float
     automation_rate: float
     error_rate: float
+    chow_threshold: float
+    chow_cost: float
     cost_interval: Interval
     gap_interval: Interval
     threshold_interval: Interval
-    automate_all: float
-    review_all: float
+    cost_automate_all: float
+    cost_review_all: float
     fold_thresholds: Floats
 
     @property
     def gap(self) -> float:
-        """What Chow's rule costs more per case; nothing where that is rounding."""
+        """What Chow's rule costs more per case; zero where that is rounding."""
         gap = self.chow_cost - self.cost
         return 0.0 if abs(gap) <= ROUNDING * abs(self.cost) else gap
 
@@ -139,7 +131,7 @@ def judge(
     n_draws, confidence, seed : int, float, int
         Draws of all cases for the intervals.
     """
-    table = _Table(thresholds, costs)
+    table = CostTable(thresholds, costs)
     sums = np.stack([_by_place(split, thresholds.size) for split in splits], axis=1)
     others = None if held_out is None else _by_place(held_out, thresholds.size)[:, np.newaxis]
     paid, chosen = table.pay(sums, others)
@@ -154,11 +146,11 @@ def judge(
     )
     return Verdict(
         float(thresholds[table.best(whole)]),
-        nan if chow is None else float(thresholds[chow]),
         cost,
-        nan if chow is None else float(found[chow]),
         alone,
         mistakes / alone if alone > 0.0 else nan,
+        nan if chow is None else float(thresholds[chow]),
+        nan if chow is None else float(found[chow]),
         cost_interval,
         gap_interval,
         threshold_interval,
@@ -168,7 +160,7 @@ def judge(
     )
 
 
-class _Table:
+class CostTable:
     """What happens at each threshold, from sums (4, ..., T) by the first that sends to review."""
 
     def __init__(self, thresholds: Floats, costs: Costs) -> None:
@@ -184,7 +176,7 @@ class _Table:
         total = np.broadcast_to(sums[0].sum(axis=-1, keepdims=True), sums.shape[1:])
         return np.stack([total, above[0], above[1], np.cumsum(sums[3], axis=-1) + above[2]])
 
-    def _allowed(self, sums: Floats) -> Mask:
+    def allowed(self, sums: Floats) -> Mask:
         """Thresholds at which the humans can do all reviews."""
         reviewed = np.cumsum(sums[0], axis=-1)
         found: Mask = reviewed <= (self._capacity + ROUNDING) * reviewed[..., -1:]
@@ -194,13 +186,13 @@ class _Table:
         """Cheapest threshold that the capacity allows; of equally cheap ones the lowest."""
         cost = self.curves(sums)[3]
         scale = cost.max(axis=-1, keepdims=True)
-        return first_of_least(np.where(self._allowed(sums), cost, np.inf), ROUNDING * scale)
+        return first_of_least(np.where(self.allowed(sums), cost, np.inf), ROUNDING * scale)
 
     def chow(self, sums: Floats) -> Indices | None:
         """Chow's threshold, the nearest on offer, or the highest that the capacity allows."""
         if np.isnan(self._chow):
             return None
-        last = np.count_nonzero(self._allowed(sums), axis=-1) - 1
+        last = np.count_nonzero(self.allowed(sums), axis=-1) - 1
         nearest = np.abs(self.thresholds - self._chow).argmin()
         return np.asarray(np.minimum(nearest, last))
 
@@ -231,14 +223,12 @@ def _by_place(part: FoldCells, n: int, times: Floats | None = None) -> Floats:
 
 
 def _draws(
-    split: FoldCells, held_out: FoldCells | None, table: _Table, n_draws: int, seed: int
+    split: FoldCells, held_out: FoldCells | None, table: CostTable, n_draws: int, seed: int
 ) -> tuple[list[float], list[float], list[float]]:
     """Cost, gap of Chow's rule, and threshold, of cases drawn anew with their folds."""
     random = np.random.RandomState([seed, n_draws])
     parts = [_gathered(part) for part in (split, held_out) if part is not None]
-    costs: list[float] = []
-    gaps: list[float] = []
-    chosen: list[float] = []
+    found: tuple[list[float], list[float], list[float]] = [], [], []
     for start in range(0, n_draws, _TOGETHER):
         n = min(_TOGETHER, n_draws - start)
         drawn = []
@@ -253,13 +243,13 @@ def _draws(
         whole, judged = whole[:, some], judged[:, some]
         paid, _ = table.pay(sums, others)
         cost = paid[3] / paid[0]
-        costs += cost.tolist()
-        chosen += table.thresholds[table.best(whole)].tolist()
+        found[0].extend(cost.tolist())
+        found[2].extend(table.thresholds[table.best(whole)].tolist())
         chow = table.chow(whole)
         if chow is not None:
             at = np.take_along_axis(table.curves(judged), chow[np.newaxis, :, np.newaxis], axis=-1)
-            gaps += (at[3, :, 0] / at[0, :, 0] - cost).tolist()
-    return costs, gaps, chosen
+            found[1].extend((at[3, :, 0] / at[0, :, 0] - cost).tolist())
+    return found
 
 
 def _gathered(part: FoldCells) -> FoldCells:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import isnan
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,14 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_threshold
-from .._summary import SummaryRow, as_html, as_text, percentage
+from .._summary import Summary, SummaryRow, percentage
 from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
-from ..ordered import running_totals, sums_by_value
-from ..scores.tally import Cells, case_amounts, cells_of_cases, threshold_grid
+from ..ordered import sums_by_value
+from ..scores.cases import case_amounts
+from ..scores.tally import Cells, cells_of_cases
 from .costs import Costs, chow_threshold
-from .cross_fitting import ROUNDING, first_of_least
+from .cross_fitting import ROUNDING, CostTable, first_of_least
 
 if TYPE_CHECKING:
     from .display import DeferralDisplay
@@ -34,7 +35,7 @@ class OperatingPoint(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DeferralCurve:
+class DeferralCurve(Summary):
     """Cost of deciding alone above a confidence and asking a human below, at every threshold.
 
     Made by `deferral_curve`. Between two thresholds nothing changes, so these are all there is.
@@ -64,8 +65,7 @@ class DeferralCurve:
     allowed: Mask
     n_samples: int
     costs: Costs
-    _cells: Cells = field(repr=False)
-    _thresholds_on_offer: Floats = field(repr=False)
+    _cells: Cells
 
     def best(self) -> OperatingPoint:
         """The cheapest threshold that is allowed; of equally cheap ones the lowest.
@@ -101,12 +101,8 @@ class DeferralCurve:
         return int(np.searchsorted(self.thresholds, threshold, side="right")) - 1
 
     def _point(self, place: int) -> OperatingPoint:
-        return OperatingPoint(
-            float(self.thresholds[place]),
-            float(self.cost[place]),
-            float(self.automation_rate[place]),
-            float(self.error_rate[place]),
-        )
+        curves = self.thresholds, self.cost, self.automation_rate, self.error_rate
+        return OperatingPoint(*(float(curve[place]) for curve in curves))
 
     def plot(self, ax: Any = None, name: str | None = None) -> DeferralDisplay:
         """Draw cost, automation and errors against the threshold.
@@ -128,16 +124,13 @@ class DeferralCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values: the best point, then the whole curve; error rates may be NaN."""
+        curves = ("thresholds", "cost", "automation_rate", "error_rate", "allowed")
         return {
             "best": self.best()._asdict(),
             "chow_threshold": chow_threshold(self.costs),
             "n_samples": self.n_samples,
             **self.costs.to_dict(),
-            "thresholds": self.thresholds.tolist(),
-            "cost": self.cost.tolist(),
-            "automation_rate": self.automation_rate.tolist(),
-            "error_rate": self.error_rate.tolist(),
-            "allowed": self.allowed.tolist(),
+            **{name: getattr(self, name).tolist() for name in curves},
         }
 
     def _rows(self) -> Iterator[SummaryRow]:
@@ -159,15 +152,9 @@ class DeferralCurve:
             return ""
         return f", beyond the capacity of {percentage(capacity)}"
 
-    def __repr__(self) -> str:
-        return as_text(self._rows())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
-
 
 def errors_in_words(error_rate: float) -> str:
-    """What is to be said of the error rate among automated cases."""
+    """The error rate among automated cases in words; empty if none is automated."""
     return "" if isnan(error_rate) else f"of these {percentage(error_rate)} wrong"
 
 
@@ -228,20 +215,14 @@ def deferral_curve(
     2.2
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
-    costs = Costs(error_cost, review_cost, capacity, reviewer_error)
-    return _curve_of(data, costs.checked(data.labels.size, data.codes.size))
+    return curve_of(data, Costs(error_cost, review_cost, capacity, reviewer_error))
 
 
-def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
-    """Curve of checked predictions at checked costs."""
-    made = predictions(data)
+def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
+    """Curve of checked predictions."""
+    costs, made = costs.checked(data.labels.size, data.codes.size), predictions(data)
     # Rounding may push a probability above one, but no threshold lies there.
     confidence, weights = np.minimum(made.confidence, 1.0), made.weights_or_ones
     priced = costs.of_cases(made.true, made.predicted, made.rows)
@@ -252,29 +233,21 @@ def _curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
         weights * priced.alone,
         weights * priced.reviewed,
     )
-    weight, wrong, alone, reviewed = sums
-    total = float(weights.sum())
-    by_case = None
-    if np.ndim(costs.error_cost) == 1:
-        by_case = np.asarray(costs.error_cost, dtype=np.float64)[made.rows]
-    grid, n_classes = threshold_grid(data.labels.size), data.labels.size
+    by_case = costs.error_cost[made.rows] if np.ndim(costs.error_cost) == 1 else None
     amounts = case_amounts(weights.size, made.weights, by_case)
-    # Above a threshold is summed from the top: the rates end at exactly zero.
-    automated, mistakes, unchecked = (
-        running_totals(amount[::-1])[::-1] for amount in (weight, wrong, alone)
-    )
-    review_rate = running_totals(weight) / total
+    # A case is reviewed from the threshold at its own confidence on: at 0 none is.
+    thresholds, sums = np.concatenate(([0.0], values)), np.pad(sums, ((0, 0), (1, 0)))
+    table = CostTable(thresholds, costs)
+    _, automated, mistakes, cost = table.curves(sums)
     with np.errstate(invalid="ignore"):
         error_rate = mistakes / automated
-    capacity = 1.0 if costs.capacity is None else costs.capacity
     return DeferralCurve(
-        thresholds=np.concatenate(([0.0], values)),
-        cost=(running_totals(reviewed) + unchecked) / total,
+        thresholds=thresholds,
+        cost=cost / float(weights.sum()),
         automation_rate=automated / automated[0],
         error_rate=error_rate,
-        allowed=review_rate <= capacity + ROUNDING,
+        allowed=table.allowed(sums),
         n_samples=weights.size,
         costs=costs,
-        _cells=cells_of_cases(grid, n_classes, made.true, made.predicted, confidence, amounts),
-        _thresholds_on_offer=grid,
+        _cells=cells_of_cases(data.labels.size, made.true, made.predicted, confidence, amounts),
     )

@@ -1,4 +1,4 @@
-"""What a model decided alone, what it left to humans, and why."""
+"""Decisions of a model: automated or left to a human review, with the reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._summary import SummaryRow, as_html, as_text, percentage
+from .._summary import Summary, SummaryRow, percentage
 from .._typing import Floats, Mask
 
 #: Digits that are tried until a confidence and the threshold look different.
@@ -18,7 +18,7 @@ _DIGITS = (2, 4, 8, 17)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Decisions:
+class Decisions(Summary):
     """One decision for each case, from `DeferralClassifier.decide`.
 
     Attributes
@@ -77,12 +77,6 @@ class Decisions:
         share = f"{percentage(alone / len(self))} of all" if len(self) else ""
         yield "decided alone", str(alone), share
         yield "for review", str(len(self) - alone), f"confidence {self.threshold:.4g} or less"
-
-    def __repr__(self) -> str:
-        return as_text(self._rows())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
 
 
 def _sentence(confidence: float, threshold: float, alone: bool) -> str:

@@ -128,7 +128,7 @@ class DeferralDisplay:
         X, y, **options
             As in `from_estimators`.
         name : str, optional
-            By default that of its class.
+            By default the name of its class.
 
         Returns
         -------

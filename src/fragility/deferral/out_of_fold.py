@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,6 @@ from .._sklearn import check_method_params, take_rows
 from .._typing import Floats, Indices
 
 Part = tuple[Indices, Indices]
-
-
-class OutOfFold(NamedTuple):
-    """Samples that were predicted, each once, and the probabilities of their classes."""
-
-    rows: Indices
-    proba: Floats
 
 
 def check_can_predict(estimator: Any) -> None:
@@ -39,10 +32,11 @@ def out_of_fold(
     parts: Iterable[Part],
     classes: NDArray[Any],
     fit_params: dict[str, Any],
-) -> OutOfFold:
-    """Predict every test part by a clone that is fitted to its training part.
+) -> tuple[Indices, Floats]:
+    """Rows of the samples in the test parts, and their probabilities by models not fitted to them.
 
-    The columns are `classes`; one that a training part lacks has probability zero there.
+    A clone is fitted to each training part. The columns are `classes`; one that a training part
+    lacks has probability zero there.
     """
     times = np.zeros(y.size, dtype=np.intp)
     proba = np.zeros((y.size, classes.size))
@@ -66,4 +60,4 @@ def out_of_fold(
             "give a splitter that tests each at most once, such as StratifiedKFold."
         )
     rows = np.flatnonzero(times)
-    return OutOfFold(rows, proba[rows])
+    return rows, proba[rows]

@@ -11,18 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
-from .._summary import SummaryRow, as_html, percentage
-from .._typing import Floats, Interval
+from .._summary import Summary, SummaryRow, percentage
+from .._typing import Interval
+from .._validation import check_labelled_probabilities
+from ..scores.tally import threshold_grid
 from .costs import Costs, chow_threshold
-from .cross_fitting import SPLITS, FoldCells, dealt_cells, judge
-from .curve import DeferralCurve, deferral_curve, errors_in_words
+from .cross_fitting import SPLITS, Verdict, dealt_cells, judge
+from .curve import DeferralCurve, curve_of, errors_in_words
 
 #: With fewer cases nothing is learned from some about the others.
 _LEAST_CASES = 4
+#: Attributes of a result in the order of `to_dict`.
+_IN_ORDER = (
+    *("threshold", "cost", "automation_rate", "error_rate"),
+    *("chow_threshold", "chow_note", "chow_cost", "gap", "cost_automate_all", "cost_review_all"),
+    *("cost_interval", "gap_interval", "threshold_interval", "confidence"),
+    *("fold_thresholds", "n_samples", "n_held_out"),
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BestThreshold:
+class BestThreshold(Summary, Verdict):
     """The best threshold of confidence, with what it costs on cases that did not choose it.
 
     Made by `best_threshold`.
@@ -67,20 +76,7 @@ class BestThreshold:
     costs : Costs
     """
 
-    threshold: float
-    cost: float
-    automation_rate: float
-    error_rate: float
-    chow_threshold: float
     chow_note: str
-    chow_cost: float
-    gap: float
-    cost_interval: Interval
-    gap_interval: Interval
-    threshold_interval: Interval
-    cost_automate_all: float
-    cost_review_all: float
-    fold_thresholds: Floats
     n_samples: int
     n_held_out: int
     confidence: float
@@ -88,21 +84,11 @@ class BestThreshold:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, for logs; floats may be NaN."""
-        figures = (
-            *("threshold", "cost", "automation_rate", "error_rate"),
-            *("chow_threshold", "chow_note", "chow_cost", "gap"),
-            *("cost_automate_all", "cost_review_all"),
-        )
-        intervals = ("cost_interval", "gap_interval", "threshold_interval")
-        return {
-            **{name: getattr(self, name) for name in figures},
-            **{name: list(getattr(self, name)) for name in intervals},
-            "confidence": self.confidence,
-            "fold_thresholds": self.fold_thresholds.tolist(),
-            "n_samples": self.n_samples,
-            "n_held_out": self.n_held_out,
-            **self.costs.to_dict(),
-        }
+        found = {name: getattr(self, name) for name in _IN_ORDER}
+        for name, value in found.items():
+            if isinstance(value, Interval):
+                found[name] = list(value)
+        return {**found, "fold_thresholds": self.fold_thresholds.tolist(), **self.costs.to_dict()}
 
     def _between(self, interval: Interval) -> str:
         if isnan(interval.low):
@@ -153,9 +139,6 @@ class BestThreshold:
         yield "automate all", f"{self.cost_automate_all:.4g}", "per case"
         yield "review all", f"{self.cost_review_all:.4g}", "per case"
         yield "measured on", str(self.n_held_out or self.n_samples), self._measured_on()
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
 
 
 def best_threshold(
@@ -226,17 +209,10 @@ def best_threshold(
     n_bootstrap = check_count(n_bootstrap, "n_bootstrap", 0)
     confidence = check_confidence(confidence)
     seed = check_count(random_state, "random_state", 0)
-    curve = deferral_curve(
-        y_true,
-        proba,
-        error_cost=error_cost,
-        review_cost=review_cost,
-        capacity=capacity,
-        reviewer_error=reviewer_error,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
+    data = check_labelled_probabilities(
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
+    curve = curve_of(data, Costs(error_cost, review_cost, capacity, reviewer_error))
     if held_out is not None:
         _check_same_costs(curve.costs, held_out)
     elif curve.n_samples < _LEAST_CASES:
@@ -245,18 +221,16 @@ def best_threshold(
             f"{_LEAST_CASES} cases (of positive weight); got {curve.n_samples}. Give more, or "
             "other cases to measure on: held_out=deferral_curve(...)."
         )
-    cells = curve._cells
-    n_folds = min(n_folds, curve.n_samples) if held_out is None else 1
-    splits = [
-        dealt_cells(cells, curve.costs, n_folds, [split, seed])
-        for split in range(SPLITS if held_out is None else 1)
-    ]
-    others: FoldCells | None = None
+    n_folds, n_splits, others = min(n_folds, curve.n_samples), SPLITS, None
     if held_out is not None:
+        n_folds = n_splits = 1
         others = dealt_cells(held_out._cells, held_out.costs, 1, [0, seed])
+    splits = [
+        dealt_cells(curve._cells, curve.costs, n_folds, [split, seed]) for split in range(n_splits)
+    ]
     verdict = judge(
         splits,
-        curve._thresholds_on_offer,
+        threshold_grid(data.labels.size),
         curve.costs,
         held_out=others,
         n_draws=n_bootstrap,
@@ -264,20 +238,8 @@ def best_threshold(
         seed=seed,
     )
     return BestThreshold(
-        threshold=verdict.threshold,
-        cost=verdict.cost,
-        automation_rate=verdict.automation_rate,
-        error_rate=verdict.error_rate,
-        chow_threshold=verdict.chow_threshold,
+        **vars(verdict),
         chow_note=_chow_note(curve.costs, verdict.chow_threshold),
-        chow_cost=verdict.chow_cost,
-        gap=verdict.gap,
-        cost_interval=verdict.cost_interval,
-        gap_interval=verdict.gap_interval,
-        threshold_interval=verdict.threshold_interval,
-        cost_automate_all=verdict.automate_all,
-        cost_review_all=verdict.review_all,
-        fold_thresholds=verdict.fold_thresholds,
         n_samples=curve.n_samples,
         n_held_out=0 if held_out is None else held_out.n_samples,
         confidence=confidence,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import fsum, inf, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -122,7 +123,7 @@ class AtomSource(Source):
         return CertifiedIndex(value, value, value, separation(groups))
 
 
-class PairSums:
+class PairSums(NamedTuple):
     """What a reading of the cases adds for several classes: how the pairs move together.
 
     Attributes
@@ -133,9 +134,8 @@ class PairSums:
         Products of the influences on the pairs with a pseudo-mistake in each class.
     """
 
-    def __init__(self, n_classes: int, n_pairs: int) -> None:
-        self.squares = np.zeros(n_classes)
-        self.products = np.zeros((n_classes, n_pairs, n_pairs))
+    squares: Floats
+    products: Floats
 
 
 class KnownIndex:
@@ -178,6 +178,11 @@ class KnownIndex:
         found = zip(self.pairs, self.found, strict=True)
         return [SolvedPair(pair, part.fragility, self.share) for pair, part in found]
 
+    @cached_property
+    def _totals(self) -> list[float]:
+        """Sums over the pairs of the index and of its bounds."""
+        return [fsum(part[end] for part in self.found) for end in range(3)]
+
     def figures(self, confidence: float) -> IndexFigures:
         """Index with interval, ratio and table of pairs."""
         n_classes = self._support.size
@@ -185,9 +190,7 @@ class KnownIndex:
         for pair, part in zip(self.pairs, self.found, strict=True):
             for entry in pair_entries(pair, n_classes, "ovo"):
                 table[entry] = part.fragility
-        value, low, high = (
-            fsum(part[end] for part in self.found) / len(self.found) for end in range(3)
-        )
+        value, low, high = (total / len(self.found) for total in self._totals)
         ratio, least, most = (
             fsum(PairIndex(part[end], part.separation).ratio for part in self.found)
             / len(self.found)
@@ -204,7 +207,7 @@ class KnownIndex:
         """Confidence interval of the index; None where these sums cannot tell it."""
         if not self.is_binary and self.sums is None:
             return None
-        value, low, high = (fsum(part[end] for part in self.found) for end in range(3))
+        value, low, high = self._totals
         if low < high and not high - low <= _NEAR_ENOUGH * value:
             return None
         return confidence_interval(
@@ -229,7 +232,7 @@ class KnownIndex:
         return self._samples[key]
 
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
-        """Scores of the negatives and minus those of the positives."""
+        """Scores of the negatives, and scores of the positives times −1."""
         column = self._column(pair)
         return (
             self._sample(column, pair.negatives[0], 1.0),

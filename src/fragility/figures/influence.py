@@ -1,4 +1,4 @@
-"""What each case adds to the index: paired tests, standard errors of several classes, worst cases.
+"""Influence of each case on the index: paired tests, standard errors, worst cases.
 
 The cases come once more, class by class, after the index of every pair is known.
 """
@@ -12,41 +12,51 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Indices, Integers
+from ..index.certified import CertifiedIndex
 from ..index.inference import PairedDifference
 from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
 from ..index.root import solve
 from ..moments import order_one_factor
 from .index import KnownIndex, PairSums, pair_scale
 
-#: Up to so large a share -ln(1 - x) comes from four terms of its series.
+#: Up to this share -ln(1 - x) comes from four terms of its series.
 _SMALL_SHARE = 1e-3
 
 
-class Side(NamedTuple):
-    """One class in a pair: how to tilt its scores, and how a tilt moves the index.
+class Tilt(NamedTuple):
+    """Exponential tilt of the scores of a class in one column: how much more each counts.
 
     A pair of index zero has an infinite tilt `s`, which moves nothing: all weight goes to the
-    values from `pivot` on. A pair of infinite index has none: the worst case is the data.
+    values from `pivot` on. A pair of infinite index has no tilt: the worst case is the data.
     """
 
-    place: int
     column: int
     sign: float
     s: float
     pivot: float
     log_moment: float
-    mean: float
-    mean_residual: float
-    separation: float
-    fragility: float
-    share: float
-    scale: float
 
     def lift(self, value: Floats) -> Floats:
-        """How many times its share each of some values has in the worst case."""
+        """Share of each case in the worst case over its share in the data, by its signed score."""
         if self.s == inf:
             return np.where(value >= self.pivot, exp(-self.log_moment), 0.0)
         return np.asarray(np.exp(self.s * (value - self.pivot) - self.log_moment))
+
+
+class Side(NamedTuple):
+    """One class in a pair: how to tilt its scores, and how the index moves with a tilt."""
+
+    tilt: Tilt
+    mean: float
+    mean_residual: float
+    found: CertifiedIndex
+    share: float
+    scale: float
+
+    def tilted(self, scores: Floats) -> Tilted:
+        """Cases of these scores."""
+        value = self.tilt.sign * scores
+        return Tilted(self, self.tilt.lift(value), value)
 
 
 class Tilted(NamedTuple):
@@ -59,37 +69,24 @@ class Tilted(NamedTuple):
 
 def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
     """By class, the sides of its pairs."""
-    found: list[list[Side]] = [[] for _ in range(n_classes)]
-    for place, (pair, part) in enumerate(zip(known.pairs, known.found, strict=True)):
+    sides: list[list[Side]] = [[] for _ in range(n_classes)]
+    for pair, found in zip(known.pairs, known.found, strict=True):
         column, groups = 0 if known.is_binary else pair.positive, known.groups(pair)
-        s = 1.0 / part.fragility if part.fragility > known.source.least_index else inf
+        s = 1.0 / found.fragility if found.fragility > known.source.least_index else inf
         scale = pair_scale(groups, s) if 0.0 < s < inf else 0.0
         codes = pair.negatives[0], pair.positive
         for code, group, sign in zip(codes, groups, (1.0, -1.0), strict=True):
-            pivot, log_moment = group.mean, 0.0
             if s == inf:
                 pivot, log_moment = known.source.top(column, code, sign)
             elif s * group.spread < 1.0:
-                log_moment = group.centred_log_moment(s).value
+                pivot, log_moment = group.mean, group.centred_log_moment(s).value
             else:
                 pivot, log_moment = group.pivot, group.log_moment(s).value
-            found[code].append(
-                Side(
-                    place,
-                    column,
-                    sign,
-                    s,
-                    pivot,
-                    log_moment,
-                    group.mean,
-                    group.mean_residual,
-                    part.separation,
-                    part.fragility,
-                    known.share,
-                    scale,
-                )
+            tilt = Tilt(column, sign, s, pivot, log_moment)
+            sides[code].append(
+                Side(tilt, group.mean, group.mean_residual, found, known.share, scale)
             )
-    return found
+    return sides
 
 
 class ScoreInfluence:
@@ -100,9 +97,7 @@ class ScoreInfluence:
         self.sides = sides_of(known, n_classes)
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
-        for side in self.sides[code]:
-            value = side.sign * columns[side.column]
-            yield Tilted(side, side.lift(value), value)
+        return (side.tilted(columns[side.tilt.column]) for side in self.sides[code])
 
 
 class TableInfluence:
@@ -126,15 +121,11 @@ class TableInfluence:
         places: Callable[[Floats], Indices],
     ) -> None:
         self.known, self._places = known, places
-        self._tables: list[list[tuple[Side, Floats, Floats]]] = []
+        self._tables: list[list[Tilted]] = [[], []]
         for code, sides in enumerate(sides_of(known, 2)):
-            tables = []
-            for side in sides:
-                value = side.sign * scores
-                parts = side.lift(value), value
+            for side, *parts in (side.tilted(scores) for side in sides):
                 means = (np.einsum("fb,fb->b", shares[code], part) for part in parts)
-                tables.append((side, *means))
-            self._tables.append(tables)
+                self._tables[code].append(Tilted(side, *means))
 
     def tilted(self, code: int, columns: Floats) -> Iterator[Tilted]:
         places = self._places(columns[0])
@@ -192,7 +183,7 @@ def case_influences(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, F
     rest = np.maximum(1.0 - shares, LEAST_REST)
     own = _minus_log_of_rest(shares)
     for side, lift, value in tilted:
-        if not 0.0 < side.s < inf:
+        if not 0.0 < side.tilt.s < inf:
             continue
         excess = _minus_log_of_rest(lift * shares)
         excess -= own
@@ -202,9 +193,9 @@ def case_influences(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, F
         deviation = value - side.mean
         deviation -= side.mean_residual
         deviation *= shares
-        deviation *= side.share * side.fragility / side.separation
+        deviation *= side.share * side.found.fragility / side.found.separation
         excess += deviation
-        excess /= side.separation
+        excess /= side.found.separation
         ratio += excess
     return index, ratio
 
@@ -220,6 +211,14 @@ def _minus_log_of_rest(shares: Floats) -> Floats:
     return series
 
 
+class _Mistaken(NamedTuple):
+    """One class in a pair with a pseudo-mistake: number of the pair, tilt, weight of the class."""
+
+    pair: int
+    tilt: Tilt
+    weight: float
+
+
 class PairReading:
     """Sums that intervals of several classes need, filled as cases come.
 
@@ -233,26 +232,21 @@ class PairReading:
     def __init__(self, influence: ScoreInfluence, weight: Floats) -> None:
         known = influence.known
         self._weight = weight
-        self.sums = PairSums(weight.size, len(known.pairs))
+        n_classes, n_pairs = weight.size, len(known.pairs)
+        self.sums = PairSums(np.zeros(n_classes), np.zeros((n_classes, n_pairs, n_pairs)))
         groups = [known.groups_with_mistakes(pair) for pair in known.pairs]
-        self._roots = [solve(part, 0.0) for part in groups]
-        #: Otherwise the upper limit is infinite, whatever the cases say.
-        self._finite = all(root > 0.0 for root in self._roots)
-        self._mistaken: list[list[tuple[int, int, float, float, float, float]]] = [
-            [] for _ in range(weight.size)
-        ]
-        if self._finite:
-            for place, (pair, part) in enumerate(zip(known.pairs, groups, strict=True)):
-                s = self._roots[place]
-                if s * known.source.least_index > 1.0:
-                    continue
-                codes = pair.negatives[0], pair.positive
-                for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
-                    moment = group.log_moment(s).value
-                    whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
-                    self._mistaken[code].append(
-                        (place, pair.positive, sign, group.pivot, moment, whole)
-                    )
+        roots = [solve(part, 0.0) for part in groups]
+        self._mistaken: list[list[_Mistaken]] = [[] for _ in range(n_classes)]
+        if min(roots, default=0.0) <= 0.0:
+            return  # the upper limit is infinite, whatever the cases say
+        for place, (pair, part, s) in enumerate(zip(known.pairs, groups, roots, strict=True)):
+            if s * known.source.least_index > 1.0:
+                continue
+            codes = pair.negatives[0], pair.positive
+            for code, group, sign in zip(codes, part, (1.0, -1.0), strict=True):
+                tilt = Tilt(pair.positive, sign, s, group.pivot, group.log_moment(s).value)
+                whole = weight[code] * (1.0 + 1.0 / known.effective_size(code))
+                self._mistaken[code].append(_Mistaken(place, tilt, whole))
 
     def add(
         self, code: int, columns: Floats, tilted: Sequence[Tilted], weights: Floats | None
@@ -265,11 +259,8 @@ class PairReading:
         self.sums.squares[code] += float(first_order @ first_order)
         members = self._mistaken[code]
         excesses = np.empty((len(members), columns.shape[1]))
-        for row, (place, column, sign, pivot, moment, weight) in zip(
-            excesses, members, strict=True
-        ):
-            np.exp(self._roots[place] * (sign * columns[column] - pivot) - moment, out=row)
-            row -= 1.0
+        for row, (_, tilt, weight) in zip(excesses, members, strict=True):
+            np.subtract(tilt.lift(tilt.sign * columns[tilt.column]), 1.0, out=row)
             row *= (1.0 if weights is None else weights) / weight
-        places = [member[0] for member in members]
+        places = [member.pair for member in members]
         self.sums.products[code][np.ix_(places, places)] += excesses @ excesses.T

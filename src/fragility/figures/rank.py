@@ -45,7 +45,7 @@ def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:
 
 
 class Clusters(NamedTuple):
-    """Cases by ascending confidence: those of different clusters are in order.
+    """Cases by ascending confidence: all cases of a cluster are below all cases of the next.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ def calibration_error(happened: Atoms, others: Atoms, n_bins: int) -> Measured:
     inside = (taken > 0.0) & (taken < weight[place]) & (low[place] < high[place])
     least_yes = np.maximum(taken - (weight - yes)[place], 0.0)
     most_yes = np.minimum(taken, yes[place])
-    # The lower scores of a bin come first: their mean is at most that of the bin.
+    # The lower scores of a bin come first: their mean is at most the mean of the bin.
     lowest = np.where(inside, residual[place] + least_yes - taken * mean[place], middle)
     highest = np.where(inside, residual[place] + most_yes - taken * low[place], middle)
     value = float(np.abs(np.diff(middle)).sum() / mass[-1])

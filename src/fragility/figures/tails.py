@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import Indices
 from ..index.errors import RankingErrors
 from ..moments import Sample
 from ..ordered import SumsByValue, running_totals, sums_by_value
@@ -26,7 +27,7 @@ _GAP = 1e-15
 #: Never reached: the hardest of the tests needs less than half of it.
 _MOST_STEPS = 100
 #: From this many pairs of distinct scores on, the minimum for a thinned tail is found first. Its
-#: place is that of the minimum up to about the relative error below.
+#: place is the place of the minimum up to about the relative error below.
 _THINNING_PAYS, _THINNED, _THINNED_ERROR = 1 << 26, 1 << 11, 1e-4
 #: More bins than these are merged, for one pair and for each of many: the bounds stay narrow.
 _MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
@@ -50,7 +51,7 @@ class ErrorTail:
     Parameters
     ----------
     negatives, positives : SumsByValue
-        Distinct scores of the negatives, and minus those of the positives, with their weights.
+        Distinct scores of the negatives, and of the positives times −1, with their weights.
     """
 
     def __init__(self, negatives: SumsByValue, positives: SumsByValue) -> None:
@@ -79,12 +80,23 @@ class ErrorTail:
         return cls(negatives, positives)
 
     def thinned(self, most: int) -> ErrorTail:
-        """Nearly the same from at most so many values in each group, means of neighbours."""
-        return ErrorTail(*(_thinned(group, most) for group in self._groups))
+        """Nearly the same tail from at most `most` values in each group: means of neighbours."""
+        groups = []
+        for group in self._groups:
+            starts = np.arange(most) * group.values.size // most
+            groups.append(_merged_values(group, starts) if group.values.size > most else group)
+        return ErrorTail(*groups)
 
     def gathered(self, most: int) -> ErrorTail:
-        """Nearly the same with the values of each group at the means of so many equal cells."""
-        return ErrorTail(*(_gathered(group, most) for group in self._groups))
+        """Nearly the same tail with values at the means of `most` cells of equal width."""
+        groups = []
+        for group in self._groups:
+            values = group.values
+            if values.size > most:
+                cells = np.floor((values - values[0]) * (most / (values[-1] - values[0])))
+                group = _merged_values(group, np.flatnonzero(np.diff(cells, prepend=-1.0)))
+            groups.append(group)
+        return ErrorTail(*groups)
 
     @property
     def n_distinct_pairs(self) -> int:
@@ -320,22 +332,9 @@ def _value(line: _Tangent) -> float:
     return line.value
 
 
-def _thinned(group: SumsByValue, most: int) -> SumsByValue:
+def _merged_values(group: SumsByValue, starts: Indices) -> SumsByValue:
+    """The values from each start up to the next as one, at their mean."""
     values, weights = group.values, group.sums[0]
-    if values.size <= most:
-        return group
-    starts = np.arange(most) * values.size // most
-    sums = np.add.reduceat(weights, starts)
-    means = np.add.reduceat(weights * values, starts) / sums
-    return sums_by_value(means, sums)
-
-
-def _gathered(group: SumsByValue, most: int) -> SumsByValue:
-    values, weights = group.values, group.sums[0]
-    if values.size <= most:
-        return group
-    cells = np.floor((values - values[0]) * (most / (values[-1] - values[0])))
-    starts = np.flatnonzero(np.diff(cells, prepend=-1.0))
     sums = np.add.reduceat(weights, starts)
     means = np.add.reduceat(weights * values, starts) / sums
     return sums_by_value(means, sums)

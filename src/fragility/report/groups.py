@@ -59,7 +59,7 @@ class Groups:
             weight = support.astype(np.float64)
             bins = state.sums().models[state.models[0]].groups
             if state.weighted and bins is not None:
-                weight = bins.weights().sum(axis=1).reshape(-1, n_classes)[group]
+                weight = bins.table("weight").sum(axis=1).reshape(-1, n_classes)[group]
             population = Population(support, weight, weight)
             if influences:
                 yield Reader(state, influences, population, intervals=True, group=place)

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from .._labels import encode_labels, listed
+from .._labels import listed
 from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs
@@ -48,18 +48,6 @@ def checked_model(
         )
     except ValueError as error:
         raise ValueError(f"Model {name!r}: {error}") from None
-
-
-def check_groups(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[Any]]:
-    """Names of the groups, sorted, and a column with the place of each case's group."""
-    try:
-        names, codes = encode_labels(groups)
-    except ValueError as error:
-        raise ValueError(str(error).replace("y_true", "groups")) from None
-    if codes.size != n:
-        raise ValueError(f"groups has {codes.size} entries for {n} samples; give one for each.")
-    found, places = np.unique([str(name) for name in names.tolist()], return_inverse=True)
-    return found.tolist(), places[codes][:, np.newaxis]
 
 
 def as_costs(costs: Costs | Mapping[str, Any] | None) -> Costs | None:

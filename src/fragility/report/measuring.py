@@ -13,12 +13,11 @@ from .._typing import Floats
 from .._validation import check_presence
 from ..calibration import (
     CalibrationMap,
-    ScoreTable,
     calibrated,
-    calibrated_table,
     fitted_map,
     why_not_calibrated,
 )
+from ..calibration_table import ScoreTable, calibrated_table
 from ..figures.influence import Population
 from ..figures.rank import auc
 from ..measured import Estimator
@@ -196,7 +195,7 @@ class Builder:
                     )
                 table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
             found = calibrated_table(
-                table, state.positive, state.labels.tolist(), self.settings.random_state
+                table, state.positive, state.labels, self.settings.random_state
             )
             if isinstance(found, str):
                 return found
@@ -207,7 +206,7 @@ class Builder:
     def _calibrate_several(self) -> str:
         """One temperature for each model: cross-fitted, or of so many cases fitted to a sample."""
         state, cases = self.state, self.cases
-        reason = why_not_calibrated(state.labels.tolist(), state.support)
+        reason = why_not_calibrated(state.labels, state.support)
         if reason:
             return reason
         if cases is not None and state.fit_to_all:
@@ -262,7 +261,7 @@ class Builder:
         maps = {}
         for name in state.models:
             data = state.labelled(name, fitted)
-            reason = why_not_calibrated(state.labels.tolist(), data.support)
+            reason = why_not_calibrated(state.labels, data.support)
             if reason:
                 return f"in the sample for calibration, {of_all}, {reason}; raise --hold"
             maps[name] = fitted_map(data)

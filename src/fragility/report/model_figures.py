@@ -131,6 +131,6 @@ def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
         found.chow_cost,
         found.gap,
         found.gap_interval,
-        found.automate_all,
-        found.review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,
+        found.cost_automate_all,
+        found.cost_review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,
     )

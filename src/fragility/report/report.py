@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import later_category, listed
+from .._labels import encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
 from ..deferral import Costs
@@ -26,7 +26,6 @@ from .inputs import (
     Metric,
     as_costs,
     check_extra_metrics,
-    check_groups,
     checked_model,
     costs_of_state,
     extra_figures,
@@ -180,7 +179,11 @@ class Report:
         if weights is not None:  # only their ratios matter
             scaled = weights * order_one_factor(float(weights.max()))
             data = {name: replace(part, weights=scaled) for name, part in data.items()}
-        group_names, group_codes = ([], None) if groups is None else check_groups(groups, n)
+        group_names: list[str] = []
+        group_codes = None
+        if groups is not None:
+            group_names, codes = encode_groups(groups, n)
+            group_codes = codes[:, np.newaxis]
         if cases is not None and len(cases) != n:
             raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")
         case_costs = None

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._typing import Floats, Integers
 from .._validation import LabelledScores
-from ..calibration import ScoreTable, TableCalibration
+from ..calibration_table import ScoreTable, TableCalibration
 from ..deferral.costs import Costs
 from ..deferral.cross_fitting import SPLITS, FoldCells, dealt_cells, priced_sums
 from ..figures.confidence import (
@@ -32,10 +32,10 @@ from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, Measured
 from ..scores.atoms import Atoms
+from ..scores.cases import case_amounts
 from ..scores.sums import ModelSums, Shape
 from ..scores.tally import (
     Cells,
-    case_amounts,
     cells_of_cases,
     most_probable,
     threshold_grid,
@@ -161,14 +161,7 @@ class DataView(View):
     def cells(self) -> Cells:
         made = self._made
         amounts = case_amounts(made.wrong.size, self.data.weights, self._costs)
-        return cells_of_cases(
-            threshold_grid(self.n_classes),
-            self.n_classes,
-            made.true,
-            made.predicted,
-            made.confidence,
-            amounts,
-        )
+        return cells_of_cases(self.n_classes, made.true, made.predicted, made.confidence, amounts)
 
     def proper_scores(self) -> tuple[float, float]:
         data = self.data
@@ -315,7 +308,7 @@ class CalibratedView(View):
             np.broadcast_to(part[maps], shares.shape)[under]
             for part in (self._predicted, self._confidence)
         )
-        return cells_of_cases(threshold_grid(2), 2, true, predicted, confidence, amounts)
+        return cells_of_cases(2, true, predicted, confidence, amounts)
 
     def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
         """As the cases were dealt for calibration: the folds that chose a map choose, too."""

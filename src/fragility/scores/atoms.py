@@ -16,7 +16,7 @@ from ..ordered import SumsByValue, sums_by_value
 class Atoms(NamedTuple):
     """Parts of the weight of a class, by ascending score; none is empty.
 
-    Those of two classes of the same column either cover the same range or none in common.
+    In a column, an atom of one class and an atom of another have the same range or disjoint ranges.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Atoms(NamedTuple):
     def of(
         cls, values: NDArray[Any], weights: Floats | None = None, squares: Floats | None = None
     ) -> Atoms:
-        """Atoms of single scores; the squares are those of the weights, if nothing else is said."""
+        """Atoms of single scores; by default `squares` are the squared weights."""
         values = values.astype(np.float64, copy=False)
         if weights is None:
             distinct, (weight,) = sums_by_value(values)

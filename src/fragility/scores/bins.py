@@ -1,4 +1,4 @@
-"""Scores in [0, 1] by class and bin, as exact sums: what sketches and states remember.
+"""Exact sums of scores in [0, 1] by class and bin, the content of sketches and states.
 
 Per column, class and bin: the weight and the sums of :math:`x` and :math:`x^2`, where x is the
 distance of a score to the centre of its bin in bin widths, rounded to a fixed number of digits.
@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Indices, Integers
+from .._typing import Floats, Integers
 from ..exact import ExactSums
 from ..index.certified import BinMoments
 from .atoms import Atoms, PointSample
+from .cases import case_amounts
 from .layout import Layout
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
-#: Samples per block, few enough for the cache, and blocks that are summed together. Their sums of x
-#: stay below 2⁵², exact in float64; those of x² stay below what a sample counts for, so that one
-#: sum holds both.
+#: Samples per block, few enough for the cache, and samples that are summed together. Their sums of
+#: x stay below 2⁵², exact in float64; their sums of x² stay below `_COUNTER`, so that one sum holds
+#: both the number of samples and x².
 BLOCK = 1 << 14
 CHUNK = 3 * BLOCK
 _COUNTER = 2.0**37
@@ -38,11 +39,11 @@ class ScoreBins:
     layout : Layout
     n_columns, n_classes : int
     ranges : bool, default=False
-        Whether the least and the largest score of every bin are kept, too.
+        Whether to keep the least and the largest score of every bin.
     squares : bool, default=False
-        Whether the squares of the weights are, and the number of samples.
+        Whether to keep the number of samples and the sum of their squared weights.
     costs : bool, default=False
-        Whether costs of the samples are, times their weights, and the squares of these.
+        Whether to keep the sums of weight times cost, and of its square.
     """
 
     def __init__(
@@ -57,18 +58,10 @@ class ScoreBins:
     ) -> None:
         self.layout = layout
         shape = (n_columns, n_classes * layout.length)
-        self._weights, self._sums, self._squares = (ExactSums(shape) for _ in range(3))
-        #: Sums that nothing but states need, by name.
-        self.extra = {
-            name: ExactSums(shape)
-            for name, wanted in (
-                ("counts", squares),
-                ("weight_squares", squares),
-                ("costs", costs),
-                ("cost_squares", costs),
-            )
-            if wanted
-        }
+        names = ["weight", "x", "x_squares"]
+        names += ["number", "squares"] * squares + ["costs", "cost_squares"] * costs
+        #: Sums by name: of x and x², and of `fragility.scores.cases.case_amounts`.
+        self.sums = {name: ExactSums(shape) for name in names}
         self.ranges = np.full((2, n_columns, layout.length if ranges else 0), inf)
         self.ranges[1] = -inf
         self._smallest = np.full((n_columns, n_classes), inf)
@@ -89,24 +82,25 @@ class ScoreBins:
 
     def add(
         self,
-        columns: NDArray[Any],
+        scores: NDArray[Any],
         codes: NDArray[Any],
         weights: Floats | None = None,
         first: int = 0,
         costs: Floats | None = None,
     ) -> list[Integers]:
-        """Add samples: scores (n, K) of the columns from `first` on, and the class of each sample.
+        """Add samples: scores (n,) or (n, K) of the columns from `first` on, and their classes.
 
         Weights must be positive, and their products with 2³⁷ in range. Returns the bins of the
         last column, block by block.
         """
         found: list[Integers] = []
+        columns = scores.reshape(codes.size, -1)
         for start in range(0, codes.size, CHUNK):
             part = slice(start, start + CHUNK)
             own = None if weights is None else weights[part]
             priced = None if costs is None else costs[part]
-            for column, scores in enumerate(columns[part].T, start=first):
-                places = self._add_column(column, scores, codes[part], own, priced)
+            for column, values in enumerate(columns[part].T, start=first):
+                places = self._add_column(column, values, codes[part], own, priced)
             found += places
         return found
 
@@ -136,57 +130,54 @@ class ScoreBins:
         if weights is None:
             self._count(column, bins, x, codes)
         else:
-            self._weigh(column, bins, x, codes, weights)
-            self._add_extra(column, bins, weights, costs)
+            self._weigh(column, bins, x, codes, weights, costs)
         return found
 
     def _count(self, column: int, bins: Integers, x: Floats, codes: NDArray[Any]) -> None:
         """Add unweighted samples."""
-        length = self._weights.shape[1]
+        length = self.sums["weight"].shape[1]
         squares = x * x
         squares *= 1.0 / SQUARE_UNIT
         np.rint(squares, out=squares)
         squares += _COUNTER
         both = np.bincount(bins, squares, length)
         counts = np.floor(both * (1.0 / _COUNTER))
-        self._weights.add(counts, column)
+        self.sums["weight"].add(counts, column)
         both -= counts * _COUNTER
-        self._squares.add(both, column)
+        self.sums["x_squares"].add(both, column)
         x *= 1.0 / MEAN_UNIT
         np.rint(x, out=x)
-        self._sums.add(np.bincount(bins, x, length), column)
+        self.sums["x"].add(np.bincount(bins, x, length), column)
         present = np.bincount(codes, minlength=self._lightest.shape[1]) > 0
         lightest = self._lightest[column]
         np.minimum(lightest, np.where(present, 1.0, inf), out=lightest)
 
     def _weigh(
-        self, column: int, bins: Integers, x: Floats, codes: NDArray[Any], weights: Floats
+        self,
+        column: int,
+        bins: Integers,
+        x: Floats,
+        codes: NDArray[Any],
+        weights: Floats,
+        costs: Floats | None,
     ) -> None:
         """Add weighted samples."""
         # The products are rounded once, each for itself: their sums are exact again, and weights
         # that are whole numbers count like repetitions.
-        self._weights.add_at(bins, weights, column)
-        self._squares.add_at(bins, np.rint(x * x * (1.0 / SQUARE_UNIT)) * weights, column)
-        self._sums.add_at(bins, np.rint(x * (1.0 / MEAN_UNIT)) * weights, column)
+        amounts = case_amounts(bins.size, weights, costs)
+        amounts["x"] = np.rint(x * (1.0 / MEAN_UNIT)) * weights
+        amounts["x_squares"] = np.rint(x * x * (1.0 / SQUARE_UNIT)) * weights
+        for name, sums in self.sums.items():
+            sums.add_at(bins, amounts[name], column)
         np.minimum.at(self._lightest[column], codes.astype(np.intp), weights)
-
-    def _add_extra(
-        self, column: int, bins: Integers, weights: Floats, costs: Floats | None
-    ) -> None:
-        amounts = {"counts": np.ones(bins.size), "weight_squares": weights}
-        if costs is not None:
-            amounts |= {"costs": weights * costs, "cost_squares": weights * costs}
-        for name, sums in self.extra.items():
-            amount = amounts[name]
-            sums.add_at(bins, amount**2 if name.endswith("squares") else amount, column)
 
     def merge(self, other: ScoreBins) -> None:
         """Add the samples of other bins of the same kind."""
-        for own, others in zip(self._exact_sums, other._exact_sums, strict=True):
-            own.merge(others)
-        for least in ("_smallest", "_lightest"):
-            np.minimum(getattr(self, least), getattr(other, least), out=getattr(self, least))
+        for name, own in self.sums.items():
+            own.merge(other.sums[name])
+        np.minimum(self._smallest, other._smallest, out=self._smallest)
         np.maximum(self._largest, other._largest, out=self._largest)
+        np.minimum(self._lightest, other._lightest, out=self._lightest)
         np.minimum(self.ranges[0], other.ranges[0], out=self.ranges[0])
         np.maximum(self.ranges[1], other.ranges[1], out=self.ranges[1])
 
@@ -198,56 +189,40 @@ class ScoreBins:
         Of each column and class, per bin: how many, and the sums of x and x² in units of 2⁻³⁷ and
         2⁻²³, each term rounded to a whole number; and the smallest and largest scores.
         """
-        for own, totals in zip(self._exact_sums, (counts, sums, squares), strict=True):
+        for own, totals in zip(self.sums.values(), (counts, sums, squares), strict=True):
             own.add_integers(totals.reshape(own.shape))
         np.minimum(self._smallest, extremes[0], out=self._smallest)
         np.maximum(self._largest, extremes[1], out=self._largest)
         held = np.where(counts.any(axis=-1), 1.0, inf)
         np.minimum(self._lightest, held, out=self._lightest)
 
-    @property
-    def _exact_sums(self) -> tuple[ExactSums, ...]:
-        return self._weights, self._sums, self._squares, *self.extra.values()
-
-    @property
-    def exact_weights(self) -> ExactSums:
-        """The weights by column, class and bin."""
-        return self._weights
-
-    def _table(self, sums: ExactSums, column: int) -> Floats:
+    def table(self, name: str, column: int = 0) -> Floats:
+        """One of the sums, by class and bin; without weights "weight" is "number" and "squares"."""
+        sums = self.sums.get(name, self.sums["weight"])
         return sums.floats(column).reshape(-1, self.layout.length)
 
-    def weights(self, column: int = 0) -> Floats:
-        """Weight by class and bin."""
-        return self._table(self._weights, column)
-
-    def scores(self, column: int = 0) -> Floats:
+    def score_sums(self, column: int = 0) -> Floats:
         """Sum of weight times score, by class and bin."""
         layout = self.layout
-        found: Floats = self.weights(column) * layout.centres
-        found += self._table(self._sums, column) * (layout.widths * MEAN_UNIT)
+        found: Floats = self.table("weight", column) * layout.centres
+        found += self.table("x", column) * (layout.widths * MEAN_UNIT)
         return found
-
-    def extra_sums(self, name: str, column: int = 0) -> Floats:
-        """Counts, squared weights or costs, by class and bin.
-
-        Without weights the first two are equal.
-        """
-        return self._table(self.extra.get(name, self._weights), column)
 
     def squared_distances(self, column: int, point: float) -> Floats:
         """Sum over each class of weight times the squared distance of the scores to a point."""
         layout = self.layout
         apart = layout.centres - point
-        terms = self.weights(column) * apart**2
-        terms += self._table(self._sums, column) * (2.0 * MEAN_UNIT * apart * layout.widths)
-        terms += self._table(self._squares, column) * (SQUARE_UNIT * layout.widths**2)
+        terms = self.table("weight", column) * apart**2
+        terms += self.table("x", column) * (2.0 * MEAN_UNIT * apart * layout.widths)
+        terms += self.table("x_squares", column) * (SQUARE_UNIT * layout.widths**2)
         return np.asarray(terms.sum(axis=1))
 
     def moments(self, column: int, code: int) -> BinMoments:
         """What is known of the scores of a class, which must have samples."""
         place = column, slice(code * self.layout.length, (code + 1) * self.layout.length)
-        weights, sums, squares = (part.floats(place) for part in self._exact_sums[:3])
+        weights, sums, squares = (
+            self.sums[name].floats(place) for name in ("weight", "x", "x_squares")
+        )
         held = np.flatnonzero(weights)
         weights = weights[held]
         return BinMoments(
@@ -263,18 +238,17 @@ class ScoreBins:
 
     def atoms(self, column: int, code: int) -> Atoms:
         """The bins of a class that hold any; `ranges` must be kept."""
-        weight = self.weights(column)[code]
+        weight = self.table("weight", column)[code]
         held = np.flatnonzero(weight)
         low, high = self.ranges[:, column, held]
-        mean = np.clip(self.scores(column)[code][held] / weight[held], low, high)
-        return Atoms(
-            low, high, weight[held], mean, self.extra_sums("weight_squares", column)[code][held]
-        )
+        mean = np.clip(self.score_sums(column)[code][held] / weight[held], low, high)
+        squares = self.table("squares", column)[code]
+        return Atoms(low, high, weight[held], mean, squares[held])
 
     def points(self, column: int, code: int, sign: float) -> PointSample:
         """Two points for each bin of a class, with its mean and variance; or minus them."""
         found = self.moments(column, code)
-        squares = self.extra_sums("weight_squares", column)[code]
+        squares = self.table("squares", column)[code]
         squares = squares[squares > 0.0]
         mean = found.centres + found.widths * found.means
         variance = np.maximum(found.squares - found.means**2, 0.0) * found.widths**2
@@ -301,29 +275,24 @@ class ScoreBins:
 
     def to_arrays(self) -> list[NDArray[Any]]:
         """The state in few arrays, the same for the same samples."""
-        for part in self._exact_sums:
+        sums = self.sums.values()
+        for part in sums:
             part.settle()
-        held = np.flatnonzero(self._weights.digits.any(axis=0))
-        digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in self._exact_sums]
-        lowest = np.array([part.lowest for part in self._exact_sums])
-        ranges = [] if not self.ranges.size else [self.ranges[:, *self._held_bins()]]
+        held = np.flatnonzero(self.sums["weight"].digits.any(axis=0))
+        digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in sums]
+        lowest = np.array([part.lowest for part in sums])
+        ranges = [self.ranges[:, np.isfinite(self.ranges[0])]] if self.ranges.size else []
         return [held, lowest, *digits, self._smallest, self._largest, self._lightest, *ranges]
 
-    def _held_bins(self) -> tuple[Indices, Indices]:
-        columns, bins = np.nonzero(np.isfinite(self.ranges[0]))
-        return columns, bins
-
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
-        """Become the state that `to_arrays` gave, of the same shape; see `check_stored`."""
+        """Become the state that `to_arrays` gave; `fragility.scores.stored` checks the arrays."""
         held, lowest, *rest = arrays
-        count = len(self._exact_sums)
-        digits, (smallest, largest, lightest, *ranges) = rest[:count], rest[count:]
-        for part, exponent, rows in zip(self._exact_sums, lowest, digits, strict=True):
+        count = len(self.sums)
+        for part, exponent, rows in zip(self.sums.values(), lowest, rest[:count], strict=True):
             part.take(int(exponent), rows, held)
-        extremes = (self._smallest, smallest), (self._largest, largest), (self._lightest, lightest)
-        for own, given in extremes:
-            own[...] = given
+        self._smallest[...], self._largest[...], self._lightest[...] = rest[count : count + 3]
+        ranges = rest[count + 3 :]
         if ranges:
-            columns, bins = np.divmod(held, self._weights.shape[1])
+            columns, bins = np.divmod(held, self.sums["weight"].shape[1])
             bins = np.unique(columns * self.layout.length + bins % self.layout.length)
             self.ranges.reshape(2, -1)[:, bins] = ranges[0]

@@ -8,7 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats
+from .._typing import Floats, Integers
+
+#: Weights and costs outside this range would make exact sums very long.
+LIGHTEST, HEAVIEST = 1e-30, 1e30
 
 
 class Cases(NamedTuple):
@@ -50,14 +53,14 @@ class Cases(NamedTuple):
 
     @property
     def columns(self) -> list[NDArray[Any]]:
-        """All that tells the cases apart, as columns."""
+        """Everything that distinguishes the cases, as columns."""
         scores = [column for part in self.scores.values() for column in np.atleast_2d(part.T)]
         groups = [] if self.groups is None else [*self.groups.T]
         others = [part for part in (self.weights, self.costs) if part is not None]
         return [self.codes, *scores, *others, *groups]
 
     def hashes(self) -> NDArray[np.uint64]:
-        """A random number for each case, the same for the same case; no weight is one of 1."""
+        """A pseudo-random number for each case, equal for equal cases; no weight counts as 1."""
         found = np.full(self.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
         for column in self.weighted().columns:
             # Adding zero turns −0.0 into 0.0.
@@ -69,8 +72,54 @@ class Cases(NamedTuple):
         return found
 
 
+def case_amounts(n_cases: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
+    """Terms that cases add to sums by name: the fields of `fragility.scores.tally.Cells`.
+
+    Without weights and costs the sum of "number" stands for "weight" and "squares", too.
+    """
+    amounts = {"number": np.ones(n_cases)}
+    if weights is None and costs is None:
+        return amounts
+    own = amounts["number"] if weights is None else weights
+    amounts |= {"weight": own, "squares": own * own}
+    if costs is not None:
+        amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
+    return amounts
+
+
+def check_scale(amounts: Floats | None, name: str, what: str, holder: str) -> None:
+    """Refuse positive weights or costs that exact sums cannot hold."""
+    given = np.zeros(0) if amounts is None else amounts[amounts > 0.0]
+    if given.size and (given.min() < LIGHTEST or given.max() > HEAVIEST):
+        raise ValueError(
+            f"{name} goes from {given.min():g} to {given.max():g}; a {holder} takes {what} from "
+            f"{LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them (weights matter by their ratios "
+            "only), or set negligible ones to 0."
+        )
+
+
+def check_total(counted: Integers, more: Integers, holder: str) -> None:
+    """Refuse cases beyond what 64-bit integers can count."""
+    total = sum(counted.tolist()) + sum(more.tolist())
+    if total >= 2**63:
+        raise ValueError(
+            f"A {holder} counts up to 2**63 - 1 samples; these would be {total}. Was one merged "
+            "with itself again and again?"
+        )
+
+
+def check_agreement(holder: str, what: str, own: object, others: object) -> None:
+    """Refuse to merge sketches or states that differ in a setting."""
+    if own != others:
+        plural = {"sketch": "sketches", "state": "states"}[holder]
+        raise ValueError(
+            f"{plural.capitalize()} differ in {what}: {own!r} and {others!r}. Only {plural} of the "
+            "same settings merge."
+        )
+
+
 def joined(parts: Sequence[Cases]) -> Cases:
-    """Cases that follow each other as one."""
+    """Batches of cases as one batch."""
     if len(parts) == 1:
         return parts[0]
 

@@ -38,7 +38,7 @@ def dealt(units: Integers, n_folds: int, seed: Sequence[int]) -> Integers:
     >>> folds.sum(axis=0), folds.sum(axis=1)
     (array([5, 0, 7]), array([4, 4, 4]))
     """
-    # RandomState: its streams are frozen, those of newer generators are not.
+    # The streams of RandomState are frozen; newer generators may change theirs.
     random = np.random.RandomState(list(seed))
     # A binary tree over the atoms: each node shares its cases of every fold out to its two halves.
     levels = [np.asarray(units, dtype=np.int64)]

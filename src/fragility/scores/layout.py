@@ -1,4 +1,4 @@
-r"""Bins of scores: equal ones, and such that narrow towards 0 and 1.
+r"""Layouts of bins: equal bins, and bins that narrow towards 0 and 1.
 
 Equal bins know little of an overconfident model, whose scores crowd at both ends. Here, with
 :math:`r = \min(p, 1 - p)`, bins are :math:`2^{-(m + 3k)}` wide where
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -24,28 +24,6 @@ from .._typing import Floats, Integers
 _GROUPS = 12
 #: Bits of the fraction of a float, and the exponent that stands for 1.
 _FRACTION_BITS, _BIAS = 52, 1023
-
-
-class Layout(Protocol):
-    """Bins of the scores from 0 to 1, in ascending order."""
-
-    @property
-    def length(self) -> int:
-        """Number of bins."""
-
-    @property
-    def centres(self) -> Floats:
-        """A point of each bin."""
-
-    @property
-    def widths(self) -> Floats:
-        """A power of two for each bin: no score is farther from its centre than half of it."""
-
-    def places(self, scores: Floats) -> Integers:
-        """Bin of each score, non-decreasing in the score."""
-
-    def located(self, scores: Floats) -> tuple[Integers, Floats]:
-        """Bin of each score, and its distance to the centre of the bin in widths."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +43,7 @@ class Uniform:
 
     @property
     def length(self) -> int:
-        """Number of bins: those of 0 and 1 are half as wide."""
+        """Number of bins: the bins of 0 and 1 are half as wide."""
         return self.n_bins + 1
 
     @cached_property
@@ -110,8 +88,8 @@ class Tails:
     def _table(self) -> tuple[Floats, Integers]:
         """By the exponent of r: bins in a unit, and what to add to the number of whole ones."""
         scale = np.zeros(_BIAS)
-        offset = np.ones(_BIAS, dtype=np.int64)  # behind the bin of 0
-        first = 2  # and behind that of what is nearest to it
+        offset = np.ones(_BIAS, dtype=np.int64)  # bin 0 holds 0 alone
+        first = 2  # bin 1 holds all scores nearer to 0 than the last value of k
         for k in reversed(range(_GROUPS)):
             exponents = slice(_BIAS - 5 - 4 * k, _BIAS - 1 - 4 * k)
             scale[exponents] = 2.0 ** (self.m + 3 * k)
@@ -183,3 +161,8 @@ class Tails:
             whole = np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
             parts.extend([low, *whole.tolist()])
         return np.array(parts)
+
+
+#: Bins of the scores from 0 to 1, in ascending order: their number is `length`, no score is farther
+#: from the centre of its bin than half of its width, and widths are powers of two.
+Layout = Uniform | Tails

@@ -1,4 +1,4 @@
-"""A sample of cases that depends on the cases alone, not on how they came."""
+"""A random sample of cases that does not depend on their order or batches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LowestHashes:
     Parameters
     ----------
     most : int
-        Distinct cases to keep.
+        Distinct cases to keep; with 0 nothing is drawn.
     """
 
     def __init__(self, most: int) -> None:
@@ -43,20 +43,17 @@ class LowestHashes:
 
     def add(self, more: Sample) -> None:
         """Add cases."""
+        if not self._most:
+            return
         self._parts.append(more.take(np.flatnonzero(more.cases.hashes() < self._below)))
         if sum(part.counts.size for part in self._parts) > 2 * self._most:
             self.found()
 
-    def merge(self, other: LowestHashes) -> None:
-        """Add the sample of other cases."""
+    def merge(self, other: LowestHashes, weighted: bool) -> None:
+        """Add the sample of other cases, if `weighted` with a weight for each of them."""
         self._below = min(self._below, other._below)
         for part in other._parts:
-            self.add(part)
-
-    def weighted(self) -> LowestHashes:
-        """The same with a weight for every case."""
-        self._parts = [part._replace(cases=part.cases.weighted()) for part in self._parts]
-        return self
+            self.add(part._replace(cases=part.cases.weighted()) if weighted else part)
 
     def found(self) -> Sample:
         """The sample, by ascending hash."""

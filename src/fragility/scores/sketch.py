@@ -12,16 +12,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import listed
 from .._names import shown
 from .._parameters import check_choice, check_number
+from .._summary import Summary, SummaryRow
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
     check_labelled_scores,
     check_labels,
     check_presence,
-    check_values,
     positive_index,
 )
 from ..envelope import Envelope
@@ -29,19 +28,27 @@ from ..index.certified import certify
 from ..index.errors import Pair, class_pairs, pair_entries
 from ..index.fragility import PairTable
 from .bins import ScoreBins
+from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
-from .stored import HEAVIEST, LIGHTEST, check_stored, check_stored_labels, check_support
+from .stored import (
+    StoredArrays,
+    check_head,
+    check_stored_labels,
+    plain_labels,
+    read_bins,
+    require,
+    seal,
+)
 
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
-_MOST_SAMPLES = 2**63 - 1
 #: In format 1 a score half-way between two centres was in the even bin for classes of even number,
 #: and in the odd one for the others. Both bins hold it, so that such sketches merge with new ones.
 _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=(1,))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SketchFragility:
+class SketchFragility(Summary):
     """Fragility Index known from a sketch: an estimate between certified bounds.
 
     Attributes
@@ -73,20 +80,19 @@ class SketchFragility:
     labels: NDArray[Any]
     target: float
 
-    def __repr__(self) -> str:
+    def _rows(self) -> list[SummaryRow]:
         support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
         samples = [f"{label}: {count}" for label, count in support]
         more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
         ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
         if self.target != 0.0:
             ratio = "-", "defined at target 0"
-        rows = [
+        return [
             ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
             ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
             ("ratio", *ratio),
             ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
         ]
-        return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
 
 
 class FragilitySketch:
@@ -198,12 +204,8 @@ class FragilitySketch:
         """
         if np.size(y_true) == 0 and np.size(y_score) == 0:
             return self
-        # A part of the data may carry no weight at all, though the whole does.
-        weightless = sample_weight is not None and not np.any(
-            check_values(sample_weight, "sample_weight")
-        )
-        data = self._check(y_true, y_score, None if weightless else sample_weight)
-        if weightless:
+        data = self._check(y_true, y_score, sample_weight)
+        if not data.support.any():  # a part of the data may carry no weight, though the whole does
             return self
         if self._bins is None and data.is_binary and data.positive == 0:
             self.pos_label = data.labels.tolist()[0]  # later batches may have lost their order
@@ -212,13 +214,11 @@ class FragilitySketch:
         if weights is not None and not weights.all():
             carrying = weights > 0.0
             scores, codes, weights = scores[carrying], codes[carrying], weights[carrying]
-        if scores.ndim == 1:
-            bins.add(scores[:, np.newaxis], codes, weights)
-        elif self.multi_class == "ovo":
+        if scores.ndim == 1 or self.multi_class == "ovo":
             bins.add(scores, codes, weights)
         else:
             for i in range(data.labels.size):
-                bins.add(scores[:, i : i + 1], codes == i, weights, first=i)
+                bins.add(scores[:, i], codes == i, weights, first=i)
         self.support += data.support
         return self
 
@@ -228,10 +228,11 @@ class FragilitySketch:
         data = check_labelled_scores(
             y_true,
             y_score,
-            labels=self.labels,
-            pos_label=self.pos_label,
-            sample_weight=sample_weight,
+            self.labels,
+            self.pos_label,
+            sample_weight,
             presence=False,
+            weightless=True,
         )
         low, high = float(data.ranges.min()), float(data.ranges.max())
         if low < 0.0 or high > 1.0:
@@ -241,26 +242,11 @@ class FragilitySketch:
                 f"to {high!r}). Give probabilities (rounding errors: through np.clip), or use "
                 "measure_fragility for other scores."
             )
-        if data.weights is not None:
-            carrying = data.weights[data.weights > 0.0]
-            if carrying.min() < LIGHTEST or carrying.max() > HEAVIEST:
-                raise ValueError(
-                    f"sample_weight goes from {carrying.min():g} to {carrying.max():g}; a sketch "
-                    f"takes weights from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them: only "
-                    "their ratios matter."
-                )
-            self._check_size(data.labels.size, weights=carrying)
-        self._check_counts(data.support)
+        if data.weights is not None and data.support.any():
+            check_scale(data.weights, "sample_weight", "weights", "sketch")
+            self._check_size(data.labels.size, weights=data.weights[data.weights > 0.0])
+        check_total(self.support, data.support, "sketch")
         return data
-
-    def _check_counts(self, more: Integers) -> None:
-        """Refuse samples beyond what can be counted."""
-        total = sum(self.support.tolist()) + sum(more.tolist())
-        if total > _MOST_SAMPLES:
-            raise ValueError(
-                f"A sketch counts up to 2**63 - 1 samples; these would be {total}. Was one merged "
-                "with itself again and again?"
-            )
 
     def add_sums(
         self,
@@ -279,7 +265,7 @@ class FragilitySketch:
         held = counts.sum(axis=-1)
         one_versus_rest = self.multi_class == "ovr" and self.labels.size > 2
         more = held[:, 1] if one_versus_rest else held[0]
-        self._check_counts(more)
+        check_total(self.support, more, "sketch")
         self._bins.add_sums(counts, sums, squares, extremes)
         self.support += more
         return self
@@ -289,33 +275,26 @@ class FragilitySketch:
         if not isinstance(other, FragilitySketch):
             raise TypeError(f"A sketch merges with a sketch; got {type(other).__name__}.")
         for name in ("n_bins", "multi_class"):
-            self._agree(name, getattr(self, name), getattr(other, name))
+            check_agreement("sketch", name, getattr(self, name), getattr(other, name))
         labels = self.labels if self.labels is not None else other.labels
         if self.labels is not None and other.labels is not None:
-            self._agree("labels", self.labels.tolist(), other.labels.tolist())
+            check_agreement("sketch", "labels", self.labels.tolist(), other.labels.tolist())
         # A sketch that knows no classes yet has a say in which is positive if it was told one.
         told = [part for part in (self, other) if part.pos_label is not None or part._bins]
         for part in told:
             if labels is None:
-                self._agree("pos_label", told[0].pos_label, part.pos_label)
+                check_agreement("sketch", "pos_label", told[0].pos_label, part.pos_label)
             else:
                 places = (positive_index(labels, p.pos_label) for p in (told[0], part))
-                self._agree("the positive class", *(labels.tolist()[place] for place in places))
-        self._check_counts(other.support)
+                own, others = (labels.tolist()[place] for place in places)
+                check_agreement("sketch", "the positive class", own, others)
+        check_total(self.support, other.support, "sketch")
         if told:
             self.pos_label = told[0].pos_label
         if other._bins is not None and other.labels is not None:
             (self._bins or self._begin(other.labels)).merge(other._bins)
             self.support += other.support
         return self
-
-    @staticmethod
-    def _agree(what: str, own: object, others: object) -> None:
-        if own != others:
-            raise ValueError(
-                f"Sketches differ in {what}: {own!r} and {others!r}. Only sketches of the same "
-                "settings merge."
-            )
 
     def __add__(self, other: FragilitySketch) -> FragilitySketch:
         if not isinstance(other, FragilitySketch):
@@ -393,10 +372,7 @@ class FragilitySketch:
     def _content(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """All that makes up a sketch, the same for the same samples."""
         arrays = [] if self._bins is None else [self.support, *self._bins.to_arrays()]
-        labels = None
-        if self.labels is not None:  # 0 and 1 may have come as booleans
-            whole = self.labels.dtype.kind == "b"
-            labels = (self.labels.astype(np.int64) if whole else self.labels).tolist()
+        labels = None if self.labels is None else plain_labels(self.labels)
         head = {
             "n_bins": self.n_bins,
             "multi_class": self.multi_class,
@@ -407,14 +383,7 @@ class FragilitySketch:
 
     def to_bytes(self) -> bytes:
         """The whole state, with version and checksum; the same bytes for the same samples."""
-        head, arrays = self._content()
-        try:
-            return _ENVELOPE.seal(head, arrays)
-        except TypeError:
-            raise ValueError(
-                "A sketch is written with labels that are text, whole numbers or booleans; these "
-                f"are {listed(head['labels'] or [])} (pos_label={self.pos_label!r})."
-            ) from None
+        return seal(_ENVELOPE, *self._content(), "sketch")
 
     @classmethod
     def from_bytes(cls, data: bytes) -> FragilitySketch:
@@ -433,38 +402,34 @@ class FragilitySketch:
 
     @classmethod
     def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
-        """The sketch of which `_content` gave these: nothing in them is taken on trust."""
-        unlike = set(head) ^ set(cls()._content()[0])
-        if unlike:
-            raise ValueError(f"its head lacks, or should not have, {listed(sorted(unlike))}.")
+        """The sketch with this content, as `_content` gives it; every part of it is checked."""
+        check_head(head, cls()._content()[0])
         labels, pos_label = head["labels"], head["pos_label"]
         if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
             raise ValueError(f"its positive class is {shown(pos_label)}.")
         if labels is not None:
             check_stored_labels(labels)
-        elif arrays:
-            raise ValueError("it has samples but no classes.")
         named = pos_label if labels is None or len(labels) == 2 else None
         sketch = cls(head["n_bins"], None, named, head["multi_class"])
         if labels is None:
+            require(not arrays, "it has samples but no classes.")
             return sketch
-        classes = check_labels(labels)
+        classes, source = check_labels(labels), StoredArrays(arrays)
         shape = _state_shape(classes.size, sketch.multi_class)
-        if not arrays:
-            raise ValueError("it has classes but no arrays.")
-        support, *stored = arrays
-        check_support(support, (classes.size,))
+        support = source.support((classes.size,))
         counts = np.column_stack([support.sum() - support, support])
         if shape[1] == classes.size:  # not one-versus-rest
             counts = np.broadcast_to(support, shape)
-        needed = check_stored(stored, Uniform(sketch.n_bins), counts)
-        if needed > _MOST_BYTES:
-            raise ValueError(f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
+        stored = read_bins(source, Uniform(sketch.n_bins), counts)
+        source.finish()
+        needed = stored.n_bytes
+        require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
         bins = sketch._begin(classes)
-        if repr(sketch._content()[0]) != repr({name: head[name] for name in sketch._content()[0]}):
-            raise ValueError("its classes are not written as this library writes them.")
+        own = sketch._content()[0]
+        same = repr(own) == repr({name: head[name] for name in own})
+        require(same, "its classes are not written as this library writes them.")
         sketch.support[...] = support
-        bins.take_arrays(stored)
+        bins.take_arrays(stored.arrays)
         return sketch
 
 

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import encode_labels, listed
+from .._labels import encode_groups, listed
+from .._typing import Integers
 from .._validation import (
     LabelledScores,
+    check_case_costs,
     check_labelled_probabilities,
     check_labels,
-    check_values,
     positive_index,
 )
 from . import HOLD
-from .cases import Cases, joined
+from .cases import Cases, check_agreement, check_scale, check_total, joined
 from .rows import LowestHashes, Sample
-from .stored import HEAVIEST, LIGHTEST
 from .sums import Shape, Sums
 
 
@@ -31,8 +30,8 @@ class ScoreState:
     A state is a function of the cases alone: never of their order, of how they came in batches, or
     of how states were merged. Up to `hold` scores it holds the cases themselves, and every figure
     is exact. Beyond that it has exact sums in narrow bins, and figures that depend on the order
-    within a bin come with bounds. Calibrated figures of two classes are those of scores rounded to
-    bins, on every path, unless bins are too wide to tell the classes apart.
+    within a bin come with bounds. Calibrated figures of two classes use scores rounded to bins, on
+    every path, unless bins are too wide to tell the classes apart.
 
     Parameters
     ----------
@@ -41,8 +40,8 @@ class ScoreState:
     models : sequence of str
         Names of the models.
     groups : sequence of str, or mapping of str to sequence of str, optional
-        Names of all groups of cases; or those of several columns of groups. A crossing of two
-        columns is one more column.
+        Names of all groups of cases; or, for several columns of groups, the names in each column. A
+        crossing of two columns is one more column.
     weighted : bool, default=False
         Whether the cases have weights.
     hold : float, default=2**20
@@ -81,19 +80,16 @@ class ScoreState:
         self.hold = float(hold)
         self.positive = positive_index(self.labels, pos_label)
         self.support = np.zeros(self.labels.size, dtype=np.int64)
-        self.group_support = np.zeros((self._n_groups, self.labels.size), dtype=np.int64)
+        n_groups = sum(map(len, self.groups.values()))
+        self.group_support = np.zeros((n_groups, self.labels.size), dtype=np.int64)
         #: Whether cases have costs of their own; None before the first.
         self.priced: bool | None = None
         self._parts: list[Cases] = []
         self._sums: Sums | None = None
         #: Of several classes, once the cases themselves are gone.
-        self._drawn: LowestHashes | None = None
+        self._drawn = LowestHashes(0)
 
     # What it is.
-
-    @property
-    def _n_groups(self) -> int:
-        return sum(map(len, self.groups.values()))
 
     @property
     def is_binary(self) -> bool:
@@ -108,7 +104,7 @@ class ScoreState:
     @property
     def n_columns(self) -> int:
         """Columns of scores of all models."""
-        return len(self.models) * (1 if self.is_binary else self.labels.size)
+        return len(self.models) * self.shape.n_columns
 
     @property
     def shape(self) -> Shape:
@@ -124,7 +120,7 @@ class ScoreState:
 
     @property
     def group_names(self) -> list[str]:
-        """Names of all groups; those of several columns with the name of their column."""
+        """Names of all groups; with several columns, each after the name of its column."""
         if len(self.groups) == 1:
             return list(*self.groups.values())
         return [f"{column}: {name}" for column, names in self.groups.items() for name in names]
@@ -162,33 +158,24 @@ class ScoreState:
         if unlike:
             raise ValueError(
                 f"scores must have an entry for each of the models {listed(self.models)}; these "
-                f"are missing, or are no models: {listed(sorted(map(str, unlike)))}."
+                f"are missing, or are not models: {listed(sorted(map(str, unlike)))}."
             )
         if sample_weight is not None and not self.weighted:
             raise ValueError("sample_weight was given to a state made without weighted=True.")
-        # A part of the cases may carry no weight at all, though the whole does.
-        weightless = sample_weight is not None and not np.any(
-            check_values(sample_weight, "sample_weight")
-        )
         data = {
             name: check_labelled_probabilities(
                 y_true,
                 scores[name],
                 labels=self.labels,
                 pos_label=self.labels.tolist()[self.positive] if self.is_binary else None,
-                sample_weight=None if weightless else sample_weight,
+                sample_weight=sample_weight,
                 name=f"scores[{name!r}]",
+                weightless=True,  # a part of the cases may carry no weight, though the whole does
             )
             for name in self.models
         }
-        given = () if sample_weight is None else np.shape(sample_weight)
-        if weightless and given != np.shape(y_true):
-            raise ValueError(
-                f"sample_weight has shape {given} for {np.size(y_true)} samples; give one number "
-                "for each."
-            )
-        codes = self._group_codes(groups, y_true)
-        return self if weightless else self.add_checked(data, codes, case_costs)
+        codes = self._group_codes(groups, np.size(y_true))
+        return self.add_checked(data, codes, case_costs)
 
     def add_checked(
         self,
@@ -200,14 +187,7 @@ class ScoreState:
         first = data[self.models[0]]
         costs = None
         if case_costs is not None:
-            costs = check_values(case_costs, "case_costs").astype(np.float64)
-            if costs.shape != first.codes.shape:
-                raise ValueError(
-                    f"case_costs has shape {costs.shape}; give one number for each of the "
-                    f"{first.codes.size} cases."
-                )
-            if not (np.isfinite(costs) & (costs >= 0.0)).all():
-                raise ValueError("case_costs must hold finite numbers of zero or more.")
+            costs = check_case_costs(case_costs, first.codes.size, "case_costs")
         scores = {name: clipped(part) for name, part in data.items()}
         return self.add(Cases(first.codes, scores, first.weights, groups, costs))
 
@@ -219,17 +199,8 @@ class ScoreState:
                 cases = cases.take(carrying)
         if not cases.size:
             return self
-        for name, what, part in (
-            ("sample_weight", "weights", cases.weights),
-            ("case_costs", "costs", cases.costs),
-        ):
-            given = np.zeros(0) if part is None else part[part > 0.0]
-            if given.size and (given.min() < LIGHTEST or given.max() > HEAVIEST):
-                raise ValueError(
-                    f"{name} goes from {given.min():g} to {given.max():g}; a state takes {what} "
-                    f"from {LIGHTEST:g} to {HEAVIEST:g} (and 0). Scale them, or give what is "
-                    "negligible the number zero."
-                )
+        check_scale(cases.weights, "sample_weight", "weights", "state")
+        check_scale(cases.costs, "case_costs", "costs", "state")
         priced = cases.costs is not None
         if self.priced not in (None, priced):
             raise ValueError(
@@ -238,46 +209,34 @@ class ScoreState:
             )
         if self.weighted:
             cases = cases.weighted()
-        self._check_room(replace(self.shape, priced=priced), cases.size, self.hold)
+        more = np.bincount(cases.codes, minlength=self.labels.size)
+        self._check_room(replace(self.shape, priced=priced), more, self.hold)
         self.priced = priced
-        self.support += np.bincount(cases.codes, minlength=self.labels.size)
-        first = 0
-        for places, names in zip(
-            () if cases.groups is None else cases.groups.T, self.groups.values(), strict=True
-        ):
-            keys = (places.astype(np.int64) + first) * self.labels.size + cases.codes
-            self.group_support += np.bincount(keys, minlength=self.group_support.size).reshape(
-                self.group_support.shape
-            )
-            first += len(names)
+        self.support += more
+        for keys in self.shape.group_keys(cases):
+            counts = np.bincount(keys, minlength=self.group_support.size)
+            self.group_support += counts.reshape(self.group_support.shape)
         self._keep([cases])
         return self
 
-    def _check_room(self, shape: Shape, more: int, hold: float) -> None:
-        """Refuse cases beyond what can be counted, or of which no sums can be kept."""
-        total = sum(self.support.tolist()) + more
-        if total >= 2**63:
-            raise ValueError(f"A state counts up to 2**63 - 1 cases; these would be {total}.")
-        if self._sums is None and total * self.n_columns > hold:
+    def _check_room(self, shape: Shape, more: Integers, hold: float) -> None:
+        """Refuse cases that are too many to count, or too many classes for sums."""
+        check_total(self.support, more, "state")
+        if self._sums is None and int((self.support + more).sum()) * self.n_columns > hold:
             Sums(shape)  # which says what it cannot hold
 
-    def _keep(self, more: Sequence[Cases]) -> None:
+    def _keep(self, more: Sequence[Cases], sums_only: bool = False) -> None:
         """Hold more cases, or sums over all of them if they are too many to hold."""
         if self._sums is None:
             self._parts += more
-            if int(self.support.sum()) * self.n_columns <= self.hold:
+            if not sums_only and int(self.support.sum()) * self.n_columns <= self.hold:
                 return
             more, self._parts = self._parts, []
-            self._sums, self._drawn = Sums(self.shape), self._no_sample()
+            self._sums, self._drawn = Sums(self.shape), LowestHashes(self.sample_size)
         for part in more:
             self._sums.add(part)
-            if self._drawn is not None:
+            if self.sample_size:
                 self._drawn.add(Sample.of(part))
-
-    def _no_sample(self) -> LowestHashes | None:
-        """An empty sample for maps of several classes; None where there is to be none."""
-        most = int(min(self.hold, HOLD)) // self.n_columns
-        return None if self.is_binary or not most else LowestHashes(most)
 
     # Reading it.
 
@@ -292,7 +251,7 @@ class ScoreState:
         return self._parts
 
     def sums(self) -> Sums:
-        """Sums over all cases; of cases that are held without those of groups."""
+        """Sums over all cases; while cases are held, without sums by group."""
         if self._sums is not None:
             return self._sums
         found = Sums(replace(self.shape, n_groups=()))
@@ -301,9 +260,9 @@ class ScoreState:
         return found
 
     @property
-    def samples(self) -> bool:
-        """Whether it keeps a sample of cases that it does not hold."""
-        return self._no_sample() is not None
+    def sample_size(self) -> int:
+        """Distinct cases to fit a map of several classes to, if not all are held; 0 for none."""
+        return 0 if self.is_binary else int(min(self.hold, HOLD)) // self.n_columns
 
     @property
     def fit_to_all(self) -> bool:
@@ -323,9 +282,9 @@ class ScoreState:
 
     def sample(self) -> Sample | None:
         """Cases to fit a calibration map of several classes to, the same on every path."""
-        drawn = self._no_sample() if self.complete else self._drawn
-        if drawn is None:
+        if not self.sample_size:
             return None
+        drawn = LowestHashes(self.sample_size) if self.complete else self._drawn
         for part in self._parts:
             drawn.add(Sample.of(part))
         return drawn.found()
@@ -344,7 +303,12 @@ class ScoreState:
             np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64),
         )
 
-    def _group_codes(self, groups: Any, y_true: ArrayLike) -> NDArray[Any] | None:
+    def by_group_column(self, table: NDArray[Any]) -> list[NDArray[Any]]:
+        """Rows of a table by group, apart for each column of groups."""
+        ends = np.cumsum([len(names) for names in self.groups.values()])
+        return np.split(table, ends[:-1]) if self.groups else []
+
+    def _group_codes(self, groups: Any, n_samples: int) -> NDArray[Any] | None:
         if not self.groups:
             if groups is not None:
                 raise ValueError("groups were given to a state made without names of groups.")
@@ -354,23 +318,14 @@ class ScoreState:
             raise ValueError(f"groups must be given for each of {listed(self.groups)}.")
         found = []
         for name, known in self.groups.items():
-            try:
-                names, codes = encode_labels(columns[name])
-            except ValueError as error:
-                raise ValueError(str(error).replace("y_true", "groups")) from None
-            texts = [str(group) for group in names.tolist()]
-            unknown = sorted(set(texts) - set(known))
+            names, codes = encode_groups(columns[name], n_samples)
+            unknown = sorted(set(names) - set(known))
             if unknown:
                 raise ValueError(
                     f"groups holds {listed(unknown)}, which the state was not told of; it knows "
                     f"{listed(known)}."
                 )
-            if codes.size != np.size(y_true):
-                raise ValueError(
-                    f"groups has {codes.size} entries for {np.size(y_true)} samples; give one for "
-                    "each."
-                )
-            found.append(np.array([known.index(text) for text in texts])[codes])
+            found.append(np.array([known.index(group) for group in names])[codes])
         return np.stack(found, axis=1)
 
     # Merging and storing.
@@ -382,18 +337,13 @@ class ScoreState:
         """
         if not isinstance(other, ScoreState):
             raise TypeError(f"A state merges with a state; got {type(other).__name__}.")
-        kinds = {
-            "labels": [part.labels.tolist() for part in (self, other)],
-            "the positive class": [part.positive for part in (self, other)],
-            "models": [part.models for part in (self, other)],
-            "groups": [list(part.groups.items()) for part in (self, other)],
-        }
-        for what, (own, others) in kinds.items():
-            if own != others:
-                raise ValueError(
-                    f"States differ in {what}: {own!r} and {others!r}. Only states of the same "
-                    "classes, models and groups merge."
-                )
+        for what, own, others in (
+            ("labels", self.labels.tolist(), other.labels.tolist()),
+            ("the positive class", self.positive, other.positive),
+            ("models", self.models, other.models),
+            ("groups", list(self.groups.items()), list(other.groups.items())),
+        ):
+            check_agreement("state", what, own, others)
         if None not in (self.priced, other.priced) and self.priced != other.priced:
             raise ValueError("One state has costs by case, the other has none.")
         if other is self:
@@ -401,28 +351,21 @@ class ScoreState:
         weighted, hold = self.weighted or other.weighted, min(self.hold, other.hold)
         priced = other.priced if self.priced is None else self.priced
         shape = replace(self.shape, weighted=weighted, priced=bool(priced))
-        self._check_room(shape, sum(other.support.tolist()), hold if other.complete else -1.0)
+        self._check_room(shape, other.support, hold if other.complete else -1.0)
         self.weighted, self.hold, self.priced = weighted, hold, priced
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:
             self._parts = [part.weighted() for part in self._parts]
             self._sums = None if self._sums is None else self._sums.as_weighted()
-            self._drawn = None if self._drawn is None else self._drawn.weighted()
-        if self._drawn is not None:  # it may have held more than it may hold now
-            held, self._drawn = self._drawn, self._no_sample()
-            if self._drawn is not None:
-                self._drawn.merge(held)
-        if other._sums is not None and self._sums is None:
-            self._sums, self._drawn = Sums(self.shape), self._no_sample()
-            more, self._parts = self._parts, []
-            self._keep(more)
-        self._keep([part.weighted() if self.weighted else part for part in other._parts])
+        # It may have held more than it may hold now.
+        drawn, self._drawn = self._drawn, LowestHashes(self.sample_size)
+        self._drawn.merge(drawn, self.weighted)
+        more = [part.weighted() if self.weighted else part for part in other._parts]
+        self._keep(more, sums_only=not other.complete)
         if other._sums is not None and self._sums is not None:
             self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
-            if other._drawn is not None and self._drawn is not None:
-                drawn = deepcopy(other._drawn)
-                self._drawn.merge(drawn.weighted() if self.weighted else drawn)
+            self._drawn.merge(other._drawn, self.weighted)
         return self
 
     def take_cases(self, cases: Cases) -> None:
@@ -431,8 +374,8 @@ class ScoreState:
 
     def take_sums(self, sums: Sums, sample: Sample | None) -> None:
         """Become a state of these sums over cases that it has counted."""
-        self._parts, self._sums, self._drawn = [], sums, self._no_sample()
-        if self._drawn is not None and sample is not None:
+        self._parts, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
+        if sample is not None:
             self._drawn.add(sample)
 
     def to_bytes(self) -> bytes:

@@ -1,7 +1,8 @@
-"""Exact sums over any number of cases: all that figures need to know of cases that are not held."""
+"""Exact sums over any number of cases, from which figures are computed when cases are not held."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,7 +19,7 @@ from .tally import Tally, cell_keys, cells_of, most_probable, threshold_grid
 
 #: Bins in the middle are this power of one half wide: at most, in groups at most, and at least.
 _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
-#: Memory for the bins of all models, and for those of their groups.
+#: Memory for the bins of all models, and for the bins of their groups.
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
@@ -53,6 +54,13 @@ class Shape:
     def n_columns(self) -> int:
         """Columns of scores of a model: two classes need one."""
         return 1 if self.is_binary else self.n_classes
+
+    def group_keys(self, cases: Cases) -> Iterator[Integers]:
+        """By column of groups: one number for the group and class of each case."""
+        firsts = np.cumsum((0, *self.n_groups))[:-1].tolist()
+        columns = () if cases.groups is None else cases.groups.T
+        for first, places in zip(firsts, columns, strict=True):
+            yield (places.astype(np.int64) + first) * self.n_classes + cases.codes
 
     @cached_property
     def layout(self) -> Tails:
@@ -143,19 +151,19 @@ class Sums:
                 chunk = chunk._replace(weights=np.ones(chunk.size))
             for name, sums in self.models.items():
                 self._add_scores(sums, name, chunk)
-            if self.shape.n_groups:
-                self._add_groups(chunk)
 
     def _add_scores(self, sums: ModelSums, name: str, chunk: Cases) -> None:
         scores = chunk.scores[name]
-        columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
-        found = sums.bins.add(columns, chunk.codes, chunk.weights, costs=chunk.costs)
+        if sums.groups is not None:
+            for keys in self.shape.group_keys(chunk):
+                sums.groups.add(scores, keys, chunk.weights)
+        found = sums.bins.add(scores, chunk.codes, chunk.weights, costs=chunk.costs)
         for number, places in enumerate(found):
             block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
             self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
 
     def _decide(self, sums: ModelSums, block: Cases, scores: Floats, places: Integers) -> None:
-        """Add what hangs on the predictions."""
+        """Add everything that depends on the predictions: decisions, confidence and log-loss."""
         codes, weights = block.codes, block.weights
         predicted, confidence = most_probable(scores, self.shape.positive)
         if self.shape.is_binary:
@@ -168,7 +176,7 @@ class Sums:
             keys = self._key_of(predicted, confidence, sums.tally.thresholds)
             assert sums.confidence is not None
             right = predicted == codes
-            sums.confidence.add(confidence[:, np.newaxis].clip(max=1.0), right, weights)
+            sums.confidence.add(confidence.clip(max=1.0), right, weights)
         of_class = self.shape.n_classes * sums.tally.thresholds.size
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
         losses = -np.log(np.clip(own, _EPS, 1.0))
@@ -187,7 +195,7 @@ class Sums:
             sums.totals.add_at(np.full(units.size, place), units * weights, 0)
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
-        """Number of the cell of a prediction, among those of its true class."""
+        """Number of the cell of a prediction, among the cells of its true class."""
         shape = 1, self.shape.n_classes, thresholds.size
         return cell_keys(shape, np.zeros(1), predicted, cells_of(thresholds, confidence))
 
@@ -199,18 +207,6 @@ class Sums:
         keys = [self._key_of(*most_probable(end, self.shape.positive), thresholds) for end in ends]
         return np.where(keys[0] == keys[1], keys[0], -1)
 
-    def _add_groups(self, block: Cases) -> None:
-        assert block.groups is not None
-        first = 0
-        for places, count in zip(block.groups.T, self.shape.n_groups, strict=True):
-            keys = (places.astype(np.int64) + first) * self.shape.n_classes + block.codes
-            for name, sums in self.models.items():
-                assert sums.groups is not None
-                scores = block.scores[name]
-                columns = scores[:, np.newaxis] if scores.ndim == 1 else scores
-                sums.groups.add(columns, keys, block.weights)
-            first += count
-
     def as_weighted(self) -> Sums:
         """The same with a weight of one for every case."""
         if self.shape.weighted:
@@ -218,9 +214,9 @@ class Sums:
         found = Sums(replace(self.shape, weighted=True))
         for own, model in zip(deepcopy(self.models).values(), found.models.values(), strict=True):
             for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
-                if bins is not None and weighted is not None and not bins.extra:
-                    for name in weighted.extra:
-                        bins.extra[name] = deepcopy(bins.exact_weights)
+                if bins is not None and weighted is not None:
+                    for name in weighted.sums:
+                        bins.sums.setdefault(name, deepcopy(bins.sums["weight"]))
             for name in model.tally.sums:
                 own.tally.sums.setdefault(name, deepcopy(own.tally.sums["number"]))
             model.merge(own)

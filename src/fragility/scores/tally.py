@@ -1,4 +1,4 @@
-"""Cases by true class, predicted class and confidence: all that decisions and costs depend on."""
+"""Counts of cases by true class, predicted class and confidence, for decisions and costs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from .._typing import Floats, Indices, Integers, Mask
 from ..exact import ExactSums
+from .cases import case_amounts
 
 #: Of more classes than this the thresholds below one half lie wider apart.
 _FEW_CLASSES = 20
-#: Cells of more than so many kinds are counted by those that are met.
+#: Up to this number of possible cells all are counted, beyond it only the cells that occur.
 _MOST_CELLS = 1 << 21
 
 
@@ -163,18 +164,6 @@ class Tally:
         return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})
 
 
-def case_amounts(n: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
-    """Amounts that cells sum up, of `n` cases."""
-    amounts = {"number": np.ones(n)}
-    if weights is None and costs is None:
-        return amounts
-    own = amounts["number"] if weights is None else weights
-    amounts |= {"weight": own, "squares": own * own}
-    if costs is not None:
-        amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
-    return amounts
-
-
 def _cells(keys: Integers, shape: tuple[int, int, int], totals: dict[str, Floats]) -> Cells:
     true, predicted, place = np.unravel_index(keys, shape)
     number = totals["number"]
@@ -188,7 +177,6 @@ def _summed(keys: Integers, amounts: Floats, size: int) -> Floats:
 
 
 def cells_of_cases(
-    thresholds: Floats,
     n_classes: int,
     true: NDArray[Any],
     predicted: NDArray[Any],
@@ -196,6 +184,7 @@ def cells_of_cases(
     amounts: dict[str, Floats],
 ) -> Cells:
     """Cells of cases in memory, by their amounts."""
+    thresholds = threshold_grid(n_classes)
     shape = n_classes, n_classes, thresholds.size
     keys = cell_keys(shape, true, predicted, cells_of(thresholds, confidence))
     size = n_classes * n_classes * thresholds.size
