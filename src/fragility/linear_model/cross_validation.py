@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from .training import Training
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
+@dataclass(eq=False, repr=False)
 class SatisficingClassifierCV(LinearClassifier):
     r"""`SatisficingClassifier` with slack and penalty chosen by cross-validation.
 
@@ -117,44 +119,24 @@ class SatisficingClassifierCV(LinearClassifier):
     (0.02, 0.0001, 0.981)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        slacks: Any = (0.02, 0.05, 0.1, 0.2, 0.4),
-        target_ratios: Any = None,
-        alphas: Any = _ALPHAS,
-        penalty: str | None = "l2",
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: bool = True,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        tol_cv: float = 1e-3,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.slacks = slacks
-        self.target_ratios = target_ratios
-        self.alphas = alphas
-        self.penalty = penalty
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.tol_cv = tol_cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Loss = "cross_entropy"
+    ambiguity: str | Ambiguity = "wasserstein"
+    _: KW_ONLY
+    slacks: Any = (0.02, 0.05, 0.1, 0.2, 0.4)
+    target_ratios: Any = None
+    alphas: Any = _ALPHAS
+    penalty: str | None = "l2"
+    cv: Any = 5
+    scoring: Any = None
+    refit: bool = True
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    tol_cv: float = 1e-3
+    max_iter: int = 1000
+    n_jobs: int | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..programs.satisficing import Outcome, Solution
 from .training import RobustClassifier, Training
 
 
+@dataclass(eq=False, repr=False)
 class DROClassifier(RobustClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.
 
@@ -100,36 +102,20 @@ class DROClassifier(RobustClassifier):
     (0.178, 0.981)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        radius: float = 0.1,
-        penalty: str | None = None,
-        alpha: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.radius = radius
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Loss = "cross_entropy"
+    ambiguity: str | Ambiguity = "wasserstein"
+    _: KW_ONLY
+    radius: float = 0.1
+    penalty: str | None = None
+    alpha: float = 1e-3
+    fit_intercept: bool = True
+    class_weight: Any = None
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.

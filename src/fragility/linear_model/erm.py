@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..solvers.erm import (
 from .base import LinearClassifier
 
 
+@dataclass(eq=False, repr=False)
 class ERMClassifier(LinearClassifier):
     r"""Linear classifier of the lowest penalised mean loss.
 
@@ -70,30 +72,17 @@ class ERMClassifier(LinearClassifier):
     0.958
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        penalty: str | None = "l2",
-        alpha: float = 1e-3,
-        *,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Loss = "cross_entropy"
+    penalty: str | None = "l2"
+    alpha: float = 1e-3
+    _: KW_ONLY
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from ..solvers import choose
 from .training import RobustClassifier, Training
 
 
+@dataclass(eq=False, repr=False)
 class SatisficingClassifier(RobustClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.
 
@@ -139,42 +141,23 @@ class SatisficingClassifier(RobustClassifier):
     (2.659, 0.986)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        target: float | None = None,
-        target_ratio: float | None = None,
-        slack: float = 0.1,
-        radius: float | None = None,
-        penalty: str | None = None,
-        alpha: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.target = target
-        self.target_ratio = target_ratio
-        self.slack = slack
-        self.radius = radius
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    loss: str | Loss = "cross_entropy"
+    ambiguity: str | Ambiguity = "wasserstein"
+    _: KW_ONLY
+    target: float | None = None
+    target_ratio: float | None = None
+    slack: float = 0.1
+    radius: float | None = None
+    penalty: str | None = None
+    alpha: float = 1e-3
+    fit_intercept: bool = True
+    class_weight: Any = None
+    solver: str = "auto"
+    tol: float = 1e-6
+    max_iter: int = 1000
+    warm_start: bool = False
+    random_state: Any = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
