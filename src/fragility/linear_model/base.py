@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import LabelledSamples, class_factors
-from .._parameters import check_choice, check_count, check_not_negative, check_target
+from .._parameters import check_count, check_not_negative, check_target
 from .._sklearn import check_sample_weight
 from .._typing import Floats
 from .._validation import long_integers_refused
@@ -68,8 +69,45 @@ class TrainingData(LabelledSamples):
         return objective
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Scores that are linear in the features; the softmax of them are probabilities."""
+
+    loss: str | Loss = "cross_entropy"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    verbose: int = 0
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        LinearClassifier
+            Itself.
+        """
+        self._check_parameters()
+        with np.errstate(over="ignore", under="ignore"):
+            self._fit_to(self._class_weighted(self._validated(X, y, sample_weight)))
+        return self
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse, before any work, what cannot be done."""
+
+    @abstractmethod
+    def _fit_to(self, data: TrainingData) -> None:
+        """Fit to samples whose weights include `class_weight`."""
 
     def _validated(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
         with long_integers_refused("X"):
@@ -96,7 +134,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weights = check_sample_weight(
                     sample_weight, X, dtype=np.float64, ensure_non_negative=True
                 )
-        return self._class_weighted(TrainingData(X, codes, weights, classes))
+        return TrainingData(X, codes, weights, classes)
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
         """The samples with weights multiplied by `class_weight`."""
@@ -122,14 +160,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return TrainingData(data.X, codes, weights, classes)
 
     def _checked_penalty(self) -> Penalty:
-        check_choice(self.penalty, (None, "l1", "l2"), "penalty")
-        alpha = check_not_negative(self.alpha, "alpha")
-        return Penalty(
-            ridge=alpha if self.penalty == "l2" else 0.0,
-            lasso=alpha if self.penalty == "l1" else 0.0,
-        )
+        return Penalty.named(self.penalty, check_not_negative(self.alpha, "alpha"))
 
-    def _check_search(self) -> None:
+    def _check_limits(self) -> None:
         check_count(self.max_iter, "max_iter")
         if not check_target(self.tol, "tol") > 0.0:
             raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")

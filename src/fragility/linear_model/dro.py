@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_target
-from ..ambiguity import Ambiguity
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
-from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
+from .base import TrainingData
 from .training import RobustClassifier, Training
 
 
@@ -102,58 +98,28 @@ class DROClassifier(RobustClassifier):
     (0.178, 0.981)
     """
 
-    loss: str | Loss = "cross_entropy"
-    ambiguity: str | Ambiguity = "wasserstein"
     _: KW_ONLY
     radius: float = 0.1
-    penalty: str | None = None
-    alpha: float = 1e-3
-    fit_intercept: bool = True
-    class_weight: Any = None
-    solver: str = "auto"
-    tol: float = 1e-6
-    max_iter: int = 1000
-    warm_start: bool = False
-    random_state: Any = None
-    verbose: int = 0
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        DROClassifier
-            Itself.
-        """
-        self._check_robust(("auto", "interior_point", "conic"))
-        radius = self._checked_radius()
-        with np.errstate(over="ignore", under="ignore"):
-            training = Training.of(self, self._validated(X, y, sample_weight))
-            references = training.references(self._start(training.objective))
-            found = training.run_robust(references, radius, solver=self.solver)
-        self._adopt(found, training, references)
+    def _fit_to(self, data: TrainingData) -> None:
+        training, radius = Training.of(self, data), float(self.radius)
+        references = training.references(self._start(training.objective))
+        found = training.run_robust(references, radius)
+        self._adopt(found, references)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
         self._say(
             f"worst loss {self.worst_loss_:.6g} within {radius:g}, lowest loss "
             f"{references.minimum.loss:.6g}, after {self.n_iter_} steps"
         )
         self._warn(found.solution)
-        return self
 
-    def _checked_radius(self) -> float:
-        radius = check_target(self.radius, "radius")
-        if not radius > 0.0:
+    def _check_parameters(self) -> None:
+        self._check_search(("auto", "interior_point", "conic"))
+        if not check_target(self.radius, "radius") > 0.0:
             raise ValueError(
                 f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "
                 "lowest loss without any shift use ERMClassifier."
             )
-        return radius
 
     def _warn(self, solution: Solution) -> None:
         messages: dict[Outcome, tuple[str, type[Warning]]] = {
@@ -184,4 +150,4 @@ class DROClassifier(RobustClassifier):
             ),
         }
         if solution.outcome in messages:
-            warnings.warn(*messages[solution.outcome], stacklevel=3)
+            warnings.warn(*messages[solution.outcome], stacklevel=4)

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
 from ..losses.base import lower_curvature
@@ -33,9 +34,17 @@ class Penalty(NamedTuple):
     ridge: float = 0.0
     lasso: float = 0.0
 
+    @classmethod
+    def named(cls, name: str | None, strength: float) -> Penalty:
+        """The penalty "l1" or "l2" of a strength; None for no penalty."""
+        check_choice(name, ("l1", "l2", None), "penalty")
+        return cls(strength if name == "l2" else 0.0, strength if name == "l1" else 0.0)
+
     def of(self, coef: Floats) -> float:
         """Value for coefficients in the user's units."""
-        return self.ridge * float((coef**2).sum()) + self.lasso * float(np.abs(coef).sum())
+        with np.errstate(over="ignore", under="ignore"):
+            terms = ((self.ridge, coef**2), (self.lasso, np.abs(coef)))
+            return float(sum(strength * term.sum() for strength, term in terms if strength != 0.0))
 
 
 @dataclass(frozen=True, eq=False)
