@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from .._models import check_labelled_samples, check_linear_model, class_factors
+from .._models import check_labelled_samples, check_linear_model, class_weighted
 from .._parameters import check_not_negative, check_radius, check_target
 from .._typing import Floats
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
@@ -100,10 +100,8 @@ def certify(
         penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
     penalty = check_not_negative(penalty, "penalty")
     if own and getattr(model, "class_weight", None) is not None:
-        codes, weights = samples.codes, samples.weights
-        factors = class_factors(model.class_weight, linear.classes, codes, weights)
-        weights = factors[codes] * (1.0 if weights is None else weights)
-        samples = replace(samples, weights=weights)
+        given = linear.classes, samples.codes, samples.weights
+        samples = replace(samples, weights=class_weighted(model.class_weight, *given))
     return certificate_of(
         linear,
         samples,

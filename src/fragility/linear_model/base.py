@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
-from .._models import LabelledSamples, class_factors
+from .._models import LabelledSamples, class_weighted
 from .._parameters import check_count, check_not_negative, check_target
 from .._sklearn import check_sample_weight
 from .._typing import Floats
@@ -140,14 +140,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """The samples with weights multiplied by `class_weight`."""
         codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes, codes, weights)
-            with np.errstate(over="ignore", under="ignore"):
-                weights = factors[codes] * (1.0 if weights is None else weights)
-            if not np.isfinite(weights).all():
-                raise ValueError(
-                    "class_weight times sample_weight is beyond 1.8e308 for some samples; scale "
-                    "one of them down: only ratios of weights matter."
-                )
+            weights = class_weighted(self.class_weight, classes, codes, weights)
         if weights is not None:
             present = np.bincount(codes[weights > 0.0], minlength=classes.size)
             if not present.all():
@@ -175,14 +168,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
         """Parameters to start from: zero, or the parameters of the last fit."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(objective.size)
-        rows = objective.rows
         if self.coef_.shape != (objective.n_outputs, self.n_features_in_):
             raise ValueError(
                 f"warm_start=True with coef_ of shape {self.coef_.shape}, but these data need "
                 f"{(objective.n_outputs, self.n_features_in_)}. Fit a new estimator."
             )
-        known = rows.from_user_units(self.coef_, self.intercept_)
-        return np.zeros(objective.size) if known is None else objective.join(*known)
+        known = objective.from_user_units(self.coef_, self.intercept_)
+        return np.zeros(objective.size) if known is None else known
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of samples.

@@ -275,20 +275,12 @@ class SatisficingClassifierCV(LinearClassifier):
         -------
         MetadataRouter
         """
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(
-                splitter=self.cv,
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
-            .add(
-                scorer=self._scorer(),
-                method_mapping=MethodMapping()
-                .add(caller="fit", callee="score")
-                .add(caller="score", callee="score"),
-            )
-        )
+        split = MethodMapping().add(caller="fit", callee="split")
+        score = MethodMapping().add(caller="fit", callee="score")
+        score.add(caller="score", callee="score")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=split)
+        return router.add(scorer=self._scorer(), method_mapping=score)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -115,7 +115,6 @@ class ERMClassifier(LinearClassifier):
         point = objective.at(objective.tidied(parameters))
         self.loss_ = point.value
         self._say(f"loss {self.loss_:.6g} after {iterations} steps")
-        coef, intercept = objective.split(point.parameters)
-        self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
+        self.coef_, self.intercept_ = objective.in_user_units(point.parameters)
         self.classes_ = data.classes
         self.n_iter_ = iterations

@@ -154,8 +154,7 @@ class Training:
         objective, parameters = self.objective, solution.parameters
         if objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
             parameters = objective.tidied(parameters)
-        given = objective.rows.in_user_units(*objective.split(parameters))
-        return LinearModel(*given, self.data.classes)
+        return LinearModel(*objective.in_user_units(parameters), self.data.classes)
 
     def run(
         self, references: ReferenceModels, *, radius: float = inf, **wanted: Any

@@ -122,6 +122,15 @@ class Objective:
             coef = np.column_stack([coef, intercept])
         return np.ravel(coef)
 
+    def in_user_units(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts for the data as given."""
+        return self.rows.in_user_units(*self.split(parameters))
+
+    def from_user_units(self, coef: Floats, intercept: Floats) -> Floats | None:
+        """The way back; None in a space of its own, where there may be none."""
+        known = self.rows.from_user_units(coef, intercept)
+        return None if known is None else self.join(*known)
+
     def centred(self, parameters: Floats) -> Floats:
         """The shortest parameters of the same loss: a vector may be added to all classes."""
         if self.n_outputs == 1:

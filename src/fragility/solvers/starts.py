@@ -12,9 +12,9 @@ import numpy as np
 
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import SatisficingProgram
-from . import wasserstein
 from .erm import RiskMinimum, descend_below, erm
 from .feasible import first_below, meeting
+from .wasserstein import LeastNormSearch
 
 
 def wasserstein_start(
@@ -56,7 +56,7 @@ def _softened_start(
     start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
     if start.value > level:
         return inside
-    found = wasserstein.satisfice(soft, start, tol=1e-3, max_iter=max_iter).point
+    found = LeastNormSearch(soft, start, tol=1e-3).run(max_iter).point
     return meeting(program.objective.at(found.parameters), inside, level)
 
 
