@@ -310,7 +310,7 @@ class TestRefusals:
             ({"penalty": "l3"}, ValueError, "penalty must be one of 'l1', 'l2', None; got 'l3'"),
             ({"alpha": -1.0}, ValueError, "alpha must be zero or more"),
             ({"solver": "magic"}, ValueError, "'auto', 'newton', 'interior_point', 'conic'"),
-            ({"tol": 0.0}, ValueError, "tol must be a positive number"),
+            ({"tol": 0.0}, ValueError, "tol must be positive"),
             ({"max_iter": 0}, ValueError, "max_iter must be a whole number of 1 or more"),
             (
                 {"ambiguity": Wasserstein(feature_weight=[1.0, 2.0])},

@@ -32,16 +32,18 @@ def check_target(target: float, name: str = "target") -> float:
     return value
 
 
-def _limited(given: float, name: str, fits: Callable[[float], bool], must: str) -> float:
+def _limited(
+    given: float, name: str, fits: Callable[[float], bool], must: str, advice: str = ""
+) -> float:
     number = check_target(given, name)
     if not fits(number):
-        raise ValueError(f"{name} must {must}; got {shown(given)}.")
+        raise ValueError(f"{name} must {must}; got {shown(given)}.{advice}")
     return number
 
 
-def check_positive(value: float, name: str) -> float:
-    """A finite number above zero."""
-    return _limited(value, name, lambda number: number > 0.0, "be positive")
+def check_positive(value: float, name: str, advice: str = "") -> float:
+    """A finite number above zero; `advice` ends the message."""
+    return _limited(value, name, lambda number: number > 0.0, "be positive", advice)
 
 
 def check_not_negative(value: float, name: str) -> float:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import LabelledSamples, class_weighted
-from .._parameters import check_count, check_not_negative, check_target
+from .._parameters import check_count, check_not_negative, check_positive
 from .._sklearn import check_sample_weight
 from .._typing import Floats
 from .._validation import long_integers_refused
@@ -38,25 +38,18 @@ class TrainingData(LabelledSamples):
     classes: NDArray[Any]
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
-    def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
-        """The samples in the coordinates of the solvers, made once."""
-        asked = fit_intercept, reducible
-        if asked not in self._rows:
-            self._rows[asked] = training_rows(
-                self.X,
-                self.codes,
-                self.classes.size,
-                self.weights,
-                fit_intercept=fit_intercept,
-                reducible=reducible,
-            )
-        return self._rows[asked]
-
     def objective(
         self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
     ) -> Objective:
         """Penalised mean loss of a linear model on the samples."""
-        rows = self.rows(fit_intercept, reducible and penalty.lasso == 0.0)
+        reducible = reducible and penalty.lasso == 0.0
+        asked = fit_intercept, reducible
+        if asked not in self._rows:  # the samples in the coordinates of the solvers, made once
+            samples = self.X, self.codes, self.classes.size, self.weights
+            self._rows[asked] = training_rows(
+                *samples, fit_intercept=fit_intercept, reducible=reducible
+            )
+        rows = self._rows[asked]
         objective = Objective(rows, loss, penalty.ridge, penalty.lasso)
         if objective.size > _MOST_PARAMETERS:
             raise NotImplementedError(
@@ -157,8 +150,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
 
     def _check_limits(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not check_target(self.tol, "tol") > 0.0:
-            raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
+        check_positive(self.tol, "tol", " Give one such as 1e-6.")
 
     def _say(self, message: str) -> None:
         if self.verbose:

@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_target
+from .._parameters import check_positive
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
 from ..programs.satisficing import Outcome, Solution
 from .base import TrainingData
@@ -115,11 +115,8 @@ class DROClassifier(RobustClassifier):
 
     def _check_parameters(self) -> None:
         self._check_search(("auto", "interior_point", "conic"))
-        if not check_target(self.radius, "radius") > 0.0:
-            raise ValueError(
-                f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "
-                "lowest loss without any shift use ERMClassifier."
-            )
+        advice = " Give one such as 0.1; ERMClassifier finds the lowest loss without any shift."
+        check_positive(self.radius, "radius", advice)
 
     def _warn(self, solution: Solution) -> None:
         messages: dict[Outcome, tuple[str, type[Warning]]] = {

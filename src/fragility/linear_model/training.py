@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ from .._parameters import check_choice
 from .._typing import Floats
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
-from ..losses import Loss, as_loss
+from ..losses import as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
@@ -65,10 +64,8 @@ class Training:
     """Robust satisficing on some data, for any number of targets."""
 
     data: TrainingData
-    loss: Loss
+    objective: Objective
     ambiguity: Ambiguity
-    penalty: Penalty
-    fit_intercept: bool
     search: dict[str, Any]
 
     @classmethod
@@ -76,20 +73,10 @@ class Training:
         """The training of a robust classifier, by its parameters."""
         ambiguity = as_ambiguity(model.ambiguity)
         ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        return cls(
-            data,
-            as_loss(model.loss),
-            ambiguity,
-            model._checked_penalty(),
-            bool(model.fit_intercept),
-            {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter},
-        )
-
-    @cached_property
-    def objective(self) -> Objective:
-        return self.data.objective(
-            self.loss, self.penalty, self.fit_intercept, self.ambiguity.is_euclidean
-        )
+        parameters = as_loss(model.loss), model._checked_penalty(), bool(model.fit_intercept)
+        objective = data.objective(*parameters, reducible=ambiguity.is_euclidean)
+        search = {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter}
+        return cls(data, objective, ambiguity, search)
 
     def references(
         self,
@@ -174,14 +161,14 @@ class Training:
         return found._replace(certificate=found.certificate.priced_at(radius))
 
     def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:
-        linear = self.in_user_units(solution)
+        linear, objective = self.in_user_units(solution), self.objective
         certificate = certificate_of(
             linear,
             self.data,
-            loss=self.loss,
+            loss=objective.loss,
             ambiguity=self.ambiguity,
             target=target,
-            penalty=self.penalty.of(linear.coef),
+            penalty=Penalty(objective.alpha, objective.lasso).of(linear.coef),
             radius=radius,
         )
         return RobustModel(linear, solution, certificate)
