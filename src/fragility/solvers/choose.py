@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..losses import CrossEntropy, Loss
+from ..losses import Loss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
@@ -167,7 +167,7 @@ class _Search:
             if short is not None:
                 return replace(short, solver="interior_point")
         found = None
-        if near is not None and isinstance(objective.loss, CrossEntropy):
+        if near is not None and objective.loss.relabelled_by_gap:
             # Half way from there, so that it meets the target with room.
             start = objective.at(0.5 * (near.parameters + inside.parameters))
             found = relabelling.satisfice(program, start, **self._limits)
