@@ -11,21 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from .._labels import listed
+from .._optional import needed_for
 from .._parameters import check_count, check_target
 from ..calibration import cross_fitted_calibration
 from ..metrics import fragility_index
 from .metrics import MulticlassFragilityIndex
 
-try:
-    from lightning.pytorch import Callback
-except ImportError:
+with needed_for("FragilityCallback is for Lightning", "lightning"):
     try:
+        from lightning.pytorch import Callback
+    except ImportError:
         from pytorch_lightning import Callback  # type: ignore[assignment, unused-ignore]
-    except ImportError as error:
-        raise ImportError(
-            "FragilityCallback is for Lightning, which is not installed: "
-            'pip install "fragility[lightning]"'
-        ) from error
 
 from torchmetrics import MeanMetric
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._optional import needed_for
 from .._parameters import check_choice, check_count, check_target
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
@@ -25,15 +26,10 @@ from ._lazy import LazyScalar
 from ._merging import STATES, Kind, check_state
 from .functional import fragility_index
 
-try:
+with needed_for("Metrics need torchmetrics (pip install torchmetrics)", "lightning"):
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
     from torchmetrics.utilities.distributed import gather_all_tensors
-except ImportError as error:
-    raise ImportError(
-        "The metrics of fragility.torch are torchmetrics classes, and torchmetrics is not "
-        'installed: pip install torchmetrics, or pip install "fragility[lightning]"'
-    ) from error
 
 
 class _FragilityMetric(Metric):
