@@ -78,10 +78,10 @@ class LabelledScores:
 def check_labelled_scores(
     y_true: ArrayLike,
     y_score: ArrayLike,
-    *,
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    *,
     name: str = "y_score",
     presence: bool = True,
 ) -> LabelledScores:
@@ -121,21 +121,15 @@ def check_labelled_scores(
 def check_labelled_probabilities(
     y_true: ArrayLike,
     y_proba: ArrayLike,
-    *,
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    *,
     name: str = "y_proba",
 ) -> LabelledScores:
     """Validate predicted probabilities; a single class will do if `labels` names the others."""
     data = check_labelled_scores(
-        y_true,
-        y_proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name=name,
-        presence=False,
+        y_true, y_proba, labels, pos_label, sample_weight, name=name, presence=False
     )
     remedy = "Give predict_proba(X), or logits through softmax (one column: the logistic function)."
     low, high = float(data.ranges.min()), float(data.ranges.max())

@@ -100,12 +100,7 @@ def cross_fitted_calibration(
     True
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
     reason = why_not_calibrated(data.labels.tolist(), data.support)

@@ -228,12 +228,7 @@ def deferral_curve(
     2.2
     """
     data = check_labelled_probabilities(
-        y_true,
-        proba,
-        labels=labels,
-        pos_label=pos_label,
-        sample_weight=sample_weight,
-        name="proba",
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     costs = Costs(error_cost, review_cost, capacity, reviewer_error)
     return _curve_of(data, costs.checked(data.labels.size, data.codes.size))

@@ -110,6 +110,11 @@ def _means(groups: Sequence[ValueGroup]) -> list[float]:
     return [part for g in groups for part in (g.mean, g.mean_residual)]
 
 
+def inverse(number: float) -> float:
+    """FI from s, or s from FI: ∞ from 0 and 0 from ∞."""
+    return 1.0 / number if number else inf
+
+
 def separation(groups: Sequence[ValueGroup]) -> float:
     """mean(positives) - mean(negatives); the groups hold negatives and negated positives."""
     return -fsum(_means(groups))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_confidence, check_target
+from .._summary import aligned
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
@@ -73,13 +74,7 @@ class FragilityComparison(PairedDifference):
         return "" if self.target == 0.0 else "The ratio is defined at target 0 only."
 
     def __repr__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, self._note()]).rstrip("\n")
+        return f"{aligned(self._rows())}\n{self._note()}".rstrip("\n")
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
@@ -144,14 +139,7 @@ def compare_fragility(
     target, confidence = check_target(target), check_confidence(confidence)
     errors = []
     for name, score in (("score_a", score_a), ("score_b", score_b)):
-        data = check_labelled_scores(
-            y_true,
-            score,
-            labels=labels,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            name=name,
-        )
+        data = check_labelled_scores(y_true, score, labels, pos_label, sample_weight, name=name)
         errors.append(RankingErrors(data))
     pairs = check_pair_weight(pair_weight, errors[0].data.labels.size, multi_class)
     return compare(errors[0], errors[1], target, multi_class, pairs, confidence)

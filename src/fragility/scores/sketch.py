@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._labels import listed
 from .._names import shown
 from .._parameters import check_choice, check_target
+from .._summary import as_text, samples_row
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -74,9 +75,6 @@ class SketchFragility:
     target: float
 
     def __repr__(self) -> str:
-        support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
-        samples = [f"{label}: {count}" for label, count in support]
-        more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
         ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
         if self.target != 0.0:
             ratio = "-", "defined at target 0"
@@ -84,9 +82,9 @@ class SketchFragility:
             ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
             ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
             ("ratio", *ratio),
-            ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
+            samples_row(self.labels.tolist(), self.support),
         ]
-        return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
+        return as_text(rows)
 
 
 class FragilitySketch:
@@ -226,12 +224,7 @@ class FragilitySketch:
         self, y_true: ArrayLike, y_score: ArrayLike, sample_weight: ArrayLike | None
     ) -> LabelledScores:
         data = check_labelled_scores(
-            y_true,
-            y_score,
-            labels=self.labels,
-            pos_label=self.pos_label,
-            sample_weight=sample_weight,
-            presence=False,
+            y_true, y_score, self.labels, self.pos_label, sample_weight, presence=False
         )
         low, high = float(data.ranges.min()), float(data.ranges.max())
         if low < 0.0 or high > 1.0:

@@ -12,6 +12,7 @@ from torch import Tensor
 from .._parameters import check_choice, check_target
 from .._typing import Integers
 from .._validation import PROBABILITY_ROUNDING, check_presence
+from ..index.root import inverse
 from ._first_order import first_order
 from ._groups import Groups
 from ._root import Equation, solve
@@ -124,8 +125,7 @@ class _TwoClassIndex(torch.autograd.Function):
         ctx.save_for_backward(y_true)  # so that changing them before `backward` is an error
         ctx.equation, ctx.scores = TwoClasses(summary, target), scores
         ctx.s = ctx.equation.solve()
-        value = 1.0 / ctx.s if ctx.s > 0.0 else inf
-        return torch.tensor(value, dtype=torch.float64).to(scores.device)
+        return torch.tensor(inverse(ctx.s), dtype=torch.float64).to(scores.device)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
