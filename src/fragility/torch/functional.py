@@ -13,6 +13,7 @@ from .._parameters import check_choice, check_target
 from .._typing import Integers
 from .._validation import PROBABILITY_ROUNDING, check_presence
 from ..index.root import inverse
+from ._checks import check_class_numbers, check_class_range
 from ._first_order import first_order
 from ._groups import Groups
 from ._root import Equation, solve
@@ -220,18 +221,10 @@ def _check_samples(
     probs: Tensor, y_true: Tensor, sample_weight: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Class numbers and weights on the device of `probs`; the class numbers are not yet checked."""
-    n = probs.shape[0]
-    if not isinstance(y_true, Tensor) or y_true.is_floating_point() or y_true.is_complex():
-        kind = y_true.dtype if isinstance(y_true, Tensor) else type(y_true).__name__
-        raise TypeError(f"y_true must be a tensor of integers or booleans; got {kind}.")
-    if y_true.shape != (n,):
-        raise ValueError(
-            f"y_true must have one entry per sample, the shape ({n},); got {tuple(y_true.shape)}."
-        )
-    y_true = y_true.to(device=probs.device, dtype=torch.int64)
+    codes = check_class_numbers(y_true, len(probs)).to(probs.device)
     if sample_weight is None:
-        return y_true, None
-    return y_true, _check_weights(sample_weight, n).to(probs.device)
+        return codes, None
+    return codes, _check_weights(sample_weight, len(probs)).to(probs.device)
 
 
 def _extremes(probs: Tensor, y_true: Tensor) -> list[float]:
@@ -250,11 +243,7 @@ def _check_ranges(
             "or sigmoid if there is one column."
         )
     n_classes = 2 if len(shape) == 1 else shape[1]
-    if first < 0 or last >= n_classes:
-        raise ValueError(
-            f"y_true must go from 0 to {n_classes - 1}, because probs has shape {tuple(shape)}; "
-            f"got classes from {first:g} to {last:g}."
-        )
+    check_class_range(first, last, n_classes, f", because probs has shape {tuple(shape)}")
 
 
 def _by_class(y_true: Tensor, weights: Tensor | None, n_classes: int) -> tuple[Tensor, Integers]:

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from .._parameters import check_count
+from ._checks import check_class_numbers, check_class_range, check_single
 from ._first_order import first_order
-from ._limits import check_single
 
 #: Range of s = 1/k. It keeps the term finite and differentiable where the index is 0 or infinite,
 #: and exp(s·(p - 1/2)), at most e⁵⁰, within single precision.
@@ -179,26 +179,16 @@ class FragilityLoss(nn.Module):
                 f"logits must be floating point numbers of shape {allowed} with C = {c} classes; "
                 f"got {logits.dtype} of shape {tuple(logits.shape)}."
             )
-        real = y_true.is_floating_point() or y_true.is_complex()
-        if tuple(y_true.shape) != (n,) or real:
-            raise ValueError(
-                f"y_true must be integers of shape ({n},), one per row of logits; got "
-                f"{y_true.dtype} of shape {tuple(y_true.shape)}."
-            )
+        numbers = check_class_numbers(y_true, n)
         if not logits.device == y_true.device == self._bank.device:
             raise ValueError(
                 f"logits are on {logits.device}, y_true on {y_true.device}, and this term on "
                 f"{self._bank.device}. Move all to one device, such as term.to(logits.device)."
             )
-        y_true = y_true.to(torch.int64)
-        if n and self.validate_args and _may_wait_for(y_true):
-            low, high = torch.stack(torch.aminmax(y_true)).tolist()
-            if low < 0 or high >= c:
-                raise ValueError(
-                    f"y_true must go from 0 to {c - 1}; got classes from {low} to {high}. Leave "
-                    "out samples without a class, such as those of an ignore_index."
-                )
-        return y_true
+        if n and self.validate_args and _may_wait_for(numbers):
+            low, high = torch.stack(torch.aminmax(numbers)).tolist()
+            check_class_range(low, high, c)
+        return numbers
 
     def _probs(self, logits: Tensor) -> Tensor:
         """Probabilities, (n, C), or (n, 1) those of class 1 of two."""

@@ -22,6 +22,7 @@ from ..index.fragility import Fragility
 from ..metrics import measure_fragility
 from ..scores.sketch import FragilitySketch, SketchFragility
 from ._binning import MOST_IN_A_BIN, add_to_bins
+from ._checks import check_class_numbers
 from ._lazy import LazyScalar
 from ._merging import STATES, Kind, check_state
 from .functional import fragility_index
@@ -197,12 +198,11 @@ class _FragilityMetric(Metric):
         y_true : Tensor of shape (n,)
             True classes, numbered from 0.
         """
-        given = self._checked(probs, y_true)
+        given, y_true = self._checked(probs, y_true)
         if y_true.numel() == 0:
             return
         if self.refused.is_inference() and not torch.is_inference_mode_enabled():
             self._own_state(always=True)  # as after a `reset` there
-        y_true = y_true.long()  # the number of classes may be beyond a narrower type
         low, high = -PROBABILITY_ROUNDING, 1.0 + PROBABILITY_ROUNDING
         within = ((given >= low) & (given <= high)).all(1)
         known = (y_true >= 0) & (y_true < self.n_classes)
@@ -222,23 +222,20 @@ class _FragilityMetric(Metric):
             self.probs.append(columns.squeeze(1))
             self.y_true.append(y_true)
 
-    def _checked(self, probs: Tensor, y_true: Tensor) -> Tensor:
-        """Scores in columns, without their graph; the values are not yet checked."""
+    def _checked(self, probs: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores in columns, without their graph, and classes; the values are not yet checked."""
         n, two = self.n_classes, self.n_classes == 2
         shapes = "(n,) or (n, 2)" if two else f"(n, {n})"
         if two and probs.ndim == 2 and probs.shape[1] == 1:
             probs = probs[:, 0]
         fits = (two and probs.ndim == 1) or (probs.ndim == 2 and probs.shape[1] == n)
-        if not fits or y_true.ndim != 1 or len(probs) != len(y_true):
-            raise ValueError(
-                f"probs must have shape {shapes} and y_true (n,); got {tuple(probs.shape)} and "
-                f"{tuple(y_true.shape)}."
-            )
+        if not fits:
+            raise ValueError(f"probs must have shape {shapes}; got {tuple(probs.shape)}.")
         if not probs.is_floating_point():
             raise TypeError(f"probs must hold probabilities; got {probs.dtype}.")
-        if y_true.is_floating_point() or y_true.is_complex():
-            raise TypeError(f"y_true must hold class numbers; got {y_true.dtype}.")
-        return probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
+        columns = probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
+        # The number of classes may be beyond a narrower type than int64.
+        return columns, check_class_numbers(y_true, len(probs))
 
     def _raise_if(self, refused: Tensor, given: Tensor, y_true: Tensor) -> None:
         outside, unknown = refused.tolist()
