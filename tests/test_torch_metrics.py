@@ -152,7 +152,7 @@ def test_bad_batches():
         two.update(torch.ones(3), labels)
     with pytest.raises(TypeError, match=r"y_true .* integers.*; got torch\.float32"):
         two.update(torch.tensor([0.5, 0.5]), labels.float())
-    with pytest.raises(TypeError, match=r"probabilities; got torch\.int64"):
+    with pytest.raises(TypeError, match=r"probs must hold .*; got torch\.int64"):
         two.update(labels, labels)
     two.update(torch.tensor([0.7, 0.4]), labels)
     assert two.sketch().support.tolist() == [1, 1]  # refused batches left nothing behind

@@ -1,4 +1,4 @@
-"""Checks that several modules share: class numbers, and settings used in single precision."""
+"""Checks that several modules share: scores, class numbers, settings used in single precision."""
 
 from __future__ import annotations
 
@@ -21,6 +21,17 @@ def check_single(value: float, name: str) -> float:
             f"got {number:g}."
         )
     return number
+
+
+def check_columns(scores: Tensor, n_classes: int, name: str) -> Tensor:
+    """Scores with a column for each class; of two classes also with one, for class 1."""
+    columns = scores[:, None] if n_classes == 2 and scores.ndim == 1 else scores
+    if columns.ndim != 2 or columns.shape[1] not in ((1, 2) if n_classes == 2 else (n_classes,)):
+        allowed = "(n,) or (n, 2)" if n_classes == 2 else f"(n, {n_classes})"
+        raise ValueError(f"{name} must have shape {allowed}; got {tuple(scores.shape)}.")
+    if not scores.is_floating_point():
+        raise TypeError(f"{name} must hold floating point numbers; got {scores.dtype}.")
+    return columns
 
 
 def check_class_numbers(y_true: Any, n: int) -> Tensor:

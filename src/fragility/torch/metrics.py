@@ -22,7 +22,7 @@ from ..index.fragility import Fragility
 from ..metrics import measure_fragility
 from ..scores.sketch import FragilitySketch, SketchFragility
 from ._binning import MOST_IN_A_BIN, add_to_bins
-from ._checks import check_class_numbers
+from ._checks import check_class_numbers, check_columns
 from ._lazy import LazyScalar
 from ._merging import STATES, Kind, check_state
 from .functional import fragility_index
@@ -198,7 +198,9 @@ class _FragilityMetric(Metric):
         y_true : Tensor of shape (n,)
             True classes, numbered from 0.
         """
-        given, y_true = self._checked(probs, y_true)
+        given = check_columns(probs.detach(), self.n_classes, "probs")
+        # The number of classes may be beyond a narrower type than int64.
+        y_true = check_class_numbers(y_true, len(given))
         if y_true.numel() == 0:
             return
         if self.refused.is_inference() and not torch.is_inference_mode_enabled():
@@ -221,21 +223,6 @@ class _FragilityMetric(Metric):
         elif isinstance(self.probs, list) and isinstance(self.y_true, list):
             self.probs.append(columns.squeeze(1))
             self.y_true.append(y_true)
-
-    def _checked(self, probs: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores in columns, without their graph, and classes; the values are not yet checked."""
-        n, two = self.n_classes, self.n_classes == 2
-        shapes = "(n,) or (n, 2)" if two else f"(n, {n})"
-        if two and probs.ndim == 2 and probs.shape[1] == 1:
-            probs = probs[:, 0]
-        fits = (two and probs.ndim == 1) or (probs.ndim == 2 and probs.shape[1] == n)
-        if not fits:
-            raise ValueError(f"probs must have shape {shapes}; got {tuple(probs.shape)}.")
-        if not probs.is_floating_point():
-            raise TypeError(f"probs must hold probabilities; got {probs.dtype}.")
-        columns = probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
-        # The number of classes may be beyond a narrower type than int64.
-        return columns, check_class_numbers(y_true, len(probs))
 
     def _raise_if(self, refused: Tensor, given: Tensor, y_true: Tensor) -> None:
         outside, unknown = refused.tolist()
