@@ -5,10 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-#: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
-_ROUNDER = 1.5 * 2.0**52
-#: Units of the sums, as in `fragility.scores.bins`.
-_MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
+from ..binned import ROUNDER
+from ..scores.bins import MEAN_UNIT, SQUARE_UNIT
+
 #: Most samples in a bin: more could overflow a sum of distances, each below 2³⁶ units.
 MOST_IN_A_BIN = 1 << 27
 
@@ -44,15 +43,15 @@ def add_to_bins(
         groups = (groups == numbers).long()
     # Rounded half to even as in `fragility.binned`: the same scores give the same bins there and
     # here, whatever their group.
-    total = columns + _ROUNDER * width
-    centre = total - _ROUNDER * width
+    total = columns + ROUNDER * width
+    centre = total - ROUNDER * width
     x = (columns - centre) * n_bins
     bins = (centre * n_bins).long()
     flat = (bins + (groups + numbers * n_groups) * centres).flatten()
     for state, terms in (
         (counts, torch.ones_like(flat)),
-        (sums, torch.round(x * _MEAN_UNITS).long().flatten()),
-        (squares, torch.round(x * x * _SQUARE_UNITS).long().flatten()),
+        (sums, torch.round(x / MEAN_UNIT).long().flatten()),
+        (squares, torch.round(x * x / SQUARE_UNIT).long().flatten()),
     ):
         state.view(-1).index_add_(0, flat, terms)
     own = (groups + numbers * n_groups).flatten()
