@@ -12,7 +12,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ..index.root import Equation, Point, find_root
+from ..index.root import Equation, Point
 from ..moments import LogMoment, neg_log_share
 from ._root import CANCELS, exp_remainder
 
@@ -121,12 +121,6 @@ class TwoClasses(Equation):
         """From one number per class to one per sample: from (m, 2) to (m, n)."""
         table = torch.tensor(of_classes, dtype=torch.float64).to(self.y_true.device)
         return table[:, self.y_true]
-
-    def solve(self) -> float:
-        """The root: 0 for FI = ∞, inf for FI = 0."""
-        if self.excess <= 0.0:
-            return inf
-        return 0.0 if self.margin <= self.least_margin else find_root(self).s
 
     def __call__(self, s: float) -> Point:
         if self.is_steep(s):

@@ -125,7 +125,7 @@ class _TwoClassIndex(torch.autograd.Function):
     ) -> Tensor:
         ctx.save_for_backward(y_true)  # so that changing them before `backward` is an error
         ctx.equation, ctx.scores = TwoClasses(summary, target), scores
-        ctx.s = ctx.equation.solve()
+        ctx.s = ctx.equation.root()
         return torch.tensor(inverse(ctx.s), dtype=torch.float64).to(scores.device)
 
     @staticmethod
