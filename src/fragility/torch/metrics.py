@@ -218,8 +218,8 @@ class _FragilityMetric(Metric):
         columns = torch.where(counted[:, None], columns.double().clamp(0.0, 1.0), 0.0)
         y_true = torch.where(counted, y_true, 0)
         if not self.exact:
-            binned = self.counts, self.sums, self.squares
-            add_to_bins(columns, y_true, *binned, self.smallest, self.largest)
+            sums, extremes = (self.counts, self.sums, self.squares), (self.smallest, self.largest)
+            add_to_bins(columns, y_true, sums, extremes)
         elif isinstance(self.probs, list) and isinstance(self.y_true, list):
             self.probs.append(columns.squeeze(1))
             self.y_true.append(y_true)
