@@ -182,16 +182,12 @@ def _check_scaler(step: StandardScaler, _: int | None) -> int:
 def _check_imputer(step: SimpleImputer, _: int | None) -> int | None:
     width: int = step.n_features_in_
     found = step.statistics_
-    if isinstance(found, np.ndarray) and found.dtype.kind == "f":
-        _check_numbers(step, "statistics_", (width,))
-    else:
-        _require(
-            isinstance(found, np.ndarray)
-            and found.shape == (width,)
-            and all(is_level(value) for value in found.tolist()),
-            step,
-            f"must have a value to fill in for each of {width} columns",
-        )
+    fits = isinstance(found, np.ndarray) and found.shape == (width,)
+    _require(
+        fits and all(map(is_level, found.tolist())),
+        step,
+        f"must have a value to fill in, finite if a number, for each of {width} columns",
+    )
     return None if step.add_indicator else width
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._optional import needed_for
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
@@ -108,12 +109,8 @@ class _Model:
 
 
 def _cvxpy() -> Any:
-    try:
+    with needed_for("solver='conic' needs cvxpy", "conic"):
         import cvxpy
-    except ImportError as error:
-        raise ImportError(
-            "solver='conic' needs cvxpy, which is not installed: pip install \"fragility[conic]\""
-        ) from error
     return cvxpy
 
 
