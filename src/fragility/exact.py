@@ -87,7 +87,7 @@ class ExactSums:
         self.settle()
 
     def settle(self) -> None:
-        """Bring the digits to their unique form: of least number, all but the top in [0, base)."""
+        """Carry, so that equal sums have equal digits: all but the top one are in [0, base)."""
         if not self._pending:
             return
         carried = 0

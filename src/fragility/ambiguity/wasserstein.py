@@ -81,7 +81,7 @@ class Wasserstein(Ambiguity):
         return self.norm == 2 and self.feature_weight is None
 
     def mobility(self, n_features: int) -> Floats:
-        """How far each feature moves at a cost of one; 0 for one that cannot shift."""
+        """Distance that each feature moves at a cost of one; 0 for a feature that cannot shift."""
         if self.feature_weight is None:
             return np.ones(n_features)
         if len(self.feature_weight) != n_features:

@@ -79,7 +79,7 @@ class BinaryModel(NamedTuple):
 
 
 def no_bound(reason: str, kind: str = "", target: float = nan, measured: float = nan) -> IndexBound:
-    """No bound, and why."""
+    """An infinite bound, with the reason why no finite one is known."""
     return IndexBound(kind, target, inf, measured, True, reason)
 
 

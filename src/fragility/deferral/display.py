@@ -216,7 +216,7 @@ class DeferralDisplay:
         return self
 
     def _plot_levels(self, cost: Any, automation: Any, left: float) -> None:
-        """Chow's rule, and the cost of reviewing everything: once each if the models agree."""
+        """Draw Chow's threshold and the cost of full review, each once if all models agree."""
         reviewed = {round(float(curve.cost[-1]), 12) for curve in self.curves.values()}
         for level in sorted(reviewed):
             cost.axhline(level, color=GREY, linestyle=":", linewidth=1.2, zorder=1)

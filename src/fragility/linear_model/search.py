@@ -1,4 +1,4 @@
-"""A choice by cross-validation: all folds, what went wrong in them, and the best cell."""
+"""Choice by cross-validation: run all folds, report failures, find the best cell of the grid."""
 
 from __future__ import annotations
 

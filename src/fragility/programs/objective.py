@@ -132,7 +132,11 @@ class Objective:
         return None if known is None else self.join(*known)
 
     def centred(self, parameters: Floats) -> Floats:
-        """The shortest parameters of the same loss: a vector may be added to all classes."""
+        """The shortest parameters with the same loss.
+
+        Adding one vector to the parameters of every class changes no loss; the mean over the
+        classes is therefore removed.
+        """
         if self.n_outputs == 1:
             return parameters
         table = parameters.reshape(self.n_outputs, -1)

@@ -61,7 +61,7 @@ def amount(cost: Measured) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
+    """A share in per cent. A positive share is never shown as 0 %, one below 1 never as 100 %."""
     if isnan(share):
         return UNDEFINED
     if 0.0 < share < 0.0005:

@@ -158,7 +158,7 @@ class Tally:
             own.merge(others)
 
     def cells(self) -> Cells:
-        """Cells that hold anything."""
+        """The cells that hold at least one case."""
         totals = {name: sums.floats(0) for name, sums in self.sums.items()}
         held = np.flatnonzero(totals["number"])
         return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})

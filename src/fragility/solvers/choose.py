@@ -106,7 +106,7 @@ class _Search:
         return self._solution(parameters, settled, found, gap)
 
     def by_cones(self) -> Solution:
-        """Through cvxpy, moved until it meets the target."""
+        """Solve with cvxpy, then move the solution until it meets the target exactly."""
         solution, target = conic.solve(self.program), self.program.target.value
         point = self.program.objective.at(solution.parameters)
         if not self.program.ambiguity.reweights:

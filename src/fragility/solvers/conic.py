@@ -25,7 +25,7 @@ _STEP_FRACTIONS = (0.99, 0.9, 0.8)
 
 
 def check_loss(loss: Loss) -> None:
-    """Refuse a loss that is not lowered to cones."""
+    """Refuse a loss that has no form as a conic program here."""
     if type(loss) not in _LOSSES:
         raise NotImplementedError(
             "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and "

@@ -28,6 +28,6 @@ class Cholesky:
         return solution
 
     def other_half(self, right: Floats) -> Floats:
-        """L⁻ᵀ right."""
+        """Solve Lᵀ x = right, the second half of a solution by the factor L."""
         solution: Floats = dtrtrs(self.factor, right, lower=1, trans=1)[0]
         return solution

@@ -273,7 +273,7 @@ class Goal(NamedTuple):
         return 0.0 if self.target is None else float(np.log(self.margin))
 
     def miss(self, height: float) -> float:
-        """By how much the aggregate with the penalty and the margin are off the target."""
+        """Residual of the constraint: aggregate plus penalty plus margin, minus the target."""
         return 0.0 if self.target is None else height + self.margin - self.target
 
     def move(self, nu: float, correction: Correction | None) -> Move:

@@ -44,7 +44,7 @@ class Categories:
 
 
 def named(table: Table, classes: Sequence[str]) -> Categories:
-    """Classes that a person named, in that order."""
+    """The classes as the user named them, in the given order."""
     names = tuple(str(name) for name in classes)
     if len(names) < 2:
         raise table.error(f"two classes or more are needed; got {listed(names) or 'none'}.")

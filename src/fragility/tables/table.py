@@ -113,7 +113,7 @@ class Table(ABC):
         return True
 
     def number_types(self, columns: Sequence[str]) -> dict[str, Any]:
-        """Types to read columns of numbers as: only text must be told."""
+        """Type to read each column of numbers as. Only text files need it: others store types."""
         return dict.fromkeys(columns, pyarrow().float64()) if self.schema is None else {}
 
     def error(self, message: str) -> TableError:
