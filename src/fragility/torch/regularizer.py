@@ -248,7 +248,7 @@ class _OnlyGradient:
         return used
 
     def finish(self) -> bool | None:
-        """Stop watching: True if only the penalty gave the layer a gradient, None if nothing did."""
+        """Stop watching: True if only the penalty gave a gradient, None if nothing did."""
         for handle in self._handles:
             handle.remove()
         return not self._others if self._any else None
