@@ -14,7 +14,20 @@ import pandas  # noqa: F401
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
-from fragility.cli.app import run
+
+class _NoTorch:
+    """skops imports all of scikit-learn, and by that PyTorch, which no command needs."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "torch":
+            raise ModuleNotFoundError(f"{name} is not for commands", name=name)
+
+
+sys.meta_path.insert(0, _NoTorch)
+import skops.io  # noqa: E402, F401
+
+from fragility.cli.app import run  # noqa: E402
 
 
 def serve() -> None:

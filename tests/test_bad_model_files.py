@@ -35,6 +35,7 @@ from .patient_table import patients
 
 
 class TestMalice:
+    @pytest.mark.outside
     def test_calls_do_not_run(self, saved, tmp_path):
         mark = tmp_path / "it-ran"
         touch = f"touch {mark}"
@@ -219,6 +220,7 @@ class TestDamage:
                 np.testing.assert_array_equal(read.predict_proba(data), expected)
         assert refused > 100
 
+    @pytest.mark.slow
     def test_schemas_that_make_no_sense(self, saved):
         """Whatever is put in the place of any part, the answer is a model or one clear line."""
         contents = members(saved)

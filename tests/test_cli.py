@@ -342,6 +342,7 @@ def test_demo_writes_its_report(tmp_path):
     assert (tmp_path / "fragility-demo.html").read_text().startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.outside
 def test_help_and_version():
     ended = fragility("--help")
     assert ended.code == 0
@@ -351,6 +352,7 @@ def test_help_and_version():
     assert "evaluate predictions.csv --label" in fragility("evaluate", "--help").out
 
 
+@pytest.mark.outside
 def test_a_closed_pipe_is_no_error(csv):
     import subprocess
     import sys
@@ -361,6 +363,7 @@ def test_a_closed_pipe_is_no_error(csv):
     assert b"500 cases" in ended.stdout
 
 
+@pytest.mark.outside
 def test_without_the_extra_the_command_names_it(tmp_path):
     (tmp_path / "click.py").write_text("raise ImportError('No click here', name='click')")
     ended = executable("--help", PYTHONPATH=str(tmp_path))
@@ -462,6 +465,7 @@ def test_names_that_no_terminal_should_see(csv):
     assert strict(fragility(*asked, "--json").out)["models"][0]["name"] == "\x1b[2J\u202em"
 
 
+@pytest.mark.outside
 def test_output_in_an_encoding_without_these_signs(csv):
     asked = ("gate", csv, "--label", "sick", "--score", "größer=fair", "--max-fi", "0.9")
     ended = executable(*asked, PYTHONIOENCODING="cp1252")

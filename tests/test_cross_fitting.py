@@ -100,7 +100,9 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+# Those with a capacity have the costs of those without, too.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in PROBLEMS if f"{n}, capacity" not in PROBLEMS])
 def test_costs_are_those_of_single_cases_dealt_at_random(name):
     """Means over deals agree up to chance, which the spread of the literal deals tells."""
     problem = Problem(**PROBLEMS[name])
@@ -255,6 +257,7 @@ def cases(draw):
     return n_classes, true, predicted, confidence, cost, weights, options, capacity
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(cases())
 def test_the_printed_threshold_is_that_of_brute_force(case):

@@ -77,6 +77,7 @@ def same(found, expected):
     return found == pytest.approx(float(expected), rel=1e-14, abs=1e-14, nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(problems(), st.integers(0, 64))
 def test_curve_is_the_loop(problem, step):
@@ -115,6 +116,7 @@ def by_fold(cases, folds, counts, thresholds):
     return FoldCells(np.array(place), units, sums)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(problems(least=2, most=8), st.data())
 def test_thresholds_of_folds_are_the_loop(problem, data):

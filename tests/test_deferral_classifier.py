@@ -29,7 +29,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fragility import DeferralClassifier, best_threshold, deferral_curve
@@ -41,8 +40,7 @@ from .reference import deferral as reference
 @parametrize_with_checks(
     [
         DeferralClassifier(error_cost=5),
-        DeferralClassifier(DecisionTreeClassifier(random_state=0), error_cost=5, capacity=0.3),
-        DeferralClassifier(GaussianNB(), error_cost=5, cv=3, random_state=0),
+        DeferralClassifier(GaussianNB(), error_cost=5, capacity=0.3, cv=3, random_state=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

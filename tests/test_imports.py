@@ -47,6 +47,7 @@ START = {
 }
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("argument", START)
 def test_starting_imports_nothing_slow(argument):
     """In a fresh interpreter; what is imported stands in the last line of its output."""

@@ -22,6 +22,8 @@ from .page_example import (
 )
 from .page_numbers import cell, check_outcomes, outcome, place_of, value
 
+pytestmark = pytest.mark.outside
+
 
 def test_the_keyboard_is_enough(open_page):
     tab = open_page()
@@ -70,8 +72,11 @@ def test_every_chart_has_words_and_a_table(open_page):
     assert value(last[3]) == pytest.approx(line["reviewed"][-1] / TWO["total"], abs=6e-5)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@BOTH
+@pytest.mark.parametrize(
+    ("report", "scheme"),
+    [(TWO_REPORT, "light"), (MANY_REPORT, "dark")],
+    ids=["two classes, light", "four, dark"],
+)
 def test_axe_finds_nothing(open_page, report, scheme):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import difflib
 
+import pytest
+
 from .public_names import FILE, lines
+
+pytestmark = pytest.mark.outside
 
 
 def test_public_names_are_those_in_the_file():

@@ -471,6 +471,7 @@ def test_points_have_the_moments_of_the_cases_in_a_bin(sign):
         assert close(np.average((values - found) ** 2, weights=shares) / spread, 1.0, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_case", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cost_of_a_threshold_that_the_other_folds_choose(by_case, weighted):

@@ -102,6 +102,7 @@ def test_features_and_labels_that_move_together(loss, price):
         assert -found.fun == pytest.approx(result.worst_loss(radius), abs=0.02)
 
 
+@pytest.mark.slow
 def test_extreme_scales_and_weights_exactly():
     rng = np.random.default_rng(1)
     for _ in range(200):
