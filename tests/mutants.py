@@ -4,9 +4,10 @@
 
 draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `deferral/`, as many from
 each, puts one after the other into a copy of the tree and runs the tests there until one fails:
-first the files that name the changed module or what it defines, then the fast tier, then the rest.
-With ``--coverage .coverage``, measured with contexts (see `make mutants`), it is the tests that run
-the changed line, cheapest files first, and no others.
+first the fast tier in files that name the changed module or what it defines, then these files in
+full, then the fast tier, then everything; ``--depth`` says after how many of these four to give up.
+With ``--coverage .coverage``, measured with ``-p tests.contexts``, it is the tests that run the
+changed line, and no others.
 
 What is known already stands in a journal (JSON lines), and is not run again. ``--tests-from REF``
 asks of every survivor whether the tests of another commit notice it.
@@ -321,17 +322,20 @@ def running(mutant: Mutant, coverage_file: Path) -> list[str]:
     return [test for tests in sorted(by_file.values(), key=len) for test in tests]
 
 
-def stages(mutant: Mutant, coverage_file: Path | None) -> Iterator[list[str]]:
+def stages(mutant: Mutant, coverage_file: Path | None, depth: int) -> Iterator[list[str]]:
     """Arguments of pytest for one run after the other, until a test fails."""
-    if coverage_file is not None:
-        if tests := running(mutant, coverage_file):
-            yield tests
+    if coverage_file is not None and (tests := running(mutant, coverage_file)):
+        yield tests
         return
     files = naming(mutant)
     if files:
         yield ["-p", "tests.fast", *files]
-    yield ["-p", "tests.fast"]
-    yield ["-m", "slow or outside"]
+        if depth > 1:
+            yield files
+    if depth > 2:
+        yield ["-p", "tests.fast"]
+    if depth > 3:
+        yield []
 
 
 # Running them.
@@ -346,6 +350,7 @@ class Fate:
     killed: bool
     by: str
     seconds: float
+    depth: int
     tests_from: str = ""
 
 
@@ -397,7 +402,7 @@ def judged(mutant: Mutant, tree: Path, args: argparse.Namespace) -> Fate:
     killed, by = False, ""
     try:
         _write(file, mutant.applied(source))
-        for arguments in stages(mutant, args.coverage):
+        for arguments in stages(mutant, args.coverage, args.depth):
             left = args.limit - (time.monotonic() - began)
             killed, by = run_tests(tree, arguments, max(left, 60))
             if killed:
@@ -405,7 +410,7 @@ def judged(mutant: Mutant, tree: Path, args: argparse.Namespace) -> Fate:
     finally:
         _write(file, source)
     seconds = round(time.monotonic() - began, 1)
-    return Fate(mutant.name, mutant.kind, killed, by, seconds, args.tests_from)
+    return Fate(mutant.name, mutant.kind, killed, by, seconds, args.depth, args.tests_from)
 
 
 def _write(file: Path, source: str) -> None:
@@ -440,6 +445,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time, each in its tree")
     parser.add_argument("--limit", type=float, default=1800, help="seconds for one mutant")
+    parser.add_argument("--depth", type=int, default=4, help="how many of the four sets of tests")
     parser.add_argument("--coverage", type=Path, help="data of coverage, with contexts")
     parser.add_argument("--tests-from", default="", help="only survivors, with tests of this ref")
     parser.add_argument("--journal", type=Path, default=ROOT / "mutants.jsonl")
@@ -457,7 +463,12 @@ def main() -> None:
     asked = mutants
     if args.tests_from:
         asked = [m for m in mutants if (m.name, "") in known and not known[m.name, ""].killed]
-    todo = [mutant for mutant in asked if (mutant.name, args.tests_from) not in known]
+    todo = [
+        mutant
+        for mutant in asked
+        if (fate := known.get((mutant.name, args.tests_from))) is None
+        or (not fate.killed and fate.depth < args.depth)
+    ]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.jobs) as pool:
         trees: queue.SimpleQueue[Path] = queue.SimpleQueue()
         for job in range(args.jobs if todo else 0):
