@@ -6,8 +6,9 @@ draws faults from the syntax trees of `index/`, `solvers/`, `scores/` and `defer
 each, puts one after the other into a copy of the tree and runs the tests there until one fails:
 first the fast tier in files that name the changed module or what it defines, then these files in
 full, then the fast tier, then everything; ``--depth`` says after how many of these four to give up.
-With ``--coverage .coverage``, measured with ``-p tests.contexts``, it is the tests that run the
-changed line, and no others.
+With ``--coverage .coverage`` first come the tests that run the changed line, then their files:
+
+    coverage run --source=src/fragility -m pytest -p tests.fast -p tests.contexts
 
 What is known already stands in a journal (JSON lines), and is not run again. ``--tests-from REF``
 asks of every survivor whether the tests of another commit notice it.
@@ -324,14 +325,14 @@ def running(mutant: Mutant, coverage_file: Path) -> list[str]:
 
 def stages(mutant: Mutant, coverage_file: Path | None, depth: int) -> Iterator[list[str]]:
     """Arguments of pytest for one run after the other, until a test fails."""
-    if coverage_file is not None and (tests := running(mutant, coverage_file)):
+    tests = [] if coverage_file is None else running(mutant, coverage_file)
+    files = list(dict.fromkeys([*(test.split("::")[0] for test in tests), *naming(mutant)]))
+    if tests:
         yield tests
-        return
-    files = naming(mutant)
-    if files:
+    elif files:
         yield ["-p", "tests.fast", *files]
-        if depth > 1:
-            yield files
+    if files and depth > 1:
+        yield files
     if depth > 2:
         yield ["-p", "tests.fast"]
     if depth > 3:
