@@ -69,7 +69,8 @@ def fragility(*arguments, cwd=".") -> Ended:
 def _here(arguments, cwd) -> Ended:
     from fragility.cli.app import run
 
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    err = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="backslashreplace")
     with (
         chdir(cwd),
         redirect_stdout(out),

@@ -14,6 +14,8 @@ import pandas  # noqa: F401
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
+from fragility.cli.app import run
+
 
 class _NoTorch:
     """skops imports all of scikit-learn, and by that PyTorch, which no command needs."""
@@ -24,13 +26,10 @@ class _NoTorch:
             raise ModuleNotFoundError(f"{name} is not for commands", name=name)
 
 
-sys.meta_path.insert(0, _NoTorch)
-import skops.io  # noqa: E402, F401
-
-from fragility.cli.app import run  # noqa: E402
-
-
 def serve() -> None:
+    sys.meta_path.insert(0, _NoTorch)
+    import skops.io  # noqa: F401
+
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

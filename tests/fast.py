@@ -20,7 +20,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: Not collected: doctests that need PyTorch, and the paper.
-ELSEWHERE = (ROOT / "src" / "fragility" / "torch", ROOT / "experiments")
+ELSEWHERE = (
+    ROOT / "src" / "fragility" / "torch",
+    ROOT / "docs" / "torch.md",
+    ROOT / "experiments",
+)
 
 #: At most so many sets of parameters of a test.
 FEW = 4

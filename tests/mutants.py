@@ -401,17 +401,32 @@ def judged(mutant: Mutant, tree: Path, args: argparse.Namespace) -> Fate:
     source = file.read_text(encoding="utf-8")
     began = time.monotonic()
     killed, by = False, ""
+    innocent: list[str] = []  # tests that fail anyway
     try:
         _write(file, mutant.applied(source))
         for arguments in stages(mutant, args.coverage, args.depth):
-            left = args.limit - (time.monotonic() - began)
-            killed, by = run_tests(tree, arguments, max(left, 60))
+            killed = True
+            while killed:
+                left = args.limit - (time.monotonic() - began)
+                killed, by = run_tests(tree, [*arguments, *innocent], max(left, 60))
+                if not killed or "::" not in by or not _fails_without(by, tree, mutant, source):
+                    break
+                innocent += ["--deselect", by]
             if killed:
                 break
     finally:
         _write(file, source)
     seconds = round(time.monotonic() - began, 1)
     return Fate(mutant.name, mutant.kind, killed, by, seconds, args.depth, args.tests_from)
+
+
+def _fails_without(test: str, tree: Path, mutant: Mutant, source: str) -> bool:
+    """Whether the test fails without the mutant, too."""
+    file = tree / mutant.path
+    _write(file, source)
+    fails, _ = run_tests(tree, [test], 600)
+    _write(file, mutant.applied(source))
+    return fails
 
 
 def _write(file: Path, source: str) -> None:

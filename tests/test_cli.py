@@ -38,6 +38,7 @@ def index_of(content, name, version="raw"):
     return model[version]["figures"]["fragility_index"]["value"]
 
 
+@pytest.mark.outside
 def test_evaluate_prints_a_table_and_findings(csv):
     ended = executable("evaluate", csv, *BOTH)
     assert ended.code == 0
