@@ -308,6 +308,7 @@ def test_readable():
     assert third.startswith("automating all costs ")
     assert fourth == "measured on 2000 cases, each at the threshold of others (20 × 5 folds)"
     assert "Chow&#x27;s rule" in found._repr_html_()
+    assert ">0.9</td>" in found._repr_html_()
     calibrated = best_threshold(*model(4), error_cost=10, n_bootstrap=0)
     assert calibrated.gap < 0.0
     assert f"Chow's 0.9 would cost {-calibrated.gap:.3g} less per case\n" in repr(calibrated)

@@ -228,6 +228,7 @@ def test_decisions(data):
     assert frame.columns.tolist() == ["label", "automate", "confidence", "reason"]
     assert frame["automate"].tolist() == made.automate.tolist()
     assert f"decided alone    {made.automate.sum()}" in repr(made)
+    assert f"for review       {(~made.automate).sum()}" in repr(made)
     assert made._repr_html_().count("<tr>") == 2
 
 

@@ -66,6 +66,8 @@ def test_curves_are_those_of_the_costs(count, n):
     cost, automation = display.axes_
     made = list(display.curves.values())
     assert list(display.curves) == list(proba)
+    worst = max(float(curve.error_rate[:-1].max(initial=0.0)) for curve in made)
+    assert display.error_axes_.get_ylim() == (0.0, pytest.approx(200.0 * worst or 1.0))
     for ax, rate in (
         (cost, lambda point: point.cost),
         (automation, lambda point: 100 * point.automation_rate),
