@@ -27,7 +27,7 @@ ELSEWHERE = (
 )
 
 #: At most so many sets of parameters of a test.
-FEW = 4
+FEW = 3
 
 #: What stands in a file that is outside as a whole.
 MARKED = re.compile(

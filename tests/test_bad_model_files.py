@@ -199,6 +199,7 @@ class TestDamage:
         with pytest.raises(FileNotFoundError):
             load_model(tmp_path / "nowhere.skops")
 
+    @pytest.mark.slow
     def test_files_cut_short_or_changed(self, saved):
         whole = saved.read_bytes()
         data = patients()

@@ -247,6 +247,7 @@ def test_interval_and_index_of_many_cases(separation, weighted):
     assert sketch.lower * (1 - 1e-14) <= index.value <= sketch.upper * (1 + 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [12, 1_500])
@@ -537,6 +538,7 @@ def test_weights_are_repetition():
             assert figure.value == pytest.approx(repeated[name].value, rel=1e-11), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups(n_classes, weighted):

@@ -128,6 +128,7 @@ def test_missing_values_can_be_left_out(tmp_path):
     assert any(note.startswith("2 rows with missing values") for note in content["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", ["number", "column"])
 def test_figures_beyond_hold_agree_with_those_in_memory(csv, costs):
     price = ("--error-cost", "10") if costs == "number" else ("--error-cost-column", "weight")
@@ -329,6 +330,7 @@ def test_warnings_of_the_library_are_told_in_a_line(tmp_path):
     assert wrote.startswith("Wrote 40 predictions")
 
 
+@pytest.mark.slow
 def test_demo_writes_its_report(tmp_path):
     ended = fragility("demo", cwd=tmp_path)
     assert ended.code == 0, ended

@@ -287,6 +287,7 @@ def test_the_printed_threshold_is_that_of_brute_force(case):
     assert verdict.chow_cost == pytest.approx(chow_cost, rel=1e-12, abs=1e-15, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_folds_choose_by_brute_force_on_the_others():
     """Cells of a case each: the folds of the deal can be read off, and judged one by one."""
     for seed in range(12):

@@ -139,6 +139,7 @@ def test_accuracies_are_those_of_fits_from_scratch(ambiguity):
     assert given.fit(X, y).scores_ == pytest.approx(model.scores_, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(60, 3), (30, 80)], ids=["separable", "wide"])
 @pytest.mark.parametrize("penalty", ["l2", None])
 @pytest.mark.parametrize("ambiguity", ["kl", "wasserstein"])
@@ -355,6 +356,7 @@ def test_scorers(data):
     assert len(seen) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
 def test_sparse(data, make):
     X, y = data

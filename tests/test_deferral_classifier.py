@@ -80,6 +80,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return np.tile([0.3, 0.7], (len(X), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"capacity": 0.2}, {"reviewer_error": 0.1}])
 def test_threshold_is_that_of_out_of_fold_predictions(data, options):
     X, y = data
@@ -303,6 +304,7 @@ def test_to_frame_without_pandas(monkeypatch):
 # Among scikit-learn's
 
 
+@pytest.mark.slow
 def test_search_pipeline_clone_pickle(data):
     X, y = data
     model = DeferralClassifier(LogisticRegression(), error_cost=6, random_state=0)
@@ -330,6 +332,7 @@ def test_names_of_features(data):
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_metadata_routing(data):
     X, y = data
     weights, groups = np.arange(y.size) % 3 + 1.0, np.arange(y.size) // 20

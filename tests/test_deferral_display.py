@@ -57,6 +57,7 @@ def height(line, x):
     return float(line.get_ydata()[place])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("n", [5, 300, 30_000])  # the last is thinned
 def test_curves_are_those_of_the_costs(count, n):
@@ -136,6 +137,7 @@ def test_legends_are_inside_the_picture():
     assert not first.overlaps(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [0.0, 0.4, 0.999])
 def test_what_the_capacity_forbids_is_faint(capacity):
     y, proba = models(count=1)

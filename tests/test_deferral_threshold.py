@@ -195,6 +195,7 @@ def test_gap_tells_overconfidence():
         assert over.gap == over.chow_cost - over.cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_interval_is_that_of_a_mean(held):
     """Where reviews cost more than errors everything is automated: the cost is a plain mean."""
@@ -224,6 +225,7 @@ def test_no_bootstrap_no_interval():
     assert "interval" not in repr(found)
 
 
+@pytest.mark.slow
 def test_bootstrap_keeps_no_resamples():
     y, p = model(0, 50_000)
     peaks = []

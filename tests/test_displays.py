@@ -153,6 +153,7 @@ def test_infinite_index():
     assert (display.axes_[1].lines[1].get_ydata() == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [[0.3] * 4, [0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
 def test_one_error_only(scores):
     display = RankingErrorDisplay.from_predictions([0, 0, 1, 1], scores)

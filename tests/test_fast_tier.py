@@ -79,8 +79,7 @@ def test_what_does_not_belong_is_left_out_or_fails(tmp_path):
         ("FAILED", "test_process"),
         ("FAILED", "test_torch"),
         ("PASSED", "test_many[0]"),
-        ("PASSED", "test_many[33]"),
-        ("PASSED", "test_many[66]"),
+        ("PASSED", "test_many[50]"),
         ("PASSED", "test_many[99]"),
         ("PASSED", "test_plain"),
     ]

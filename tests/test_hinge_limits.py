@@ -373,6 +373,7 @@ class TestBalls:
         shares = np.bincount(y) / len(y)
         assert model.worst_loss_ == pytest.approx(min(1.0, 2 * (1 - shares.max())), rel=1e-8)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     def test_a_tiny_radius_is_the_lowest_loss(self, loss):
         X, y = noisy()

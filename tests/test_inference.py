@@ -481,6 +481,7 @@ class TestComparison:
         assert 0.02 <= np.mean(np.less(p_values, 0.05)) <= 0.08
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(3, 25), st.integers(0, 3), st.sampled_from([2, 3, 4]))
 def test_intervals_hold_the_value_and_survive_anything(seed, n, decimals, n_classes):
     rng = np.random.default_rng(seed)

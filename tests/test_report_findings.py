@@ -267,6 +267,7 @@ def test_no_advice_to_act_alone_without_costs():
     assert not {"act_alone", "cheapest"} & set(kinds(fair_and("noisy", logistic(NOISY))))
 
 
+@pytest.mark.slow
 def test_cheapest():
     found = text(fair_and("noisy", logistic(NOISY), costs=COSTS), "cheapest")
     assert found.startswith("fair is the cheapest")

@@ -159,6 +159,7 @@ def _snapped(values: np.ndarray) -> np.ndarray:
 # b. The law of the folds.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("units", "n_folds"), [([7, 0, 4, 11, 1], 5), ([3, 9, 1], 2), ([1, 1, 1, 1, 1, 1, 2], 3)]
 )

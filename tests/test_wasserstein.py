@@ -36,6 +36,7 @@ def test_against_dense_search(seed, target):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_against_a_transport_program():
     """At the index the worst case of a linear program over all shifts meets the target."""
     negatives, positives = problem(0, 4, 3)
