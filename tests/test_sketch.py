@@ -159,6 +159,13 @@ class TestCertificate:
         hopeless = FragilitySketch().update([0, 0, 1, 1], [0.7, 0.9, 0.3, 0.9]).fragility()
         assert (hopeless.lower, hopeless.value, hopeless.upper) == (math.inf,) * 3
 
+    @pytest.mark.parametrize("tiny", [5e-324, 1e-310, 1e-305, 1e-302])
+    def test_roots_beyond_all_that_are_searched(self, tiny):
+        y, p = [0, 0, 1, 1], [tiny, 0.0, 0.0, 0.5]
+        found = FragilitySketch(16).update(y, p).fragility()
+        assert found.lower <= fragility_index(y, p) <= found.upper <= 1e-299
+        assert found.lower <= found.value <= found.upper
+
     @pytest.mark.parametrize("multi_class", ["ovo", "ovr"])
     @pytest.mark.parametrize("n_classes", [2, 3, 6])
     def test_several_classes(self, multi_class, n_classes):
