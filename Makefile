@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test lint format types imports bench coverage fuzz soak support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test test-fast mutants lint format types imports bench coverage fuzz soak support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -40,9 +40,17 @@ experiments-report: $(READY)  ## Tables, figures and page again from the results
 	$(BIN)/python -m experiments report
 
 # One process for each core does more than one process with a thread for each.
-test: export OMP_NUM_THREADS = 1
-test: $(READY)  ## All tests and doctests; warnings are errors
+test test-fast mutants: export OMP_NUM_THREADS = 1
+test: $(READY)  ## All tests and doctests; warnings are errors (eight minutes on two cores)
 	$(BIN)/python -m pytest -n auto --dist worksteal
+
+test-fast: $(READY)  ## The core: no browser, PyTorch, cvxpy or other process (a minute)
+	$(BIN)/python -m pytest -p tests.fast -n auto --dist worksteal --durations=5
+
+MUTANTS_SEED ?= 0
+MUTANTS_COUNT ?= 40
+mutants: $(READY)  ## Faults put into the library one by one: which test notices (an hour or more)
+	$(BIN)/python -m tests.mutants --seed $(MUTANTS_SEED) --count $(MUTANTS_COUNT)
 
 lint: $(READY) types imports  ## Style (Python and JavaScript), types and import directions
 	$(BIN)/ruff check .

@@ -35,6 +35,7 @@ from .patient_table import patients
 
 
 class TestMalice:
+    @pytest.mark.outside
     def test_calls_do_not_run(self, saved, tmp_path):
         mark = tmp_path / "it-ran"
         touch = f"touch {mark}"
@@ -198,6 +199,7 @@ class TestDamage:
         with pytest.raises(FileNotFoundError):
             load_model(tmp_path / "nowhere.skops")
 
+    @pytest.mark.slow
     def test_files_cut_short_or_changed(self, saved):
         whole = saved.read_bytes()
         data = patients()
@@ -219,6 +221,7 @@ class TestDamage:
                 np.testing.assert_array_equal(read.predict_proba(data), expected)
         assert refused > 100
 
+    @pytest.mark.slow
     def test_schemas_that_make_no_sense(self, saved):
         """Whatever is put in the place of any part, the answer is a model or one clear line."""
         contents = members(saved)

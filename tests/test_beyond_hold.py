@@ -247,6 +247,7 @@ def test_interval_and_index_of_many_cases(separation, weighted):
     assert sketch.lower * (1 - 1e-14) <= index.value <= sketch.upper * (1 + 1e-14)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [12, 1_500])
@@ -270,6 +271,7 @@ def test_comparison(n_classes, weighted, n):
 
 
 class TestSplitting:
+    @pytest.mark.slow
     @given(st.lists(st.integers(0, 900), min_size=1, max_size=6).filter(any), st.integers(2, 3))
     @settings(max_examples=10)
     def test_changes_nothing(self, sizes, n_classes):
@@ -311,6 +313,7 @@ class TestSplitting:
 
 
 class TestBounds:
+    @pytest.mark.slow
     @given(
         st.integers(0, 10_000),
         st.sampled_from(sorted(KINDS)),
@@ -535,6 +538,7 @@ def test_weights_are_repetition():
             assert figure.value == pytest.approx(repeated[name].value, rel=1e-11), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_groups(n_classes, weighted):
@@ -632,6 +636,7 @@ class TestCosts:
         assert found.chow_threshold == lowered[0]
         assert found.chow_cost == pytest.approx(lowered[1], rel=1e-11)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("n_classes", [2, 3])
     @pytest.mark.parametrize("by_case", [False, True])
     @pytest.mark.parametrize("weighted", [False, True])
@@ -831,6 +836,7 @@ def test_confident_cases_and_groups_are_those_in_memory(tmp_path):
         assert other.cautious.low < other.index.interval.low  # it allows for six groups
 
 
+@pytest.mark.slow
 def test_a_file_with_a_rhythm_is_calibrated_as_any_other(tmp_path, monkeypatch):
     """Cats, dogs and owls by turns: a sample of every third case would be of one class only."""
     monkeypatch.setattr("fragility.scores.state.HOLD", 1_200)

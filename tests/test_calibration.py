@@ -78,6 +78,7 @@ def test_bold_models_come_back_to_the_true_probabilities():
     assert np.abs(cross_fitted_calibration(codes, p) - true).max() < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "n", "worse"), [(2, 500, 0.01), (10, 500, 0.005), (1_000, 2_000, 0.005)]
 )
@@ -259,6 +260,7 @@ def test_calibration_does_not_depend_on_the_order_of_the_cases(n_classes, weight
     np.testing.assert_allclose(own, other, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_report_does_not_depend_on_the_order_of_the_cases():
     from fragility import Report
 

@@ -339,6 +339,7 @@ def test_the_cases_are_many():
         assert len(met) >= values[0] * values[1] - max(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", range(8))
 def test_no_shift_breaks_a_certificate_and_some_would_break_a_better_one(block):
     tight = 0

@@ -38,6 +38,7 @@ def index_of(content, name, version="raw"):
     return model[version]["figures"]["fragility_index"]["value"]
 
 
+@pytest.mark.outside
 def test_evaluate_prints_a_table_and_findings(csv):
     ended = executable("evaluate", csv, *BOTH)
     assert ended.code == 0
@@ -127,6 +128,7 @@ def test_missing_values_can_be_left_out(tmp_path):
     assert any(note.startswith("2 rows with missing values") for note in content["notes"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("costs", ["number", "column"])
 def test_figures_beyond_hold_agree_with_those_in_memory(csv, costs):
     price = ("--error-cost", "10") if costs == "number" else ("--error-cost-column", "weight")
@@ -328,6 +330,7 @@ def test_warnings_of_the_library_are_told_in_a_line(tmp_path):
     assert wrote.startswith("Wrote 40 predictions")
 
 
+@pytest.mark.slow
 def test_demo_writes_its_report(tmp_path):
     ended = fragility("demo", cwd=tmp_path)
     assert ended.code == 0, ended
@@ -342,6 +345,7 @@ def test_demo_writes_its_report(tmp_path):
     assert (tmp_path / "fragility-demo.html").read_text().startswith("<!DOCTYPE html>")
 
 
+@pytest.mark.outside
 def test_help_and_version():
     ended = fragility("--help")
     assert ended.code == 0
@@ -351,6 +355,7 @@ def test_help_and_version():
     assert "evaluate predictions.csv --label" in fragility("evaluate", "--help").out
 
 
+@pytest.mark.outside
 def test_a_closed_pipe_is_no_error(csv):
     import subprocess
     import sys
@@ -361,6 +366,7 @@ def test_a_closed_pipe_is_no_error(csv):
     assert b"500 cases" in ended.stdout
 
 
+@pytest.mark.outside
 def test_without_the_extra_the_command_names_it(tmp_path):
     (tmp_path / "click.py").write_text("raise ImportError('No click here', name='click')")
     ended = executable("--help", PYTHONPATH=str(tmp_path))
@@ -462,6 +468,7 @@ def test_names_that_no_terminal_should_see(csv):
     assert strict(fragility(*asked, "--json").out)["models"][0]["name"] == "\x1b[2J\u202em"
 
 
+@pytest.mark.outside
 def test_output_in_an_encoding_without_these_signs(csv):
     asked = ("gate", csv, "--label", "sick", "--score", "größer=fair", "--max-fi", "0.9")
     ended = executable(*asked, PYTHONIOENCODING="cp1252")

@@ -45,6 +45,7 @@ def test_missing_columns_suggest_the_nearest(csv):
     refused(evaluate(csv, "--error-cost-column", "price"), "'price'")
 
 
+@pytest.mark.outside
 def test_the_real_executable_refuses_the_same_way(csv):
     asked = ("evaluate", csv, "--label", "sik", "--score", "fair")
     assert executable(*asked) == fragility(*asked)
@@ -195,6 +196,7 @@ def test_unwritable_outputs(tmp_path, csv):
             refused(fragility("train", csv, "--label", "sick", "--output", model), words)
 
 
+@pytest.mark.outside
 @pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
 def test_a_full_disk_leaves_no_half_file(tmp_path, csv):
     """A file may grow to 4 KiB and no further: the page does not fit."""

@@ -248,6 +248,7 @@ def test_numbers_are_the_same_classes_however_written(folder):
     refused(gate(csv, changed(content, classes=labels), folder), "classes there: 1, 2")
 
 
+@pytest.mark.slow
 def test_unlike_costs_are_refused_and_missing_ones_said(csv, content, folder):
     costs = ("--error-cost", "10", "--review-cost", "2")
     assert "Not held: cost per case" in gate(csv, content, folder, *costs).err
@@ -337,6 +338,7 @@ def test_nothing_checked_is_refused_in_python_too():
         check_gates(report, Limits(cost=1.0))
 
 
+@pytest.mark.slow
 def test_mutated_baselines_give_the_verdict_of_their_numbers_or_none():
     import numpy as np
 

@@ -11,6 +11,8 @@ from fragility.solvers import conic
 
 from .program_cells import ALPHA, SOME, dro, satisficing, target_of
 
+pytestmark = pytest.mark.outside
+
 some_cells = pytest.mark.parametrize("cell", SOME, ids=str)
 
 

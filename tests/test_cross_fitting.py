@@ -100,7 +100,9 @@ PROBLEMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROBLEMS)
+# Those with a capacity have the costs of those without, too.
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n in PROBLEMS if f"{n}, capacity" not in PROBLEMS])
 def test_costs_are_those_of_single_cases_dealt_at_random(name):
     """Means over deals agree up to chance, which the spread of the literal deals tells."""
     problem = Problem(**PROBLEMS[name])
@@ -255,6 +257,7 @@ def cases(draw):
     return n_classes, true, predicted, confidence, cost, weights, options, capacity
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(cases())
 def test_the_printed_threshold_is_that_of_brute_force(case):
@@ -284,6 +287,7 @@ def test_the_printed_threshold_is_that_of_brute_force(case):
     assert verdict.chow_cost == pytest.approx(chow_cost, rel=1e-12, abs=1e-15, nan_ok=True)
 
 
+@pytest.mark.slow
 def test_folds_choose_by_brute_force_on_the_others():
     """Cells of a case each: the folds of the deal can be read off, and judged one by one."""
     for seed in range(12):

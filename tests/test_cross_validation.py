@@ -80,17 +80,18 @@ def from_scratch(model, X, y, scoring, cv=5, name="slack"):
     )
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "ambiguity",
+    ("ambiguity", "n_classes"),
     [
-        KL(),
-        Wasserstein(),
-        Wasserstein(1),
-        Wasserstein(inf),
-        Wasserstein(feature_weight=[1, 2, 1, inf]),
+        (KL(), 2),
+        (KL(), 3),
+        (Wasserstein(), 2),
+        (Wasserstein(1), 3),
+        (Wasserstein(inf), 2),
+        (Wasserstein(feature_weight=[1, 2, 1, inf]), 3),
     ],
-    ids=["kl", "w2", "w1", "winf", "fixed"],
+    ids=["kl-2", "kl-3", "w2-2", "w1-3", "winf-2", "fixed-3"],
 )
 def test_scores_are_those_of_fits_from_scratch(ambiguity, n_classes):
     X, y = samples(300, 4, n_classes, seed=1)
@@ -104,6 +105,7 @@ def test_scores_are_those_of_fits_from_scratch(ambiguity, n_classes):
     assert model.best_score_ == model.mean_scores_[j, i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -123,6 +125,7 @@ def test_other_programs(options):
     assert model.scores_ == pytest.approx(expected, abs=2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ambiguity", ["kl", "wasserstein"])
 def test_accuracies_are_those_of_fits_from_scratch(ambiguity):
     X, y = samples(2_000, 6, 3, seed=3)
@@ -136,6 +139,7 @@ def test_accuracies_are_those_of_fits_from_scratch(ambiguity):
     assert given.fit(X, y).scores_ == pytest.approx(model.scores_, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(60, 3), (30, 80)], ids=["separable", "wide"])
 @pytest.mark.parametrize("penalty", ["l2", None])
 @pytest.mark.parametrize("ambiguity", ["kl", "wasserstein"])
@@ -352,6 +356,7 @@ def test_scorers(data):
     assert len(seen) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
 def test_sparse(data, make):
     X, y = data
@@ -391,6 +396,7 @@ def test_clone_and_pickle(data):
     assert again.scores_.tolist() == model.scores_.tolist()
 
 
+@pytest.mark.outside
 def test_folds_at_the_same_time_change_nothing(data):
     X, y = data
     model = SatisficingClassifierCV(**GRID).fit(X, y)
@@ -417,6 +423,7 @@ def test_scores_without_a_model(data):
         model.predict(X)
 
 
+@pytest.mark.outside
 def test_progress(data, capsys, monkeypatch):
     SatisficingClassifierCV(**GRID, cv=2).fit(*data)
     assert capsys.readouterr() == ("", "")

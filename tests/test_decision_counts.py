@@ -93,6 +93,7 @@ def test_decisions_where_thresholds_are_edges_of_bins():
         same(found, expected, grid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [3, 22])
 def test_decisions_on_several_classes(n_classes):
     rng = np.random.default_rng(6)

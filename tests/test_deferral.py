@@ -77,6 +77,7 @@ def same(found, expected):
     return found == pytest.approx(float(expected), rel=1e-14, abs=1e-14, nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=250)
 @given(problems(), st.integers(0, 64))
 def test_curve_is_the_loop(problem, step):
@@ -115,6 +116,7 @@ def by_fold(cases, folds, counts, thresholds):
     return FoldCells(np.array(place), units, sums)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(problems(least=2, most=8), st.data())
 def test_thresholds_of_folds_are_the_loop(problem, data):
@@ -306,6 +308,7 @@ def test_readable():
     assert third.startswith("automating all costs ")
     assert fourth == "measured on 2000 cases, each at the threshold of others (20 × 5 folds)"
     assert "Chow&#x27;s rule" in found._repr_html_()
+    assert ">0.9</td>" in found._repr_html_()
     calibrated = best_threshold(*model(4), error_cost=10, n_bootstrap=0)
     assert calibrated.gap < 0.0
     assert f"Chow's 0.9 would cost {-calibrated.gap:.3g} less per case\n" in repr(calibrated)

@@ -29,7 +29,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fragility import DeferralClassifier, best_threshold, deferral_curve
@@ -41,8 +40,7 @@ from .reference import deferral as reference
 @parametrize_with_checks(
     [
         DeferralClassifier(error_cost=5),
-        DeferralClassifier(DecisionTreeClassifier(random_state=0), error_cost=5, capacity=0.3),
-        DeferralClassifier(GaussianNB(), error_cost=5, cv=3, random_state=0),
+        DeferralClassifier(GaussianNB(), error_cost=5, capacity=0.3, cv=3, random_state=0),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -82,6 +80,7 @@ class Recorder(ClassifierMixin, BaseEstimator):
         return np.tile([0.3, 0.7], (len(X), 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"capacity": 0.2}, {"reviewer_error": 0.1}])
 def test_threshold_is_that_of_out_of_fold_predictions(data, options):
     X, y = data
@@ -230,6 +229,7 @@ def test_decisions(data):
     assert frame.columns.tolist() == ["label", "automate", "confidence", "reason"]
     assert frame["automate"].tolist() == made.automate.tolist()
     assert f"decided alone    {made.automate.sum()}" in repr(made)
+    assert f"for review       {(~made.automate).sum()}" in repr(made)
     assert made._repr_html_().count("<tr>") == 2
 
 
@@ -304,6 +304,7 @@ def test_to_frame_without_pandas(monkeypatch):
 # Among scikit-learn's
 
 
+@pytest.mark.slow
 def test_search_pipeline_clone_pickle(data):
     X, y = data
     model = DeferralClassifier(LogisticRegression(), error_cost=6, random_state=0)
@@ -331,6 +332,7 @@ def test_names_of_features(data):
     assert not hasattr(model, "feature_names_in_")
 
 
+@pytest.mark.slow
 def test_metadata_routing(data):
     X, y = data
     weights, groups = np.arange(y.size) % 3 + 1.0, np.arange(y.size) // 20

@@ -57,6 +57,7 @@ def height(line, x):
     return float(line.get_ydata()[place])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("n", [5, 300, 30_000])  # the last is thinned
 def test_curves_are_those_of_the_costs(count, n):
@@ -66,6 +67,8 @@ def test_curves_are_those_of_the_costs(count, n):
     cost, automation = display.axes_
     made = list(display.curves.values())
     assert list(display.curves) == list(proba)
+    worst = max(float(curve.error_rate[:-1].max(initial=0.0)) for curve in made)
+    assert display.error_axes_.get_ylim() == (0.0, pytest.approx(200.0 * worst or 1.0))
     for ax, rate in (
         (cost, lambda point: point.cost),
         (automation, lambda point: 100 * point.automation_rate),
@@ -134,6 +137,7 @@ def test_legends_are_inside_the_picture():
     assert not first.overlaps(second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("capacity", [0.0, 0.4, 0.999])
 def test_what_the_capacity_forbids_is_faint(capacity):
     y, proba = models(count=1)

@@ -108,6 +108,7 @@ def test_held_out_cases_are_judged():
     assert found.cost_interval.low < found.cost < found.cost_interval.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_resamples_are_of_single_cases(held):
     """Every case a random number of times, literally: the draws have the same quartiles."""
@@ -158,6 +159,7 @@ def test_resamples_are_of_single_cases(held):
         assert np.mean(thresholds <= end) >= quantile - room
 
 
+@pytest.mark.slow
 def test_a_cost_found_by_looking_is_too_good():
     """On noise the chosen threshold looks cheap; measured on others it is not."""
     looked, honest = [], []
@@ -180,6 +182,7 @@ def test_calibrated_is_near_chow():
         assert found.gap_interval.low <= 0.0 <= found.gap_interval.high
 
 
+@pytest.mark.slow
 def test_gap_tells_overconfidence():
     """The interval of the gap holds zero for right confidence, and lies above it for too much."""
     for seed in range(8):
@@ -192,6 +195,7 @@ def test_gap_tells_overconfidence():
         assert over.gap == over.chow_cost - over.cost
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("held", [False, True])
 def test_interval_is_that_of_a_mean(held):
     """Where reviews cost more than errors everything is automated: the cost is a plain mean."""
@@ -221,6 +225,7 @@ def test_no_bootstrap_no_interval():
     assert "interval" not in repr(found)
 
 
+@pytest.mark.slow
 def test_bootstrap_keeps_no_resamples():
     y, p = model(0, 50_000)
     peaks = []

@@ -153,6 +153,7 @@ def test_infinite_index():
     assert (display.axes_[1].lines[1].get_ydata() == 1.0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [[0.3] * 4, [0.0, 0.0, 1.0, 1.0], [1.0, 1.0, 0.0, 0.0]])
 def test_one_error_only(scores):
     display = RankingErrorDisplay.from_predictions([0, 0, 1, 1], scores)
@@ -160,6 +161,7 @@ def test_one_error_only(scores):
     assert display.density @ np.diff(display.edges) == pytest.approx(1, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [1e-200, 1e3, 1e200])
 def test_any_scale(scale):
     y, p = binary(1)
@@ -172,6 +174,7 @@ def test_any_scale(scale):
         drawn(display)
 
 
+@pytest.mark.slow
 def test_pair_of_several_classes():
     y, p = several(0)
     names = np.array(["ape", "bee", "cat", "dog of a very long name indeed"])
@@ -236,6 +239,7 @@ def test_two_axes_are_needed():
 # Confidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", [binary, several])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_confidence(problem, weighted):
@@ -297,6 +301,7 @@ def test_refused_confidence():
 # Pairs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [3, 8])
 @pytest.mark.parametrize("target", [0.0, 0.05])
 def test_pairs(n_classes, target):
@@ -371,6 +376,7 @@ def test_contrast_of_the_words():
         assert (max(luminances) + 0.05) / (min(luminances) + 0.05) > 4.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [20, 30])
 def test_many_classes(n_classes):
     y, p = several(1, 20 * n_classes, n_classes)
@@ -389,8 +395,16 @@ def test_no_fragility_at_all():
 # All of them
 
 
-@pytest.mark.parametrize("load", [load_breast_cancer, load_wine])
-@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("display", "load"),
+    [
+        (ConfidenceDisplay, load_breast_cancer),
+        (PairwiseFragilityDisplay, load_wine),
+        (RankingErrorDisplay, load_breast_cancer),
+        (RankingErrorDisplay, load_wine),
+    ],
+)
 def test_both_constructors_agree(display, load):
     X, y = load(return_X_y=True)
     X = X + np.random.default_rng(0).normal(scale=2 * X.std(axis=0), size=X.shape)
@@ -438,6 +452,7 @@ def test_without_matplotlib(display, monkeypatch):
         display.from_estimator(None, None, None)
 
 
+@pytest.mark.outside
 def test_importing_the_library_does_not_import_matplotlib():
     code = "import sys, fragility; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

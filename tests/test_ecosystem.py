@@ -42,6 +42,7 @@ def test_scorer_is_minus_the_metric():
     assert found == -fragility_index(names, proba, sample_weight=weights)
 
 
+@pytest.mark.outside
 def test_cross_validate_beside_other_scores():
     X, y = load_breast_cancer(return_X_y=True)
     scores = cross_validate(

@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 HEART = Path(os.environ.get("FRAGILITY_DATA", ROOT.parent / "shared" / "data"))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+import pytest
+
 from tests.fuzzing import __main__ as fuzz
 
 
@@ -30,6 +32,7 @@ def check(data):
     return data == b"fine"
 
 
+@pytest.mark.slow
 def test_every_way_to_break_is_found(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr(fuzz, "RESTARTS", 2)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))

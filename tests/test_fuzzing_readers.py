@@ -12,6 +12,7 @@ from fragility.tables import conversion
 from .fuzzing import readers
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # what a warning says is on the streams that are looked at
 def test_a_few_damaged_tables():
     corpus = readers.corpus()

@@ -27,6 +27,7 @@ def noisy(seed, n, d, n_classes, noise=1.0):
     return X, scores.argmax(axis=1)
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("slack", [0.9, 1 - 1e-3, 1 - 1e-5, 1 - 1e-8, 1 - 1e-12])
 @pytest.mark.parametrize("norm", [1, 2, inf])
 @pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_hinge"])
@@ -50,6 +51,7 @@ def test_hinge_of_large_features(scale):
     assert SatisficingClassifier("smoothed_hinge", penalty="l2").fit(X, y).fragility_ > 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.filterwarnings("ignore::fragility.exceptions.TightTargetWarning")
 def test_hinge_of_one_heavy_class(seed):
@@ -59,6 +61,7 @@ def test_hinge_of_one_heavy_class(seed):
     assert model.erm_loss_ <= model.target_ <= model.trivial_loss_
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     ("seed", "n_classes", "norm", "slack"),
     [(4, 3, 2, 0.1), (25, 3, 1, 0.5), (12, 2, inf, 0.1)],
@@ -98,6 +101,7 @@ def tumours():
     return StandardScaler().fit_transform(X), y
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize(
     ("loss", "norm"),
     [
@@ -117,6 +121,7 @@ def test_little_slack_on_separable_data(tumours, loss, norm):
     assert conic.certificate_.headroom >= -1e-12
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("target", [1e-6, 1e-4, 1e-3])
 def test_nearly_hard_margin(tumours, target):
     X, y = tumours
@@ -126,6 +131,7 @@ def test_nearly_hard_margin(tumours, target):
     assert model.fragility_ <= reference.k * (1 + 1e-5)
 
 
+@pytest.mark.outside
 def test_beyond_the_corner_of_a_hinge():
     """After one step no sample of some classes bends the loss."""
     rng = np.random.default_rng(0)
@@ -153,6 +159,7 @@ def test_wide_sparse_data_far_from_zero(offset):
     assert far.fragility_ == pytest.approx(near.fragility_, rel=1e-6)
 
 
+@pytest.mark.outside
 def test_conic_on_separable_data():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 40))
@@ -168,6 +175,7 @@ def test_conic_on_separable_data():
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)
 
 
+@pytest.mark.outside
 def test_a_class_that_a_dummy_gives_away():
     rng = np.random.default_rng(3)
     for n_classes in (2, 3, 4):
@@ -209,6 +217,7 @@ class TestFixedFeaturesThatSeparate:
         assert model.score(*self.data()) == 1.0
 
 
+@pytest.mark.outside
 def test_a_hinge_of_no_loss_is_the_hard_margin():
     X, y = TestFixedFeaturesThatSeparate().data()
     model = SatisficingClassifier("smoothed_hinge", target=0.0).fit(X, y)

@@ -2,7 +2,6 @@
 
 from math import inf, log
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -22,6 +21,7 @@ from fragility.exceptions import (
 from fragility.losses import Hinge
 
 from .reference import linear, programs
+from .reference.programs import cp
 
 NORMS = {"w1": 1, "w2": 2, "winf": inf}
 EACH = [KL(), *map(Wasserstein, NORMS.values()), Wasserstein(2, label_cost=1.0)]
@@ -82,6 +82,7 @@ class TestCollapse:
         assert 0.0 < balanced.fragility_ < inf
         assert balanced.predict(X)[y == 1].mean() > 0.5
 
+    @pytest.mark.outside
     def test_one_positive(self):
         X, y = noisy()
         y = (np.arange(len(y)) == 7).astype(int)
@@ -135,6 +136,7 @@ class TestHardMargin:
         reach = programs.within_reach(model, k, norm)
         return programs.solved(k, [*reach, model.losses <= 0], model).value
 
+    @pytest.mark.outside
     @each_norm
     @each_class_count
     def test_target_of_zero(self, norm, n_classes):
@@ -164,6 +166,7 @@ class TestHardMargin:
 
 
 class TestSeparable:
+    @pytest.mark.outside
     @each_class_count
     @pytest.mark.parametrize("loss", ["hinge", "max_logistic"])
     @pytest.mark.parametrize("penalty", [None, "l1", "l2"])
@@ -189,6 +192,7 @@ class TestSeparable:
         )
         assert (model.coef_**2).sum() == pytest.approx(reference.value, rel=1e-4)
 
+    @pytest.mark.outside
     @each_norm
     @each_class_count
     @pytest.mark.parametrize("loss", ["hinge", "max_logistic"])
@@ -201,6 +205,7 @@ class TestSeparable:
         with pytest.raises(UndefinedTargetError, match="times a lowest loss of 0"):
             SatisficingClassifier(loss, Wasserstein(norm), target_ratio=1.1).fit(X, y)
 
+    @pytest.mark.outside
     @each_class_count
     def test_a_hinge_attains_its_minimum_and_is_short(self, n_classes):
         X, y = separable(n_classes=n_classes)
@@ -216,6 +221,7 @@ class TestSeparable:
         assert np.isfinite(model.coef_).all()
         assert 0.0 < model.loss_ <= 1e-6
 
+    @pytest.mark.outside
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "max_logistic"])
     @each_class_count
     def test_nothing_to_fear_in_a_ball_of_weights(self, loss, n_classes):
@@ -248,6 +254,7 @@ class TestHingeWithoutPenalty:
         y = np.where(noise, rng.integers(0, n_classes, n), X[:, :2].sum(axis=1) % n_classes)
         return np.c_[X, X[:, 0]], y.astype(int)
 
+    @pytest.mark.outside
     @each_class_count
     def test_least_norm(self, n_classes):
         X, y = self.dummies(n_classes=n_classes)
@@ -270,6 +277,7 @@ class TestHingeWithoutPenalty:
 
 
 class TestLargeL1:
+    @pytest.mark.outside
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy", "max_logistic"])
     @each_class_count
     def test_nothing_is_worth_its_price(self, loss, n_classes):
@@ -288,6 +296,7 @@ class TestLargeL1:
         assert not robust.coef_.any()
         assert robust.fragility_ == 0.0
 
+    @pytest.mark.outside
     def test_some_features_are_dropped(self):
         X, y = noisy(n=200, d=8)
         model = ERMClassifier(penalty="l1", alpha=0.05).fit(X, y)
@@ -314,6 +323,7 @@ class TestColumns:
             plain = SatisficingClassifier(loss, ambiguity, slack=0.2).fit(X, y)
             assert model.fragility_ == pytest.approx(plain.fragility_, rel=1e-5)
 
+    @pytest.mark.outside
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     @each_ambiguity
     def test_l1_of_more_features_than_samples(self, loss, ambiguity):
@@ -363,6 +373,7 @@ class TestBalls:
         shares = np.bincount(y) / len(y)
         assert model.worst_loss_ == pytest.approx(min(1.0, 2 * (1 - shares.max())), rel=1e-8)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     def test_a_tiny_radius_is_the_lowest_loss(self, loss):
         X, y = noisy()
@@ -452,6 +463,7 @@ class TestLabelCosts:
         dear = SatisficingClassifier(loss, Wasserstein(label_cost=1e6)).fit(X, y)
         assert dear.fragility_ == pytest.approx(plain.fragility_, rel=1e-6)
 
+    @pytest.mark.outside
     @pytest.mark.parametrize("cost", [1e-3, 1e-2])
     @pytest.mark.parametrize("loss", ["hinge", "cross_entropy"])
     def test_a_tiny_one_is_priced_by_labels_alone(self, loss, cost):
@@ -472,6 +484,7 @@ class TestLabelCosts:
 
 
 class TestSparsity:
+    @pytest.mark.outside
     @pytest.mark.parametrize("n_classes", [2, 3])
     @pytest.mark.parametrize(
         "model",

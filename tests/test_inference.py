@@ -481,6 +481,7 @@ class TestComparison:
         assert 0.02 <= np.mean(np.less(p_values, 0.05)) <= 0.08
 
 
+@pytest.mark.slow
 @given(st.integers(0, 2**32 - 1), st.integers(3, 25), st.integers(0, 3), st.sampled_from([2, 3, 4]))
 def test_intervals_hold_the_value_and_survive_anything(seed, n, decimals, n_classes):
     rng = np.random.default_rng(seed)
@@ -499,3 +500,25 @@ def test_intervals_hold_the_value_and_survive_anything(seed, n, decimals, n_clas
             assert high >= result.value * (1 - 1e-9)
         assert math.isnan(result.standard_error) or result.standard_error >= 0.0
         compare_fragility(y, p, p[:, ::-1], sample_weight=weights)
+
+
+@pytest.mark.parametrize("s", [0.0, 1.0, math.inf])
+def test_a_figure_is_of_the_first_reading_that_is_accurate_enough(s):
+    """Bins come first, then the samples; at the ends no accuracy is asked for."""
+
+    class Reading:
+        def __init__(self, accurate):
+            self.accurate = accurate
+
+        def is_accurate(self, _):
+            return self.accurate
+
+    bins, finer, samples = [Reading(False)], [Reading(False)], [Reading(True)]
+
+    def figure(groups):
+        if groups is bins:
+            raise inference.OutOfReachError
+        return {id(finer): 1.0, id(samples): 2.0}[id(groups)], s
+
+    expected = 2.0 if s == 1.0 else 1.0
+    assert inference._told(iter([bins, finer, samples]), figure) == expected

@@ -260,7 +260,12 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
                 assert same(one.ratio, two.ratio, 1e-6)
 
 
-@pytest.mark.parametrize("seed", range(9))
+#: Two to five classes, every kind of scores, weights and costs, with and without groups.
+each_problem = pytest.mark.parametrize("seed", [0, 1, 5, 6, 8, 45])
+
+
+@pytest.mark.slow
+@each_problem
 def test_every_path_has_the_same_figures(seed, tmp_path):
     problem = Problem(seed)
     order = problem.rng.permutation(problem.n)
@@ -272,7 +277,8 @@ def test_every_path_has_the_same_figures(seed, tmp_path):
     close(exact, Report.from_state(state, problem.costs), merged=True, worst=False)
 
 
-@pytest.mark.parametrize("seed", range(9))
+@pytest.mark.slow
+@each_problem
 def test_more_scores_than_are_held(seed, tmp_path, monkeypatch):
     problem = Problem(seed)
     hold = 40 * len(MODELS) * (1 if problem.n_classes == 2 else problem.n_classes) // 2
@@ -287,7 +293,7 @@ def test_more_scores_than_are_held(seed, tmp_path, monkeypatch):
     close(exact, Report.from_state(state, problem.costs), merged=True, worst=False)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_problem
 @pytest.mark.parametrize("hold", [0, 60, 2**20])
 def test_the_same_cases_make_the_same_bytes(seed, hold):
     problem = Problem(seed)
@@ -296,6 +302,7 @@ def test_the_same_cases_make_the_same_bytes(seed, hold):
     assert ScoreState.from_bytes(whole).to_bytes() == whole
 
 
+@pytest.mark.slow
 def test_a_gate_passes_on_the_file_that_made_its_baseline(tmp_path):
     problem = Problem(3)
     problem.costs, problem.by_case = None, None

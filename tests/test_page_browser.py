@@ -25,6 +25,8 @@ from .page_example import (
 from .page_numbers import best, cell, check_outcomes, outcome, place_of, value
 from .reference import page
 
+pytestmark = pytest.mark.outside
+
 
 @BOTH
 def test_keys_move_the_threshold_and_the_costs_are_those_of_python(open_page, report):

@@ -338,8 +338,8 @@ def test_two_classes_have_a_curve_though_the_index_is_infinite():
     assert ranking["auc"] == 0
 
 
-@pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_classes", "streamed"), [(2, True), (4, False)])
 def test_four_models_are_small(tmp_path, streamed, n_classes):
     """Weights have more digits than any number of cases has."""
     codes, models = scored(n_classes, 900, n_models=4)
@@ -416,6 +416,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.slow
 def test_hostile_names_cannot_end_the_script():
     rng = np.random.default_rng(8)
     y = rng.integers(0, 5, 300)

@@ -116,6 +116,7 @@ def test_value_at_risk_bound(data, target, level):
 # Errata
 
 
+@pytest.mark.slow
 def test_erratum_1_the_lemma_is_not_the_joint_divergence():
     """KL on (x, y) jointly gives about twice the index of the paper's lemma and table."""
     a, b = ([0.2, 0.7], [0.6, 0.9]), ([0.1, 0.8], [0.6, 0.9])

@@ -302,6 +302,7 @@ class TestPredictions:
             ColumnReader(categorical=["a"]).fit(mixed)
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("library", ["narwhals", "pandas", "skops"])
 def test_heavy_libraries_are_imported_late_and_asked_for_by_name(library, tmp_path):
     code = f"""

@@ -72,6 +72,7 @@ class TestModels:
 
 
 class TestAgainstTheCsvModule:
+    @pytest.mark.slow
     @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
     @given(data=st.data())
     def test_any_table(self, tmp_path, data):

@@ -208,6 +208,7 @@ def test_no_chow_gap_of_a_calibrated_model(costs):
     assert "chow_gap" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}, costs=costs))
 
 
+@pytest.mark.slow
 def test_trust_chow():
     found = set()
     for seed in range(6):  # few cases, dear errors: what the others chose is often too low
@@ -227,6 +228,7 @@ def test_no_trust_in_chow_of_an_overconfident_model():
     assert "trust_chow" not in kinds(report)
 
 
+@pytest.mark.slow
 def test_act_alone():
     report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS)
     figures = report.models[0].raw.threshold
@@ -265,6 +267,7 @@ def test_no_advice_to_act_alone_without_costs():
     assert not {"act_alone", "cheapest"} & set(kinds(fair_and("noisy", logistic(NOISY))))
 
 
+@pytest.mark.slow
 def test_cheapest():
     found = text(fair_and("noisy", logistic(NOISY), costs=COSTS), "cheapest")
     assert found.startswith("fair is the cheapest")

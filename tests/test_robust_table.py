@@ -10,9 +10,13 @@ from fragility import DROClassifier, SatisficingClassifier
 from .program_cells import FLIPS, LOSSES, PENALTIES, Cell, dro, hybrid, satisficing, target_of
 from .reference import programs
 
+pytestmark = pytest.mark.outside
+
 RADII = {"kl": 0.02, "w1": 0.05, "w2": 0.05, "winf": 0.03, "w2 labels": 0.05}
 
 TABLE = [Cell(*choices) for choices in product(LOSSES, RADII, PENALTIES, [2, 3])]
+#: As on a chess board: docs/support.md is tested on all of it.
+HALF = [cell for i, cell in enumerate(TABLE) if (i + i // 2) % 2 == 0]
 VARIANTS = [
     Cell(loss, ambiguity, penalty, n_classes, fit_intercept=fit_intercept, weighted=True)
     for loss, n_classes in product(LOSSES, [2, 3])
@@ -22,7 +26,7 @@ VARIANTS = [
         ("w2 labels", None, False),
     )
 ]
-# Seven kinds of shift for each loss: every other one still has all of them.
+# Seven kinds of shift for each loss: every third one still has all of them.
 HYBRIDS = [
     Cell(loss, ambiguity, penalty, n_classes)
     for loss, n_classes in product(LOSSES, [2, 3])
@@ -35,7 +39,7 @@ HYBRIDS = [
         ("w2 labels", None),
         ("w2 labels", "l1"),
     )
-][::2] + VARIANTS[::5]
+][::3] + VARIANTS[::5]
 
 each_hybrid = pytest.mark.parametrize("cell", HYBRIDS, ids=str)
 
@@ -53,7 +57,7 @@ def accuracy(cell):
     return 1e-5 if cell.loss == "hinge" else 1e-6
 
 
-@pytest.mark.parametrize("cell", TABLE + VARIANTS, ids=str)
+@pytest.mark.parametrize("cell", HALF + VARIANTS, ids=str)
 def test_least_worst_loss(cell):
     radius = radius_of(cell)
     reference = dro(cell, radius)
@@ -71,7 +75,7 @@ def test_least_worst_loss(cell):
     assert model.certificate_.fragility == pytest.approx(model.fragility_, rel=1e-6)
 
 
-@pytest.mark.parametrize("cell", [cell for cell in TABLE if cell.ambiguity in FLIPS], ids=str)
+@pytest.mark.parametrize("cell", [cell for cell in HALF if cell.ambiguity in FLIPS], ids=str)
 def test_labels_matter_in_the_table(cell):
     radius = radius_of(cell)
     assert dro(cell, radius).value > dro(cell.without_labels, radius).value * (1 + 1e-4)

@@ -6,7 +6,6 @@ from functools import cache
 from itertools import product
 from typing import ClassVar
 
-import cvxpy as cp
 import numpy as np
 import pytest
 from scipy import sparse
@@ -18,6 +17,7 @@ from fragility.losses import CrossEntropy, Loss, SmoothedHinge
 
 from .reference import linear, losses, programs
 from .reference.pairs import bisected_index
+from .reference.programs import cp
 
 LOSSES = ["cross_entropy", "smoothed_hinge"]
 NORMS = {"w1": 1, "w2": 2, "winf": math.inf}
@@ -83,6 +83,7 @@ def least_k(ambiguity, X, y, n_classes, loss, target, *, steepness=1.0, **option
     return programs.wasserstein(X, y, n_classes, loss, target, **options).k
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("n_wrong", [1, 2, 4])
 @pytest.mark.parametrize("smoothing", [0.3, 1.0, 3.0])
 def test_the_smoothed_hinge_of_the_programs(n_wrong, smoothing):
@@ -96,12 +97,17 @@ def test_the_smoothed_hinge_of_the_programs(n_wrong, smoothing):
     assert plain == pytest.approx(literal, abs=1e-9)
 
 
+@pytest.mark.outside
 @each_loss
 @each_ambiguity
 @each_penalty
 @each_number_of_classes
-@pytest.mark.parametrize("fit_intercept", [True, False], ids=["intercept", "no intercept"])
-@pytest.mark.parametrize("weighted", [False, True], ids=["equal", "weighted"])
+# With an intercept and equal weights: test_program_table.py.
+@pytest.mark.parametrize(
+    ("fit_intercept", "weighted"),
+    [(True, True), (False, False)],
+    ids=["intercept, weighted", "no intercept"],
+)
 def test_least_fragility(loss, ambiguity, alpha, n_classes, fit_intercept, weighted):
     X, y, weights = problem(n_classes)
     weights = weights if weighted else None
@@ -130,6 +136,7 @@ def test_least_fragility(loss, ambiguity, alpha, n_classes, fit_intercept, weigh
         assert model.coef_.sum(axis=0) == pytest.approx(0.0, abs=1e-6)
 
 
+@pytest.mark.outside
 @each_loss
 @each_penalty
 @each_number_of_classes
@@ -146,6 +153,7 @@ def test_least_loss(loss, alpha, n_classes, fit_intercept):
 @each_loss
 @each_number_of_classes
 class TestWaysToSetTheTarget:
+    @pytest.mark.outside
     def test_slack(self, loss, n_classes):
         X, y, _ = problem(n_classes)
         best, trivial = losses_at_both_ends(loss, n_classes, 1e-2)
@@ -153,6 +161,7 @@ class TestWaysToSetTheTarget:
             model = model_for(loss, "w2", 1e-2, slack=slack).fit(X, y)
             assert model.target_ == pytest.approx(best + slack * (trivial - best), rel=1e-7)
 
+    @pytest.mark.outside
     def test_ratio_is_of_the_loss_with_its_penalty(self, loss, n_classes):
         X, y, _ = problem(n_classes)
         best, _ = losses_at_both_ends(loss, n_classes, 1e-2)
@@ -163,6 +172,7 @@ class TestWaysToSetTheTarget:
 FEATURE_WEIGHTS = {"finite": (2.0, 0.5, 1.0), "one fixed": (1.0, math.inf, 3.0)}
 
 
+@pytest.mark.outside
 @each_loss
 @each_norm
 @each_number_of_classes
@@ -200,6 +210,7 @@ class TestStationary:
         model = model_for(loss, ambiguity, alpha, target=target, tol=1e-10).fit(X, y)
         return X, y, target, model
 
+    @pytest.mark.outside
     @each_norm
     def test_two_classes(self, loss, alpha, norm):
         # -slope = λ s with λ > 0 and s a subgradient of the dual norm at w: then, and only then,
@@ -217,6 +228,7 @@ class TestStationary:
             along = -model.coef_[0] / weight / model.fragility_
             assert weight * slope[0] / size == pytest.approx(along, abs=1e-4)
 
+    @pytest.mark.outside
     def test_several_classes(self, loss, alpha):
         # -slope = Σ λ_ij (e_i - e_j)(β_i - β_j)ᵀ / k with λ >= 0 on pairs as far apart as k.
         X, y, _, model = self.fitted(loss, "w2", alpha, 3)
@@ -234,6 +246,7 @@ class TestStationary:
         assert residual <= 1e-4 * size
         assert by_intercept == pytest.approx(0.0, abs=1e-4 * size)
 
+    @pytest.mark.outside
     @each_number_of_classes
     def test_kl(self, loss, alpha, n_classes):
         X, y, target, model = self.fitted(loss, "kl", alpha, n_classes)
@@ -284,6 +297,7 @@ class Softplus(Loss):
         return 0.8 * 0.5 * programs.cross_entropy(gaps / 0.5)
 
 
+@pytest.mark.outside
 @each_ambiguity
 @each_number_of_classes
 def test_a_loss_of_the_user(ambiguity, n_classes):
@@ -300,6 +314,7 @@ def test_a_loss_of_the_user(ambiguity, n_classes):
     assert Softplus().value(scores, y).mean() <= target + 1e-8
 
 
+@pytest.mark.outside
 @pytest.mark.parametrize("smoothing", [0.2, 2.0])
 @pytest.mark.parametrize("ambiguity", ["kl", "w2"])
 @each_number_of_classes

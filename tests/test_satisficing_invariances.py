@@ -130,6 +130,7 @@ class TestUnits:
         X, y = problem(n_classes)
         same(fitted(loss, "kl", X, y), fitted(loss, "kl", X * units, y), X, X * units)
 
+    @pytest.mark.outside
     @each_norm
     def test_prices_of_one_in_other_units(self, loss, n_classes, units, norm):
         """Then k is that of the program in these units, however far apart they are."""
@@ -142,6 +143,7 @@ class TestUnits:
         assert model.fragility_ == pytest.approx(reference.k, rel=1e-5)
 
 
+@pytest.mark.outside
 @each_loss
 @each_norm
 def test_two_classes_as_two_columns(loss, norm):
@@ -154,6 +156,7 @@ def test_two_classes_as_two_columns(loss, norm):
     assert model.coef_[0] == pytest.approx(difference, abs=1e-3 * np.abs(difference).max())
 
 
+@pytest.mark.outside
 @each_loss
 def test_two_classes_as_two_columns_kl(loss):
     X, y = problem(2)
@@ -203,6 +206,7 @@ class TestLeastNorm:
         assert model.coef_[0, -1] == pytest.approx(0.0, abs=1e-6 * np.abs(model.coef_).max())
         assert model.fragility_ == pytest.approx(fitted(loss, ambiguity, X, y).fragility_, rel=1e-6)
 
+    @pytest.mark.outside
     @each_loss
     @each_number_of_classes
     @pytest.mark.parametrize("alpha", [0.0, 1e-3])
@@ -221,6 +225,7 @@ class TestLeastNorm:
         assert (model.coef_**2).sum() == pytest.approx(reference.value, rel=1e-4)
         assert model.coef_ == pytest.approx(reference.coef, abs=1e-3 * np.abs(reference.coef).max())
 
+    @pytest.mark.outside
     @each_loss
     @each_norm
     @each_number_of_classes
@@ -235,6 +240,7 @@ class TestLeastNorm:
 
 
 class TestEndsOfTheTarget:
+    @pytest.mark.outside
     @each_loss
     @each_norm
     @each_number_of_classes
@@ -249,6 +255,7 @@ class TestEndsOfTheTarget:
         assert losses.mean() == pytest.approx(trivial.value, rel=1e-6)
         assert model.trivial_loss_ == pytest.approx(trivial.value, rel=1e-7)
 
+    @pytest.mark.outside
     @each_loss
     @each_number_of_classes
     def test_a_fixed_feature_that_is_enough_is_trivial(self, loss, n_classes):
@@ -270,6 +277,7 @@ class TestEndsOfTheTarget:
         assert model.fragility_ == 0.0
         assert model.coef_ == pytest.approx(0.0, abs=1e-4)
 
+    @pytest.mark.outside
     @each_loss
     @pytest.mark.parametrize("ambiguity", [KL(), Wasserstein()], ids=["kl", "w2"])
     def test_below_the_least_loss(self, loss, ambiguity):
@@ -300,6 +308,7 @@ class TestEndsOfTheTarget:
         assert not model.coef_.any()
         assert model.fragility_ == (math.inf if ambiguity == KL() else 0.0)
 
+    @pytest.mark.outside
     @each_loss
     @each_ambiguity
     def test_fewer_samples_than_features(self, loss, ambiguity):
@@ -315,6 +324,7 @@ class TestEndsOfTheTarget:
         reference = programs.wasserstein(X, y, 2, loss, model.target_, norm=ambiguity.norm)
         assert model.fragility_ == pytest.approx(reference.k, rel=1e-5)
 
+    @pytest.mark.outside
     @each_loss
     @each_ambiguity
     def test_one_positive(self, loss, ambiguity):

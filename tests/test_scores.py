@@ -87,6 +87,7 @@ def test_all_cases_are_dealt_into_equal_folds(units, n_folds):
     np.testing.assert_array_equal(sizes, np.sort(sizes)[::-1])
 
 
+@pytest.mark.slow
 def test_the_law_is_that_of_random_folds():
     units, n_folds, n_draws = (2, 1, 3), 3, 5_000
     sizes = (2, 2, 2)

@@ -52,6 +52,7 @@ def test_genuine_sketches_are_read(name):
     assert FragilitySketch.from_bytes(SKETCHES[name].to_bytes()) == SKETCHES[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SKETCHES)
 def test_changed_sketches(name):
     data = SKETCHES[name].to_bytes()
@@ -59,6 +60,7 @@ def test_changed_sketches(name):
         sketches.check(changed)
 
 
+@pytest.mark.outside
 def test_little_memory_is_asked_for():
     """As much as the bytes themselves take and a sketch may have, whatever they say."""
     code = """

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
 
 from tests import soak
 
-pytestmark = pytest.mark.skipif(
-    not Path("/proc/self/statm").exists(), reason="memory is read from /proc"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is read from /proc"),
+]
 
 
 @pytest.fixture(autouse=True)
 def few_checkpoints(monkeypatch):
     monkeypatch.setattr(soak, "CHECKPOINTS", 4)
+    gc.freeze()  # to look for garbage among all that other tests have imported takes seconds
+    yield
+    gc.unfreeze()
 
 
 def test_a_leak_is_found(capsys):

@@ -88,6 +88,7 @@ def same(one, two, where: str = "") -> None:
 # Genuine states.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STATES)
 def test_states_are_read_back(name):
     state = STATES[name]
@@ -299,6 +300,7 @@ def checked(data: bytes) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in STATES if STATES[name].support.any()])
 def test_arrays_of_other_numbers(name):
     """Every array in turn: the state is refused, or makes a report, or a sentence."""
@@ -710,6 +712,7 @@ def test_costs_without_an_error_cost():
     assert report.models[0].raw.threshold is not None
 
 
+@pytest.mark.outside
 def test_little_memory_is_asked_for():
     """As much as the bytes themselves take and a state may have, whatever they say."""
     code = """

@@ -159,6 +159,7 @@ def _snapped(values: np.ndarray) -> np.ndarray:
 # b. The law of the folds.
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("units", "n_folds"), [([7, 0, 4, 11, 1], 5), ([3, 9, 1], 2), ([1, 1, 1, 1, 1, 1, 2], 3)]
 )
@@ -471,6 +472,7 @@ def test_points_have_the_moments_of_the_cases_in_a_bin(sign):
         assert close(np.average((values - found) ** 2, weights=shares) / spread, 1.0, 1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_case", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_cost_of_a_threshold_that_the_other_folds_choose(by_case, weighted):

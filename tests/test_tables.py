@@ -370,6 +370,7 @@ class TestRequiredColumns:
         refused(lambda: require_columns(table, ["label"]), "looks like data", "name the columns")
 
 
+@pytest.mark.outside
 def test_pyarrow_is_imported_late_and_missed_with_advice(tmp_path):
     code = """if True:
         import sys

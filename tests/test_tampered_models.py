@@ -284,6 +284,7 @@ class TestSteps:
         assert union.n_jobs == 2  # that of the caller stays
 
 
+@pytest.mark.slow
 def test_whatever_is_changed_a_file_is_refused_or_predicts():
     accepted = 0
     for number, data in enumerate(model_files.corpus()):

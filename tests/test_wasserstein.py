@@ -26,7 +26,8 @@ def index(negatives, positives, norm=1.0, target=0.0, weights=None):
     )
 
 
-@pytest.mark.parametrize(("seed", "target"), [(0, 0.0), (1, 0.3), (2, -0.1), (3, 0.0)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("seed", "target"), [(0, 0.0), (1, 0.3), (2, -0.1)])
 def test_against_dense_search(seed, target):
     negatives, positives = problem(seed)
     weights = np.random.default_rng(seed).exponential(size=12)
@@ -35,10 +36,10 @@ def test_against_dense_search(seed, target):
     assert found == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_against_a_transport_program(seed):
+@pytest.mark.slow
+def test_against_a_transport_program():
     """At the index the worst case of a linear program over all shifts meets the target."""
-    negatives, positives = problem(seed, 4, 3)
+    negatives, positives = problem(0, 4, 3)
     k = index(negatives, positives, norm=0.8, target=0.1)
     grid = np.unique(np.r_[np.linspace(-12, 12, 4001), negatives, positives])
     assert worst_case_errors_lp(negatives, positives, k, 0.8, grid) == pytest.approx(0.1, abs=1e-5)

@@ -102,6 +102,7 @@ def test_features_and_labels_that_move_together(loss, price):
         assert -found.fun == pytest.approx(result.worst_loss(radius), abs=0.02)
 
 
+@pytest.mark.slow
 def test_extreme_scales_and_weights_exactly():
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -190,6 +191,7 @@ def test_worst_reweighting_by_both_sides(seed):
         assert found.value == pytest.approx(float(level + found.multiplier * radius), rel=1e-13)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_no_optimiser_finds_a_worse_reweighting(seed):
     losses, own, weights, _, _ = table(seed, n=4)
@@ -316,6 +318,7 @@ def test_balls_by_brute_force_over_both_multipliers(seed, make):
 # Certificates
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("radius", [0.2, math.inf])
