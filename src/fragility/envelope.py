@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from hmac import compare_digest
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._names import shown
+
+Content = TypeVar("Content")
 
 _MOST_AXES, _LONGEST_AXIS = 4, 1 << 31
 
@@ -51,8 +54,17 @@ class Envelope:
         content = b"".join([self.magic, fixed, encoded, *(part.tobytes() for part in parts)])
         return content + hashlib.sha256(content).digest()
 
-    def open(self, data: bytes) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-        """The values and arrays in some bytes; ValueError if they are foreign or damaged."""
+    def open(
+        self, data: bytes, build: Callable[[dict[str, Any], list[NDArray[Any]]], Content]
+    ) -> Content:
+        """What `build` makes of the values and arrays in some bytes.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are foreign or damaged, or if `build` refuses them: it says what is wrong
+            in a sentence that continues "This ... cannot be read: ".
+        """
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise ValueError(f"A {self.name} is read from bytes; got {type(data).__name__}.")
         content = bytes(data)
@@ -73,7 +85,7 @@ class Envelope:
             if start + length > len(content):
                 raise ValueError("its head is longer than the whole.")
             head = _plain_values(content[start : start + length])
-            return head, _arrays(head.pop("arrays", None), content[start + length :])
+            return build(head, _arrays(head.pop("arrays", None), content[start + length :]))
         except ValueError as error:
             raise ValueError(f"This {self.name} cannot be read: {error}") from error
 

@@ -394,11 +394,7 @@ class FragilitySketch:
         ValueError
             If the bytes are not a sketch, are damaged, or come from another version.
         """
-        head, arrays = _ENVELOPE.open(data)
-        try:
-            return cls._of_content(head, arrays)
-        except ValueError as error:
-            raise ValueError(f"This FragilitySketch cannot be read: {error}") from error
+        return _ENVELOPE.open(data, cls._of_content)
 
     @classmethod
     def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
@@ -420,16 +416,14 @@ class FragilitySketch:
         counts = np.column_stack([support.sum() - support, support])
         if shape[1] == classes.size:  # not one-versus-rest
             counts = np.broadcast_to(support, shape)
-        stored = read_bins(source, Uniform(sketch.n_bins), counts)
+        stored = read_bins(source, Uniform(sketch.n_bins), counts, _MOST_BYTES)
         source.finish()
-        needed = stored.n_bytes
-        require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
         bins = sketch._begin(classes)
         own = sketch._content()[0]
         same = repr(own) == repr({name: head[name] for name in own})
         require(same, "its classes are not written as this library writes them.")
         sketch.support[...] = support
-        bins.take_arrays(stored.arrays)
+        bins.take_arrays(stored)
         return sketch
 
 

@@ -84,7 +84,8 @@ class ScoreState:
         self.group_support = np.zeros((n_groups, self.labels.size), dtype=np.int64)
         #: Whether cases have costs of their own; None before the first.
         self.priced: bool | None = None
-        self._parts: list[Cases] = []
+        #: The cases that it holds, as they came.
+        self.held: list[Cases] = []
         self._sums: Sums | None = None
         #: Of several classes, once the cases themselves are gone.
         self._drawn = LowestHashes(0)
@@ -228,10 +229,10 @@ class ScoreState:
     def _keep(self, more: Sequence[Cases], sums_only: bool = False) -> None:
         """Hold more cases, or sums over all of them if they are too many to hold."""
         if self._sums is None:
-            self._parts += more
+            self.held += more
             if not sums_only and int(self.support.sum()) * self.n_columns <= self.hold:
                 return
-            more, self._parts = self._parts, []
+            more, self.held = self.held, []
             self._sums, self._drawn = Sums(self.shape), LowestHashes(self.sample_size)
         for part in more:
             self._sums.add(part)
@@ -242,20 +243,15 @@ class ScoreState:
 
     def cases(self) -> Cases:
         """All cases, if it is complete; in an order that does not depend on how they came."""
-        found = joined(self._parts)
+        found = joined(self.held)
         return found.take(np.argsort(found.hashes(), kind="stable"))
-
-    @property
-    def held(self) -> list[Cases]:
-        """The cases that it holds, as they came."""
-        return self._parts
 
     def sums(self) -> Sums:
         """Sums over all cases; while cases are held, without sums by group."""
         if self._sums is not None:
             return self._sums
         found = Sums(replace(self.shape, n_groups=()))
-        for part in self._parts:
+        for part in self.held:
             found.add(part)
         return found
 
@@ -276,7 +272,7 @@ class ScoreState:
             cells = next(iter(self._sums.models.values())).tally.cells()
             assert cells.costs is not None
             return float(cells.costs.sum() / cells.weight.sum())
-        cases = joined(self._parts)
+        cases = joined(self.held)
         assert cases.costs is not None
         return float(np.average(cases.costs, weights=cases.weights))
 
@@ -285,7 +281,7 @@ class ScoreState:
         if not self.sample_size:
             return None
         drawn = LowestHashes(self.sample_size) if self.complete else self._drawn
-        for part in self._parts:
+        for part in self.held:
             drawn.add(Sample.of(part))
         return drawn.found()
 
@@ -356,25 +352,21 @@ class ScoreState:
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:
-            self._parts = [part.weighted() for part in self._parts]
+            self.held = [part.weighted() for part in self.held]
             self._sums = None if self._sums is None else self._sums.as_weighted()
         # It may have held more than it may hold now.
         drawn, self._drawn = self._drawn, LowestHashes(self.sample_size)
         self._drawn.merge(drawn, self.weighted)
-        more = [part.weighted() if self.weighted else part for part in other._parts]
+        more = [part.weighted() if self.weighted else part for part in other.held]
         self._keep(more, sums_only=not other.complete)
         if other._sums is not None and self._sums is not None:
-            self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
+            self._sums.merge(other._sums)
             self._drawn.merge(other._drawn, self.weighted)
         return self
 
-    def take_cases(self, cases: Cases) -> None:
-        """Become a state that holds these cases, which it has counted."""
-        self._parts = [cases]
-
     def take_sums(self, sums: Sums, sample: Sample | None) -> None:
         """Become a state of these sums over cases that it has counted."""
-        self._parts, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
+        self.held, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
         if sample is not None:
             self._drawn.add(sample)
 

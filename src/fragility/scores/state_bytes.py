@@ -24,6 +24,7 @@ from .state import ScoreState
 from .stored import (
     StoredArrays,
     check_head,
+    check_memory,
     check_stored_labels,
     plain_labels,
     read_bins,
@@ -87,13 +88,13 @@ def _sum_arrays(sums: ExactSums) -> list[NDArray[Any]]:
 
 def opened(data: bytes) -> ScoreState:
     """The state that `sealed` wrote."""
-    head, arrays = _ENVELOPE.open(data)
-    try:
+
+    def state_of(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
         state = _opened(head, StoredArrays(arrays))
         require(sealed(state) == bytes(data), "it is not written as this library writes it.")
         return state
-    except ValueError as error:
-        raise ValueError(f"This ScoreState cannot be read: {error}") from error
+
+    return _ENVELOPE.open(data, state_of)
 
 
 def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
@@ -110,7 +111,7 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
     fits = head["complete"] == (n * state.n_columns <= state.hold)
     require(fits, "it holds more cases than it may, or none though it may.")
     if not head["complete"]:
-        _check_memory(state.shape)
+        _check_size(state.shape)
         sums = Sums(state.shape)
         for model in sums.models.values():
             _read_model(model, state, source)
@@ -119,7 +120,7 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         cases = _read_cases(state, source)
         same = (np.bincount(cases.codes, minlength=support.size) == support).all()
         require(same, "its number of cases does not fit the cases that it holds.")
-        state.take_cases(cases)
+        state.held.append(cases)
     source.finish()
     return state
 
@@ -169,14 +170,13 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     return state
 
 
-def _check_memory(shape: Shape) -> None:
+def _check_size(shape: Shape) -> None:
     """Refuse a state that needs much memory, before it takes any."""
     n_groups, length = sum(shape.n_groups), threshold_grid(shape.n_classes).size
     cells = shape.n_classes**2 * length + shape.n_columns * shape.n_classes * shape.layout.length
     if n_groups:
         cells += n_groups * shape.n_columns * shape.n_classes * shape.group_layout.length
-    needed = 40 * len(shape.models) * cells
-    require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 2 GiB.")
+    check_memory(40 * len(shape.models) * cells, _MOST_BYTES)
 
 
 def _check_texts(names: Any, what: str) -> None:
@@ -295,6 +295,6 @@ def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
 
 def _fill_bins(bins: ScoreBins, counts: Integers, source: StoredArrays) -> None:
     n_extra, ranges = len(bins.sums) - 3, bins.ranges.size > 0
-    stored = read_bins(source, bins.layout, counts, n_extra=n_extra, ranges=ranges)
-    require(stored.n_bytes <= _MOST_BYTES, f"it needs {stored.n_bytes / 2**30:.1f} GiB.")
-    bins.take_arrays(stored.arrays)
+    bins.take_arrays(
+        read_bins(source, bins.layout, counts, _MOST_BYTES, n_extra=n_extra, ranges=ranges)
+    )

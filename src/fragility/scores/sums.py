@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -147,8 +146,8 @@ class Sums:
         """Add cases."""
         for start in range(0, cases.size, CHUNK):
             chunk = cases.take(slice(start, start + CHUNK))
-            if chunk.weights is None and (self.shape.weighted or self.shape.priced):
-                chunk = chunk._replace(weights=np.ones(chunk.size))
+            if self.shape.weighted or self.shape.priced:
+                chunk = chunk.weighted()
             for name, sums in self.models.items():
                 self._add_scores(sums, name, chunk)
 
@@ -212,17 +211,10 @@ class Sums:
         if self.shape.weighted:
             return self
         found = Sums(replace(self.shape, weighted=True))
-        for own, model in zip(deepcopy(self.models).values(), found.models.values(), strict=True):
-            for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
-                if bins is not None and weighted is not None:
-                    for name in weighted.sums:
-                        bins.sums.setdefault(name, deepcopy(bins.sums["weight"]))
-            for name in model.tally.sums:
-                own.tally.sums.setdefault(name, deepcopy(own.tally.sums["number"]))
-            model.merge(own)
+        found.merge(self)
         return found
 
     def merge(self, other: Sums) -> None:
-        """Add the sums over other cases."""
+        """Add the sums over other cases; cases without weights weigh one."""
         for own, others in zip(self.models.values(), other.models.values(), strict=True):
             own.merge(others)
