@@ -12,6 +12,12 @@ from ._labels import listed
 from ._names import shown
 
 
+def require(fits: Any, flaw: str) -> None:
+    """Raise ValueError with a sentence about what does not fit."""
+    if not fits:
+        raise ValueError(flaw)
+
+
 def check_number(given: float, name: str) -> float:
     """A finite number."""
     try:
@@ -31,8 +37,7 @@ def check_number(given: float, name: str) -> float:
 
 def _limited(given: float, name: str, fits: Callable[[float], bool], must: str) -> float:
     number = check_number(given, name)
-    if not fits(number):
-        raise ValueError(f"{name} must {must}; got {shown(given)}.")
+    require(fits(number), f"{name} must {must}; got {shown(given)}.")
     return number
 
 
@@ -85,5 +90,4 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """One of a few values."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {listed(allowed)}; got {shown(value)}.")
+    require(value in allowed, f"{name} must be one of {listed(allowed)}; got {shown(value)}.")

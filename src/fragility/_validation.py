@@ -66,9 +66,7 @@ class LabelledScores:
 
     def with_scores(self, scores: Floats) -> LabelledScores:
         """The same samples with other scores, of the same shape."""
-        columns = scores.reshape(len(scores), -1)
-        ranges = np.stack([columns.min(axis=0), columns.max(axis=0)])
-        return replace(self, scores=scores, ranges=ranges.astype(np.float64))
+        return replace(self, scores=scores, ranges=score_ranges(scores))
 
     def own_score(self, sample: int) -> float:
         """Score of a sample's own class (two classes: of the positive class)."""
@@ -79,6 +77,12 @@ class LabelledScores:
         """The same predictions in arrays that nobody else can change."""
         weights = None if self.weights is None else self.weights.copy()
         return replace(self, scores=self.scores.copy(), codes=self.codes.copy(), weights=weights)
+
+
+def score_ranges(scores: NDArray[Any]) -> Floats:
+    """Smallest and largest score of each column, or of the only one."""
+    columns = scores.reshape(len(scores), -1)
+    return np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64)
 
 
 def check_labelled_scores(
@@ -408,7 +412,7 @@ def _match_columns(
             f"{name} has {scores.shape[1]} columns but {where} {classes.size} classes "
             f"({listed(classes)}); give one column per class, in that order.{hint}"
         )
-    names = _column_names(given)
+    names = column_names(given)
     found, expected = [str(n) for n in names], [str(c) for c in classes.tolist()]
     if found != expected and sorted(found) == sorted(expected):
         raise ValueError(
@@ -418,7 +422,7 @@ def _match_columns(
     return scores[:, positive] if classes.size == 2 else scores
 
 
-def _column_names(frame: Any) -> list[Any]:
+def column_names(frame: Any) -> list[Any]:
     """Names of the columns of a data frame or table; none of an array."""
     names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     return [] if names is None or callable(names) else list(names)

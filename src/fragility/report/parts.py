@@ -123,11 +123,6 @@ class GroupFigures:
     in_all: float = nan
     lacks_classes: bool = False
 
-    @property
-    def of_these_classes(self) -> str:
-        """Words to add in a sentence if `in_all` is not the index of all classes."""
-        return " between its classes" if self.lacks_classes else ""
-
 
 @dataclass(frozen=True)
 class ModelReport:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._names import shown
-from .._parameters import check_choice, check_number
+from .._parameters import check_choice, check_number, require
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Integers
 from .._validation import (
@@ -36,7 +36,6 @@ from .stored import (
     check_stored_labels,
     plain_labels,
     read_bins,
-    require,
     seal,
 )
 

@@ -17,6 +17,7 @@ from .._validation import (
     check_labelled_probabilities,
     check_labels,
     positive_index,
+    score_ranges,
 )
 from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
@@ -288,7 +289,6 @@ class ScoreState:
     def labelled(self, name: str, cases: Cases) -> LabelledScores:
         """Scores of one model on some cases."""
         scores = cases.scores[name]
-        columns = scores.reshape(scores.shape[0], -1)
         return LabelledScores(
             scores,
             cases.codes,
@@ -296,7 +296,7 @@ class ScoreState:
             self.positive,
             cases.weights,
             np.bincount(cases.codes, minlength=self.labels.size),
-            np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64),
+            score_ranges(scores),
         )
 
     def by_group_column(self, table: NDArray[Any]) -> list[NDArray[Any]]:

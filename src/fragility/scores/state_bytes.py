@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._names import shown
+from .._parameters import require
 from .._typing import Integers
 from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
@@ -29,7 +30,6 @@ from .stored import (
     plain_labels,
     read_bins,
     read_sums,
-    require,
     seal,
 )
 from .sums import ModelSums, Shape, Sums
@@ -42,7 +42,7 @@ _MOST_NAMES = 1 << 16
 _MOST_CELLS = 1 << 24
 #: Allowed for the rounding of sums.
 _ROUNDING = 1e-9
-#: Minus the logarithm of the least probability that a log-loss counts.
+#: Minus the logarithm of the least probability that a log-loss counts, with room for rounding.
 _LARGEST_LOSS = 36.05
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._labels import listed
 from .._names import shown
+from .._parameters import require
 from .._typing import Floats, Integers
 from ..envelope import Envelope
 from ..exact import ExactSums
@@ -32,12 +33,6 @@ _ROUNDING = 1e-12
 _ROUNDED = 2e-7
 #: Most bytes that labels from a file may take.
 _LONGEST_LABELS = 1 << 26
-
-
-def require(fits: Any, flaw: str) -> None:
-    """Refuse bytes with a flaw; the sentence continues "This ... cannot be read: "."""
-    if not fits:
-        raise ValueError(flaw)
 
 
 def check_head(head: dict[str, Any], names: Iterable[str]) -> None:

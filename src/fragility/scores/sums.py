@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Floats, Integers
 from ..exact import ExactSums
-from ..measured import CONFIDENT
+from ..measured import CONFIDENT, LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
 from .layout import Tails
@@ -22,7 +22,6 @@ _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ class Sums:
             sums.confidence.add(confidence.clip(max=1.0), right, weights)
         of_class = self.shape.n_classes * sums.tally.thresholds.size
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
-        losses = -np.log(np.clip(own, _EPS, 1.0))
+        losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
         sure = confidence > CONFIDENT
         for place, terms, rows in ((0, losses, slice(None)), (1, confidence[sure], sure)):
             self._add_total(sums, place, terms, None if weights is None else weights[rows])
