@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
-from ._labels import encode_labels, in_rows, later_category, listed, places_among
+from ._labels import encode_labels, in_rows, later_category, listed, places_among, plain_array
 from ._typing import Floats, Integers, Labels
 from .exceptions import AbsentClassWarning
 
@@ -180,11 +179,7 @@ def _check_scores(y_score: ArrayLike, name: str) -> NDArray[Any]:
 
 def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
     """Array of real numbers from any array-like, its dtype kept."""
-    if issparse(values):
-        raise ValueError(f"{name} is a sparse matrix; give a dense array ({name}.toarray()).")
-    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
-        raise ValueError(f"{name} has masked entries; drop or fill them first.")
-    array = np.asarray(values)
+    array = plain_array(values, name)
     objects = array.flat if array.dtype.kind == "O" else ()
     if array.dtype.kind in "UST" or any(isinstance(v, str) for v in objects):
         raise ValueError(f"{name} must hold numbers, but it holds text; convert it first.")

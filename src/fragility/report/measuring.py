@@ -119,10 +119,7 @@ class Builder:
     @cached_property
     def population(self) -> Population:
         """Numbers, weights and effective numbers of cases by class."""
-        support = self.state.support
-        if not self.state.weighted:
-            return Population(support, support.astype(np.float64), support.astype(np.float64))
-        cells = next(iter(self.raw.values())).cells
+        support, cells = self.state.support, next(iter(self.raw.values())).cells
         weight, squares = (
             np.bincount(cells.true, part, support.size).astype(np.float64)
             for part in (cells.weight, cells.squares)

@@ -400,8 +400,8 @@ class FragilitySketch:
         """The sketch with this content, as `_content` gives it; every part of it is checked."""
         check_head(head, cls()._content()[0])
         labels, pos_label = head["labels"], head["pos_label"]
-        if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
-            raise ValueError(f"its positive class is {shown(pos_label)}.")
+        plain = isinstance(pos_label, (str, int, float, NoneType)) and pos_label == pos_label
+        require(plain, f"its positive class is {shown(pos_label)}.")
         if labels is not None:
             check_stored_labels(labels)
         named = pos_label if labels is None or len(labels) == 2 else None

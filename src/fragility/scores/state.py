@@ -21,7 +21,7 @@ from .._validation import (
 )
 from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
-from .rows import LowestHashes, Sample
+from .rows import CountedCases, LowestHashes
 from .sums import Shape, Sums
 
 
@@ -238,7 +238,7 @@ class ScoreState:
         for part in more:
             self._sums.add(part)
             if self.sample_size:
-                self._drawn.add(Sample.of(part))
+                self._drawn.add(CountedCases.of(part))
 
     # Reading it.
 
@@ -277,13 +277,13 @@ class ScoreState:
         assert cases.costs is not None
         return float(np.average(cases.costs, weights=cases.weights))
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> CountedCases | None:
         """Cases to fit a calibration map of several classes to, the same on every path."""
         if not self.sample_size:
             return None
         drawn = LowestHashes(self.sample_size) if self.complete else self._drawn
         for part in self.held:
-            drawn.add(Sample.of(part))
+            drawn.add(CountedCases.of(part))
         return drawn.found()
 
     def labelled(self, name: str, cases: Cases) -> LabelledScores:
@@ -364,7 +364,7 @@ class ScoreState:
             self._drawn.merge(other._drawn, self.weighted)
         return self
 
-    def take_sums(self, sums: Sums, sample: Sample | None) -> None:
+    def take_sums(self, sums: Sums, sample: CountedCases | None) -> None:
         """Become a state of these sums over cases that it has counted."""
         self.held, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
         if sample is not None:

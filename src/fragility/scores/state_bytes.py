@@ -20,7 +20,7 @@ from ..envelope import Envelope
 from ..exact import ExactSums
 from .bins import ScoreBins
 from .cases import HEAVIEST, LIGHTEST, Cases
-from .rows import Sample
+from .rows import CountedCases
 from .state import ScoreState
 from .stored import (
     StoredArrays,
@@ -139,16 +139,15 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     }
     check_head(head, kinds)
     for name, types in kinds.items():
-        if type(head[name]) not in types:
-            raise ValueError(f"its {name} is {shown(head[name])}.")
+        require(type(head[name]) in types, f"its {name} is {shown(head[name])}.")
     labels, hold, models, groups = (head[name] for name in ("labels", "hold", "models", "groups"))
     check_stored_labels(labels)
     inside = 0 <= head["positive"] < len(labels)
     require(inside, "its positive class is not one of its classes.")
     require(hold is None or 0.0 <= hold < inf, f"its hold is {shown(hold)}.")
     _check_texts(models, "models")
-    if not all(isinstance(part, list) and len(part) == 2 for part in groups):
-        raise ValueError(f"its groups are {shown(groups)}.")
+    paired = all(isinstance(part, list) and len(part) == 2 for part in groups)
+    require(paired, f"its groups are {shown(groups)}.")
     for column, names in groups:
         _check_texts([column], "groups")
         _check_texts(names, "groups")
@@ -180,12 +179,9 @@ def _check_size(shape: Shape) -> None:
 
 
 def _check_texts(names: Any, what: str) -> None:
-    if (
-        not isinstance(names, list)
-        or not 0 < len(names) <= _MOST_NAMES
-        or not all(isinstance(name, str) for name in names)
-    ):
-        raise ValueError(f"its {what} are {shown(names)}.")
+    fits = isinstance(names, list) and 0 < len(names) <= _MOST_NAMES
+    texts = fits and all(isinstance(name, str) for name in names)
+    require(texts, f"its {what} are {shown(names)}.")
 
 
 def _read_cases(state: ScoreState, source: StoredArrays) -> Cases:
@@ -224,7 +220,7 @@ def _in_range(amounts: NDArray[Any]) -> NDArray[np.bool_]:
     return (amounts >= LIGHTEST) & (amounts <= HEAVIEST)
 
 
-def _read_sample(state: ScoreState, source: StoredArrays) -> Sample | None:
+def _read_sample(state: ScoreState, source: StoredArrays) -> CountedCases | None:
     if not len(source):
         require(not state.sample_size, "it lacks the sample of its cases.")
         return None
@@ -234,7 +230,7 @@ def _read_sample(state: ScoreState, source: StoredArrays) -> Sample | None:
     np.add.at(totals, cases.codes, counts)
     possible = (counts > 0).all() and (totals <= state.support).all()
     require(possible, "its sample holds more cases than there are.")
-    return Sample(cases, counts)
+    return CountedCases(cases, counts)
 
 
 def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> None:

@@ -178,19 +178,13 @@ class Sums:
         of_class = self.shape.n_classes * sums.tally.thresholds.size
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
-        sure = confidence > CONFIDENT
-        for place, terms, rows in ((0, losses, slice(None)), (1, confidence[sure], sure)):
-            self._add_total(sums, place, terms, None if weights is None else weights[rows])
-
-    @staticmethod
-    def _add_total(sums: ModelSums, place: int, terms: Floats, weights: Floats | None) -> None:
-        units = np.rint(terms / _UNIT)
+        claims = np.where(confidence > CONFIDENT, confidence, 0.0)
+        units = [np.rint(terms / _UNIT) for terms in (losses, claims)]
         if weights is None:
-            total = np.zeros((1, 2), dtype=np.int64)
-            total[0, place] = units.astype(np.int64).sum()
-            sums.totals.add_integers(total)
-        else:
-            sums.totals.add_at(np.full(units.size, place), units * weights, 0)
+            sums.totals.add_integers(np.array([[part.astype(np.int64).sum() for part in units]]))
+            return
+        for index, part in enumerate(units):
+            sums.totals.add_at(np.full(part.size, index), part * weights, 0)
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
         """Number of the cell of a prediction, among the cells of its true class."""
