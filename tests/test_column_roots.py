@@ -16,7 +16,7 @@ from fragility.index.binned_root import pair_root
 from fragility.index.column_moments import ColumnMoments, merge_bins
 from fragility.index.column_roots import ColumnPairs, column_roots
 from fragility.index.errors import RankingErrors
-from fragility.index.pilot import steepest_step
+from fragility.index.pilot import steepest_tilt
 
 N = 20_000
 
@@ -287,6 +287,10 @@ class TestMoments:
         np.testing.assert_allclose(fine(s)[0], coarse(s)[0], rtol=1e-5)
 
 
+def steepest_step(data):
+    return steepest_tilt(data, 0.0, np.full(data.labels.size, 1.0 / 2_048))
+
+
 class TestPilot:
     def test_steep_scores_get_more_bins(self):
         for separation, resolution in ((1.5, errors._FEW_BINS), (6.0, errors._MULTI_CLASS)):
@@ -295,21 +299,21 @@ class TestPilot:
 
     def test_near_the_largest_step(self):
         y, p = several(5)
-        predicted = steepest_step(check_labelled_scores(y, p), 0.0, 2_048)
+        predicted = steepest_step(check_labelled_scores(y, p))
         steepest = 1.0 / np.nanmin(fragility_index(y, p, average=None)) / 2_048
         assert predicted == pytest.approx(steepest, rel=0.5)
 
     def test_rare_classes_tell_nothing(self):
         data = check_labelled_scores(*several(5, rare=True))
-        assert steepest_step(data, 0.0, 2_048) == math.inf
+        assert steepest_step(data) == math.inf
 
     def test_samples_without_weight_do_not_count(self):
         y, p = several(5)
         p[y == 2] = np.eye(5)[np.arange(np.count_nonzero(y == 2)) % 5]
         weights = np.where(y == 2, 0.0, 1.0)
         data = check_labelled_scores(y, p, sample_weight=weights, presence=False)
-        with_others = steepest_step(data, 0.0, 2_048)
+        with_others = steepest_step(data)
         assert 0.0 < with_others < math.inf
         kept = np.delete(p, 2, axis=1)[y != 2]
         alone = check_labelled_scores(np.delete(y, np.flatnonzero(y == 2)), kept)
-        assert with_others == pytest.approx(steepest_step(alone, 0.0, 2_048), rel=0.3)
+        assert with_others == pytest.approx(steepest_step(alone), rel=0.3)

@@ -458,7 +458,7 @@ def test_searches_that_end_early_are_told(data):
         ({"slacks": [0.1, 1.5]}, "slack must lie between 0 and 1.*got 1.5"),
         ({"target_ratios": [1.1, 0.9]}, "target_ratio must be greater than 1.*got 0.9"),
         ({"penalty": "l3"}, "penalty must be one of"),
-        ({"tol_cv": 0.0}, "tol must be a positive number"),
+        ({"tol_cv": 0.0}, "tol must be positive"),
         ({"scoring": "nonsense"}, "nonsense"),
         ({"scoring": {"a": "accuracy"}}, "scoring must be None, the name"),
         ({"loss": "nonsense"}, "loss must be"),

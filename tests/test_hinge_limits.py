@@ -198,7 +198,7 @@ class TestSeparable:
         assert model.erm_loss_ == 0.0
         reference = programs.wasserstein(X, y, n_classes, loss, model.target_, norm=norm)
         assert model.fragility_ == pytest.approx(reference.k, rel=1e-5)
-        with pytest.raises(UndefinedTargetError, match="of a lowest loss of 0"):
+        with pytest.raises(UndefinedTargetError, match="times a lowest loss of 0"):
             SatisficingClassifier(loss, Wasserstein(norm), target_ratio=1.1).fit(X, y)
 
     @each_class_count
@@ -428,7 +428,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            ({"penalty": "l3"}, "penalty must be one of None, 'l1', 'l2'; got 'l3'"),
+            ({"penalty": "l3"}, "penalty must be one of 'l1', 'l2', None; got 'l3'"),
             ({"alpha": -1.0, "penalty": "l1"}, "alpha must be zero or more"),
             ({"solver": "newton"}, "solver must be one of 'auto', 'interior_point', 'conic'"),
             ({"loss": "squared"}, "loss must be one of 'cross_entropy', 'hinge', 'max_logistic'"),

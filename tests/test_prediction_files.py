@@ -477,9 +477,9 @@ class TestValues:
 
     def test_weights_and_costs(self, tmp_path):
         text = "y,p,w\n1,0.5,1\n0,0.5,-2\n1,0.5,-3\n"
-        words = ("'w'", "negative", "-2.0, -3.0", "2 of 3 rows (data rows 2, 3,")
-        refuse(tmp_path, text, *words, "weights must be zero or more", weight="w")
-        refuse(tmp_path, text, *words, "costs must be zero or more", error_cost="w")
+        words = ("'w'", "-2.0, -3.0", "2 of 3 rows (data rows 2, 3,", "from -3 to 1")
+        refuse(tmp_path, text, *words, "must hold weights of zero or more", weight="w")
+        refuse(tmp_path, text, *words, "must hold costs of zero or more", error_cost="w")
         refuse(tmp_path, "y,p,w\n1,0.5,0\n0,0.5,0\n", "every weight", "'w'", "zero", weight="w")
         refuse(tmp_path, "y,p,w\n1,0.5,inf\n0,0.5,0\n", "infinite values", weight="w")
         free = predicted(tmp_path, "y,p,w\n1,0.5,0\n0,0.5,0\n", error_cost="w").read()

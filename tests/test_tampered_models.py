@@ -106,6 +106,12 @@ class TestArrays:
         words = refusal(changed(["classifier"], "coef_", value))
         assert "its SatisficingClassifier must have 1 × 7 floats in coef_" in words
 
+    def test_a_missing_parameter_is_not_replaced_by_its_default(self, whole, saved):
+        pipeline = pickle.loads(whole[1])
+        del part(pipeline, "classifier").alpha
+        skops.io.dump(pipeline, saved)
+        assert "its SatisficingClassifier must have all of its parameters" in refusal(saved)
+
     @pytest.mark.parametrize(
         ("names", "attribute", "values"),
         [

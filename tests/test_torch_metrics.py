@@ -146,13 +146,13 @@ def test_bad_batches():
         two.update(torch.tensor([0.5, float("nan")]), labels)
     with pytest.raises(ValueError, match=r"y_true must be from 0 to 1; the classes of 1 samples"):
         two.update(torch.tensor([0.5, 0.5]), torch.tensor([0, 2]))
-    with pytest.raises(ValueError, match=r"shape \(n, 3\) and y_true \(n,\); got \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(n, 3\); got \(2,\)"):
         three.update(torch.tensor([0.5, 0.5]), labels)
-    with pytest.raises(ValueError, match=r"got \(3,\) and \(2,\)"):
+    with pytest.raises(ValueError, match=r"shape \(3,\); got \(2,\)"):
         two.update(torch.ones(3), labels)
-    with pytest.raises(TypeError, match=r"class numbers; got torch\.float32"):
+    with pytest.raises(TypeError, match=r"y_true .* integers.*; got torch\.float32"):
         two.update(torch.tensor([0.5, 0.5]), labels.float())
-    with pytest.raises(TypeError, match=r"probabilities; got torch\.int64"):
+    with pytest.raises(TypeError, match=r"probs must hold .*; got torch\.int64"):
         two.update(labels, labels)
     two.update(torch.tensor([0.7, 0.4]), labels)
     assert two.sketch().support.tolist() == [1, 1]  # refused batches left nothing behind

@@ -57,7 +57,7 @@ def test_the_library_imports_none_of_it(found):
 
 def test_what_is_missing_is_named(found):
     assert 'PyTorch, which is not installed: pip install "fragility[torch]"' in found["torch"]
-    assert "torchmetrics is not installed: pip install torchmetrics" in found["metrics"]
+    assert "torchmetrics (pip install torchmetrics), which is not installed" in found["metrics"]
     assert '"fragility[lightning]"' in found["metrics"]
     assert (
         'Lightning, which is not installed: pip install "fragility[lightning]"'

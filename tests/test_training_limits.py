@@ -109,7 +109,7 @@ class TestSeparable:
     @each_ambiguity
     def test_a_multiple_of_zero_is_refused(self, ambiguity):
         X, y = separable()
-        message = r"target_ratio=1\.1 of a lowest loss of 0 .* Give slack .* or a penalty"
+        message = r"target_ratio=1\.1 times a lowest loss of 0 .* Give slack .* or a penalty"
         with pytest.raises(UndefinedTargetError, match=message):
             SatisficingClassifier(ambiguity=ambiguity, target_ratio=1.1).fit(X, y)
         penalised = SatisficingClassifier(
@@ -226,7 +226,7 @@ class TestTargets:
     def test_impossible(self, ambiguity):
         X, y = noisy()
         lowest = SatisficingClassifier(ambiguity=ambiguity).fit(X, y).erm_loss_
-        message = rf"target=0\.1 cannot be reached: the lowest loss is {lowest:.6g}, that of a"
+        message = rf"target=0\.1 cannot be reached: the lowest loss is {lowest:.6g}, a trivial"
         with pytest.raises(InfeasibleTargetError, match=message) as caught:
             SatisficingClassifier(ambiguity=ambiguity, target=0.1).fit(X, y)
         assert isinstance(caught.value, ValueError)
@@ -307,10 +307,10 @@ class TestRefusals:
         [
             ({"loss": "hinge2"}, ValueError, "loss must be one of 'cross_entropy'"),
             ({"ambiguity": "tv"}, ValueError, "ambiguity must be one of 'kl', 'wasserstein'"),
-            ({"penalty": "l3"}, ValueError, "penalty must be one of None, 'l1', 'l2'; got 'l3'"),
+            ({"penalty": "l3"}, ValueError, "penalty must be one of 'l1', 'l2', None; got 'l3'"),
             ({"alpha": -1.0}, ValueError, "alpha must be zero or more"),
             ({"solver": "magic"}, ValueError, "'auto', 'newton', 'interior_point', 'conic'"),
-            ({"tol": 0.0}, ValueError, "tol must be a positive number"),
+            ({"tol": 0.0}, ValueError, "tol must be positive"),
             ({"max_iter": 0}, ValueError, "max_iter must be a whole number of 1 or more"),
             (
                 {"ambiguity": Wasserstein(feature_weight=[1.0, 2.0])},

@@ -20,10 +20,11 @@ def attach_stub(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """``__getattr__``, ``__dir__`` and ``__all__`` of a package, from the stub beside `file`.
 
-    The stub holds relative imports only. Modules (``from . import metrics``) can be used but are
-    not in ``__all__``.
+    The stub holds relative imports and ``__all__``. Modules (``from . import metrics``) and names
+    that are not in its ``__all__`` can be used, too.
     """
     modules, names = set(), {}
+    public: list[str] = []
     for statement in ast.parse(Path(file).with_suffix(".pyi").read_text("utf-8")).body:
         if isinstance(statement, ast.ImportFrom):
             found = [alias.name for alias in statement.names]
@@ -31,7 +32,8 @@ def attach_stub(
                 modules.update(found)
             else:
                 names.update(dict.fromkeys(found, statement.module))
-    public = sorted(name for name in names if not name.startswith("_"))
+        elif isinstance(statement, ast.Assign):
+            public = sorted(ast.literal_eval(statement.value))
 
     def get(name: str) -> Any:
         if name in modules:

@@ -103,16 +103,32 @@ def check_labelled_samples(
     return LabelledSamples(features, places[found], weights)
 
 
-def class_factors(
+def class_weighted(
     class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], weights: Floats | None
 ) -> Floats:
-    """What `class_weight` multiplies the weights of each class by.
+    """The weights of samples (None: all one) times the factors of `class_weight`.
 
     Raises
     ------
     ValueError
-        If it is not a dictionary of finite numbers of zero or more, one of them positive.
+        If `class_weight` is not a dictionary of finite numbers of zero or more, one of them
+        positive; or if a product is not finite.
     """
+    factors = _class_factors(class_weight, classes, codes, weights)
+    with np.errstate(over="ignore", under="ignore"):
+        products: Floats = factors[codes] * (1.0 if weights is None else weights)
+    if not np.isfinite(products).all():
+        raise ValueError(
+            "class_weight times sample_weight is beyond 1.8e308 for some samples; scale one of "
+            "them down: only ratios of weights matter."
+        )
+    return products
+
+
+def _class_factors(
+    class_weight: Any, classes: NDArray[Any], codes: NDArray[Any], weights: Floats | None
+) -> Floats:
+    """What `class_weight` multiplies the weights of each class by."""
     if isinstance(class_weight, str) and class_weight == "balanced":
         # scikit-learn's formula, which counts samples by their weights since version 1.8 only.
         total = np.bincount(codes, weights, classes.size)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf, isfinite
-from numbers import Integral
+from numbers import Integral, Real
 from sys import maxsize
-from typing import Any
+from typing import Any, TypeVar
 
 from ._labels import listed
 from ._names import shown
+
+T = TypeVar("T")
 
 
 def require(fits: Any, flaw: str) -> None:
@@ -35,15 +37,17 @@ def check_number(given: float, name: str) -> float:
     return value
 
 
-def _limited(given: float, name: str, fits: Callable[[float], bool], must: str) -> float:
+def _limited(
+    given: float, name: str, fits: Callable[[float], bool], must: str, advice: str = ""
+) -> float:
     number = check_number(given, name)
-    require(fits(number), f"{name} must {must}; got {shown(given)}.")
+    require(fits(number), f"{name} must {must}; got {shown(given)}.{advice}")
     return number
 
 
-def check_positive(value: float, name: str) -> float:
-    """A finite number above zero."""
-    return _limited(value, name, lambda number: number > 0.0, "be positive")
+def check_positive(value: float, name: str, advice: str = "") -> float:
+    """A finite number above zero; `advice` ends the message."""
+    return _limited(value, name, lambda number: number > 0.0, "be positive", advice)
 
 
 def check_not_negative(value: float, name: str) -> float:
@@ -51,14 +55,16 @@ def check_not_negative(value: float, name: str) -> float:
     return _limited(value, name, lambda number: number >= 0.0, "be zero or more")
 
 
+def check_positive_or_inf(value: float, name: str, advice: str = "") -> float:
+    """A positive number, or infinity; `advice` ends the message."""
+    if not isinstance(value, Real) or isinstance(value, bool) or not value > 0.0:
+        raise ValueError(f"{name} must be a positive number or inf; got {shown(value)}.{advice}")
+    return inf if value == inf else check_number(value, name)
+
+
 def check_radius(radius: float) -> float:
-    """A positive number, or infinity."""
-    if isinstance(radius, bool):
-        raise ValueError(f"radius must be a number; got {shown(radius)}.")
-    value = inf if isinstance(radius, float) and radius == inf else check_number(radius, "radius")
-    if not value > 0.0:
-        raise ValueError(f"radius must be positive; got {shown(radius)}. Leave it out for no ball.")
-    return value
+    """The radius of a ball, positive or infinite."""
+    return check_positive_or_inf(radius, "radius", " Leave it out for no ball.")
 
 
 def check_confidence(confidence: float, name: str = "confidence") -> float:
@@ -91,3 +97,17 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """One of a few values."""
     require(value in allowed, f"{name} must be one of {listed(allowed)}; got {shown(value)}.")
+
+
+def object_of_name(
+    given: Any, kind: Any, named: Mapping[str, type[T]], name: str, example: str
+) -> T:
+    """The object itself if it is of a kind, or a new object of the class with that name."""
+    if isinstance(given, kind):
+        found: T = given
+        return found
+    if isinstance(given, str) and given in named:
+        return named[given]()
+    raise ValueError(
+        f"{name} must be one of {listed(named)}, or an object such as {example}; got {given!r}."
+    )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 #: Name, value, and a note on it.
 SummaryRow = tuple[str, str, str]
@@ -35,6 +36,23 @@ def as_html(rows: Iterable[SummaryRow]) -> str:
         for name, value, note in rows
     )
     return f"<table>{body}</table>"
+
+
+def samples_row(labels: Iterable[Any], support: Iterable[int]) -> SummaryRow:
+    """How many samples there are, and how many of each class."""
+    counts = dict(zip(labels, map(int, support), strict=True))
+    classes = [f"{label}: {count}" for label, count in counts.items()]
+    more = f", ... ({len(classes) - 10} more)" if len(classes) > 10 else ""
+    return "samples", str(sum(counts.values())), ", ".join(classes[:10]) + more
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> str:
+    """Lines of cells as text in columns, each as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
 
 
 def percentage(share: float) -> str:

@@ -30,7 +30,7 @@ from .moments import EPS, LogMoment, neg_log_share
 _BLOCKS = 40_000, 60_000
 #: Adding this times a bin's width rounds a value to a multiple of the width; the multiple then
 #: stands in the low bits of the sum.
-_ROUNDER = 1.5 * 2.0**52
+ROUNDER = 1.5 * 2.0**52
 #: Added for each sample to a sum that also counts, in units of the largest summand: the rest of the
 #: sum stays below half of it.
 _COUNTER = 2.0**17
@@ -134,7 +134,7 @@ def bin_columns(
     grids = [Grid.over(float(low), float(high), resolution.bins) for low, high in ranges.T]
     moments = np.zeros((k, resolution.orders, n_classes * resolution.centres))
     last_digit = 0.0 if weights is None else 2.0 ** (frexp(float(weights.max()))[1] - 36)
-    leading = _ROUNDER * last_digit
+    leading = ROUNDER * last_digit
     block = min(max(2 * moments.shape[2], _BLOCKS[0]), _BLOCKS[1])
     powers = np.empty(min(block, n))
     for i, part, bins, d in binned_blocks(columns, codes, grids, resolution.centres, block):
@@ -178,13 +178,13 @@ def binned_blocks(
                 # class (in its low bits) and one difference the bin's centre.
                 np.copyto(offset, codes[part])
                 offset *= centres * grid.width
-                offset += (_ROUNDER - grid.first) * grid.width
+                offset += (ROUNDER - grid.first) * grid.width
                 prepared = grid
             np.add(rows[i], offset, out=total)
             np.subtract(total, offset, out=d)
             np.subtract(rows[i], d, out=d)
             bins = total.view(np.int64)
-            bins -= int(np.array(_ROUNDER * grid.width).view(np.int64))
+            bins -= int(np.array(ROUNDER * grid.width).view(np.int64))
             yield i, part, bins, d
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._labels import listed
+from .._parameters import object_of_name
 from .base import Ambiguity
 from .kl import KL
 from .profile import LossProfile, WorstLoss
@@ -24,11 +24,4 @@ def as_ambiguity(given: str | Ambiguity | Any) -> Ambiguity:
     >>> as_ambiguity("kl")
     KL()
     """
-    if isinstance(given, Ambiguity):
-        return given
-    if isinstance(given, str) and given in _NAMED:
-        return _NAMED[given]()
-    raise ValueError(
-        f"ambiguity must be one of {listed(_NAMED)}, or an object such as Wasserstein(norm=1); got "
-        f"{given!r}."
-    )
+    return object_of_name(given, Ambiguity, _NAMED, "ambiguity", "Wasserstein(norm=1)")

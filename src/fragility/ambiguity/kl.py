@@ -9,13 +9,11 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Floats
-from ..index.root import solve
+from ..index.root import STEEP, inverse, solve
 from ..moments import LogMoment, Sample
 from .base import Ambiguity
 from .profile import LossProfile, WorstLoss
 
-#: Tilts (s times the spread) up to which exponentials of centred values do not overflow.
-_STEEP = 500.0
 _MAX_STEPS = 500
 
 
@@ -48,7 +46,7 @@ class KL(Ambiguity):
     @np.errstate(over="ignore", under="ignore")
     def fragility(self, profile: LossProfile, room: float) -> float:
         s = solve([Sample(profile.losses, weights=profile.weights)], room)
-        return inf if s == 0.0 else 1.0 / s
+        return inverse(s)
 
     @np.errstate(over="ignore", under="ignore")
     def worst_loss(self, profile: LossProfile, radius: float) -> WorstLoss:
@@ -67,13 +65,12 @@ class KL(Ambiguity):
     def tilt(self, losses: Floats, weights: Floats, fragility: float) -> Floats:
         r"""Weights :math:`\propto a_n e^{\ell_n / k}`; at k = 0 shared by the largest losses."""
         with np.errstate(over="ignore", under="ignore"):
-            s = inf if fragility == 0.0 else 1.0 / fragility
-            return Sample(losses, weights=weights).tilted_weights(s)
+            return Sample(losses, weights=weights).tilted_weights(inverse(fragility))
 
 
 def _moment(sample: Sample, s: float) -> tuple[float, LogMoment]:
     """A centre, and the log-moment at s of the values less it."""
-    if s * sample.spread <= _STEEP:
+    if s * sample.spread <= STEEP:
         return sample.mean, sample.centred_log_moment(s)
     return sample.pivot, sample.log_moment(s)
 

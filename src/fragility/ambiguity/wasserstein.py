@@ -8,8 +8,7 @@ from math import inf
 
 import numpy as np
 
-from .._names import shown
-from .._parameters import check_choice, check_number
+from .._parameters import check_choice, check_positive_or_inf
 from .._typing import Floats, Mask
 from .._validation import check_values
 from .base import Ambiguity
@@ -56,12 +55,7 @@ class Wasserstein(Ambiguity):
         if isinstance(self.norm, bool):
             raise ValueError(f"norm must be one of 1, 2, inf; got {self.norm!r}.")
         check_choice(self.norm, (1, 2, inf), "norm")
-        cost = self.label_cost
-        is_number = isinstance(cost, (int, float, np.number)) and not isinstance(cost, bool)
-        if not (is_number and cost > 0.0):
-            raise ValueError(f"label_cost must be a positive number or inf; got {shown(cost)}.")
-        if cost != inf:
-            check_number(cost, "label_cost")
+        check_positive_or_inf(self.label_cost, "label_cost")
         if self.feature_weight is not None:
             given = check_values(self.feature_weight, "feature_weight").astype(np.float64)
             if given.ndim != 1 or not np.all(given > 0.0):

@@ -162,16 +162,9 @@ class Certificate:
         room, fragility = self.target - self.penalty, self.fragility
         if self.radius < inf:  # the index knows no ball
             fragility = self.ambiguity.fragility(self._profile, room)
-        model = BinaryModel(
-            self._scores,
-            self._positive,
-            self.weights,
-            self.losses,
-            room,
-            fragility,
-            self._profile.slope / self.loss.steepness,
-        )
-        return bound_index(self.ambiguity, model)
+        norm = self._profile.slope / self.loss.steepness
+        samples = self._scores, self._positive, self.weights, self.losses
+        return bound_index(self.ambiguity, BinaryModel(*samples, room, fragility, norm))
 
     def worst_case_weights(self) -> Floats:
         r"""Weights of the samples in the worst case under KL ambiguity, summing to one.

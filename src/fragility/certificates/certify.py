@@ -6,15 +6,14 @@ from dataclasses import replace
 from math import inf
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .._labels import listed
-from .._models import check_labelled_samples, check_linear_model, class_factors
+from .._models import check_labelled_samples, check_linear_model, class_weighted
 from .._parameters import check_not_negative, check_number, check_radius
 from .._typing import Floats
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
+from ..programs.objective import Penalty
 from .certificate import Certificate, certificate_of
 
 
@@ -101,10 +100,8 @@ def certify(
         penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
     penalty = check_not_negative(penalty, "penalty")
     if own and getattr(model, "class_weight", None) is not None:
-        codes, weights = samples.codes, samples.weights
-        factors = class_factors(model.class_weight, linear.classes, codes, weights)
-        weights = factors[codes] * (1.0 if weights is None else weights)
-        samples = replace(samples, weights=weights)
+        given = linear.classes, samples.codes, samples.weights
+        samples = replace(samples, weights=class_weighted(model.class_weight, *given))
     return certificate_of(
         linear,
         samples,
@@ -118,10 +115,4 @@ def certify(
 
 def penalty_of(penalty: str | None, alpha: float, coef: Floats) -> float:
     """Value of a penalty by name: alpha times the squared or absolute coefficients; None: zero."""
-    if penalty is None:
-        return 0.0
-    powers = {"l1": 1, "l2": 2}
-    if penalty not in powers:
-        raise ValueError(f"penalty must be one of {listed([*powers, None])}; got {penalty!r}.")
-    with np.errstate(over="ignore", under="ignore"):
-        return float(alpha * np.sum(np.abs(coef) ** powers[penalty]))
+    return Penalty.named(penalty, alpha).of(coef)

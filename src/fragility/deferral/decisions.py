@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._optional import needed_for
 from .._summary import Summary, SummaryRow, percentage
 from .._typing import Floats, Mask
 
@@ -63,12 +64,8 @@ class Decisions(Summary):
         pandas.DataFrame
             With columns label, automate, confidence and reason.
         """
-        try:
+        with needed_for("to_frame needs pandas", "cli"):
             import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                'to_frame needs pandas, which is not installed: pip install "fragility[cli]"'
-            ) from error
         columns = ("label", "automate", "confidence", "reason")
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 

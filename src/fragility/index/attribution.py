@@ -17,7 +17,7 @@ import numpy as np
 
 from .._typing import Floats
 from .errors import RankingErrors, SolvedPair
-from .root import SampleEquation
+from .root import SampleEquation, inverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def worst_case(errors: RankingErrors, solved: Iterable[SolvedPair], target: floa
     weights, shares, shift = np.zeros(n), np.zeros(n), 0.0
     for pair, fragility, share in solved:
         groups, factor = errors.groups(pair), errors.factor(pair)
-        s = inf if fragility == 0.0 else 1.0 / (fragility * factor)
+        s = inverse(fragility * factor)
         for group, rows in zip(groups, errors.group_rows(pair), strict=True):
             weights[rows] += share * group.tilted_weights(s)
             shares[rows] += share * group.tilted_weights(0.0)

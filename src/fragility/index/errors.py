@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from .._typing import Integers
 from .._validation import LabelledScores
-from ..binned import BinnedColumn, Resolution, bin_columns
+from ..binned import BinnedColumn, Grid, Resolution, bin_columns
 from ..moments import Sample, TestedGroup, order_one_factor
 from .binned_root import BinnedRoot, pair_root
 from .binned_sample import BinnedSample
 from .column_roots import ColumnPairs, column_roots
-from .pilot import PILOT, steepest_step
-from .root import separation, solve
+from .pilot import steepest_tilt
+from .root import inverse, separation, solve
 
 #: From this many samples per pair on, bins are faster than passes over the samples.
 _BINNING_PAYS = 1 << 15
@@ -143,7 +143,7 @@ class RankingErrors:
         span = float(np.ptp(data.ranges))
         narrow = span < _NARROWEST * np.abs(data.ranges).max()
         if self._bins_pay and not narrow and part.fragility < inf:
-            tilt = span * (1.0 / part.fragility if part.fragility else inf)
+            tilt = span * inverse(part.fragility)
             for resolution in (self._first_resolution(target), _FINE):
                 if tilt == inf or _LEAST_TILT < tilt <= _STEEPEST_TEST * resolution.bins:
                     yield self._binned_groups(part.pair, resolution)
@@ -208,30 +208,23 @@ class RankingErrors:
             if root is None or not root.certain:
                 yield pair, self._solve_exactly(pair, target, None if root is None else root.s)
             else:
-                yield pair, PairIndex(1.0 / root.s if root.s else inf, root.separation)
+                yield pair, PairIndex(inverse(root.s), root.separation)
 
     def _first_resolution(self, target: float) -> Resolution:
         """Resolution that suits the root of normal scores with moments as in a small sample."""
-        data = self.data
         if not self._bins_pay:
             return _MULTI_CLASS
-        if not data.is_binary:
-            step = steepest_step(data, target, _FEW_BINS.bins)
-            return _FEW_BINS if step < _GENTLE_STEP else _MULTI_CLASS
-        thin = slice(None, None, max(1, data.codes.size // PILOT))
-        scores, positive = data.scores[thin].astype(np.float64), data.codes[thin] == data.positive
-        groups = scores[~positive], scores[positive]
-        if min(group.size for group in groups) < 10:
-            return _BINARY
-        margin = target - (groups[0].mean() - groups[1].mean())
-        tilt = 2.0 * margin * np.ptp(data.ranges) / max(groups[0].var() + groups[1].var(), 1e-300)
-        return _GENTLE if tilt < _GENTLE_TILT else _BINARY
+        if self.data.is_binary:
+            tilt = steepest_tilt(self.data, target, np.ptp(self.data.ranges, axis=0))
+            return _GENTLE if tilt < _GENTLE_TILT else _BINARY
+        grids = [Grid.over(float(a), float(b), _FEW_BINS.bins) for a, b in self.data.ranges.T]
+        step = steepest_tilt(self.data, target, np.array([grid.width for grid in grids]))
+        return _FEW_BINS if step < _GENTLE_STEP else _MULTI_CLASS
 
     def _solve_exactly(self, pair: Pair, target: float, near: float | None) -> PairIndex:
         groups, factor = self.groups(pair), self.factor(pair)
         s = solve(groups, target * factor, near)
-        fragility = inf if s == 0.0 else 1.0 / s / factor
-        return PairIndex(fragility, separation(groups) / factor)
+        return PairIndex(inverse(s) / factor, separation(groups) / factor)
 
     def _bin(self, columns: list[int], resolution: Resolution) -> dict[int, BinnedColumn]:
         """Bins of neighbouring columns; empty where the samples themselves are faster."""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from .._parameters import check_choice, check_confidence, check_number
-from .._summary import SummaryRow, as_html, as_text
+from .._summary import SummaryRow, as_html, as_text, samples_row
 from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 from .attribution import AttributedSample, WorstCase, worst_case
@@ -348,9 +348,7 @@ class Fragility:
             yield "averaged over", str(counted), kind
             yield "infinite", str(self.n_infinite_pairs), f"finite mean {self.finite_mean:.6g}"
             yield "median", f"{self.median:.6g}", f"largest: {self._largest_pair()}"
-        support = [f"{a}: {b}" for a, b in zip(self.labels.tolist(), self.support, strict=True)]
-        more = f", ... ({len(support) - 10} more)" if len(support) > 10 else ""
-        yield "samples", str(int(self.support.sum())), ", ".join(support[:10]) + more
+        yield samples_row(self.labels.tolist(), self.support)
         top = self.attribution(1)[0]
         if top.lift > 1.0 + 1e-9:  # at FI = ∞ and for constant scores no sample stands out
             where = f"label {top.label}, score {top.score:.3g}, lift {top.lift:.3g}"

@@ -79,6 +79,12 @@ class Equation:
     def __call__(self, s: float) -> Point:
         return self._point(s, [g.log_moment(s) for g in self.groups], self.gap)
 
+    def root(self, start: float | None = None) -> float:
+        """Root s*: 0 for FI = ∞, inf for FI = 0. The result does not depend on `start`."""
+        if self.excess <= 0.0:
+            return inf
+        return 0.0 if self.margin <= self.least_margin else find_root(self, start).s
+
     def is_steep(self, s: float) -> bool:
         """Whether the largest values dominate, so that moments about them are more exact."""
         tilt = s * max(g.spread for g in self.groups)
@@ -110,6 +116,11 @@ def _means(groups: Sequence[ValueGroup]) -> list[float]:
     return [part for g in groups for part in (g.mean, g.mean_residual)]
 
 
+def inverse(number: float) -> float:
+    """FI from s, or s from FI: ∞ from 0 and 0 from ∞."""
+    return 1.0 / number if number else inf
+
+
 def separation(groups: Sequence[ValueGroup]) -> float:
     """mean(positives) - mean(negatives); the groups hold negatives and negated positives."""
     return -fsum(_means(groups))
@@ -122,10 +133,7 @@ def solve(groups: Sequence[TestedGroup], target: float, start: float | None = No
     """
     if fsum([*(g.reached for g in groups), -target]) <= 0.0:
         return inf
-    equation = SampleEquation(groups, target)
-    if equation.margin <= equation.least_margin:
-        return 0.0
-    return find_root(equation, start).s
+    return SampleEquation(groups, target).root(start)
 
 
 def find_root(equation: Equation, start: float | None = None, limit: float = inf) -> Point:

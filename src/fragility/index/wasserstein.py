@@ -36,26 +36,14 @@ def smallest_multiplier(groups: Sequence[Sample], target: float) -> float:
     highest = max(_indifference(g) for g in groups)
     if margin <= 8.0 * EPS * (1.0 + abs(target)):
         return highest  # the mean meets the target: any move would break it
-    low, high, multiplier = 0.0, highest, highest
-    for _ in range(200):
-        value, slope = _violation(groups, allowed, multiplier)
-        if value > 0.0:
-            low = multiplier
-        else:
-            high = multiplier
-        # The violation is convex and falls with the multiplier: left of the root, Newton's steps
-        # stay left of it. Elsewhere bisect, in ratio: the root may be anywhere below a quarter.
-        following = multiplier - value / slope if slope < 0.0 else 0.0
-        if not low < following < high:
-            following = sqrt(low * high) if low > 0.0 else high / 16.0
-        if abs(following - multiplier) <= 2.0 * EPS * multiplier or high - low <= 2.0 * EPS * high:
-            return following
-        multiplier = following
-    return multiplier
+    low = high = highest
+    while _violation(low, groups, allowed) <= 0.0:  # the root may be anywhere below a quarter
+        low, high = low / 16.0, low
+    return float(brentq(_violation, low, high, (groups, allowed), xtol=5e-324, rtol=8.0 * EPS))
 
 
-def _violation(groups: Sequence[Sample], allowed: float, multiplier: float) -> tuple[float, float]:
-    """Worst-case mean error minus the target, and its derivative."""
+def _violation(multiplier: float, groups: Sequence[Sample], allowed: float) -> float:
+    """Worst-case mean error minus the target, which falls with the multiplier."""
     root = sqrt(max(1.0 - 4.0 * multiplier, 0.0))
     lack_at_reach = 2.0 * multiplier / (1.0 + root)  # 1 - σ(z_κ)
     reach = 2.0 * log((1.0 + root) / 2.0) - log(multiplier)  # z_κ
@@ -65,12 +53,7 @@ def _violation(groups: Sequence[Sample], allowed: float, multiplier: float) -> t
         lack: Floats = np.minimum(expit(-z), moved)
         return lack
 
-    def distance(z: Floats) -> Floats:
-        far = np.maximum(reach - z, 0.0)
-        return np.where(lack_at_reach + multiplier * far < expit(-z), far, 0.0)
-
-    value = fsum([allowed, *(-_mean(g, least_lack) for g in groups)])
-    return value, -sum(_mean(g, distance) for g in groups)
+    return fsum([allowed, *(-_mean(g, least_lack) for g in groups)])
 
 
 def _mean(group: Sample, function: Callable[[Floats], Floats]) -> float:

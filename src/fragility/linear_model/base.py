@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
-from .._models import LabelledSamples, class_factors
-from .._parameters import check_choice, check_count, check_not_negative, check_number
+from .._models import LabelledSamples, class_weighted
+from .._parameters import check_count, check_not_negative, check_positive
 from .._sklearn import check_sample_weight
 from .._typing import Floats
 from .._validation import long_integers_refused
@@ -37,25 +38,18 @@ class TrainingData(LabelledSamples):
     classes: NDArray[Any]
     _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
-    def rows(self, fit_intercept: bool, reducible: bool) -> TrainingRows:
-        """The samples in the coordinates of the solvers, made once."""
-        asked = fit_intercept, reducible
-        if asked not in self._rows:
-            self._rows[asked] = training_rows(
-                self.X,
-                self.codes,
-                self.classes.size,
-                self.weights,
-                fit_intercept=fit_intercept,
-                reducible=reducible,
-            )
-        return self._rows[asked]
-
     def objective(
         self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
     ) -> Objective:
         """Penalised mean loss of a linear model on the samples."""
-        rows = self.rows(fit_intercept, reducible and penalty.lasso == 0.0)
+        reducible = reducible and penalty.lasso == 0.0
+        asked = fit_intercept, reducible
+        if asked not in self._rows:  # the samples in the coordinates of the solvers, made once
+            samples = self.X, self.codes, self.classes.size, self.weights
+            self._rows[asked] = training_rows(
+                *samples, fit_intercept=fit_intercept, reducible=reducible
+            )
+        rows = self._rows[asked]
         objective = Objective(rows, loss, penalty.ridge, penalty.lasso)
         if objective.size > _MOST_PARAMETERS:
             raise NotImplementedError(
@@ -68,8 +62,45 @@ class TrainingData(LabelledSamples):
         return objective
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Scores that are linear in the features; the softmax of them are probabilities."""
+
+    loss: str | Loss = "cross_entropy"
+    _: KW_ONLY
+    fit_intercept: bool = True
+    class_weight: Any = None
+    tol: float = 1e-6
+    max_iter: int = 1000
+    random_state: Any = None
+    verbose: int = 0
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        LinearClassifier
+            Itself.
+        """
+        self._check_parameters()
+        with np.errstate(over="ignore", under="ignore"):
+            self._fit_to(self._class_weighted(self._validated(X, y, sample_weight)))
+        return self
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse, before any work, what cannot be done."""
+
+    @abstractmethod
+    def _fit_to(self, data: TrainingData) -> None:
+        """Fit to samples whose weights include `class_weight`."""
 
     def _validated(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> TrainingData:
         with long_integers_refused("X"):
@@ -96,20 +127,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 weights = check_sample_weight(
                     sample_weight, X, dtype=np.float64, ensure_non_negative=True
                 )
-        return self._class_weighted(TrainingData(X, codes, weights, classes))
+        return TrainingData(X, codes, weights, classes)
 
     def _class_weighted(self, data: TrainingData) -> TrainingData:
         """The samples with weights multiplied by `class_weight`."""
         codes, classes, weights = data.codes, data.classes, data.weights
         if self.class_weight is not None:
-            factors = class_factors(self.class_weight, classes, codes, weights)
-            with np.errstate(over="ignore", under="ignore"):
-                weights = factors[codes] * (1.0 if weights is None else weights)
-            if not np.isfinite(weights).all():
-                raise ValueError(
-                    "class_weight times sample_weight is beyond 1.8e308 for some samples; scale "
-                    "one of them down: only ratios of weights matter."
-                )
+            weights = class_weighted(self.class_weight, classes, codes, weights)
         if weights is not None:
             present = np.bincount(codes[weights > 0.0], minlength=classes.size)
             if not present.all():
@@ -122,17 +146,11 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return TrainingData(data.X, codes, weights, classes)
 
     def _checked_penalty(self) -> Penalty:
-        check_choice(self.penalty, (None, "l1", "l2"), "penalty")
-        alpha = check_not_negative(self.alpha, "alpha")
-        return Penalty(
-            ridge=alpha if self.penalty == "l2" else 0.0,
-            lasso=alpha if self.penalty == "l1" else 0.0,
-        )
+        return Penalty.named(self.penalty, check_not_negative(self.alpha, "alpha"))
 
-    def _check_search(self) -> None:
+    def _check_limits(self) -> None:
         check_count(self.max_iter, "max_iter")
-        if not check_number(self.tol, "tol") > 0.0:
-            raise ValueError(f"tol must be a positive number, such as 1e-6; got {self.tol!r}.")
+        check_positive(self.tol, "tol", " Give one such as 1e-6.")
 
     def _say(self, message: str) -> None:
         if self.verbose:
@@ -142,14 +160,13 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Parameters to start from: zero, or the parameters of the last fit."""
         if not (self.warm_start and hasattr(self, "coef_")):
             return np.zeros(objective.size)
-        rows = objective.rows
         if self.coef_.shape != (objective.n_outputs, self.n_features_in_):
             raise ValueError(
                 f"warm_start=True with coef_ of shape {self.coef_.shape}, but these data need "
                 f"{(objective.n_outputs, self.n_features_in_)}. Fit a new estimator."
             )
-        known = rows.from_user_units(self.coef_, self.intercept_)
-        return np.zeros(objective.size) if known is None else objective.join(*known)
+        known = objective.from_user_units(self.coef_, self.intercept_)
+        return np.zeros(objective.size) if known is None else known
 
     def decision_function(self, X: Any) -> Floats:
         """Scores of samples.

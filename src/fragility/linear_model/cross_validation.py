@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -14,19 +15,18 @@ from sklearn.utils.metadata_routing import (
     process_routing,
 )
 
-from .._sklearn import check_sample_weight, raise_for_params, routing_enabled
+from .._sklearn import raise_for_params, routing_enabled
 from .._typing import Floats
 from ..ambiguity import Ambiguity
-from ..losses import Loss
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
 from .satisficing import SatisficingClassifier
 from .search import Progress, best_cell, checked_list, report, run_folds
-from .training import Training
 
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
+@dataclass(eq=False, repr=False)
 class SatisficingClassifierCV(LinearClassifier):
     r"""`SatisficingClassifier` with slack and penalty chosen by cross-validation.
 
@@ -117,44 +117,17 @@ class SatisficingClassifierCV(LinearClassifier):
     (0.02, 0.0001, 0.981)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        slacks: Any = (0.02, 0.05, 0.1, 0.2, 0.4),
-        target_ratios: Any = None,
-        alphas: Any = _ALPHAS,
-        penalty: str | None = "l2",
-        cv: Any = 5,
-        scoring: Any = None,
-        refit: bool = True,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        tol_cv: float = 1e-3,
-        max_iter: int = 1000,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.slacks = slacks
-        self.target_ratios = target_ratios
-        self.alphas = alphas
-        self.penalty = penalty
-        self.cv = cv
-        self.scoring = scoring
-        self.refit = refit
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.tol_cv = tol_cv
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    ambiguity: str | Ambiguity = "wasserstein"
+    _: KW_ONLY
+    slacks: Any = (0.02, 0.05, 0.1, 0.2, 0.4)
+    target_ratios: Any = None
+    alphas: Any = _ALPHAS
+    penalty: str | None = "l2"
+    cv: Any = 5
+    scoring: Any = None
+    refit: bool = True
+    tol_cv: float = 1e-3
+    n_jobs: int | None = None
 
     def fit(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, **params: Any
@@ -175,20 +148,18 @@ class SatisficingClassifierCV(LinearClassifier):
             Itself.
         """
         raise_for_params(params, self, "fit")
-        name, targets, alphas = self._checked_grid()
+        self._check_parameters()
+        name, targets, alphas = self._grid()
         scorer = self._scorer()
-        weighted = self._validated(X, y, sample_weight)
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, weighted.X, dtype=np.float64)
-        data = TrainingData(weighted.X, weighted.codes, weights, weighted.classes)
+        data = self._validated(X, y, sample_weight)
+        weighted = self._class_weighted(data)
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             split_params, score_params = routed.splitter.split, routed.scorer.score
         else:
             split_params, score_params = {}, {}
-            if weights is not None and takes_weights(scorer):
-                score_params = {"sample_weight": weights}
+            if data.weights is not None and takes_weights(scorer):
+                score_params = {"sample_weight": data.weights}
         labels = data.classes[data.codes]
         splitter = check_cv(self.cv, labels, classifier=True)
         every = np.arange(labels.size)  # folds may be given as masks
@@ -221,10 +192,11 @@ class SatisficingClassifierCV(LinearClassifier):
         self.alpha_, self.best_score_ = float(alphas[j]), float(self.mean_scores_[j, i])
         self.classes_ = data.classes
         if self.refit:
-            self._refit(name, weighted)
+            with np.errstate(over="ignore", under="ignore"):
+                self._fit_to(weighted)
         return self
 
-    def _checked_grid(self) -> tuple[str, Floats, Floats]:
+    def _grid(self) -> tuple[str, Floats, Floats]:
         """What to choose from: name of the targets, they themselves, and the penalties."""
         name, given = "slack", self.slacks
         if self.target_ratios is not None:
@@ -238,11 +210,14 @@ class SatisficingClassifierCV(LinearClassifier):
                     'alphas out, or give a penalty such as "l2".'
                 )
             alphas = np.zeros(1)
+        return name, targets, alphas
+
+    def _check_parameters(self) -> None:
+        name, targets, alphas = self._grid()
         given = {"tol": [self.tol, self.tol_cv], name: targets.tolist(), "alpha": alphas.tolist()}
         for parameter, values in given.items():
             for value in values:
-                self._model(**{parameter: value})._checked_choices()
-        return name, targets, alphas
+                self._model(**{parameter: value})._check_parameters()
 
     def _model(self, **chosen: Any) -> SatisficingClassifier:
         """The estimator that is cross-validated."""
@@ -260,10 +235,11 @@ class SatisficingClassifierCV(LinearClassifier):
             scorer = scorer.set_score_request(sample_weight=True)
         return scorer
 
-    def _refit(self, name: str, data: TrainingData) -> None:
-        chosen = {name: getattr(self, f"{name}_"), "alpha": self.alpha_}
-        model = self._model(**chosen)
-        model._fit_to(Training.of(model, data))
+    def _fit_to(self, data: TrainingData) -> None:
+        """Fit the model of the choice."""
+        name, _, _ = self._grid()
+        model = self._model(**{name: getattr(self, f"{name}_"), "alpha": self.alpha_})
+        model._fit_to(data)
         for attribute, value in vars(model).items():
             if attribute.endswith("_"):
                 setattr(self, attribute, value)
@@ -299,20 +275,12 @@ class SatisficingClassifierCV(LinearClassifier):
         -------
         MetadataRouter
         """
-        return (
-            MetadataRouter(owner=type(self).__name__)
-            .add_self_request(self)
-            .add(
-                splitter=self.cv,
-                method_mapping=MethodMapping().add(caller="fit", callee="split"),
-            )
-            .add(
-                scorer=self._scorer(),
-                method_mapping=MethodMapping()
-                .add(caller="fit", callee="score")
-                .add(caller="score", callee="score"),
-            )
-        )
+        split = MethodMapping().add(caller="fit", callee="split")
+        score = MethodMapping().add(caller="fit", callee="score")
+        score.add(caller="score", callee="score")
+        router = MetadataRouter(owner=type(self).__name__).add_self_request(self)
+        router.add(splitter=self.cv, method_mapping=split)
+        return router.add(scorer=self._scorer(), method_mapping=score)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "coef_")

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
-from .._parameters import check_number
-from ..ambiguity import Ambiguity
+from .._parameters import check_positive
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
-from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
+from .base import TrainingData
 from .training import RobustClassifier, Training
 
 
+@dataclass(eq=False, repr=False)
 class DROClassifier(RobustClassifier):
     r"""Linear classifier of the least worst-case loss within a distance from the data.
 
@@ -100,74 +98,25 @@ class DROClassifier(RobustClassifier):
     (0.178, 0.981)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        radius: float = 0.1,
-        penalty: str | None = None,
-        alpha: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.radius = radius
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    radius: float = 0.1
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        DROClassifier
-            Itself.
-        """
-        self._check_robust(("auto", "interior_point", "conic"))
-        radius = self._checked_radius()
-        with np.errstate(over="ignore", under="ignore"):
-            training = Training.of(self, self._validated(X, y, sample_weight))
-            references = training.references(self._start(training.objective))
-            found = training.run_robust(references, radius, solver=self.solver)
-        self._adopt(found, training, references)
+    def _fit_to(self, data: TrainingData) -> None:
+        training, radius = Training.of(self, data), float(self.radius)
+        references = training.references(self._start(training.objective))
+        found = training.run_robust(references, radius)
+        self._adopt(found, references)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
         self._say(
             f"worst loss {self.worst_loss_:.6g} within {radius:g}, lowest loss "
             f"{references.minimum.loss:.6g}, after {self.n_iter_} steps"
         )
         self._warn(found.solution)
-        return self
 
-    def _checked_radius(self) -> float:
-        radius = check_number(self.radius, "radius")
-        if not radius > 0.0:
-            raise ValueError(
-                f"radius must be a positive number, such as 0.1; got {self.radius!r}. For the "
-                "lowest loss without any shift use ERMClassifier."
-            )
-        return radius
+    def _check_parameters(self) -> None:
+        self._check_search(("auto", "interior_point", "conic"))
+        advice = " Give one such as 0.1; ERMClassifier finds the lowest loss without any shift."
+        check_positive(self.radius, "radius", advice)
 
     def _warn(self, solution: Solution) -> None:
         messages: dict[Outcome, tuple[str, type[Warning]]] = {
@@ -198,4 +147,4 @@ class DROClassifier(RobustClassifier):
             ),
         }
         if solution.outcome in messages:
-            warnings.warn(*messages[solution.outcome], stacklevel=3)
+            warnings.warn(*messages[solution.outcome], stacklevel=4)

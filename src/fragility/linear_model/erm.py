@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import SeparableDataWarning
-from ..losses import Loss, as_loss
+from ..losses import as_loss
 from ..solvers.corners import shortest_minimiser
 from ..solvers.erm import (
     accuracy_of_minimum,
@@ -19,9 +17,10 @@ from ..solvers.erm import (
     separating_model,
     underdetermined,
 )
-from .base import LinearClassifier
+from .base import LinearClassifier, TrainingData
 
 
+@dataclass(eq=False, repr=False)
 class ERMClassifier(LinearClassifier):
     r"""Linear classifier of the lowest penalised mean loss.
 
@@ -70,85 +69,52 @@ class ERMClassifier(LinearClassifier):
     0.958
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        penalty: str | None = "l2",
-        alpha: float = 1e-3,
-        *,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    penalty: str | None = "l2"
+    alpha: float = 1e-3
+    _: KW_ONLY
+    warm_start: bool = False
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
+    def _check_parameters(self) -> None:
+        as_loss(self.loss)
+        self._checked_penalty()
+        self._check_limits()
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        ERMClassifier
-            Itself.
-        """
+    def _fit_to(self, data: TrainingData) -> None:
         loss, penalty = as_loss(self.loss), self._checked_penalty()
-        self._check_search()
-        data = self._validated(X, y, sample_weight)
-        with np.errstate(over="ignore", under="ignore"):
-            objective = data.objective(loss, penalty, bool(self.fit_intercept), reducible=True)
-            found = erm(
-                objective,
-                self._start(objective),
-                tol=accuracy_of_minimum(self.tol),
-                max_iter=self.max_iter,
-            )
-            point, iterations = found.point, found.iterations
-            if found.separable:
-                point = separating_model(objective, found, tol=self.tol, max_iter=self.max_iter)
-                if not found.attained:
-                    warnings.warn(
-                        "The classes can be told apart without a mistake, so the mean loss has no "
-                        f"minimum, only the infimum 0; stopped at {point.value:.2g}. Give "
-                        'penalty="l2" for a model that is defined.',
-                        SeparableDataWarning,
-                        stacklevel=2,
-                    )
-            elif not found.converged:
+        objective = data.objective(loss, penalty, bool(self.fit_intercept), reducible=True)
+        found = erm(
+            objective,
+            self._start(objective),
+            tol=accuracy_of_minimum(self.tol),
+            max_iter=self.max_iter,
+        )
+        point, iterations = found.point, found.iterations
+        if found.separable:
+            point = separating_model(objective, found, tol=self.tol, max_iter=self.max_iter)
+            if not found.attained:
                 warnings.warn(
-                    f"The loss did not settle in {iterations} steps (max_iter={self.max_iter}). "
-                    "Scale the features, give a penalty, more steps or a larger tol.",
-                    ConvergenceWarning,
-                    stacklevel=2,
+                    "The classes can be told apart without a mistake, so the mean loss has no "
+                    f"minimum, only the infimum 0; stopped at {point.value:.2g}. Give "
+                    'penalty="l2" for a model that is defined.',
+                    SeparableDataWarning,
+                    stacklevel=3,
                 )
-            elif not loss.bends and not objective.is_penalised:
-                # Minimisers may be many, and the search ends somewhere among them.
-                point = shortest_minimiser(objective, point, max_iter=self.max_iter)
-            parameters = point.parameters
-            if underdetermined(objective, found):
-                parameters = least_norm_equivalent(objective, parameters)
-            point = objective.at(objective.tidied(parameters))
-            self.loss_ = point.value
+        elif not found.converged:
+            warnings.warn(
+                f"The loss did not settle in {iterations} steps (max_iter={self.max_iter}). "
+                "Scale the features, give a penalty, more steps or a larger tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not loss.bends and not objective.is_penalised:
+            # Minimisers may be many, and the search ends somewhere among them.
+            point = shortest_minimiser(objective, point, max_iter=self.max_iter)
+        parameters = point.parameters
+        if underdetermined(objective, found):
+            parameters = least_norm_equivalent(objective, parameters)
+        point = objective.at(objective.tidied(parameters))
+        self.loss_ = point.value
         self._say(f"loss {self.loss_:.6g} after {iterations} steps")
-        coef, intercept = objective.split(point.parameters)
-        self.coef_, self.intercept_ = objective.rows.in_user_units(coef, intercept)
+        self.coef_, self.intercept_ = objective.in_user_units(point.parameters)
         self.classes_ = data.classes
         self.n_iter_ = iterations
-        return self

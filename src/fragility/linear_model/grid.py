@@ -60,11 +60,11 @@ class Trace:
         """
         mine, ends = self.objective, {}
         for index, end in self.ends.items() if mine.n_outputs == objective.n_outputs else ():
-            given = mine.rows.in_user_units(*mine.split(mine.centred(end.parameters)))
-            known = objective.rows.from_user_units(*given)
+            given = mine.in_user_units(mine.centred(end.parameters))
+            known = objective.from_user_units(*given)
             if known is None or mine.rows.space is not None:
                 return Trace(objective)
-            ends[index] = _End(objective.join(*known), end.curvature)
+            ends[index] = _End(known, end.curvature)
         return Trace(objective, ends)
 
     def guess(self, index: _Index, lead: Trace) -> _End | None:

@@ -137,19 +137,20 @@ def fragility_path(
         max_iter=max_iter,
     )
     for node in nodes.tolist():
-        model.set_params(**{name[:-1]: node})._checked_choices()
+        model.set_params(**{name[:-1]: node})._check_parameters()
     models, start = [], None
     with np.errstate(over="ignore", under="ignore"):
-        training = Training.of(model, model._validated(X, y, sample_weight))
+        data = model._class_weighted(model._validated(X, y, sample_weight))
+        training = Training.of(model, data)
         references = training.references(np.zeros(training.objective.size))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": 0.5, name[:-1]: node}
-            found = training.run(references, start=start, **wanted)
+            _, found = training.run(references, start=start, **wanted)
             start = found.solution.parameters
             models.append(found)
             if verbose:
                 print(
-                    f"[fragility_path] {i}/{nodes.size}: target {found.target.value:.6g}, "
+                    f"[fragility_path] {i}/{nodes.size}: target {found.certificate.target:.6g}, "
                     f"fragility {found.certificate.fragility:.6g}"
                 )
     unsettled = sum(found.solution.outcome is Outcome.UNSETTLED for found in models)
@@ -162,16 +163,16 @@ def fragility_path(
             stacklevel=2,
         )
     return FragilityPath(
-        target=np.array([found.target.value for found in models]),
+        target=np.array([found.certificate.target for found in models]),
         fragility=np.array([found.certificate.fragility for found in models]),
         loss=np.array([found.certificate.attained_loss for found in models]),
         coef=np.stack([found.linear.coef for found in models]),
         intercept=np.stack([found.linear.intercept for found in models]),
         outcome=[found.solution.outcome.value for found in models],
         n_iter=np.array([found.solution.iterations for found in models]),
-        erm_loss=models[0].target.erm_loss,
-        trivial_loss=models[0].target.trivial_loss,
+        erm_loss=references.minimum.loss,
+        trivial_loss=references.trivial.value,
         ambiguity=training.ambiguity,
-        classes=training.data.classes,
+        classes=data.classes,
         feature_names=list(getattr(model, "feature_names_in_", [])) or None,
     )

@@ -123,8 +123,8 @@ class FragilityPathDisplay:
             left.set_ylim(bottom=0.0)
         left.set_ylabel("least fragility k")
         for side in axes:
-            side.axvline(self.erm_loss, color=GREY, linestyle=":", linewidth=1)
-            side.axvline(self.trivial_loss, color=GREY, linestyle=":", linewidth=1)
+            for loss in (self.erm_loss, self.trivial_loss):
+                side.axvline(loss, color=GREY, linestyle=":", linewidth=1)
             side.set_xlabel("target: acceptable mean loss")
             tidy(side)
         top = left.get_ylim()[1]

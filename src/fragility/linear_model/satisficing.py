@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from math import inf
-from typing import Any, Self
 
-import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from .._parameters import check_radius
-from ..ambiguity import Ambiguity
 from ..exceptions import (
     NothingLearnedWarning,
     TightTargetWarning,
     TrivialTargetWarning,
     ZeroFragilityWarning,
 )
-from ..losses import Loss
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
+from .base import TrainingData
 from .training import RobustClassifier, Training
 
 
+@dataclass(eq=False, repr=False)
 class SatisficingClassifier(RobustClassifier):
     r"""Linear classifier of the least fragility among those whose loss is acceptable.
 
@@ -139,107 +137,53 @@ class SatisficingClassifier(RobustClassifier):
     (2.659, 0.986)
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "cross_entropy",
-        ambiguity: str | Ambiguity = "wasserstein",
-        *,
-        target: float | None = None,
-        target_ratio: float | None = None,
-        slack: float = 0.1,
-        radius: float | None = None,
-        penalty: str | None = None,
-        alpha: float = 1e-3,
-        fit_intercept: bool = True,
-        class_weight: Any = None,
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.ambiguity = ambiguity
-        self.target = target
-        self.target_ratio = target_ratio
-        self.slack = slack
-        self.radius = radius
-        self.penalty = penalty
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+    _: KW_ONLY
+    target: float | None = None
+    target_ratio: float | None = None
+    slack: float = 0.1
+    radius: float | None = None
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        SatisficingClassifier
-            Itself.
-        """
-        self._checked_choices()
-        with np.errstate(over="ignore", under="ignore"):
-            training = Training.of(self, self._validated(X, y, sample_weight))
-        return self._fit_to(training)
-
-    def _fit_to(self, training: Training) -> Self:
-        with np.errstate(over="ignore", under="ignore"):
-            references = training.references(self._start(training.objective))
-            self._say(
-                f"lowest loss {references.minimum.loss:.6g} after {references.minimum.iterations} "
-                f"steps, trivial {references.trivial.value:.6g}"
-            )
-            found = training.run(
-                references,
-                solver=self.solver,
-                target=self.target,
-                target_ratio=self.target_ratio,
-                slack=self.slack,
-                radius=self._certificate_radius,
-            )
-        self._adopt(found, training, references)
-        self.erm_loss_ = found.target.erm_loss
-        self.trivial_loss_ = found.target.trivial_loss
+    def _fit_to(self, data: TrainingData) -> None:
+        training = Training.of(self, data)
+        references = training.references(self._start(training.objective))
+        minimum = references.minimum
+        self._say(
+            f"lowest loss {minimum.loss:.6g} after {minimum.iterations} steps, trivial "
+            f"{references.trivial.value:.6g}"
+        )
+        target, found = training.run(
+            references,
+            target=self.target,
+            target_ratio=self.target_ratio,
+            slack=self.slack,
+            radius=self._certificate_radius,
+        )
+        self._adopt(found, references)
+        self.erm_loss_, self.trivial_loss_ = target.erm_loss, target.trivial_loss
         self._say(
             f"target {self.target_:.6g}: fragility {self.fragility_:.6g} after "
             f"{found.solution.iterations} more steps"
         )
-        self._warn(found.target, found.solution)
-        if not references.minimum.converged:
+        self._warn(target, found.solution)
+        if not minimum.converged:
             warnings.warn(
-                f"The lowest loss, {self.erm_loss_:.6g}, did not settle in "
-                f"{references.minimum.iterations} steps (max_iter={self.max_iter}): the true one "
-                "is lower, and so would the target be. Give a penalty or more steps, or scale the "
-                "features.",
+                f"The lowest loss, {self.erm_loss_:.6g}, did not settle in {minimum.iterations} "
+                f"steps (max_iter={self.max_iter}): the true one is lower, and so would the target "
+                "be. Give a penalty or more steps, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        return self
 
     @property
     def _certificate_radius(self) -> float:
         """Distance up to which the fragility holds."""
         return inf if self.radius is None else float(self.radius)
 
-    def _checked_choices(self) -> None:
-        """Refuse, before any work, what cannot be done."""
+    def _check_parameters(self) -> None:
         check_target_choice(self.target, self.target_ratio, self.slack)
         if self.radius is not None:
             check_radius(self.radius)
-        self._check_robust(choose.SOLVERS)
+        self._check_search(choose.SOLVERS)
 
     def _warn(self, target: Target, solution: Solution) -> None:
         losses = (

@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import KW_ONLY, dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._models import LinearModel
 from .._parameters import check_choice
 from .._typing import Floats
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
-from ..losses import Loss, as_loss
+from ..losses import as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
 from ..solvers import choose
-from ..solvers.erm import ReferenceModels, find_references
+from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
 from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
 from .base import LinearClassifier, TrainingData
 
 
+@dataclass(eq=False, repr=False)
 class RobustClassifier(LinearClassifier):
     """What the classifiers share that are robust against shifts."""
 
-    def _check_robust(self, solvers: tuple[str, ...]) -> None:
+    ambiguity: str | Ambiguity = "wasserstein"
+    _: KW_ONLY
+    penalty: str | None = None
+    alpha: float = 1e-3
+    solver: str = "auto"
+    warm_start: bool = False
+
+    def _check_search(self, solvers: tuple[str, ...]) -> None:
         """Refuse, before any work, what cannot be solved."""
         check_choice(self.solver, solvers, "solver")
-        self._check_search()
+        self._check_limits()
         choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         self._checked_penalty()
 
-    def _adopt(self, found: RobustModel, training: Training, references: ReferenceModels) -> None:
+    def _adopt(self, found: RobustModel, references: ReferenceModels) -> None:
         """Set the attributes of a model that was found."""
         self.coef_, self.intercept_ = found.linear.coef, found.linear.intercept
-        self.classes_ = training.data.classes
+        self.classes_ = found.linear.classes
         self.certificate_ = found.certificate
         self.fragility_ = found.certificate.fragility
         self.target_ = found.certificate.target
@@ -44,8 +51,7 @@ class RobustClassifier(LinearClassifier):
         self.solver_ = found.solution.solver
 
 
-@dataclass(frozen=True, eq=False)
-class RobustModel:
+class RobustModel(NamedTuple):
     """A model in the user's units and what it guarantees."""
 
     linear: LinearModel
@@ -54,44 +60,23 @@ class RobustModel:
 
 
 @dataclass(frozen=True, eq=False)
-class TrainedModel(RobustModel):
-    """The same for a target."""
-
-    target: Target
-
-
-@dataclass(frozen=True, eq=False)
 class Training:
     """Robust satisficing on some data, for any number of targets."""
 
     data: TrainingData
-    loss: Loss
+    objective: Objective
     ambiguity: Ambiguity
-    penalty: Penalty
-    fit_intercept: bool
-    tol: float
-    max_iter: int
+    search: dict[str, Any]
 
     @classmethod
-    def of(cls, model: Any, data: TrainingData) -> Training:
+    def of(cls, model: RobustClassifier, data: TrainingData) -> Training:
         """The training of a robust classifier, by its parameters."""
         ambiguity = as_ambiguity(model.ambiguity)
         ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        return cls(
-            data,
-            as_loss(model.loss),
-            ambiguity,
-            model._checked_penalty(),
-            bool(model.fit_intercept),
-            model.tol,
-            model.max_iter,
-        )
-
-    @cached_property
-    def objective(self) -> Objective:
-        return self.data.objective(
-            self.loss, self.penalty, self.fit_intercept, self.ambiguity.is_euclidean
-        )
+        parameters = as_loss(model.loss), model._checked_penalty(), bool(model.fit_intercept)
+        objective = data.objective(*parameters, reducible=ambiguity.is_euclidean)
+        search = {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter}
+        return cls(data, objective, ambiguity, search)
 
     def references(
         self,
@@ -99,15 +84,28 @@ class Training:
         curvature: Curvature | None = None,
         trivial: Evaluation | None = None,
     ) -> ReferenceModels:
-        """Best model and best trivial model, searched from a start."""
-        search: Any = {"tol": self.tol, "max_iter": self.max_iter, "curvature": curvature}
-        return find_references(self.objective, self.ambiguity, start, trivial=trivial, **search)
+        """Minimise the loss over all models, from a start, and over the trivial models.
+
+        `curvature` is a curvature near the start, if one is known; `trivial` is the best trivial
+        model for another strength of the penalty.
+        """
+        objective, max_iter = self.objective, self.search["max_iter"]
+        limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
+        minimum = erm(objective, start, curvature=curvature, **limits)
+        fixed = self.ambiguity.fixed(objective.rows.X.shape[1])
+        if trivial is None or fixed.any():  # else it is an intercept only, which no penalty changes
+            trivial = trivial_model(objective, fixed, max_iter=max_iter)
+        if minimum.loss > trivial.value and objective.is_smooth:
+            minimum = erm(objective, trivial.parameters, **limits)
+        elif minimum.loss > trivial.value:
+            # Only a converged search may say that nothing is learned.
+            minimum = minimum._replace(point=trivial, loss=trivial.value)
+        return ReferenceModels(minimum, trivial)
 
     def solve(
         self,
         references: ReferenceModels,
         *,
-        solver: str = "auto",
         start: Floats | None = None,
         radius: float = inf,
         curvature: Any = None,
@@ -121,21 +119,20 @@ class Training:
             separable=references.minimum.separable,
             attained=references.minimum.attained,
         )
-        search: Any = {"solver": solver, "tol": self.tol, "max_iter": self.max_iter}
         if radius < inf:
             # Inside a ball the least fragile model is the model of the least worst loss, as long as
             # its level, the worst loss less k times the radius, is below the target. Beyond, the
             # ball is too large to matter.
             ball = RobustProgram(self.objective, self.ambiguity, radius)
-            inside = solve_robust(ball, references, **search)
+            inside = solve_robust(ball, references, **self.search)
             worst = worst_penalised(ball, self.objective.at(inside.parameters))
             # Where every loss can vanish the ball does not help to choose a model.
             vanishing = (Outcome.NO_LOSS, Outcome.NO_MINIMUM)
             if worst.level <= target.value and inside.outcome not in vanishing:
                 return target, inside
         program = SatisficingProgram(self.objective, self.ambiguity, target)
-        solution = choose.solve(program, references, start=start, curvature=curvature, **search)
-        return target, solution
+        hints = {"start": start, "curvature": curvature}
+        return target, choose.solve(program, references, **hints, **self.search)
 
     def in_user_units(self, solution: Solution) -> LinearModel:
         """The model for the data as given."""
@@ -144,36 +141,34 @@ class Training:
         objective, parameters = self.objective, solution.parameters
         if objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
             parameters = objective.tidied(parameters)
-        given = objective.rows.in_user_units(*objective.split(parameters))
-        return LinearModel(*given, self.data.classes)
+        return LinearModel(*objective.in_user_units(parameters), self.data.classes)
 
     def run(
         self, references: ReferenceModels, *, radius: float = inf, **wanted: Any
-    ) -> TrainedModel:
+    ) -> tuple[Target, RobustModel]:
         """The same with its certificate."""
         target, solution = self.solve(references, radius=radius, **wanted)
-        linear = self.in_user_units(solution)
-        certificate = self._certificate(linear, target.value, radius)
+        found = self._certified(solution, target.value, radius)
         if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
-            certificate = replace(certificate, fragility=self.ambiguity.unlearned)
-        return TrainedModel(linear, solution, certificate, target)
+            unlearned = replace(found.certificate, fragility=self.ambiguity.unlearned)
+            found = found._replace(certificate=unlearned)
+        return target, found
 
-    def run_robust(self, references: ReferenceModels, radius: float, *, solver: str) -> RobustModel:
+    def run_robust(self, references: ReferenceModels, radius: float) -> RobustModel:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
-        search: Any = {"solver": solver, "tol": self.tol, "max_iter": self.max_iter}
-        solution = solve_robust(program, references, **search)
-        linear = self.in_user_units(solution)
-        certificate = self._certificate(linear, 0.0, inf)
-        return RobustModel(linear, solution, certificate.priced_at(radius))
+        found = self._certified(solve_robust(program, references, **self.search), 0.0, inf)
+        return found._replace(certificate=found.certificate.priced_at(radius))
 
-    def _certificate(self, linear: LinearModel, target: float, radius: float) -> Certificate:
-        return certificate_of(
+    def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:
+        linear, objective = self.in_user_units(solution), self.objective
+        certificate = certificate_of(
             linear,
             self.data,
-            loss=self.loss,
+            loss=objective.loss,
             ambiguity=self.ambiguity,
             target=target,
-            penalty=self.penalty.of(linear.coef),
+            penalty=Penalty(objective.alpha, objective.lasso).of(linear.coef),
             radius=radius,
         )
+        return RobustModel(linear, solution, certificate)

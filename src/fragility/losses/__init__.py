@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._labels import listed
+from .._parameters import object_of_name
 from .base import Loss
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
@@ -39,11 +39,4 @@ def as_loss(given: str | Loss | Any) -> Loss:
     >>> as_loss("smoothed_hinge")
     SmoothedHinge(smoothing=1.0)
     """
-    if isinstance(given, Loss):
-        return given
-    if isinstance(given, str) and given in _NAMED:
-        return _NAMED[given]()
-    raise ValueError(
-        f"loss must be one of {listed(_NAMED)}, or an object such as SmoothedHinge(0.5); got "
-        f"{given!r}."
-    )
+    return object_of_name(given, Loss, _NAMED, "loss", "SmoothedHinge(0.5)")

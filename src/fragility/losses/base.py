@@ -50,6 +50,8 @@ class Loss(ABC):
 
     #: Whether it, or its pieces, are not linear.
     bends: ClassVar[bool] = True
+    #: Whether another label adds exactly the score of the own label less the score of the other.
+    relabelled_by_gap: ClassVar[bool] = False
     #: Whether it is zero from some margin on, so that separable data attain a loss of zero.
     zero_from_some_margin: ClassVar[bool] = False
 

@@ -18,6 +18,7 @@ class CrossEntropy(Loss):
 
     #: Another label changes it by the difference of two scores itself.
     relabelling: ClassVar[float] = 1.0
+    relabelled_by_gap: ClassVar[bool] = True
 
     def value(self, scores: Floats, y: Codes) -> Floats:
         if scores.ndim == 1:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from .._parameters import check_positive
 from .._typing import Floats, Indices
 from .base import Codes, Loss, margins, signs
 
@@ -34,8 +35,7 @@ class SmoothedHinge(Loss):
     zero_from_some_margin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.smoothing < np.inf:
-            raise ValueError(f"smoothing must be a positive number; got {self.smoothing!r}.")
+        check_positive(self.smoothing, "smoothing")
 
     def softened(self) -> SmoothedHinge | None:
         return SmoothedHinge(min(1.0, 4.0 * self.smoothing)) if self.smoothing < 1.0 else None

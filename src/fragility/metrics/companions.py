@@ -155,9 +155,7 @@ def confident_error_rate(
     0.25
     """
     threshold = check_threshold(threshold)
-    data = check_labelled_probabilities(
-        y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-    )
+    data = check_labelled_probabilities(y_true, y_proba, labels, pos_label, sample_weight)
     return confident_errors(predictions(data), threshold)
 
 
@@ -195,9 +193,7 @@ def area_under_risk_coverage(
     >>> area_under_risk_coverage([1, 1, 0, 0], [0.7, 0.9, 0.6, 0.2])
     0.0625
     """
-    data = check_labelled_probabilities(
-        y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-    )
+    data = check_labelled_probabilities(y_true, y_proba, labels, pos_label, sample_weight)
     atoms = predictions_by_outcome(*outcome_atoms(predictions(data)))
     return risk_coverage_area(Clusters.of(atoms)).value
 
@@ -239,9 +235,7 @@ def equal_mass_calibration_error(
     0.3
     """
     n_bins = check_count(n_bins, "n_bins")
-    data = check_labelled_probabilities(
-        y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-    )
+    data = check_labelled_probabilities(y_true, y_proba, labels, pos_label, sample_weight)
     if n_bins > data.support.sum():
         raise ValueError(
             f"n_bins={n_bins} is more than the {data.support.sum()} samples (of positive weight); "

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._parameters import check_choice, check_confidence, check_number
-from .._typing import Floats, Labels
+from .._summary import aligned
+from .._typing import Labels
 from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
 from ..index.fragility import solve_pairs, solved_pairs
@@ -73,13 +74,7 @@ class FragilityComparison(PairedDifference):
         return "" if self.target == 0.0 else "The ratio is defined at target 0 only."
 
     def __repr__(self) -> str:
-        rows = self._rows()
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, self._note()]).rstrip("\n")
+        return f"{aligned(self._rows())}\n{self._note()}".rstrip("\n")
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()
@@ -142,53 +137,33 @@ def compare_fragility(
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     target, confidence = check_number(target, "target"), check_confidence(confidence)
-    errors = []
+    models = []
     for name, score in (("score_a", score_a), ("score_b", score_b)):
-        data = check_labelled_scores(
-            y_true,
-            score,
-            labels=labels,
-            pos_label=pos_label,
-            sample_weight=sample_weight,
-            name=name,
+        data = check_labelled_scores(y_true, score, labels, pos_label, sample_weight, name=name)
+        models.append(RankingErrors(data))
+    weights = check_pair_weight(pair_weight, models[0].data.labels.size, multi_class)
+    with np.errstate(over="ignore", under="ignore"):
+        tables = [solve_pairs(errors, target, multi_class, weights) for errors in models]
+        indices = [table.average(table.values) for table in tables]
+        ratios = [table.average(table.ratios) if target == 0.0 else nan for table in tables]
+        solved = [solved_pairs(*pair, multi_class) for pair in zip(models, tables, strict=True)]
+
+        def test(values: list[float], ratio: bool) -> PairedDifference:
+            a, b = values
+            error, freedom = nan, inf
+            if 0.0 < a < inf and 0.0 < b < inf:
+                own = [
+                    influences(*model, target, ratio=ratio, left_out=True)
+                    for model in zip(models, solved, strict=True)
+                ]
+                change = own[0] - own[1]
+                error = SampleEvidence(models[0].data).error_of_influences(solved[0], change)
+                freedom = degrees_of_freedom(models[0], change)
+            return PairedDifference.of(a, b, error, freedom, confidence)
+
+        return FragilityComparison(
+            **vars(test(indices, ratio=False)),
+            ratio=test(ratios, ratio=True),
+            target=target,
+            confidence=confidence,
         )
-        errors.append(RankingErrors(data))
-    pairs = check_pair_weight(pair_weight, errors[0].data.labels.size, multi_class)
-    return compare(errors[0], errors[1], target, multi_class, pairs, confidence)
-
-
-@np.errstate(over="ignore", under="ignore")
-def compare(
-    errors_a: RankingErrors,
-    errors_b: RankingErrors,
-    target: float,
-    multi_class: str,
-    pair_weight: Floats | None,
-    confidence: float,
-) -> FragilityComparison:
-    """Compare checked predictions of the same samples; `compare_fragility` is the public face."""
-    models = errors_a, errors_b
-    tables = [solve_pairs(errors, target, multi_class, pair_weight) for errors in models]
-    solved = [solved_pairs(*pair, multi_class) for pair in zip(models, tables, strict=True)]
-
-    def test(values: list[float], ratio: bool) -> PairedDifference:
-        a, b = values
-        error, freedom = nan, inf
-        if 0.0 < a < inf and 0.0 < b < inf:
-            own = [
-                influences(*model, target, ratio=ratio, left_out=True)
-                for model in zip(models, solved, strict=True)
-            ]
-            change = own[0] - own[1]
-            error = SampleEvidence(errors_a.data).error_of_influences(solved[0], change)
-            freedom = degrees_of_freedom(errors_a, change)
-        return PairedDifference.of(a, b, error, freedom, confidence)
-
-    indices = [table.average(table.values) for table in tables]
-    ratios = [table.average(table.ratios) if target == 0.0 else nan for table in tables]
-    return FragilityComparison(
-        **vars(test(indices, ratio=False)),
-        ratio=test(ratios, ratio=True),
-        target=target,
-        confidence=confidence,
-    )

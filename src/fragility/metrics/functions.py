@@ -13,7 +13,7 @@ from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
-from ..index.root import solve
+from ..index.root import inverse, solve
 from ..index.wasserstein import smallest_multiplier
 from ..moments import Sample, order_one_factor
 
@@ -265,7 +265,7 @@ def loss_fragility(
     factor = order_one_factor(largest)
     group = Sample(values, factor=factor, selection=carrying, weights=weights)
     s = solve([group], check_number(target, "target") * factor)
-    return inf if s == 0.0 else 1.0 / s / factor
+    return inverse(s) / factor
 
 
 def wasserstein_fragility_index(
@@ -343,9 +343,7 @@ def ranking_errors(
 ) -> RankingErrors:
     """Ranking errors of checked scores."""
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-    data = check_labelled_scores(
-        y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-    )
+    data = check_labelled_scores(y_true, y_score, labels, pos_label, sample_weight)
     return RankingErrors(data)
 
 

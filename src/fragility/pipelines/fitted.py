@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,11 @@ def _check_step(step: Any, width: int | None) -> int | None:
 
 
 def _check_own(step: Any) -> None:
-    """Parameters are of the kinds that scikit-learn allows; no attribute hides a method."""
-    hidden = any(hasattr(type(step), name) for name in vars(step))
+    """No parameter is missing or of a wrong kind, and the methods are those of the class."""
+    parameters = signature(type(step)).parameters.keys()
+    _require(parameters <= vars(step).keys(), step, "must have all of its parameters")
+    # The class of a linear classifier holds the defaults of its parameters.
+    hidden = any(hasattr(type(step), name) for name in vars(step).keys() - parameters)
     _require(not hidden, step, "must have no attributes in the place of its methods")
     if hasattr(step, "_parameter_constraints"):
         step._validate_params()
@@ -178,16 +182,12 @@ def _check_scaler(step: StandardScaler, _: int | None) -> int:
 def _check_imputer(step: SimpleImputer, _: int | None) -> int | None:
     width: int = step.n_features_in_
     found = step.statistics_
-    if isinstance(found, np.ndarray) and found.dtype.kind == "f":
-        _check_numbers(step, "statistics_", (width,))
-    else:
-        _require(
-            isinstance(found, np.ndarray)
-            and found.shape == (width,)
-            and all(is_level(value) for value in found.tolist()),
-            step,
-            f"must have a value to fill in for each of {width} columns",
-        )
+    fits = isinstance(found, np.ndarray) and found.shape == (width,)
+    _require(
+        fits and all(map(is_level, found.tolist())),
+        step,
+        f"must have a value to fill in, finite if a number, for each of {width} columns",
+    )
     return None if step.add_indicator else width
 
 

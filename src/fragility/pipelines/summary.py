@@ -154,9 +154,7 @@ def training_figures(
     """AUC, log-loss and accuracy of probabilities, one column for each class."""
     auc = None
     if classes.size <= _MOST_PAIRED:
-        data = check_labelled_scores(
-            labels, probabilities, labels=classes.tolist(), sample_weight=weights
-        )
+        data = check_labelled_scores(labels, probabilities, classes.tolist(), None, weights)
         with np.errstate(over="ignore", under="ignore"):
             auc = float(np.mean([t.auc for t, _ in error_tails(RankingErrors(data), "ovo")]))
     return {

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
 from ..losses.base import lower_curvature
@@ -33,9 +34,17 @@ class Penalty(NamedTuple):
     ridge: float = 0.0
     lasso: float = 0.0
 
+    @classmethod
+    def named(cls, name: str | None, strength: float) -> Penalty:
+        """The penalty "l1" or "l2" of a strength; None for no penalty."""
+        check_choice(name, ("l1", "l2", None), "penalty")
+        return cls(strength if name == "l2" else 0.0, strength if name == "l1" else 0.0)
+
     def of(self, coef: Floats) -> float:
         """Value for coefficients in the user's units."""
-        return self.ridge * float((coef**2).sum()) + self.lasso * float(np.abs(coef).sum())
+        with np.errstate(over="ignore", under="ignore"):
+            terms = ((self.ridge, coef**2), (self.lasso, np.abs(coef)))
+            return float(sum(strength * term.sum() for strength, term in terms if strength != 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +121,15 @@ class Objective:
         if self.rows.fit_intercept:
             coef = np.column_stack([coef, intercept])
         return np.ravel(coef)
+
+    def in_user_units(self, parameters: Floats) -> tuple[Floats, Floats]:
+        """Coefficients and intercepts for the data as given."""
+        return self.rows.in_user_units(*self.split(parameters))
+
+    def from_user_units(self, coef: Floats, intercept: Floats) -> Floats | None:
+        """The way back; None in a space of its own, where there may be none."""
+        known = self.rows.from_user_units(coef, intercept)
+        return None if known is None else self.join(*known)
 
     def centred(self, parameters: Floats) -> Floats:
         """The shortest parameters of the same loss: a vector may be added to all classes."""

@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from .._typing import Floats
-from ..losses import CrossEntropy, GapLoss, Loss
+from ..losses import GapLoss, Loss
 from ..losses.base import Codes, lower_curvature, signs
 
 
@@ -91,7 +91,7 @@ def piecewise_of(
         if n_classes == 2:
             return _TwoClassGaps(loss, y, labels_move, floor)
         return (_AllGaps if labels_move else _OwnGaps)(loss, y, n_classes, floor)
-    if isinstance(loss, CrossEntropy) and labels_move:
+    if loss.relabelled_by_gap and labels_move:
         return _LabelGaps(loss, y, n_classes)
     return _Labels(loss, y, n_classes, labels_move)
 
@@ -264,14 +264,14 @@ class _Labels(_ByGradients):
 
 
 class _LabelGaps(_ByGradients):
-    """What other labels add to cross-entropy: the gaps of their scores, or nothing.
+    """What other labels add to a loss such as cross-entropy: the gaps of scores, or nothing.
 
     The loss itself can be left out of these functions, which makes them linear.
     """
 
     bends = False
 
-    def __init__(self, loss: CrossEntropy, y: Codes, n_classes: int) -> None:
+    def __init__(self, loss: Loss, y: Codes, n_classes: int) -> None:
         self.shared = loss
         self.flips = np.ones((n_classes, 1))
         self.flips[0] = 0.0

@@ -43,9 +43,7 @@ def checked_model(
 ) -> LabelledScores:
     """Checked predictions of a model; an error names the model."""
     try:
-        return check_labelled_probabilities(
-            y_true, proba, labels=labels, pos_label=pos_label, sample_weight=weights
-        )
+        return check_labelled_probabilities(y_true, proba, labels, pos_label, weights)
     except ValueError as error:
         raise ValueError(f"Model {name!r}: {error}") from None
 

@@ -16,9 +16,9 @@ from ..figures.rank import Clusters, auc, calibration_error, measured_between, r
 from ..figures.tails import tail_bounds, tail_of
 from ..index.errors import class_pairs
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
-from ..metrics.displays.error_curves import DrawnPair, drawn_pair, most_fragile_pair
+from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
-from .parts import ConfidentCases, ModelFigures
+from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
 
 #: Draws for the intervals of costs.
@@ -104,13 +104,22 @@ def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
 
 
 def _drawn(view: View, pairs: Floats) -> DrawnPair | None:
-    """Curves of the ranking errors, with every score at the mean of its atom."""
-    pair = most_fragile_pair(pairs, view.positive)
-    if pair is None:
+    """Ranking errors of the pair with the largest finite index, the only pair of two classes.
+
+    Every score is at the mean of its atom. None if no pair of several classes has a finite index.
+    """
+    finite = np.isfinite(pairs)
+    if view.n_classes == 2:
+        column, (scored_as, true) = 0, (view.positive, 1 - view.positive)
+    elif finite.any():
+        place = int(np.argmax(np.where(finite, pairs, -np.inf)))
+        column = scored_as = place // len(pairs)
+        true = place % len(pairs)
+    else:
         return None
-    column = 0 if view.n_classes == 2 else pair.positive
-    tail = tail_of(view.atoms(column, pair.negatives[0]), view.atoms(column, pair.positive))
-    return drawn_pair(tail, 1.0, pair, pairs)
+    curves = page_curves(tail_of(view.atoms(column, true), view.atoms(column, scored_as)))
+    named = (scored_as, true) if view.n_classes > 2 else None
+    return DrawnPair(named, float(pairs[scored_as, true]), curves)
 
 
 def _threshold(view: View, settings: Settings) -> Verdict | None:

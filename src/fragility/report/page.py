@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._optional import needed_for
 from ..measured import FIGURES
 from . import text, words
 from .page_data import MOST_CLASSES, page_data, script_json, starting_cost
@@ -134,12 +135,8 @@ def _script() -> str:
 
 @lru_cache(1)
 def _template() -> Any:
-    try:
+    with needed_for("Pages are made with Jinja2", "report"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError as error:
-        raise ImportError(
-            'Pages are made with Jinja2, which is not installed: pip install "fragility[report]"'
-        ) from error
     environment = Environment(
         loader=PackageLoader("fragility.report"),
         autoescape=True,

@@ -12,7 +12,7 @@ from ..deferral.cross_fitting import Verdict
 from ..figures.confidence import ConfidenceShares
 from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
-from ..metrics.displays.error_curves import DrawnPair
+from ..metrics.displays.error_curves import ErrorCurves
 from ..scores.tally import DecisionCounts
 
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.
@@ -31,6 +31,18 @@ class ConfidentCases:
     effective: float
     confidence: float
     right: float
+
+
+@dataclass(frozen=True)
+class DrawnPair:
+    """The errors that a report draws: of two classes, or of the most fragile pair of several.
+
+    `pair` is (scored as, true), places in the labels; None for two classes.
+    """
+
+    pair: tuple[int, int] | None
+    fragility: float
+    curves: ErrorCurves
 
 
 @dataclass(frozen=True)

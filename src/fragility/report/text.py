@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
+from .._summary import aligned
 from ..measured import FIGURES
 from . import words
 from .parts import GroupFigures, PairedFigures
@@ -171,17 +172,8 @@ def to_text(report: Report) -> str:
         "\n".join(f"* {finding.text}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
-    return "\n\n".join([about(report), *map(_aligned, tables), *filter(None, sentences)])
-
-
-def _aligned(found: Table) -> str:
-    head, rows = found
-    lines = [head, *rows]
-    widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    shown = [aligned([head, *rows]) for head, rows in tables]
+    return "\n\n".join([about(report), *shown, *filter(None, sentences)])
 
 
 def to_markdown(report: Report) -> str:

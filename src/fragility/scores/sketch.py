@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._names import shown
 from .._parameters import check_choice, check_number, require
-from .._summary import Summary, SummaryRow
+from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -80,9 +80,6 @@ class SketchFragility(Summary):
     target: float
 
     def _rows(self) -> list[SummaryRow]:
-        support = zip(self.labels.tolist(), self.support.tolist(), strict=True)
-        samples = [f"{label}: {count}" for label, count in support]
-        more = f", ... ({len(samples) - 10} more)" if len(samples) > 10 else ""
         ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
         if self.target != 0.0:
             ratio = "-", "defined at target 0"
@@ -90,7 +87,7 @@ class SketchFragility(Summary):
             ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
             ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
             ("ratio", *ratio),
-            ("samples", str(int(self.support.sum())), ", ".join(samples[:10]) + more),
+            samples_row(self.labels.tolist(), self.support),
         ]
 
 

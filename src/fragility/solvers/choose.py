@@ -10,11 +10,11 @@ import numpy as np
 
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..losses import CrossEntropy, Loss
+from ..losses import Loss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, relabelling, wasserstein
+from . import conic, corners, kl, relabelling
 from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
@@ -22,6 +22,7 @@ from .feasible import meeting
 from .newton import Curvature
 from .robust import profile_of, require_smooth
 from .starts import inside_of, wasserstein_start
+from .wasserstein import LeastNormSearch
 
 SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is zero but for rounding.
@@ -134,14 +135,15 @@ class _Search:
             point, hessian = minimum.point, minimum.curvature.hessian
         else:
             point = wasserstein_start(self.program, minimum, self.max_iter)
-        found = wasserstein.satisfice(
+        search = LeastNormSearch(
             self.program,
             point,
+            tol=self.tol,
             hessian=hessian,
             underdetermined=is_underdetermined(objective, minimum),
             inside=inside,
-            **self._limits,
         )
+        found = search.run(self.max_iter)
         if ambiguity.moves_labels:
             # If no label moves at the fragility of features that move alone, this is the solution.
             profile = profile_of(ambiguity, found.point)
@@ -165,7 +167,7 @@ class _Search:
             if short is not None:
                 return replace(short, solver="interior_point")
         found = None
-        if near is not None and isinstance(objective.loss, CrossEntropy):
+        if near is not None and objective.loss.relabelled_by_gap:
             # Half way from there, so that it meets the target with room.
             start = objective.at(0.5 * (near.parameters + inside.parameters))
             found = relabelling.satisfice(program, start, **self._limits)

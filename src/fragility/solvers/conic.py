@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .._optional import needed_for
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
@@ -20,11 +21,7 @@ from ..losses.base import signs
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 
 #: Clarabel's own step first; shorter ones where exponential cones stall it.
-_ATTEMPTS: tuple[dict[str, float], ...] = (
-    {},
-    {"max_step_fraction": 0.9},
-    {"max_step_fraction": 0.8},
-)
+_STEP_FRACTIONS = (0.99, 0.9, 0.8)
 
 
 def check_loss(loss: Loss) -> None:
@@ -87,13 +84,12 @@ class _Model:
     def solved(self, minimised: Any, *bounds: Any) -> Solution:
         cp, objective = self.cp, self.objective
         problem = cp.Problem(cp.Minimize(minimised), [*self.limits, *bounds, *self.gauge])
-        for options in _ATTEMPTS:
+        for fraction in _STEP_FRACTIONS:
             try:
                 with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore"
-                    )  # about inaccuracy, which the status reports as well
-                    problem.solve(solver=cp.CLARABEL, **options)
+                    # The status reports inaccuracy as well.
+                    warnings.simplefilter("ignore")
+                    problem.solve(solver=cp.CLARABEL, max_step_fraction=fraction)
             except cp.error.SolverError:
                 continue
             if problem.status == cp.OPTIMAL:
@@ -113,12 +109,8 @@ class _Model:
 
 
 def _cvxpy() -> Any:
-    try:
+    with needed_for("solver='conic' needs cvxpy", "conic"):
         import cvxpy
-    except ImportError as error:
-        raise ImportError(
-            "solver='conic' needs cvxpy, which is not installed: pip install \"fragility[conic]\""
-        ) from error
     return cvxpy
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Mask
-from ..ambiguity import Ambiguity
 from ..losses.gaps import widest_gap
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
@@ -231,30 +230,3 @@ class ReferenceModels(NamedTuple):
 
     minimum: RiskMinimum
     trivial: Evaluation
-
-
-def find_references(
-    objective: Objective,
-    ambiguity: Ambiguity,
-    start: Floats,
-    *,
-    tol: float,
-    max_iter: int,
-    curvature: Curvature | None = None,
-    trivial: Evaluation | None = None,
-) -> ReferenceModels:
-    """Minimise the loss over all models and over the trivial ones.
-
-    `curvature` is a curvature near the start, if one is known; `trivial` is the best trivial model
-    for another strength of the penalty.
-    """
-    accuracy = accuracy_of_minimum(tol)
-    minimum = erm(objective, start, tol=accuracy, max_iter=max_iter, curvature=curvature)
-    fixed = ambiguity.fixed(objective.rows.X.shape[1])
-    if trivial is None or fixed.any():  # else it is an intercept only, which no penalty changes
-        trivial = trivial_model(objective, fixed, max_iter=max_iter)
-    if minimum.loss > trivial.value and objective.is_smooth:
-        minimum = erm(objective, trivial.parameters, tol=accuracy, max_iter=max_iter)
-    elif minimum.loss > trivial.value:  # only a converged search may say that nothing is learned
-        minimum = minimum._replace(point=trivial, loss=trivial.value)
-    return ReferenceModels(minimum, trivial)

@@ -35,28 +35,21 @@ class Model(NamedTuple):
 
 
 class Geometry:
-    """The norm of a model, in the coordinates of its objective."""
+    """The norm of a model and the target of its loss, in the coordinates of its objective."""
 
     def __init__(
-        self,
-        program: SatisficingProgram,
-        underdetermined: bool,
-        headroom: float,
-        near_solution: bool = False,
+        self, program: SatisficingProgram, underdetermined: bool, headroom: float, near: bool
     ) -> None:
-        objective, ambiguity = program.objective, program.ambiguity
-        self.objective = objective
-        self.headroom = headroom
-        self.underdetermined = underdetermined
-        self.near_solution = near_solution
-        self.shape = Shape.of(objective, ambiguity)
+        self.objective, self.target = program.objective, program.target.value
+        self.underdetermined, self.headroom, self.near_solution = underdetermined, headroom, near
+        self.shape = Shape.of(program.objective, program.ambiguity)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
-        self.free = np.delete(np.arange(objective.size), self.moves)
+        self.free = np.delete(np.arange(self.objective.size), self.moves)
 
     def norm(self, point: Evaluation) -> float:
         return self.shape.norm(point.parameters)
 
-    def duality_gap(self, point: Evaluation, target: float) -> float:
+    def duality_gap(self, point: Evaluation) -> float:
         r"""How far the norm of a model can be above the least one, for one row of scores.
 
         As L is convex, :math:`k \ge k + \nu (L(\theta) - \tau) \ge
@@ -70,18 +63,16 @@ class Geometry:
         if self.cone.shape[0] > 1 or length == 0.0 or loose > 1e-7 * length:
             return inf
         now = self.shape.table(point.parameters).ravel()
-        bound = (point.value - target - float(slope @ now)) / length
+        bound = (point.value - self.target - float(slope @ now)) / length
         return max(0.0, self.norm(point) - bound)
 
-    def scaled_to(
-        self, point: Evaluation, target: float, exact: float = _EXACT, aim: float = 0.1
-    ) -> Evaluation:
+    def scaled(self, point: Evaluation, exact: float = _EXACT, aim: float = 0.1) -> Evaluation:
         """The model with the coefficients in the norm scaled so that it just meets the target.
 
         At an optimum this trades loss for norm at the rate of the optimum itself. `exact` is how
         far below the target it may end, relatively; `aim` is the share of `exact` to aim at.
         """
-        moving = point.parameters.copy()
+        moving, target = point.parameters.copy(), self.target
         moving[self.free] = 0.0
         for _ in range(20):
             excess, slope = point.value - target, float(point.gradient @ moving)
@@ -96,9 +87,7 @@ class Geometry:
             moving = (1.0 + stretch) * moving
         return point
 
-    def step(
-        self, point: Evaluation, hessian: Floats, target: float, tol: float, damping: float
-    ) -> Model:
+    def step(self, point: Evaluation, hessian: Floats, tol: float, damping: float) -> Model:
         """Least norm where the quadratic model of the loss meets the target.
 
         `damping` is curvature that stands in where there is none, as before the corner of a hinge.
@@ -106,24 +95,18 @@ class Geometry:
         boost = 1.0
         while True:
             try:
-                return self._step(point, hessian, target, tol, damping, boost)
+                return self._step(point, hessian, tol, damping, boost)
             except LinAlgError:  # rounding has used up the curvature
                 if boost > 1e12:
                     raise
                 boost *= 1e3
 
     def _step(
-        self,
-        point: Evaluation,
-        hessian: Floats,
-        target: float,
-        tol: float,
-        damping: float,
-        boost: float,
+        self, point: Evaluation, hessian: Floats, tol: float, damping: float, boost: float
     ) -> Model:
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
-        gradient, room = point.gradient, target - point.value
+        gradient, room = point.gradient, self.target - point.value
         tie = self._tie_breaker(hessian, point.parameters) * boost
         hessian = hessian + np.diag(tie + damping)
         if self.underdetermined:

@@ -138,14 +138,9 @@ class InteriorProgram:
     def model_value(self, parameters: Floats) -> float:
         return 0.0 if self.model is None else self.model.value(parameters)
 
-    def slope(self, parameters: Floats) -> Floats:
-        """Slope of the ridge and of the model."""
-        ridge: Floats = self.objective.ridge * parameters
-        return ridge if self.model is None else ridge + self.model.slope(parameters)
-
-    def weighted_slope(self, parameters: Floats, nu: float) -> Floats:
-        """Slope of the squared cost, plus nu times the slope of the ridge and of the model."""
-        slope: Floats = (nu * self.objective.ridge + self.squared_cost) * parameters
+    def slope(self, parameters: Floats, nu: float, squared_cost: Floats | float = 0.0) -> Floats:
+        """Slope of a squared cost, plus nu times the slope of the ridge and of the model."""
+        slope: Floats = (nu * self.objective.ridge + squared_cost) * parameters
         return slope if self.model is None else slope + nu * self.model.slope(parameters)
 
     def solve(
@@ -251,7 +246,7 @@ class _Point:
 
     def unevenness(self) -> float:
         """What the slope of the Lagrangian would gain over the parameters' own length."""
-        slope = self.program.weighted_slope(self.theta, self.goal.nu)
+        slope = self.program.slope(self.theta, self.goal.nu, self.program.squared_cost)
         by_k = sum(part.add_slope(slope, self.goal.nu) for part in self.parts)
         # Columns are scaled, so that a parameter may well be one, unless that costs much.
         length = np.full(slope.size, max(1.0, float(np.abs(self.theta).max(initial=0.0))))
@@ -316,7 +311,7 @@ class _Point:
     def _rise(self, direction: Direction, moves: list[Move]) -> float:
         """Slope of the aggregate with the penalty along a step."""
         rise = self.samples.rise(moves[0], direction)
-        rise += float(self.program.slope(self.theta) @ direction.theta)
+        rise += float(self.program.slope(self.theta, 1.0) @ direction.theta)
         return rise if self.lasso is None else rise + float(self.lasso.weights @ moves[1].rest)
 
     def _moved(self, direction: Direction, moves: list[Move], length: float) -> _Point:
@@ -336,7 +331,7 @@ class _Step:
         system = System(objective, self.program.shape is not None, point.samples.has_t)
         self.system, p = system, system.p
         point.samples.add(system, goal.nu)
-        system.column[:p] += self.program.slope(point.theta)
+        system.column[:p] += self.program.slope(point.theta, 1.0)
         diagonal = goal.nu * objective.ridge + self.program.squared_cost
         system.matrix[np.diag_indices(p)] += diagonal
         if self.program.model is not None:
@@ -364,7 +359,7 @@ class _Step:
         """
         point, system, goal = self.point, self.system, self.point.goal
         right = np.zeros(system.size)
-        right[: system.p] -= self.program.weighted_slope(point.theta, goal.nu)
+        right[: system.p] -= self.program.slope(point.theta, goal.nu, self.program.squared_cost)
         pairs = zip(point.parts, wanted[:-1], strict=True)
         row = sum(part.push(right, system, goal.nu, correction) for part, correction in pairs)
         x, change = self._solved(right), 0.0

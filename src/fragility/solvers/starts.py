@@ -12,9 +12,9 @@ import numpy as np
 
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import SatisficingProgram
-from . import wasserstein
 from .erm import RiskMinimum, descend_below, erm
 from .feasible import first_below, meeting
+from .wasserstein import LeastNormSearch
 
 
 def wasserstein_start(
@@ -56,7 +56,7 @@ def _softened_start(
     start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
     if start.value > level:
         return inside
-    found = wasserstein.satisfice(soft, start, tol=1e-3, max_iter=max_iter).point
+    found = LeastNormSearch(soft, start, tol=1e-3).run(max_iter).point
     return meeting(program.objective.at(found.parameters), inside, level)
 
 
@@ -75,14 +75,9 @@ def _short_model(
         if point.value <= level:
             return point
         strength /= 10.0
-    return _just_below(objective, minimum.point, level, max_iter)
-
-
-def _just_below(objective: Objective, point: Evaluation, level: float, max_iter: int) -> Evaluation:
-    """A model of about this loss, as far in as its direction allows.
-
-    Far out the loss of separable data, or of a separable class, has almost no curvature.
-    """
+    # As far in as a direction allows: far out the loss of separable data, or of a separable class,
+    # has almost no curvature.
+    point = minimum.point
     if point.value > level:
         point = descend_below(objective, point.parameters, level, max_iter=max_iter)
     return first_below(objective.at(np.zeros(objective.size)), point, level, accuracy=0.01)

@@ -36,17 +36,10 @@ _PATIENCE = 4
 _DAMPED, _FACTOR = 1e-4, 30.0
 
 
-def satisfice(
-    program: SatisficingProgram,
-    start: Evaluation,
-    *,
-    tol: float,
-    max_iter: int,
-    hessian: Floats | None = None,
-    underdetermined: bool = False,
-    inside: Evaluation | None = None,
-) -> Found:
-    """Model of least norm whose penalised mean loss meets the target.
+class LeastNormSearch:
+    """Search for the model of least norm whose penalised mean loss meets the target.
+
+    It steps from one quadratic model of the loss to the next.
 
     Parameters
     ----------
@@ -54,6 +47,8 @@ def satisfice(
         Under `Wasserstein` ambiguity.
     start : Evaluation
         A model that meets the target with room to spare.
+    tol : float
+        Accuracy of the norm, relative.
     hessian : ndarray, optional
         At or near the start.
     underdetermined : bool
@@ -62,20 +57,16 @@ def satisfice(
         A model that meets the target with room to spare, where the start need not because it is
         next to the solution.
     """
-    return _Search(program, start, tol, hessian, underdetermined, inside).run(max_iter)
-
-
-class _Search:
-    """Steps from one quadratic model of the loss to the next."""
 
     def __init__(
         self,
         program: SatisficingProgram,
         start: Evaluation,
+        *,
         tol: float,
-        hessian: Floats | None,
-        underdetermined: bool,
-        inside: Evaluation | None,
+        hessian: Floats | None = None,
+        underdetermined: bool = False,
+        inside: Evaluation | None = None,
     ) -> None:
         self.objective, self.target = program.objective, program.target.value
         self.tol, self.settled = tol, max(_SETTLED * tol, _ROUNDING)
@@ -96,6 +87,7 @@ class _Search:
         self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 
     def run(self, max_iter: int) -> Found:
+        """Search for at most this number of steps."""
         iteration, gap = 0, inf
         while iteration < max_iter:
             iteration += 1
@@ -119,7 +111,7 @@ class _Search:
         # The rest of the miss is corrected at the rate of the optimum: only its square counts.
         # Where many models are solved for, a loss within the tolerance of its target is enough.
         exact = {"exact": self.settled, "aim": 0.5} if self.near_solution else {}
-        point = self.geometry.scaled_to(self.point, self.target, **exact)
+        point = self.geometry.scaled(self.point, **exact)
         point = meeting(point, self.inside, self.target)
         k = self.geometry.norm(point)
         converged = gap <= max(
@@ -140,9 +132,8 @@ class _Search:
             self.damping = max(self.damping, least)
 
     def _model(self) -> Model:
-        return self.geometry.step(
-            self.point, self.hessian, self.target, self.accuracy, self.damping * self.unit
-        )
+        damping = self.damping * self.unit
+        return self.geometry.step(self.point, self.hessian, self.accuracy, damping)
 
     def _gain(self, model: Model) -> float:
         """How much the norm may still fall at the same loss."""
@@ -150,7 +141,7 @@ class _Search:
 
     def _last_look(self) -> float:
         """The gap of a search that ends early: what an undamped, accurate model still gains."""
-        proven = self.geometry.duality_gap(self.point, self.target)
+        proven = self.geometry.duality_gap(self.point)
         if proven <= self.tol * self.k:
             return proven
         self._renew(damping=0.0)

@@ -96,20 +96,34 @@ def _unreadable(name: str, found: WrongRows, missing: int, table: Table) -> str:
 
 def not_probabilities(table: Table, name: str) -> TableError:
     """The error for scores that are infinite or outside [0, 1]."""
+    least, most = -PROBABILITY_ROUNDING, 1.0 + PROBABILITY_ROUNDING
+    rule = "must hold probabilities, from 0 to 1"
+    return _outside(table, name, rule, least, most, f" {_LOGITS}")
+
+
+def negative_values(table: Table, name: str, what: str) -> TableError:
+    """The error for weights or costs that are negative or infinite."""
+    return _outside(table, name, f"must hold {what} of zero or more", 0.0, inf)
+
+
+def _outside(
+    table: Table, name: str, rule: str, least: float, most: float, remedy: str = ""
+) -> TableError:
+    """The error for numbers that are infinite or outside a range."""
     outside, infinite = WrongRows(), WrongRows()
     low, high = inf, -inf
-    for values in _passes(table, [name]):
-        infinite.add(np.isinf(values[0]))
-        finite = values[0][np.isfinite(values[0])]
-        if finite.size:
-            low, high = min(low, float(finite.min())), max(high, float(finite.max()))
-        off = np.maximum(-values[0], values[0] - 1.0)
-        outside.add(off > PROBABILITY_ROUNDING)
+    for (values,) in _passes(table, [name]):
+        exact = values.astype(np.float64, copy=False)  # the limits are not of single precision
+        infinite.add(np.isinf(exact))
+        outside.add((exact < least) | (exact > most), values)
+        low, high = np.fmin.reduce(exact, initial=low), np.fmax.reduce(exact, initial=high)
     if infinite.count:
-        return _infinite(table, name, infinite)
+        return table.error(
+            f"column {name!r} holds infinite values {infinite.where(table)}; give finite numbers."
+        )
     return table.error(
-        f"column {name!r} must hold probabilities, from 0 to 1, but does not "
-        f"{outside.where(table)}; it goes from {low:g} to {high:g}. {_LOGITS}"
+        f"column {name!r} {rule}, but does not {outside.where(table)}, {outside.such_as}; it goes "
+        f"from {low:g} to {high:g}.{remedy}"
     )
 
 
@@ -123,20 +137,6 @@ def sums_not_one(table: Table, model: str, columns: Sequence[str]) -> TableError
         f"the scores of model {model!r} ({listed(columns)}) must sum to 1 (within "
         f"{SUM_TOLERANCE:g}) in every row, but do not {found.where(table)}: the first sums to "
         f"{found.examples[0]:g}. {_LOGITS}"
-    )
-
-
-def negative_values(table: Table, name: str, what: str) -> TableError:
-    """The error for weights or costs that are negative or infinite."""
-    negative, infinite = WrongRows(), WrongRows()
-    for values in _passes(table, [name]):
-        negative.add(values[0] < 0.0, values[0])
-        infinite.add(np.isinf(values[0]))
-    if infinite.count:
-        return _infinite(table, name, infinite)
-    return table.error(
-        f"column {name!r} holds negative values, {negative.such_as}, {negative.where(table)}; "
-        f"{what} must be zero or more."
     )
 
 
@@ -154,12 +154,6 @@ def label_problem(table: Table, name: str, categories: Categories) -> TableError
         f"column {name!r} holds labels that are not among the classes "
         f"{listed(categories.names)}, {found.such_as}, {found.where(table)}.{hint} Name "
         "all classes, in the order of the score columns."
-    )
-
-
-def _infinite(table: Table, name: str, found: WrongRows) -> TableError:
-    return table.error(
-        f"column {name!r} holds infinite values {found.where(table)}; give finite numbers."
     )
 
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-#: Adding this many bin widths rounds a score to the centre of its bin, as in `fragility.binned`.
-_ROUNDER = 1.5 * 2.0**52
-#: Units of the sums, as in `fragility.scores.bins`.
-_MEAN_UNITS, _SQUARE_UNITS = 2.0**37, 2.0**23
+from ..binned import ROUNDER
+from ..scores.bins import MEAN_UNIT, SQUARE_UNIT
+
 #: Most samples in a bin: more could overflow a sum of distances, each below 2³⁶ units.
 MOST_IN_A_BIN = 1 << 27
 
 
 def add_to_bins(
-    columns: Tensor,
-    y_true: Tensor,
-    counts: Tensor,
-    sums: Tensor,
-    squares: Tensor,
-    smallest: Tensor,
-    largest: Tensor,
+    columns: Tensor, y_true: Tensor, sums: Sequence[Tensor], extremes: Sequence[Tensor]
 ) -> None:
     """Add scores in place, exactly and without waiting for the device.
 
@@ -30,12 +25,14 @@ def add_to_bins(
         Scores from 0 to 1.
     y_true : Tensor of shape (n,)
         Known classes.
-    counts, sums, squares : Tensor of shape (K, G, n_bins + 1), int64
-        G groups. A group is a class; with fewer groups than columns, group 1 holds the samples of
-        the class of the column, and group 0 all others.
-    smallest, largest : Tensor of shape (K, G), float64
+    sums : three Tensors of shape (K, G, n_bins + 1), int64
+        Counts, sums of distances and of squared distances, of G groups. A group is a class; with
+        fewer groups than columns, group 1 holds the samples of the class of the column, and group 0
+        all others.
+    extremes : two Tensors of shape (K, G), float64
+        Smallest and largest scores.
     """
-    n_columns, n_groups, centres = counts.shape
+    n_columns, n_groups, centres = sums[0].shape
     n_bins = centres - 1
     width = 1.0 / n_bins
     numbers = torch.arange(n_columns, device=y_true.device)
@@ -44,17 +41,14 @@ def add_to_bins(
         groups = (groups == numbers).long()
     # Rounded half to even as in `fragility.binned`: the same scores give the same bins there and
     # here, whatever their group.
-    total = columns + _ROUNDER * width
-    centre = total - _ROUNDER * width
+    total = columns + ROUNDER * width
+    centre = total - ROUNDER * width
     x = (columns - centre) * n_bins
     bins = (centre * n_bins).long()
     flat = (bins + (groups + numbers * n_groups) * centres).flatten()
-    for state, terms in (
-        (counts, torch.ones_like(flat)),
-        (sums, torch.round(x * _MEAN_UNITS).long().flatten()),
-        (squares, torch.round(x * x * _SQUARE_UNITS).long().flatten()),
-    ):
-        state.view(-1).index_add_(0, flat, terms)
+    distances, squares = torch.round(x / MEAN_UNIT), torch.round(x * x / SQUARE_UNIT)
+    for state, terms in zip(sums, (torch.ones_like(x), distances, squares), strict=True):
+        state.view(-1).index_add_(0, flat, terms.long().flatten())
     own = (groups + numbers * n_groups).flatten()
-    for state, kind in ((smallest, "amin"), (largest, "amax")):
+    for state, kind in zip(extremes, ("amin", "amax"), strict=True):
         state.view(-1).scatter_reduce_(0, own, columns.flatten(), kind)

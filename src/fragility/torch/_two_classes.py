@@ -6,38 +6,30 @@ class 1 negated. This leaves few calls, so that the device seldom waits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf, log, log1p
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from ..index.root import Equation, Point, find_root
+from ..index.root import Equation, Point
 from ..moments import LogMoment, neg_log_share
 from ._root import CANCELS, exp_remainder
 
 _LEAST = 5e-324
 
 
-@dataclass
-class _Group:
+class _Group(NamedTuple):
     """Values of one class: see `fragility.moments.ValueGroup`."""
 
     weight: float
     mean: float
-    smallest: float
     pivot: float
-    neg_log_top_share: float = 0.0
-    mean_residual: float = 0.0
-    variance: float = 0.0
-
-    @property
-    def reached(self) -> float:
-        return self.pivot
-
-    @property
-    def spread(self) -> float:
-        return self.pivot - self.smallest
+    reached: float
+    spread: float
+    neg_log_top_share: float
+    mean_residual: float
+    variance: float
 
     def log_moment(self, s: float) -> LogMoment:
         raise NotImplementedError("TwoClasses takes the moments of both classes at once.")
@@ -65,6 +57,8 @@ class Summary:
         Number of samples of class 0 or 1.
     members : list of int
         Samples of positive weight in each class.
+    extents : list of list of float
+        Weight, smallest value, largest value and weighted sum of each class.
     also : list of float
     """
 
@@ -92,16 +86,7 @@ class Summary:
         found = torch.cat(parts).tolist()
         self.labelled, self.members = int(sum(found[:2])), [int(n) for n in found[2:4]]
         self.also = found[12:]
-        self._extents = [found[first:12:2] for first in (4, 5)]
-
-    @property
-    def groups(self) -> list[_Group]:
-        """Both classes, which must have members."""
-        result = []
-        for weight, low, high, total in self._extents:
-            mean = min(max(total / weight, low), high)
-            result.append(_Group(weight, mean, low, high))
-        return result
+        self.extents = [found[first:12:2] for first in (4, 5)]
 
 
 class TwoClasses(Equation):
@@ -111,9 +96,8 @@ class TwoClasses(Equation):
 
     def __init__(self, summary: Summary, target: float) -> None:
         self.values, self.y_true, self.shares = summary.values, summary.y_true, summary.shares
-        groups = summary.groups
-        both = [[g.mean for g in groups], [g.pivot for g in groups]]
-        means, largest = self._of_samples(both)
+        centres = [min(max(total / weight, a), b) for weight, a, b, total in summary.extents]
+        means, largest = self._of_samples([centres, [high for _, _, high, _ in summary.extents]])
         if summary.inside is not None:  # samples without weight must not overflow
             self.values = torch.where(summary.inside, self.values, means)
         self._centred = self.values - means
@@ -123,21 +107,20 @@ class TwoClasses(Equation):
         reached = self.values >= largest
         ends = self.shares @ torch.stack([reached, ~reached]).to(torch.float64).T
         sums = torch.cat([self._basis.sum(-1), ends], 1).tolist()
-        for group, (_, first, second, at_largest, below) in zip(groups, sums, strict=True):
-            group.neg_log_top_share = neg_log_share(at_largest, below)
-            group.mean_residual, group.variance = first / group.weight, second / group.weight
+        groups = []
+        for mean, (weight, low, high, _), moments in zip(
+            centres, summary.extents, sums, strict=True
+        ):
+            _, first, second, at_largest, below = moments
+            top = neg_log_share(at_largest, below)
+            extent = high, high, high - low
+            groups.append(_Group(weight, mean, *extent, top, first / weight, second / weight))
         super().__init__(groups, target)
 
     def _of_samples(self, of_classes: list[list[float]]) -> Tensor:
         """From one number per class to one per sample: from (m, 2) to (m, n)."""
         table = torch.tensor(of_classes, dtype=torch.float64).to(self.y_true.device)
         return table[:, self.y_true]
-
-    def solve(self) -> float:
-        """The root: 0 for FI = ∞, inf for FI = 0."""
-        if self.excess <= 0.0:
-            return inf
-        return 0.0 if self.margin <= self.least_margin else find_root(self).s
 
     def __call__(self, s: float) -> Point:
         if self.is_steep(s):

@@ -11,21 +11,18 @@ import torch
 from torch import Tensor, nn
 
 from .._labels import listed
+from .._optional import needed_for
 from .._parameters import check_count, check_number
 from ..calibration import cross_fitted_calibration
 from ..metrics import fragility_index
+from ._checks import check_columns
 from .metrics import MulticlassFragilityIndex
 
-try:
-    from lightning.pytorch import Callback
-except ImportError:
+with needed_for("FragilityCallback is for Lightning", "lightning"):
     try:
+        from lightning.pytorch import Callback
+    except ImportError:
         from pytorch_lightning import Callback  # type: ignore[assignment, unused-ignore]
-    except ImportError as error:
-        raise ImportError(
-            "FragilityCallback is for Lightning, which is not installed: "
-            'pip install "fragility[lightning]"'
-        ) from error
 
 from torchmetrics import MeanMetric
 
@@ -176,7 +173,10 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         logits, y_true = self._taken(outputs)
         if y_true.numel() == 0:
             return
-        logs = self._two_columns(logits).detach().double().log_softmax(1)
+        columns = check_columns(logits.detach().double(), self._index.n_classes, "logits")
+        if columns.shape[1] == 1:  # of two classes: the logit of class 0 is zero
+            columns = nn.functional.pad(columns, (1, 0))
+        logs = columns.log_softmax(1)
         y_true = y_true.flatten()
         self._index.update(logs.exp(), y_true)
         own = logs.gather(1, y_true.long()[:, None])
@@ -193,14 +193,6 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
             f"FragilityCallback needs validation_step to return a mapping with {keys[0]!r} and "
             f"{keys[1]!r}; it returned {given}. Name other keys with logits= and y_true=."
         )
-
-    def _two_columns(self, logits: Tensor) -> Tensor:
-        """Logits with a column for each class, also if two classes have one logit."""
-        one = logits.ndim == 1 or (logits.ndim == 2 and logits.shape[1] == 1)
-        if not (one and self._index.n_classes == 2):
-            return logits
-        column = logits.reshape(-1, 1)
-        return torch.cat([torch.zeros_like(column), column], dim=1)
 
     def on_validation_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Log, and keep the weights if no epoch was better."""

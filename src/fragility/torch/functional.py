@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf, nan
 from typing import Any, Literal
 
@@ -10,14 +11,18 @@ import torch
 from torch import Tensor
 
 from .._parameters import check_choice, check_number
-from .._typing import Integers
+from .._typing import Floats, Integers
 from .._validation import PROBABILITY_ROUNDING, check_presence
+from ..index.root import inverse
+from ._checks import check_class_numbers, check_class_range
 from ._first_order import first_order
 from ._groups import Groups
 from ._root import Equation, solve
 from ._two_classes import Summary, TwoClasses
 
 _NAME = "fragility_index"
+#: From the gradient of a value to the gradient of scores.
+_Gradient = Callable[[Tensor], Tensor]
 #: Smaller numbers lose digits.
 _TINY = 2.3e-308
 
@@ -92,9 +97,8 @@ def fragility_index(
         rows, bounds = _by_class(y_true, weights, probs.shape[1])
         if weights is not None:
             weights = _scaled(weights, y_true, probs.shape[1], rest)
-        found: Tensor = _PairIndex.apply(  # type: ignore[no-untyped-call]
-            probs, rows, weights, bounds, rest, target, average == "macro"
-        )
+        equation = Equation(Groups(probs.detach(), rows, bounds, weights, rest), target)
+        found = _pair_index(probs, rows, equation, mean=average == "macro")
         return found[:, 0] if rest and average is None else found
     # One problem: a ranking error of one class is also one of the other.
     scores = probs if probs.ndim == 1 else probs[:, 1]
@@ -103,9 +107,7 @@ def fragility_index(
         _check_ranges(probs.shape, *_extremes(probs, y_true))
     _check_ranges(probs.shape, *summary.also)
     check_presence(np.arange(2), np.array(summary.members))
-    value: Tensor = _TwoClassIndex.apply(  # type: ignore[no-untyped-call]
-        scores, y_true, summary, target
-    )
+    value = _two_class_index(scores, y_true, TwoClasses(summary, target))
     if average == "macro":
         return value
     if multi_class == "ovr":
@@ -114,64 +116,45 @@ def fragility_index(
     return torch.where(off_diagonal, value, nan)
 
 
-class _TwoClassIndex(torch.autograd.Function):
-    """Index of two classes, from the scores of class 1."""
+class _Index(torch.autograd.Function):
+    """A number or table of numbers that is known already, and a function for its gradient."""
 
     @staticmethod
     def forward(
-        ctx: Any, scores: Tensor, y_true: Tensor, summary: Summary, target: float
+        ctx: Any, scores: Tensor, rows: Tensor, value: float | Floats, gradient: _Gradient
     ) -> Tensor:
-        ctx.save_for_backward(y_true)  # so that changing them before `backward` is an error
-        ctx.equation, ctx.scores = TwoClasses(summary, target), scores
-        ctx.s = ctx.equation.solve()
-        value = 1.0 / ctx.s if ctx.s > 0.0 else inf
+        ctx.save_for_backward(rows)  # so that changing them before `backward` is an error
+        ctx.scores, ctx.gradient = scores, gradient
         return torch.tensor(value, dtype=torch.float64).to(scores.device)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        (ctx.equation.y_true,) = ctx.saved_tensors
+        _ = ctx.saved_tensors  # reading them raises an error if they were changed
         with torch.no_grad():
-            if 0.0 < ctx.s < inf:
-                gradient = (grad * ctx.equation.gradient(ctx.s)).to(ctx.scores.dtype)
-            else:
-                gradient = torch.zeros_like(ctx.scores)
+            gradient = ctx.gradient(grad).to(ctx.scores.dtype)
         return first_order(gradient, _NAME, ctx.scores, grad), None, None, None
 
 
-class _PairIndex(torch.autograd.Function):
+def _two_class_index(scores: Tensor, y_true: Tensor, equation: TwoClasses) -> Tensor:
+    """Index of two classes, from the scores of class 1."""
+    s = equation.root()
+
+    def gradient(grad: Tensor) -> Tensor:
+        return grad * equation.gradient(s) if 0.0 < s < inf else torch.zeros_like(scores)
+
+    found: Tensor = _Index.apply(scores, y_true, inverse(s), gradient)  # type: ignore[no-untyped-call]
+    return found
+
+
+def _pair_index(probs: Tensor, rows: Tensor, equation: Equation, *, mean: bool) -> Tensor:
     """Index of every pair of classes, as a table over pairs, or the mean of those."""
+    s, groups = solve(equation), equation.groups
+    values = np.where(equation.regular, 1.0 / s, np.where(equation.infinite, inf, 0.0))
+    counted = groups.counted
+    n_averaged = int(counted.sum()) if mean else 1
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        probs: Tensor,
-        rows: Tensor,
-        weights: Tensor | None,
-        bounds: Integers,
-        rest: bool,
-        target: float,
-        mean: bool,
-    ) -> Tensor:
-        equation = Equation(Groups(probs.detach(), rows, bounds, weights, rest), target)
-        s = solve(equation)
-        values = np.where(equation.regular, 1.0 / s, np.where(equation.infinite, inf, 0.0))
-        counted = equation.groups.counted
-        ctx.equation, ctx.s, ctx.n_averaged = equation, s, int(counted.sum()) if mean else 0
-        ctx.probs = probs
-        found = values[counted].mean() if mean else np.where(counted, values, nan)
-        return torch.tensor(found, device=probs.device)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        with torch.no_grad():
-            gradient = _PairIndex._gradient(ctx, grad).to(ctx.probs.dtype)
-        return first_order(gradient, _NAME, ctx.probs, grad), *[None] * 6
-
-    @staticmethod
-    def _gradient(ctx: Any, grad: Tensor) -> Tensor:
-        equation, s = ctx.equation, ctx.s
-        groups = equation.groups
-        wanted = grad.detach().cpu().numpy() / (ctx.n_averaged or 1)
+    def gradient(grad: Tensor) -> Tensor:
+        wanted = grad.detach().cpu().numpy() / n_averaged
         below, above, slope = equation.tilt(s)
         if groups.rest:  # a positive has a row for each other class, all equal
             above = above * groups.others.sum(1, keepdims=True)
@@ -184,11 +167,15 @@ class _PairIndex(torch.autograd.Function):
         tilt, high, lift = groups.along(*tables)
         lifted = torch.exp(tilt * (groups.values - high)) * lift * groups.weights[:, None]
         negative, positive = lifted.chunk(2)
-        gradient = torch.zeros(ctx.probs.shape, dtype=torch.float64, device=negative.device)
-        gradient.index_add_(0, groups.samples.flatten(), negative.transpose(1, 2).flatten(0, 1))
+        total = torch.zeros(probs.shape, dtype=torch.float64, device=negative.device)
+        total.index_add_(0, groups.samples.flatten(), negative.transpose(1, 2).flatten(0, 1))
         column = groups.classes[:, None].expand_as(groups.samples)
-        gradient.index_put_((groups.samples, column), -positive.sum(1), accumulate=True)
-        return gradient
+        total.index_put_((groups.samples, column), -positive.sum(1), accumulate=True)
+        return total
+
+    value = values[counted].mean() if mean else np.where(counted, values, nan)
+    found: Tensor = _Index.apply(probs, rows, value, gradient)  # type: ignore[no-untyped-call]
+    return found
 
 
 def _check_probs(probs: Tensor) -> Tensor:
@@ -220,18 +207,10 @@ def _check_samples(
     probs: Tensor, y_true: Tensor, sample_weight: Tensor | None
 ) -> tuple[Tensor, Tensor | None]:
     """Class numbers and weights on the device of `probs`; the class numbers are not yet checked."""
-    n = probs.shape[0]
-    if not isinstance(y_true, Tensor) or y_true.is_floating_point() or y_true.is_complex():
-        kind = y_true.dtype if isinstance(y_true, Tensor) else type(y_true).__name__
-        raise TypeError(f"y_true must be a tensor of integers or booleans; got {kind}.")
-    if y_true.shape != (n,):
-        raise ValueError(
-            f"y_true must have one entry per sample, the shape ({n},); got {tuple(y_true.shape)}."
-        )
-    y_true = y_true.to(device=probs.device, dtype=torch.int64)
+    codes = check_class_numbers(y_true, len(probs)).to(probs.device)
     if sample_weight is None:
-        return y_true, None
-    return y_true, _check_weights(sample_weight, n).to(probs.device)
+        return codes, None
+    return codes, _check_weights(sample_weight, len(probs)).to(probs.device)
 
 
 def _extremes(probs: Tensor, y_true: Tensor) -> list[float]:
@@ -250,11 +229,7 @@ def _check_ranges(
             "or sigmoid if there is one column."
         )
     n_classes = 2 if len(shape) == 1 else shape[1]
-    if first < 0 or last >= n_classes:
-        raise ValueError(
-            f"y_true must go from 0 to {n_classes - 1}, because probs has shape {tuple(shape)}; "
-            f"got classes from {first:g} to {last:g}."
-        )
+    check_class_range(first, last, n_classes, f", because probs has shape {tuple(shape)}")
 
 
 def _by_class(y_true: Tensor, weights: Tensor | None, n_classes: int) -> tuple[Tensor, Integers]:

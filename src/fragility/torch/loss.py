@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from .._parameters import check_count
+from ._checks import check_class_numbers, check_class_range, check_columns, check_single
 from ._first_order import first_order
-from ._limits import check_single
 
 #: Range of s = 1/k. It keeps the term finite and differentiable where the index is 0 or infinite,
 #: and exp(s·(p - 1/2)), at most e⁵⁰, within single precision.
@@ -140,7 +140,7 @@ class FragilityLoss(nn.Module):
         Tensor
             A scalar. Zero while no pair of classes is in the bank; NaN if a logit is.
         """
-        y_true = self._check(logits, y_true)
+        logits, y_true = self._check(logits, y_true)
         known = (y_true >= 0) & (y_true < self.n_classes)
         y_true = torch.where(known, y_true, 0)  # nothing is looked up outside of a table
         with torch.autocast(logits.device.type, enabled=False):
@@ -170,35 +170,18 @@ class FragilityLoss(nn.Module):
             return
         super()._load_from_state_dict(state_dict, prefix, *args)
 
-    def _check(self, logits: Tensor, y_true: Tensor) -> Tensor:
-        n, c = logits.shape[0] if logits.ndim else 0, self.n_classes
-        shapes = [(n, c)] + ([(n,), (n, 1)] if c == 2 else [])
-        if tuple(logits.shape) not in shapes or not logits.is_floating_point():
-            allowed = " or ".join(["(n, C)"] + (["(n,)"] if c == 2 else []))
-            raise ValueError(
-                f"logits must be floating point numbers of shape {allowed} with C = {c} classes; "
-                f"got {logits.dtype} of shape {tuple(logits.shape)}."
-            )
-        real = y_true.is_floating_point() or y_true.is_complex()
-        if tuple(y_true.shape) != (n,) or real:
-            raise ValueError(
-                f"y_true must be integers of shape ({n},), one per row of logits; got "
-                f"{y_true.dtype} of shape {tuple(y_true.shape)}."
-            )
+    def _check(self, logits: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor]:
+        columns = check_columns(logits, self.n_classes, "logits")
+        numbers = check_class_numbers(y_true, len(columns))
         if not logits.device == y_true.device == self._bank.device:
             raise ValueError(
                 f"logits are on {logits.device}, y_true on {y_true.device}, and this term on "
                 f"{self._bank.device}. Move all to one device, such as term.to(logits.device)."
             )
-        y_true = y_true.to(torch.int64)
-        if n and self.validate_args and _may_wait_for(y_true):
-            low, high = torch.stack(torch.aminmax(y_true)).tolist()
-            if low < 0 or high >= c:
-                raise ValueError(
-                    f"y_true must go from 0 to {c - 1}; got classes from {low} to {high}. Leave "
-                    "out samples without a class, such as those of an ignore_index."
-                )
-        return y_true
+        if len(numbers) and self.validate_args and _may_wait_for(numbers):
+            low, high = torch.stack(torch.aminmax(numbers)).tolist()
+            check_class_range(low, high, self.n_classes)
+        return columns, numbers
 
     def _probs(self, logits: Tensor) -> Tensor:
         """Probabilities, (n, C), or (n, 1) those of class 1 of two."""
@@ -206,9 +189,8 @@ class FragilityLoss(nn.Module):
             logits = logits.to(torch.float32)
         if self.n_classes > 2:
             return logits.softmax(1)
-        two_columns = logits.ndim == 2 and logits.shape[1] == 2
-        one = logits[:, 1] - logits[:, 0] if two_columns else logits.reshape(-1)
-        return one.sigmoid()[:, None]
+        one = logits[:, 1:] - logits[:, :1] if logits.shape[1] == 2 else logits
+        return one.sigmoid()
 
     def _remember(self, scores: Tensor, y_true: Tensor, known: Tensor) -> None:
         kept = min(scores.shape[0], self.bank_size)

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from .._optional import needed_for
 from .._parameters import check_choice, check_count, check_number
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
@@ -21,19 +22,15 @@ from ..index.fragility import Fragility
 from ..metrics import measure_fragility
 from ..scores.sketch import FragilitySketch, SketchFragility
 from ._binning import MOST_IN_A_BIN, add_to_bins
+from ._checks import check_class_numbers, check_columns
 from ._lazy import LazyScalar
 from ._merging import STATES, Kind, check_state
 from .functional import fragility_index
 
-try:
+with needed_for("Metrics need torchmetrics (pip install torchmetrics)", "lightning"):
     from torchmetrics import Metric
     from torchmetrics.utilities import dim_zero_cat
     from torchmetrics.utilities.distributed import gather_all_tensors
-except ImportError as error:
-    raise ImportError(
-        "The metrics of fragility.torch are torchmetrics classes, and torchmetrics is not "
-        'installed: pip install torchmetrics, or pip install "fragility[lightning]"'
-    ) from error
 
 
 class _FragilityMetric(Metric):
@@ -201,12 +198,13 @@ class _FragilityMetric(Metric):
         y_true : Tensor of shape (n,)
             True classes, numbered from 0.
         """
-        given = self._checked(probs, y_true)
+        given = check_columns(probs.detach(), self.n_classes, "probs")
+        # The number of classes may be beyond a narrower type than int64.
+        y_true = check_class_numbers(y_true, len(given))
         if y_true.numel() == 0:
             return
         if self.refused.is_inference() and not torch.is_inference_mode_enabled():
             self._own_state(always=True)  # as after a `reset` there
-        y_true = y_true.long()  # the number of classes may be beyond a narrower type
         low, high = -PROBABILITY_ROUNDING, 1.0 + PROBABILITY_ROUNDING
         within = ((given >= low) & (given <= high)).all(1)
         known = (y_true >= 0) & (y_true < self.n_classes)
@@ -220,29 +218,11 @@ class _FragilityMetric(Metric):
         columns = torch.where(counted[:, None], columns.double().clamp(0.0, 1.0), 0.0)
         y_true = torch.where(counted, y_true, 0)
         if not self.exact:
-            binned = self.counts, self.sums, self.squares
-            add_to_bins(columns, y_true, *binned, self.smallest, self.largest)
+            sums, extremes = (self.counts, self.sums, self.squares), (self.smallest, self.largest)
+            add_to_bins(columns, y_true, sums, extremes)
         elif isinstance(self.probs, list) and isinstance(self.y_true, list):
             self.probs.append(columns.squeeze(1))
             self.y_true.append(y_true)
-
-    def _checked(self, probs: Tensor, y_true: Tensor) -> Tensor:
-        """Scores in columns, without their graph; the values are not yet checked."""
-        n, two = self.n_classes, self.n_classes == 2
-        shapes = "(n,) or (n, 2)" if two else f"(n, {n})"
-        if two and probs.ndim == 2 and probs.shape[1] == 1:
-            probs = probs[:, 0]
-        fits = (two and probs.ndim == 1) or (probs.ndim == 2 and probs.shape[1] == n)
-        if not fits or y_true.ndim != 1 or len(probs) != len(y_true):
-            raise ValueError(
-                f"probs must have shape {shapes} and y_true (n,); got {tuple(probs.shape)} and "
-                f"{tuple(y_true.shape)}."
-            )
-        if not probs.is_floating_point():
-            raise TypeError(f"probs must hold probabilities; got {probs.dtype}.")
-        if y_true.is_floating_point() or y_true.is_complex():
-            raise TypeError(f"y_true must hold class numbers; got {y_true.dtype}.")
-        return probs.detach()[:, None] if probs.ndim == 1 else probs.detach()
 
     def _raise_if(self, refused: Tensor, given: Tensor, y_true: Tensor) -> None:
         outside, unknown = refused.tolist()

@@ -23,7 +23,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.hooks import RemovableHandle, unserializable_hook
 
 from .._parameters import check_choice, check_positive
-from ._limits import check_single
+from ._checks import check_single
 
 #: Most numbers in one block.
 _BLOCK = 1 << 25

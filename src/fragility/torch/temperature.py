@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from ..calibration import best_temperature
+from ._checks import check_class_numbers, check_class_range
 
 
 def fit_temperature(logits: Tensor, y_true: Tensor) -> float:
@@ -53,19 +54,17 @@ def fit_temperature(logits: Tensor, y_true: Tensor) -> float:
 
 def _checked(logits: Tensor, y_true: Tensor) -> tuple[Tensor, Tensor]:
     """Logits in float64, one column for each class, and class numbers."""
-    scores, codes = logits.detach().double(), y_true.detach().to(logits.device)
+    scores = logits.detach().double()
     if scores.ndim == 1:
         scores = torch.stack([torch.zeros_like(scores), scores], dim=1)
-    if scores.ndim != 2 or scores.shape[1] < 2 or codes.shape != scores.shape[:1] or not len(codes):
+    if scores.ndim != 2 or scores.shape[1] < 2 or not len(scores):
         raise ValueError(
-            "logits must have shape (n,) or (n, C) and y_true (n,), with n of 1 or more and C of 2 "
-            f"or more; got {tuple(logits.shape)} and {tuple(y_true.shape)}."
+            "logits must have shape (n,) or (n, C), with n of 1 or more and C of 2 or more; got "
+            f"{tuple(logits.shape)}."
         )
-    if codes.is_floating_point() or bool((codes < 0).any() | (codes >= scores.shape[1]).any()):
-        raise ValueError(
-            f"y_true must be whole class numbers from 0 to {scores.shape[1] - 1}; got {codes.dtype}"
-            f" from {codes.min().item()} to {codes.max().item()}."
-        )
+    codes = check_class_numbers(y_true, len(scores)).to(logits.device)
+    low, high = torch.stack(torch.aminmax(codes)).tolist()
+    check_class_range(low, high, scores.shape[1])
     if not bool(scores.isfinite().all()):
         raise ValueError("logits must be finite; these hold NaN or infinity.")
-    return scores, codes.long()
+    return scores, codes

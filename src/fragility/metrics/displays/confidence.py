@@ -109,9 +109,7 @@ class ConfidenceDisplay(FromEstimator):
         """
         pyplot()
         threshold, n_bins = check_threshold(threshold), check_count(n_bins, "n_bins")
-        data = check_labelled_probabilities(
-            y_true, y_proba, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
+        data = check_labelled_probabilities(y_true, y_proba, labels, pos_label, sample_weight)
         made = predictions(data)
         edges = np.linspace(1.0 / data.labels.size, 1.0, n_bins + 1)
         counts, weights = np.ones(made.wrong.size), made.weights_or_ones

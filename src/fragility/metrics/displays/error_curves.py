@@ -9,7 +9,6 @@ import numpy as np
 
 from ..._typing import Floats
 from ...figures.tails import ErrorTail
-from ...index.errors import Pair
 
 #: Up to this many errors the tail has a step for each.
 _FEW_ERRORS = 10_000
@@ -33,39 +32,11 @@ class ErrorCurves(NamedTuple):
     auc: float
 
 
-class DrawnPair(NamedTuple):
-    """The errors that a report draws: of two classes, or of the most fragile pair of several.
-
-    `pair` is (scored as, true), places in the labels; None for two classes.
-    """
-
-    pair: tuple[int, int] | None
-    fragility: float
-    curves: ErrorCurves
-
-
-def most_fragile_pair(pairs: Floats, positive: int) -> Pair | None:
-    """The pair with the largest finite index in a table of pairs; the only pair of two classes.
-
-    None if no pair of several classes has a finite index.
-    """
-    if len(pairs) == 2:
-        return Pair(positive, (1 - positive,))
-    finite = np.isfinite(pairs)
-    if not finite.any():
-        return None
-    place = np.argmax(np.where(finite, pairs, -np.inf))
-    scored_as, true = np.unravel_index(place, pairs.shape)
-    return Pair(int(scored_as), (int(true),))
-
-
-def drawn_pair(tail: ErrorTail, factor: float, pair: Pair, pairs: Floats) -> DrawnPair:
-    """Curves of few points for the errors of a pair, with its index."""
-    place = pair.positive, pair.negatives[0]
+def page_curves(tail: ErrorTail) -> ErrorCurves:
+    """Curves of few points, for a page."""
     shown = tail.gathered(_CELLS) if tail.n_distinct_pairs > _MANY_PAIRS else tail
-    curves = error_curves(shown, factor, 0.0, _PAGE_BINS, _MOST_POINTS - 1, _MOST_POINTS)
-    curves = curves._replace(auc=tail.auc)
-    return DrawnPair(place if len(pairs) > 2 else None, float(pairs[place]), curves)
+    curves = error_curves(shown, 1.0, 0.0, _PAGE_BINS, _MOST_POINTS - 1, _MOST_POINTS)
+    return curves._replace(auc=tail.auc)
 
 
 def error_curves(

@@ -6,6 +6,7 @@ from math import isfinite, isinf
 from typing import Any
 
 from ... import _names
+from ..._optional import needed_for
 
 # Blue and vermilion of Okabe and Ito, told apart by every kind of colour vision.
 RIGHT, WRONG, GREY = "#0072B2", "#D55E00", "#5F5F5F"
@@ -16,12 +17,8 @@ _LONGEST_NAME = 18
 
 def pyplot() -> Any:
     """matplotlib.pyplot, imported when a picture is made and not before."""
-    try:
+    with needed_for("Displays draw with matplotlib", "plot"):
         import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            'Displays draw with matplotlib, which is not installed: pip install "fragility[plot]"'
-        ) from error
     return plt
 
 

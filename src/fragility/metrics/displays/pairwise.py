@@ -107,9 +107,7 @@ class PairwiseFragilityDisplay(FromEstimator):
         """
         pyplot()
         target = check_number(target, "target")
-        data = check_labelled_scores(
-            y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
+        data = check_labelled_scores(y_true, y_score, labels, pos_label, sample_weight)
         errors = RankingErrors(data)
         result = measure(errors, target, "ovo", None)
         ratio = result.ratio

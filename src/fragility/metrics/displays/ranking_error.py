@@ -126,9 +126,7 @@ class RankingErrorDisplay(FromEstimator):
         """
         pyplot()
         target, n_bins = check_number(target, "target"), check_count(n_bins, "n_bins", 2)
-        data = check_labelled_scores(
-            y_true, y_score, labels=labels, pos_label=pos_label, sample_weight=sample_weight
-        )
+        data = check_labelled_scores(y_true, y_score, labels, pos_label, sample_weight)
         display = cls._measure(data, chosen_pair(data, pair), target, n_bins, name)
         return display.plot(ax)
 
