@@ -621,11 +621,11 @@ class TestCosts:
             alone = sum(case[3] for case in cases if case[2] > threshold)
             points.append((threshold, cost, alone / total, math.nan))
         assert found.threshold == deferral.best_of_points(points, capacity)[0]
-        assert found.automate_all == pytest.approx(points[0][1], rel=1e-11)
+        assert found.cost_automate_all == pytest.approx(points[0][1], rel=1e-11)
         if capacity is None:
-            assert found.review_all == pytest.approx(points[-1][1], rel=1e-11)
+            assert found.cost_review_all == pytest.approx(points[-1][1], rel=1e-11)
         else:
-            assert math.isnan(found.review_all)
+            assert math.isnan(found.cost_review_all)
         if matrix:
             assert math.isnan(found.chow_threshold)
             return
@@ -661,8 +661,8 @@ class TestCosts:
             assert getattr(found, name) == pytest.approx(
                 getattr(expected, name), rel=1e-9, nan_ok=True
             ), name
-        assert found.cost.value == pytest.approx(expected.cost, rel=1e-9)
-        assert list(found.cost.interval) == pytest.approx(list(expected.cost_interval), rel=1e-9)
+        assert found.cost == pytest.approx(expected.cost, rel=1e-9)
+        assert list(found.cost_interval) == pytest.approx(list(expected.cost_interval), rel=1e-9)
         ends = list(found.gap_interval), list(expected.gap_interval)
         assert ends[0] == pytest.approx(ends[1], rel=1e-9, nan_ok=True)
 

@@ -197,10 +197,9 @@ def close_models(exact, other, where: str, told_by_cases: bool = False) -> None:
         assert same(value, getattr(other.confident, name)), (where, name)
     if exact.threshold is not None:
         found, others = vars(exact.threshold), vars(other.threshold)
-        for name in found.keys() - {"cost", "gap_interval"}:
-            assert same(found[name], others[name]), (where, name)
-        for one, two in zip(found["gap_interval"], others["gap_interval"], strict=True):
-            assert same(one, two), (where, found, others)
+        for name in found:
+            for one, two in zip(np.ravel(found[name]), np.ravel(others[name]), strict=True):
+                assert same(float(one), float(two)), (where, name, found, others)
 
 
 def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = True) -> None:

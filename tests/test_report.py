@@ -118,11 +118,11 @@ def test_costs_are_those_of_best_threshold():
         "gap",
     ):
         assert getattr(found, name) == getattr(expected, name)
-    assert found.cost.value == expected.cost
+    assert found.cost == report.models[0].raw.figures["cost"].value == expected.cost
     assert found.gap_interval == expected.gap_interval
-    assert isnan(found.review_all)  # capacity does not allow it
+    assert isnan(found.cost_review_all)  # capacity does not allow it
     same = fr.Report.from_predictions(SICK, {"m": BOLD}, costs=Costs(**costs))
-    assert same.models[0].raw.threshold == found
+    assert same.to_json() == report.to_json()
 
 
 def test_costs_by_case_and_by_matrix():

@@ -184,7 +184,7 @@ def test_chow_gap():
     assert found.startswith("bold is overconfident where it matters")
     assert f"{figures.gap:.4f} per case" in found
     assert f"{1000 * figures.gap:,.0f} per thousand" in found
-    assert figures.gap == pytest.approx(figures.chow_cost - figures.cost.value)
+    assert figures.gap == pytest.approx(figures.chow_cost - figures.cost)
 
 
 def test_chow_gap_of_an_underconfident_model():
@@ -259,7 +259,7 @@ def test_act_alone_where_both_simple_ways_are_cheaper_than_the_threshold():
     truth = rng.random(30) < scores
     report = Report.from_predictions(truth, {"m": scores}, costs={"error_cost": 4.0})
     figures = report.models[0].raw.threshold
-    assert figures.automate_all < figures.review_all < figures.cost.value
+    assert figures.cost_automate_all < figures.cost_review_all < figures.cost
     assert text(report, "act_alone").startswith("m may decide every case alone")
 
 
@@ -419,15 +419,16 @@ def with_cost(report, place, value):
     """The report with another cost of one model at its threshold."""
     models = list(report.models)
     raw = models[place].raw
-    threshold = replace(raw.threshold, cost=replace(raw.threshold.cost, value=value))
-    models[place] = replace(models[place], raw=replace(raw, threshold=threshold))
+    figures = {**raw.figures, "cost": replace(raw.figures["cost"], value=value)}
+    raw = replace(raw, figures=figures, threshold=replace(raw.threshold, cost=value))
+    models[place] = replace(models[place], raw=raw)
     return replace(report, models=tuple(models))
 
 
 def test_costs_that_differ_by_rounding_are_equal():
     models = {"one": FAIR, "two": FAIR, "bold": logistic(3 * LOGIT)}
     report = Report.from_predictions(SICK, models, costs={"error_cost": 10.0}, calibrate=False)
-    cost = report.models[0].raw.threshold.cost.value
+    cost = report.models[0].raw.threshold.cost
     for place, value in ((0, 0.5 * cost), (0, cost), (1, np.nextafter(cost, 0.0))):
         nudged = with_cost(report, place, value)
         assert ("cheapest" in kinds(nudged)) == (value < 0.9 * cost)

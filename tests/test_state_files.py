@@ -32,7 +32,7 @@ FEW = [name for name in STATES if name not in ("two priced bins", "three bins", 
 
 
 def opened(name: str) -> tuple[dict, list[np.ndarray]]:
-    return ENVELOPE.open(STATES[name].to_bytes())
+    return ENVELOPE.open(STATES[name].to_bytes(), lambda head, arrays: (head, arrays))
 
 
 def resealed(name: str, head: dict | None = None, arrays: dict | None = None) -> bytes:

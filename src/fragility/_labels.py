@@ -160,12 +160,17 @@ def in_rows(mask: ArrayLike, index: Any = None) -> str:
     return f"{rows.size} of {true.size} rows (first: {listed(shown)})"
 
 
+def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """An array from any array-like that is neither sparse nor has masked entries."""
+    if issparse(values):
+        raise ValueError(f"{name} is a sparse matrix; give a dense array ({name}.toarray()).")
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
+        raise ValueError(f"{name} has masked entries; drop or fill them first.")
+    return np.asarray(values)
+
+
 def _as_labels(y_true: ArrayLike) -> NDArray[Any]:
-    if issparse(y_true):
-        raise ValueError("y_true is a sparse matrix; give a dense array of class labels.")
-    if np.ma.isMaskedArray(y_true) and np.ma.getmaskarray(y_true).any():
-        raise ValueError("y_true has masked entries; drop those samples first.")
-    y = np.asarray(y_true)
+    y = plain_array(y_true, "y_true")
     if y.dtype.kind in "US" and isinstance(y_true, (list, tuple)):
         y = np.asarray(y_true, dtype=object)  # NumPy would turn 1 among text into "1"
     if y.ndim == 2 and y.shape[1] == 1:

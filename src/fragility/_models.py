@@ -16,7 +16,7 @@ from ._labels import encode_labels, listed, places_among
 from ._names import shown
 from ._parameters import check_not_negative
 from ._typing import Floats
-from ._validation import check_weights, long_integers_refused
+from ._validation import check_weights, column_names, long_integers_refused
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +76,9 @@ def check_labelled_samples(
     model: Any, linear: LinearModel, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
 ) -> LabelledSamples:
     """Samples that a model can score, with labels that it knows."""
-    given, expected = _names(X, "columns"), _names(model, "feature_names_in_")
-    if given and expected and given != expected:
+    given, expected = column_names(X), list(getattr(model, "feature_names_in_", ()))
+    named = all(isinstance(name, str) for name in [*given, *expected])
+    if named and given and expected and given != expected:
         raise ValueError(
             f"X has the columns {listed(given)}; the model was fitted with {listed(expected)}. "
             "Give these, in this order."
@@ -100,12 +101,6 @@ def check_labelled_samples(
         )
     weights = None if sample_weight is None else check_weights(sample_weight, found.size)
     return LabelledSamples(features, places[found], weights)
-
-
-def _names(holder: Any, attribute: str) -> list[str]:
-    """Names of columns, where they are text; none otherwise."""
-    names = list(getattr(holder, attribute, ()))
-    return names if all(isinstance(name, str) for name in names) else []
 
 
 def class_weighted(

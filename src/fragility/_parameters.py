@@ -14,6 +14,12 @@ from ._names import shown
 T = TypeVar("T")
 
 
+def require(fits: Any, flaw: str) -> None:
+    """Raise ValueError with a sentence about what does not fit."""
+    if not fits:
+        raise ValueError(flaw)
+
+
 def check_number(given: float, name: str) -> float:
     """A finite number."""
     try:
@@ -35,8 +41,7 @@ def _limited(
     given: float, name: str, fits: Callable[[float], bool], must: str, advice: str = ""
 ) -> float:
     number = check_number(given, name)
-    if not fits(number):
-        raise ValueError(f"{name} must {must}; got {shown(given)}.{advice}")
+    require(fits(number), f"{name} must {must}; got {shown(given)}.{advice}")
     return number
 
 
@@ -91,8 +96,7 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """One of a few values."""
-    if value not in allowed:
-        raise ValueError(f"{name} must be one of {listed(allowed)}; got {shown(value)}.")
+    require(value in allowed, f"{name} must be one of {listed(allowed)}; got {shown(value)}.")
 
 
 def object_of_name(

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
-from ._labels import encode_labels, in_rows, later_category, listed, places_among
+from ._labels import encode_labels, in_rows, later_category, listed, places_among, plain_array
 from ._typing import Floats, Integers, Labels
 from .exceptions import AbsentClassWarning
 
@@ -66,9 +65,7 @@ class LabelledScores:
 
     def with_scores(self, scores: Floats) -> LabelledScores:
         """The same samples with other scores, of the same shape."""
-        columns = scores.reshape(len(scores), -1)
-        ranges = np.stack([columns.min(axis=0), columns.max(axis=0)])
-        return replace(self, scores=scores, ranges=ranges.astype(np.float64))
+        return replace(self, scores=scores, ranges=score_ranges(scores))
 
     def own_score(self, sample: int) -> float:
         """Score of a sample's own class (two classes: of the positive class)."""
@@ -79,6 +76,12 @@ class LabelledScores:
         """The same predictions in arrays that nobody else can change."""
         weights = None if self.weights is None else self.weights.copy()
         return replace(self, scores=self.scores.copy(), codes=self.codes.copy(), weights=weights)
+
+
+def score_ranges(scores: NDArray[Any]) -> Floats:
+    """Smallest and largest score of each column, or of the only one."""
+    columns = scores.reshape(len(scores), -1)
+    return np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64)
 
 
 def check_labelled_scores(
@@ -176,11 +179,7 @@ def _check_scores(y_score: ArrayLike, name: str) -> NDArray[Any]:
 
 def check_values(values: ArrayLike, name: str) -> NDArray[Any]:
     """Array of real numbers from any array-like, its dtype kept."""
-    if issparse(values):
-        raise ValueError(f"{name} is a sparse matrix; give a dense array ({name}.toarray()).")
-    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
-        raise ValueError(f"{name} has masked entries; drop or fill them first.")
-    array = np.asarray(values)
+    array = plain_array(values, name)
     objects = array.flat if array.dtype.kind == "O" else ()
     if array.dtype.kind in "UST" or any(isinstance(v, str) for v in objects):
         raise ValueError(f"{name} must hold numbers, but it holds text; convert it first.")
@@ -408,7 +407,7 @@ def _match_columns(
             f"{name} has {scores.shape[1]} columns but {where} {classes.size} classes "
             f"({listed(classes)}); give one column per class, in that order.{hint}"
         )
-    names = _column_names(given)
+    names = column_names(given)
     found, expected = [str(n) for n in names], [str(c) for c in classes.tolist()]
     if found != expected and sorted(found) == sorted(expected):
         raise ValueError(
@@ -418,7 +417,7 @@ def _match_columns(
     return scores[:, positive] if classes.size == 2 else scores
 
 
-def _column_names(frame: Any) -> list[Any]:
+def column_names(frame: Any) -> list[Any]:
     """Names of the columns of a data frame or table; none of an array."""
     names = getattr(frame, "column_names", None) or getattr(frame, "columns", None)
     return [] if names is None or callable(names) else list(names)

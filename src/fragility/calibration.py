@@ -98,21 +98,25 @@ def cross_fitted_calibration(
         y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
-    reason = why_not_calibrated(data.labels, data.support)
-    if reason:
-        raise ValueError(f"These predictions cannot be calibrated: {reason}.")
+    try:
+        check_can_calibrate(data.labels, data.support)
+    except CannotCalibrateError as error:
+        raise ValueError(f"These predictions cannot be calibrated: {error}.") from None
     return calibrated(data, n_splits, random_state).scores
 
 
-def why_not_calibrated(labels: NDArray[Any], counts: Integers) -> str:
-    """Why cases of these numbers by class cannot be cross-fitted; empty if they can."""
+class CannotCalibrateError(Exception):
+    """Why some predictions cannot be calibrated, in words without a full stop."""
+
+
+def check_can_calibrate(labels: NDArray[Any], counts: Integers) -> None:
+    """Refuse numbers of cases by class that cannot be cross-fitted."""
     present = np.flatnonzero(counts)
     if present.size < 2:
-        return "only one class has samples"
+        raise CannotCalibrateError("only one class has samples")
     least = present[np.argmin(counts[present])]
     if counts[least] < 2:
-        return f"class {labels.tolist()[least]!r} has a single sample"
-    return ""
+        raise CannotCalibrateError(f"class {labels.tolist()[least]!r} has a single sample")
 
 
 def calibrated(

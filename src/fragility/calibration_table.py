@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ._typing import Floats, Indices
 from ._validation import LabelledScores
-from .calibration import Platt, log_odds, platt_targets, why_not_calibrated
+from .calibration import Platt, check_can_calibrate, log_odds, platt_targets
 from .scores.bins import ScoreBins
 from .scores.cases import case_amounts
 from .scores.folds import dealt
@@ -91,14 +91,12 @@ class TableCalibration(NamedTuple):
 
 def calibrated_table(
     table: ScoreTable, positive: int, labels: NDArray[Any], seed: int = 0
-) -> TableCalibration | str:
-    """Cross-fitted Platt maps of two classes, or why there are none."""
+) -> TableCalibration:
+    """Cross-fitted Platt maps of two classes; raises `CannotCalibrateError` if there are none."""
     weights = table.amounts["weight"]
     units = units_of(weights, table.amounts["squares"])
     sizes = units.sum(axis=1)
-    reason = why_not_calibrated(labels, sizes)
-    if reason:
-        return reason
+    check_can_calibrate(labels, sizes)
     n_folds = min(_FOLDS, int(sizes.min()))
     weights = weights / weights.max()
     z = log_odds(table.scores)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from hmac import compare_digest
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ._names import shown
+from ._parameters import require
+
+Content = TypeVar("Content")
 
 _MOST_AXES, _LONGEST_AXIS = 4, 1 << 31
 
@@ -51,13 +55,22 @@ class Envelope:
         content = b"".join([self.magic, fixed, encoded, *(part.tobytes() for part in parts)])
         return content + hashlib.sha256(content).digest()
 
-    def open(self, data: bytes) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-        """The values and arrays in some bytes; ValueError if they are foreign or damaged."""
-        if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise ValueError(f"A {self.name} is read from bytes; got {type(data).__name__}.")
+    def open(
+        self, data: bytes, build: Callable[[dict[str, Any], list[NDArray[Any]]], Content]
+    ) -> Content:
+        """What `build` makes of the values and arrays in some bytes.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are foreign or damaged, or if `build` refuses them: it says what is wrong
+            in a sentence that continues "This ... cannot be read: ".
+        """
+        given = type(data).__name__
+        is_bytes = isinstance(data, (bytes, bytearray, memoryview))
+        require(is_bytes, f"A {self.name} is read from bytes; got {given}.")
         content = bytes(data)
-        if not content.startswith(self.magic):
-            raise ValueError(f"These bytes are not a {self.name}.")
+        require(content.startswith(self.magic), f"These bytes are not a {self.name}.")
         start = len(self.magic) + self._fixed.size
         content, digest = content[: -self._digest_size], content[-self._digest_size :]
         if len(content) < start or not compare_digest(hashlib.sha256(content).digest(), digest):
@@ -70,10 +83,9 @@ class Envelope:
                 f"{known}. Use the version of fragility that wrote it."
             )
         try:
-            if start + length > len(content):
-                raise ValueError("its head is longer than the whole.")
+            require(start + length <= len(content), "its head is longer than the whole.")
             head = _plain_values(content[start : start + length])
-            return head, _arrays(head.pop("arrays", None), content[start + length :])
+            return build(head, _arrays(head.pop("arrays", None), content[start + length :]))
         except ValueError as error:
             raise ValueError(f"This {self.name} cannot be read: {error}") from error
 
@@ -87,9 +99,9 @@ def _plain_values(encoded: bytes) -> dict[str, Any]:
     except ValueError as error:  # of JSON, UTF-8, or an integer of thousands of digits
         raise ValueError(f"its head is not JSON ({error}).") from None
     # Another way to write the same may hide something: a key twice, or text between the lines.
-    if not isinstance(head, dict) or _encoded(head) != encoded:
-        raise ValueError("its head is not written as this library writes it.")
-    return head
+    same = isinstance(head, dict) and _encoded(head) == encoded
+    require(same, "its head is not written as this library writes it.")
+    return dict(head)
 
 
 def _encoded(head: dict[str, Any]) -> bytes:
@@ -98,11 +110,9 @@ def _encoded(head: dict[str, Any]) -> bytes:
 
 def _arrays(layout: Any, body: bytes) -> list[NDArray[Any]]:
     """Arrays of a body; the layout is checked against its length before any is made."""
-    if not isinstance(layout, list):
-        raise ValueError("its head has no list of arrays.")
+    require(isinstance(layout, list), "its head has no list of arrays.")
     sizes = [_n_bytes(part) for part in layout]
-    if sum(sizes) != len(body):
-        raise ValueError("its parts do not add up.")
+    require(sum(sizes) == len(body), "its parts do not add up.")
     arrays, start = [], 0
     for (dtype, shape), size in zip(layout, sizes, strict=True):
         array = np.frombuffer(body[start : start + size], dtype).reshape(shape)

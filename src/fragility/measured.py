@@ -7,12 +7,15 @@ were computed from.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from sys import float_info
 from typing import Literal
 
 from ._typing import Interval
 
 #: A prediction above this confidence is a confident one.
 CONFIDENT = 0.9
+#: A smaller probability counts as this one, as in scikit-learn, so that log-loss is finite.
+LEAST_PROBABILITY = float_info.epsilon
 #: CVaR is the mean of the ranking errors beyond this quantile.
 CVAR_LEVEL = 0.95
 #: Bins of equal mass of the calibration error; as many as cases, if there are fewer.

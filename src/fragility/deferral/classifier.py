@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Self
 
@@ -28,14 +29,16 @@ from .._random import random_generator, spread_over_folds
 from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
 from .._typing import Floats, Indices
 from .._validation import check_case_costs, check_weights
+from ..metrics.displays.estimator import check_can_predict
 from ..scores.tally import most_probable
 from .decisions import Decisions
-from .out_of_fold import Part, check_can_predict, out_of_fold
+from .out_of_fold import Part, out_of_fold
 from .threshold import BestThreshold, best_threshold
 
 _FOLDS = 5  # for the cost, where `cv` does not say a number
 
 
+@dataclass(eq=False, repr=False)
 class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier with the confidence above which it may decide alone.
 
@@ -98,24 +101,14 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     True
     """
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        error_cost: Any = None,
-        review_cost: float = 1.0,
-        capacity: float | None = None,
-        reviewer_error: float = 0.0,
-        cv: Any = 5,
-        random_state: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.error_cost = error_cost
-        self.review_cost = review_cost
-        self.capacity = capacity
-        self.reviewer_error = reviewer_error
-        self.cv = cv
-        self.random_state = random_state
+    estimator: Any = None
+    _: KW_ONLY
+    error_cost: Any = None
+    review_cost: float = 1.0
+    capacity: float | None = None
+    reviewer_error: float = 0.0
+    cv: Any = 5
+    random_state: Any = None
 
     def fit(
         self,
@@ -145,7 +138,9 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         """
         raise_for_params(params, self, "fit")
         estimator, rng = self._model(), random_generator(self.random_state)
-        check_can_predict(estimator)
+        check_can_predict(
+            estimator, instead="give a classifier that has it: confidence is a probability"
+        )
         X, y = indexable(X, y)
         labels = np.asarray(check_y(y))
         check_classification_targets(labels)

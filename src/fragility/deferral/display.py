@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from math import isnan
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._typing import Floats, Indices
-from ..metrics.displays.estimator import model_name, named_models, probabilities
+from ..metrics.displays.estimator import FromEstimator, named_models, probabilities
 from ..metrics.displays.figure import GREY, number, pyplot, shortened, tidy
 from .costs import chow_threshold
 from .curve import DeferralCurve, deferral_curve
@@ -23,7 +24,8 @@ _MOST_POINTS = 4_000
 _FAINT = 0.25
 
 
-class DeferralDisplay:
+@dataclass(eq=False, repr=False)
+class DeferralDisplay(FromEstimator):
     """Cost, automation and errors against the threshold of confidence, for one or more models.
 
     Above: the cost per case; a dot is the best threshold that is allowed, a square the cost if the
@@ -54,8 +56,7 @@ class DeferralDisplay:
     0.7
     """
 
-    def __init__(self, curves: Mapping[str, DeferralCurve]) -> None:
-        self.curves = dict(curves)
+    curves: Mapping[str, DeferralCurve]
 
     @classmethod
     def from_curves(cls, curves: Mapping[str, DeferralCurve], *, ax: Any = None) -> DeferralDisplay:
@@ -115,26 +116,6 @@ class DeferralDisplay:
         models = proba if isinstance(proba, Mapping) else {name or "model": proba}
         curves = {key: deferral_curve(y_true, p, **costs) for key, p in models.items()}
         return cls.from_curves(curves, ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: ArrayLike, *, name: str | None = None, **options: Any
-    ) -> DeferralDisplay:
-        """Draw the predictions of a fitted classifier.
-
-        Parameters
-        ----------
-        estimator : fitted classifier with `predict_proba`
-        X, y, **options
-            As in `from_estimators`.
-        name : str, optional
-            By default the name of its class.
-
-        Returns
-        -------
-        DeferralDisplay
-        """
-        return cls.from_estimators({name or model_name(estimator): estimator}, X, y, **options)
 
     @classmethod
     def from_estimators(

@@ -16,15 +16,6 @@ from .._typing import Floats, Indices
 Part = tuple[Indices, Indices]
 
 
-def check_can_predict(estimator: Any) -> None:
-    """Raise if a classifier has no probabilities to be confident with."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no predict_proba, and confidence is a probability: "
-            "give a classifier that has it, or wrap this one in CalibratedClassifierCV."
-        )
-
-
 def out_of_fold(
     estimator: Any,
     X: Any,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum, inf, log
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -41,15 +41,27 @@ class IndexFigures:
     n_infinite_pairs: int
 
 
+@dataclass(eq=False)
 class Source(ABC):
     """Scores of a population, by column and class."""
 
+    _samples: dict[tuple[int, int, float], Sample] = field(init=False, default_factory=dict)
     #: A smaller index is rounding: the scores that it depends on differ by rounding alone.
-    least_index = 1e-12
+    least_index: ClassVar[float] = 1e-12
+
+    def sample(self, column: int, code: int, sign: float) -> Sample:
+        """The scores of a class, or minus them; made once."""
+        key = column, code, sign
+        if key not in self._samples:
+            self._samples[key] = self._new_sample(*key)
+        return self._samples[key]
 
     @abstractmethod
-    def sample(self, column: int, code: int, sign: float) -> Sample:
-        """The scores of a class, or minus them."""
+    def _new_sample(self, column: int, code: int, sign: float) -> Sample: ...
+
+    def groups(self, column: int, negative: int, positive: int) -> tuple[Sample, Sample]:
+        """Scores of the negatives, and scores of the positives times −1."""
+        return self.sample(column, negative, 1.0), self.sample(column, positive, -1.0)
 
     @abstractmethod
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
@@ -61,63 +73,64 @@ class Source(ABC):
         return sample.pivot, -sample.neg_log_top_share
 
 
+@dataclass(eq=False)
 class CaseSource(Source):
     """Scores of cases in memory, whose index of each pair of classes has been measured."""
 
+    errors: RankingErrors
+    pairs: Floats
     least_index = 0.0
 
-    def __init__(self, errors: RankingErrors, pairs: Floats) -> None:
-        self._errors, self._pairs = errors, pairs
-
-    def sample(self, column: int, code: int, sign: float) -> Sample:
-        _, rows = self._errors.group_rows(Pair(code, (code,)))
-        weights = self._errors.data.weights
-        return Sample(self._errors.column(column), factor=sign, selection=rows, weights=weights)
+    def _new_sample(self, column: int, code: int, sign: float) -> Sample:
+        _, rows = self.errors.group_rows(Pair(code, (code,)))
+        weights = self.errors.data.weights
+        return Sample(self.errors.column(column), factor=sign, selection=rows, weights=weights)
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
-        value = float(self._pairs[positive, negative])
-        groups = self.sample(column, negative, 1.0), self.sample(column, positive, -1.0)
-        return CertifiedIndex(value, value, value, separation(groups))
+        value = float(self.pairs[positive, negative])
+        apart = separation(self.groups(column, negative, positive))
+        return CertifiedIndex(value, value, value, apart)
 
 
+@dataclass(eq=False)
 class BinSource(Source):
     """Scores of all cases, or of one group, as bins know them.
 
     `first` is the class of the bins that is the first class here.
     """
 
-    def __init__(self, bins: ScoreBins, first: int = 0) -> None:
-        self._bins, self._first = bins, first
+    bins: ScoreBins
+    first: int = 0
 
-    def sample(self, column: int, code: int, sign: float) -> Sample:
-        return self._bins.points(column, self._first + code, sign)
+    def _new_sample(self, column: int, code: int, sign: float) -> Sample:
+        return self.bins.points(column, self.first + code, sign)
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
         negatives, positives = (
-            self._bins.moments(column, self._first + code) for code in (negative, positive)
+            self.bins.moments(column, self.first + code) for code in (negative, positive)
         )
         return certify(negatives, positives.negated(), 0.0)
 
     def top(self, column: int, code: int, sign: float) -> tuple[float, float]:
         """Least value of the topmost bin, whose values bins cannot tell apart, and its share."""
-        if not self._bins.ranges.size:  # of groups, whose cases are not listed
+        if not self.bins.ranges.size:  # of groups, whose cases are not listed
             return inf, 0.0
-        atoms = self._bins.atoms(column, self._first + code)
+        atoms = self.bins.atoms(column, self.first + code)
         least, place = (atoms.low[-1], -1) if sign > 0.0 else (-atoms.high[0], 0)
         return float(least), log(atoms.weight[place] / atoms.weight.sum())
 
 
+@dataclass(eq=False)
 class AtomSource(Source):
     """Exact atoms of two classes."""
 
-    def __init__(self, atoms: Sequence[Atoms]) -> None:
-        self._atoms = atoms
+    atoms: Sequence[Atoms]
 
-    def sample(self, column: int, code: int, sign: float) -> Sample:
-        return PointSample.of(self._atoms[code], sign)
+    def _new_sample(self, column: int, code: int, sign: float) -> Sample:
+        return PointSample.of(self.atoms[code], sign)
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
-        groups = self.sample(0, negative, 1.0), self.sample(0, positive, -1.0)
+        groups = self.groups(column, negative, positive)
         s = solve(groups, 0.0)
         value = inf if s == 0.0 else 1.0 / s
         return CertifiedIndex(value, value, value, separation(groups))
@@ -162,7 +175,6 @@ class KnownIndex:
         ]
         #: Of several classes: from a reading of the cases, or None.
         self.sums: PairSums | None = None
-        self._samples: dict[tuple[int, int, float], Sample] = {}
 
     def _column(self, pair: Pair) -> int:
         return 0 if self.is_binary else pair.positive
@@ -219,25 +231,15 @@ class KnownIndex:
     def effective_size(self, code: int) -> float:
         """Effective number of cases of a class."""
         column = code if not self.is_binary else 0
-        return 1.0 / self._sample(column, code, -1.0).concentration
+        return 1.0 / self.source.sample(column, code, -1.0).concentration
 
     def factor(self, pair: Pair) -> float:
         """Scores are from 0 to 1."""
         return 1.0
 
-    def _sample(self, column: int, code: int, sign: float) -> Sample:
-        key = column, code, sign
-        if key not in self._samples:
-            self._samples[key] = self.source.sample(*key)
-        return self._samples[key]
-
     def groups(self, pair: Pair, factor: float | None = None) -> Sequence[Sample]:
         """Scores of the negatives, and scores of the positives times −1."""
-        column = self._column(pair)
-        return (
-            self._sample(column, pair.negatives[0], 1.0),
-            self._sample(column, pair.positive, -1.0),
-        )
+        return self.source.groups(self._column(pair), pair.negatives[0], pair.positive)
 
     def groups_with_mistakes(self, pair: Pair) -> list[Sample]:
         """The same with the worst possible mistake added to each."""

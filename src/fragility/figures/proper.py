@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 from .._typing import Floats
-
-#: A smaller probability counts as this one, as in scikit-learn, so that log-loss is finite.
-LEAST_PROBABILITY = sys.float_info.epsilon
+from ..measured import LEAST_PROBABILITY
 
 
 def proper_scores(p_true: Floats, squares: Floats, weights: Floats) -> tuple[float, float]:

@@ -17,17 +17,16 @@ from ..ordered import running_totals
 from ..scores.atoms import Atoms
 from .confidence import PredictionAtoms
 
-#: Bounds closer than this, relative to the size of the figure, say no more than rounding.
+#: Bounds closer than this say no more than rounding: the figures are of order one.
 _ROUNDING = 2e-15
 
 
-def measured_between(low: float, high: float, scale: float = 1.0) -> Measured:
+def measured_between(low: float, high: float) -> Measured:
     """The middle of two bounds; exact where they differ by rounding only."""
     value = low + 0.5 * (high - low)
-    if high - low <= _ROUNDING * scale:
+    if high - low <= _ROUNDING:
         return Measured(value)
-    slack = _ROUNDING * scale
-    return Measured(value, bounds=Interval(low - slack, high + slack))
+    return Measured(value, bounds=Interval(low - _ROUNDING, high + _ROUNDING))
 
 
 def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:

@@ -11,9 +11,9 @@ from typing import Any, NoReturn
 
 from .._labels import listed
 from .._names import shortened
+from .._parameters import require
 from ..deferral import Costs
-from ..figures.proper import LEAST_PROBABILITY
-from ..measured import FIGURES
+from ..measured import FIGURES, LEAST_PROBABILITY
 from ..tables.categories import same_names
 from . import words
 from .data import FORMAT, strict
@@ -163,8 +163,7 @@ def read_baseline(path: str) -> Baseline:
     try:
         with open(path, "rb") as stream:
             data = stream.read(_LARGEST + 1)
-        if len(data) > _LARGEST:
-            raise ValueError(f"it has more than {_LARGEST // 2**20} MiB")
+        require(len(data) <= _LARGEST, f"it has more than {_LARGEST // 2**20} MiB")
         content = json.loads(
             data.decode("utf-8-sig"),
             object_pairs_hook=_without_repeats,
@@ -189,96 +188,88 @@ def read_baseline(path: str) -> Baseline:
 
 
 def _baseline(path: str, content: Any) -> Baseline:
-    if not isinstance(content, dict) or type(content.get("format")) is not int:
-        raise ValueError("it has no format, as a report in JSON does")
-    if content["format"] != FORMAT:
-        raise ValueError(f"it has format {content['format']}, this version reads {FORMAT}")
+    numbered = isinstance(content, dict) and type(content.get("format")) is int
+    require(numbered, "it has no format, as a report in JSON does")
+    read = content["format"]
+    require(read == FORMAT, f"it has format {read}, this version reads {FORMAT}")
     costs, n = content.get("costs"), content.get("n_samples")
-    if type(n) is not int or not 1 <= n < 2**63:
-        raise ValueError("n_samples must be a number of cases")
-    if costs is not None and not (isinstance(costs, dict) and set(costs) == _SETTINGS):
-        raise ValueError(f"costs must be null, or have just {listed(sorted(_SETTINGS))}")
+    require(type(n) is int and 1 <= n < 2**63, "n_samples must be a number of cases")
+    known = costs is None or (isinstance(costs, dict) and set(costs) == _SETTINGS)
+    require(known, f"costs must be null, or have just {listed(sorted(_SETTINGS))}")
     models = _listed_parts(content, "models")
     names = [model.get("name") for model in models]
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError("a model has no name")
-    if len(set(names)) < len(names) or not names:
-        raise ValueError("it must hold models, each with a name of its own")
+    require(all(isinstance(name, str) for name in names), "a model has no name")
+    different = names and len(set(names)) == len(names)
+    require(different, "it must hold models, each with a name of its own")
     needed = _NEEDED if costs is None else HELD
     figures: dict[str, dict[str, float]] = {}
     estimators: dict[str, Any] = {}
     for name, model in zip(names, models, strict=True):
         raw = model.get("raw")
-        held = raw.get("figures") if isinstance(raw, dict) else None
-        if not isinstance(held, dict):
-            raise ValueError(f"model {words.shortened(name)!r} has no figures")
+        held: Any = raw.get("figures") if isinstance(raw, dict) else None
+        require(isinstance(held, dict), f"model {words.shortened(name)!r} has no figures")
         try:
             figures[str(name)] = {figure: _held(figure, held.get(figure)) for figure in needed}
         except ValueError as error:
             raise ValueError(f"of model {words.shortened(name)!r} {error}") from None
         estimators[str(name)] = held["cost"].get("estimator") if costs is not None else None
     classes = [part.get("label") for part in _listed_parts(content, "classes")]
-    if len(classes) < 2 or not all(isinstance(c, _LABELS) for c in classes):
-        raise ValueError("classes must hold two labels or more")
+    several = len(classes) >= 2 and all(isinstance(c, _LABELS) for c in classes)
+    require(several, "classes must hold two labels or more")
     positive, weighted = content.get("positive"), content.get("weighted")
-    if isinstance(positive, _LABELS) != (len(classes) == 2):
-        raise ValueError("positive must be one of two classes, or null for several")
-    if not isinstance(weighted, bool):
-        raise ValueError("weighted must be true or false")
+    fits = isinstance(positive, _LABELS) == (len(classes) == 2)
+    require(fits, "positive must be one of two classes, or null for several")
+    require(isinstance(weighted, bool), "weighted must be true or false")
     return Baseline(path, figures, classes, positive, weighted, costs, estimators, n)
 
 
 def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    parts = content.get(name)
-    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
-        raise ValueError(f"{name} must be a list of objects")
-    return parts
+    parts: Any = content.get(name)
+    fits = isinstance(parts, list) and all(isinstance(part, dict) for part in parts)
+    require(fits, f"{name} must be a list of objects")
+    return list(parts)
 
 
 def _held(name: str, figure: Any) -> float:
     """Value of a figure; the worse of its bounds, if it is known between two."""
     title = FIGURES[name].title
-    if not isinstance(figure, dict):
-        raise ValueError(f"{title} is missing ({name})")
+    require(isinstance(figure, dict), f"{title} is missing ({name})")
     bounds = figure.get("bounds")
     if bounds is None:
         return _number(name, figure.get("value"))
-    if not isinstance(bounds, list) or len(bounds) != 2:
-        raise ValueError(f"the bounds of {title} must be two numbers")
+    paired = isinstance(bounds, list) and len(bounds) == 2
+    require(paired, f"the bounds of {title} must be two numbers")
     low, high = (_number(name, bound) for bound in bounds)
-    if low > high:
-        raise ValueError(f"the bounds of {title} are in the wrong order")
+    require(low <= high, f"the bounds of {title} are in the wrong order")
     return high if FIGURES[name].better == "lower" else low
 
 
 def _number(name: str, value: Any) -> float:
     """The value as a float, if the figure can have it."""
     title = FIGURES[name].title
-    number = inf if value == "Infinity" else value
-    if isinstance(number, bool) or not isinstance(number, (int, float)):
-        raise ValueError(f"{title} must be a number, not {shortened(json.dumps(value), 40)}")
+    given = inf if value == "Infinity" else value
+    fits = isinstance(given, (int, float)) and not isinstance(given, bool)
+    require(fits, f"{title} must be a number, not {shortened(json.dumps(value), 40)}")
     try:
-        number = float(number)
+        number = float(given)
     except OverflowError:
         raise ValueError(f"{title} is a whole number beyond any float") from None
     largest = inf if name in _MAY_BE_INFINITE else 1.0 if name == "auc" else sys.float_info.max
-    if not 0.0 <= number <= largest:
-        raise ValueError(f"{title} cannot be {value!r}")
+    require(0.0 <= number <= largest, f"{title} cannot be {value!r}")
     return number
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {words.shortened(name)!r} is there twice")
+        require(name not in found, f"the key {words.shortened(name)!r} is there twice")
         found[name] = value
     return found
 
 
 def _integer(digits: str) -> int:
-    if len(digits) > 4000:  # Python itself refuses to read longer ones
-        raise ValueError(f"a number in it has {len(digits):,} digits")
+    # Python itself refuses to read longer ones.
+    require(len(digits) <= 4000, f"a number in it has {len(digits):,} digits")
     return int(digits)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from .._names import told_apart
 from .._typing import Interval
+from ..deferral.cross_fitting import Verdict
 from ..measured import Measured
 from .parts import ModelFigures, PairedFigures
 
@@ -88,8 +89,19 @@ def _figures(model: ModelFigures) -> dict[str, Any]:
         "figures": {name: _plain(figure) for name, figure in model.figures.items()},
         "pairs": model.pairs.tolist(),
         "n_infinite_pairs": model.n_infinite_pairs,
-        "threshold": _plain(model.threshold),
+        "threshold": model.threshold and _threshold(model.threshold, model.figures["cost"]),
         "confident_cases": asdict(model.confident),
+    }
+
+
+def _threshold(found: Verdict, cost: Measured) -> dict[str, Any]:
+    names = ("automation_rate", "error_rate", "chow_threshold", "chow_cost", "gap", "gap_interval")
+    return {
+        "threshold": found.threshold,
+        "cost": _plain(cost),
+        **{name: _plain(getattr(found, name)) for name in names},
+        "automate_all": found.cost_automate_all,
+        "review_all": found.cost_review_all,
     }
 
 

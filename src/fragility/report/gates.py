@@ -139,8 +139,6 @@ def _check_cost_limit(report: Report, limits: Limits) -> None:
         return
     if report.costs is None:
         raise ValueError("A limit of the cost per case needs costs: say what an error costs.")
-    if report.costs.error_cost is None:  # by case, read from a file and forgotten
-        return
     error = float(np.max(report.costs.error_cost))
     dearest = max(error, report.costs.review_cost + report.costs.reviewer_error * error)
     if limits.cost >= dearest:

@@ -13,9 +13,10 @@ from .._typing import Floats
 from .._validation import check_presence
 from ..calibration import (
     CalibrationMap,
+    CannotCalibrateError,
     calibrated,
+    check_can_calibrate,
     fitted_map,
-    why_not_calibrated,
 )
 from ..calibration_table import ScoreTable, calibrated_table
 from ..figures.influence import Population
@@ -118,10 +119,7 @@ class Builder:
     @cached_property
     def population(self) -> Population:
         """Numbers, weights and effective numbers of cases by class."""
-        support = self.state.support
-        if not self.state.weighted:
-            return Population(support, support.astype(np.float64), support.astype(np.float64))
-        cells = next(iter(self.raw.values())).cells
+        support, cells = self.state.support, next(iter(self.raw.values())).cells
         weight, squares = (
             np.bincount(cells.true, part, support.size).astype(np.float64)
             for part in (cells.weight, cells.squares)
@@ -148,11 +146,13 @@ class Builder:
             )
         if self.name_cases is None:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")
-        reason = "not asked for"
-        if settings.calibrate:
-            reason = self._calibrate_two() if state.is_binary else self._calibrate_several()
-            if reason:
-                self.notes.append(f"No figures after calibration: {reason}.")
+        reason = "" if settings.calibrate else "not asked for"
+        try:
+            if settings.calibrate:
+                self._calibrate()
+        except CannotCalibrateError as error:
+            reason = str(error)
+            self.notes.append(f"No figures after calibration: {reason}.")
         groups = Groups(state, self.cases, settings.confidence)
         self._read(groups)
         worst = self._worst()
@@ -178,45 +178,44 @@ class Builder:
         comparisons = self._comparisons(models)
         return Built(tuple(models), comparisons, tuple(groups.figures(models)), tuple(self.notes))
 
-    # After calibration: these return why there is nothing, or an empty text.
+    def _calibrate(self) -> None:
+        """Views after calibration, or what another reading takes for them.
 
-    def _calibrate_two(self) -> str:
+        Raises
+        ------
+        CannotCalibrateError
+        """
+        if self.state.is_binary:
+            self.after = {name: self._calibrated_two(name) for name in self.state.models}
+        else:
+            self._calibrate_several()
+
+    def _calibrated_two(self, name: str) -> View:
         """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
-        state, after = self.state, {}
-        for name in state.models:
-            bins = self.sums.models[name].bins
-            table = ScoreTable.of_bins(bins)
-            least, most = auc(bins.atoms(0, 1 - state.positive), bins.atoms(0, state.positive))
-            if most - least > _UNRESOLVED:
-                if self.cases is None:
-                    return (
-                        f"the scores of {name!r} lie too close together for bins, which leave "
-                        f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
-                    )
-                table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
-            found = calibrated_table(
-                table, state.positive, state.labels, self.settings.random_state
-            )
-            if isinstance(found, str):
-                return found
-            after[name] = CalibratedView(table, state.positive, state.support, found)
-        self.after = after
-        return ""
+        state = self.state
+        bins = self.sums.models[name].bins
+        table = ScoreTable.of_bins(bins)
+        least, most = auc(bins.atoms(0, 1 - state.positive), bins.atoms(0, state.positive))
+        if most - least > _UNRESOLVED:
+            if self.cases is None:
+                raise CannotCalibrateError(
+                    f"the scores of {name!r} lie too close together for bins, which leave "
+                    f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
+                )
+            table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
+        found = calibrated_table(table, state.positive, state.labels, self.settings.random_state)
+        return CalibratedView(table, state.positive, state.support, found)
 
-    def _calibrate_several(self) -> str:
+    def _calibrate_several(self) -> None:
         """One temperature for each model: cross-fitted, or of so many cases fitted to a sample."""
         state, cases = self.state, self.cases
-        reason = why_not_calibrated(state.labels, state.support)
-        if reason:
-            return reason
+        check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
             scores = {name: self._cross_fitted(name, cases) for name in state.models}
             self._take_calibrated(cases._replace(scores=scores))
-            return ""
+            return
         self.estimator = "sample_fitted"
         reread, maps = self.reread, self._fitted_maps()
-        if isinstance(maps, str):
-            return maps
 
         def mapped(part: Cases) -> Cases:
             scores = {name: maps[name](values) for name, values in part.scores.items()}
@@ -227,7 +226,6 @@ class Builder:
         elif reread is not None:
             self.mapped = mapped
             self.reread_after = lambda: (CaseRows(mapped(part), rows) for part, rows in reread())
-        return ""
 
     def _cross_fitted(self, name: str, cases: Cases) -> Floats:
         """Scores of a model after cross-fitted calibration; other columns order equal cases."""
@@ -240,16 +238,16 @@ class Builder:
     def _take_calibrated(self, cases: Cases) -> None:
         self.after, self.reread_after = self._data_views(cases), _one_part(cases)
 
-    def _fitted_maps(self) -> dict[str, CalibrationMap] | str:
-        """Maps fitted to the sample of cases that the state keeps, or why there are none."""
+    def _fitted_maps(self) -> dict[str, CalibrationMap]:
+        """Maps fitted to the sample of cases that the state keeps."""
         state, sample = self.state, self.state.sample()
         if sample is None:
-            return (
+            raise CannotCalibrateError(
                 "several classes are calibrated by a map that is fitted to cases, and this state "
                 "holds none (hold=0)"
             )
         if self.reread is None:
-            return (
+            raise CannotCalibrateError(
                 "figures of several classes after calibration take the cases once more, which a "
                 "merged state does not hold"
             )
@@ -258,13 +256,14 @@ class Builder:
             weights *= sample.cases.weights
         fitted = sample.cases._replace(weights=weights)
         of_all = f"{int(sample.counts.sum()):,} of {int(state.support.sum()):,} cases"
-        maps = {}
-        for name in state.models:
-            data = state.labelled(name, fitted)
-            reason = why_not_calibrated(state.labels, data.support)
-            if reason:
-                return f"in the sample for calibration, {of_all}, {reason}; raise --hold"
-            maps[name] = fitted_map(data)
+        try:
+            check_can_calibrate(
+                state.labels, np.bincount(fitted.codes, minlength=state.labels.size)
+            )
+        except CannotCalibrateError as error:
+            flaw = f"in the sample for calibration, {of_all}, {error}; raise --hold"
+            raise CannotCalibrateError(flaw) from None
+        maps = {name: fitted_map(state.labelled(name, fitted)) for name in state.models}
         self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
         return maps
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 
 import numpy as np
 
 from .._typing import Floats
 from ..deferral.costs import Costs
-from ..deferral.cross_fitting import judge
+from ..deferral.cross_fitting import Verdict, judge
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.rank import Clusters, auc, calibration_error, measured_between, risk_coverage_area
 from ..figures.tails import tail_bounds, tail_of
@@ -18,7 +18,7 @@ from ..index.errors import class_pairs
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
-from .parts import ConfidentCases, DrawnPair, ModelFigures, ThresholdFigures
+from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
 
 #: Draws for the intervals of costs.
@@ -58,9 +58,12 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
         "cvar": cvar,
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
         "aurc": risk_coverage_area(Clusters.of(view.predictions())),
-        **({} if threshold is None else {"cost": threshold.cost}),
-        **{name: Measured(value) for name, value in extra.items()},
     }
+    if threshold is not None:
+        figures["cost"] = Measured(
+            threshold.cost, threshold.cost_interval, estimator="cross_fitted"
+        )
+    figures |= {name: Measured(value) for name, value in extra.items()}
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
     count = float(cells.number[above].sum())
     confident = ConfidentCases(
@@ -119,7 +122,7 @@ def _drawn(view: View, pairs: Floats) -> DrawnPair | None:
     return DrawnPair(named, float(pairs[scored_as, true]), curves)
 
 
-def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
+def _threshold(view: View, settings: Settings) -> Verdict | None:
     costs = settings.costs
     if costs is None:
         return None
@@ -131,15 +134,6 @@ def _threshold(view: View, settings: Settings) -> ThresholdFigures | None:
         confidence=settings.confidence,
         seed=settings.random_state,
     )
-    return ThresholdFigures(
-        found.threshold,
-        Measured(found.cost, found.cost_interval, estimator="cross_fitted"),
-        found.automation_rate,
-        found.error_rate,
-        found.chow_threshold,
-        found.chow_cost,
-        found.gap,
-        found.gap_interval,
-        found.cost_automate_all,
-        found.cost_review_all if costs.capacity is None or costs.capacity >= 1.0 else nan,
-    )
+    if costs.capacity is not None and costs.capacity < 1.0:
+        return replace(found, cost_review_all=nan)
+    return found

@@ -16,7 +16,7 @@ import numpy as np
 from .._optional import needed_for
 from ..measured import FIGURES
 from . import text, words
-from .page_data import MOST_CLASSES, is_weighted_cost, page_data, script_json
+from .page_data import MOST_CLASSES, page_data, script_json, starting_cost
 from .parts import GroupFigures
 
 if TYPE_CHECKING:
@@ -99,14 +99,12 @@ def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
             "Decisions at each threshold are exact. The curves of ranking errors are drawn from "
             "narrow bins of the scores."
         )
-    if report.costs is not None:
-        cost = np.asarray(report.costs.error_cost, dtype=np.float64)
-        if cost.ndim == 1 or (cost.ndim == 2 and not is_weighted_cost(cost, report)):
-            yield (
-                "The report was made with a cost for each "
-                f"{'case' if cost.ndim == 1 else 'pair of classes'}; the cost curves start with "
-                "their mean for all errors."
-            )
+    mean_over = "" if report.costs is None else starting_cost(report.costs, report)[2]
+    if mean_over:
+        yield (
+            f"The report was made with a cost for each {mean_over}; the cost curves start with "
+            "their mean for all errors."
+        )
     if len(report.labels) > MOST_CLASSES:
         yield f"The pairs of {len(report.labels)} classes are not shown; they are in the JSON."
     if n_groups < len(report.groups):

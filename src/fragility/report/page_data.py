@@ -176,7 +176,7 @@ def _costs(report: Report) -> dict[str, Any]:
     A matrix of two classes gives both; other matrices and costs by case give their mean.
     """
     costs = _SUGGESTED if report.costs is None else report.costs
-    error, weight = _start(np.asarray(costs.error_cost, dtype=np.float64), report)
+    error, weight, _ = starting_cost(costs, report)
     return {
         "error_cost": error,
         "review_cost": costs.review_cost,
@@ -187,21 +187,14 @@ def _costs(report: Report) -> dict[str, Any]:
     }
 
 
-def _start(cost: Floats, report: Report) -> tuple[float, float]:
+def starting_cost(costs: Costs, report: Report) -> tuple[float, float, str]:
+    """Cost of an error, weight of a false negative, and what the cost is a mean of, if it is."""
+    cost = np.asarray(costs.error_cost, dtype=np.float64)
     if cost.ndim < 2:
-        return float(cost.mean()), 1.0
-    if is_weighted_cost(cost, report):
-        missed, alarm = _missed_and_alarm(cost, report)
-        return alarm, missed / alarm
-    return float(cost[~np.eye(len(cost), dtype=np.bool_)].mean()), 1.0
-
-
-def is_weighted_cost(cost: Floats, report: Report) -> bool:
-    """Whether a matrix is one cost of errors and a weight of false negatives, perhaps none."""
-    return len(cost) == 2 and not np.any(cost.diagonal()) and _missed_and_alarm(cost, report)[1] > 0
-
-
-def _missed_and_alarm(cost: Floats, report: Report) -> tuple[float, float]:
-    """Cost of a false negative, and of a false positive."""
-    positive = report.labels.index(report.positive)
-    return float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])
+        return float(cost.mean()), 1.0, "case" if cost.ndim else ""
+    if len(cost) == 2 and not np.any(cost.diagonal()):
+        positive = report.labels.index(report.positive)
+        missed, alarm = float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])
+        if alarm > 0.0:
+            return alarm, missed / alarm, ""
+    return float(cost[~np.eye(len(cost), dtype=np.bool_)].mean()), 1.0, "pair of classes"

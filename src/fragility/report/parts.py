@@ -8,6 +8,7 @@ from math import isfinite, nan
 from typing import Any
 
 from .._typing import Floats, Interval
+from ..deferral.cross_fitting import Verdict
 from ..figures.confidence import ConfidenceShares
 from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
@@ -16,38 +17,6 @@ from ..scores.tally import DecisionCounts
 
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.
 _ROUNDING = 1e-7
-
-
-@dataclass(frozen=True)
-class ThresholdFigures:
-    """Cost of a model that decides alone above a confidence while a human reviews the rest.
-
-    Attributes
-    ----------
-    threshold : float
-    cost : Measured
-        Per case, on cases that the threshold was not chosen on.
-    automation_rate, error_rate : float
-        Share of cases that the model decides alone, and the share of wrong ones among them.
-    chow_threshold, chow_cost : float
-        Chow's textbook rule, right for calibrated models; NaN where errors differ in cost.
-    gap : float
-        How much more Chow's rule costs per case.
-    gap_interval : Interval, optional
-    automate_all, review_all : float
-        Cost per case without humans, and without the model. NaN if capacity does not allow it.
-    """
-
-    threshold: float
-    cost: Measured
-    automation_rate: float
-    error_rate: float
-    chow_threshold: float
-    chow_cost: float
-    gap: float
-    gap_interval: Interval | None
-    automate_all: float
-    review_all: float
 
 
 @dataclass(frozen=True)
@@ -86,8 +55,9 @@ class ModelFigures:
     pairs : ndarray of shape (C, C)
         Index of each pair of classes.
     n_infinite_pairs : int
-    threshold : ThresholdFigures, optional
-        If costs were given.
+    threshold : Verdict, optional
+        The threshold above which the model decides alone, and its cost, if costs were given. Its
+        `cost_review_all` is NaN if the capacity does not allow humans to review all cases.
     confident : ConfidentCases
     decisions : DecisionCounts
         Reviews and errors at each threshold of a grid that all models share, exact.
@@ -100,7 +70,7 @@ class ModelFigures:
     figures: Mapping[str, Measured]
     pairs: Floats
     n_infinite_pairs: int
-    threshold: ThresholdFigures | None
+    threshold: Verdict | None
     confident: ConfidentCases
     decisions: DecisionCounts
     histogram: ConfidenceShares
@@ -164,11 +134,6 @@ class GroupFigures:
     reason: str
     in_all: float = nan
     lacks_classes: bool = False
-
-    @property
-    def of_these_classes(self) -> str:
-        """Words to add in a sentence if `in_all` is not the index of all classes."""
-        return " between its classes" if self.lacks_classes else ""
 
 
 @dataclass(frozen=True)

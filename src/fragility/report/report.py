@@ -16,7 +16,7 @@ from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
 from ..deferral import Costs
 from ..measured import FIGURES
-from ..metrics.displays.estimator import named_models
+from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from . import data as export
@@ -306,12 +306,7 @@ class Report:
         named = named_models(estimators)
         classes = None
         for name, estimator in named.items():
-            if not hasattr(estimator, "predict_proba"):
-                raise ValueError(
-                    f"{name} ({type(estimator).__name__}) has no predict_proba; wrap it in "
-                    "CalibratedClassifierCV, or give probabilities of your own to "
-                    "from_predictions."
-                )
+            check_can_predict(estimator, name)
             own = np.asarray(estimator.classes_)
             if classes is not None and own.tolist() != classes.tolist():
                 raise ValueError(

@@ -74,15 +74,16 @@ def threshold_rows(report: Report) -> Table:
     """What each model costs at its threshold, by Chow's rule, with and without humans."""
     head = ["", *(words.shortened(model.name) for model in report.models)]
     found = [model.raw.threshold for model in report.models if model.raw.threshold is not None]
+    costs = [model.raw.figures["cost"] for model in report.models if "cost" in model.raw.figures]
     rows = [
         ["decide alone above", *(words.percent(t.threshold) for t in found)],
-        ["cost per case", *(words.amount(t.cost) for t in found)],
+        ["cost per case", *map(words.amount, costs)],
         ["cases decided alone", *(words.percent(t.automation_rate) for t in found)],
         ["errors among them", *(words.percent(t.error_rate) for t in found)],
         ["Chow's threshold", *(words.percent(t.chow_threshold) for t in found)],
         ["cost per case there", *(words.money(t.chow_cost) for t in found)],
-        ["cost if humans review all", *(words.money(t.review_all) for t in found)],
-        ["cost if they review none", *(words.money(t.automate_all) for t in found)],
+        ["cost if humans review all", *(words.money(t.cost_review_all) for t in found)],
+        ["cost if they review none", *(words.money(t.cost_automate_all) for t in found)],
     ]
     # Costs by case have no threshold of Chow's, few humans cannot review all.
     return head, [row for row in rows if set(row[1:]) != {words.UNDEFINED}]

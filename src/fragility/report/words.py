@@ -52,8 +52,6 @@ def money(value: float) -> str:
 
 def amount(cost: Measured) -> str:
     """A cost with its interval, if that is known."""
-    if cost.bounds is not None:
-        return f"{money(cost.value)} ± {margin(cost.bounds)}"
     if cost.interval is None or isnan(cost.interval.low):
         return money(cost.value)
     low, high = map(money, cost.interval)

@@ -172,9 +172,9 @@ class ScoreBins:
         np.minimum.at(self._lightest[column], codes.astype(np.intp), weights)
 
     def merge(self, other: ScoreBins) -> None:
-        """Add the samples of other bins of the same kind."""
+        """Add the samples of other bins of the same kind; without weights each weighs one."""
         for name, own in self.sums.items():
-            own.merge(other.sums[name])
+            own.merge(other.sums.get(name, other.sums["weight"]))
         np.minimum(self._smallest, other._smallest, out=self._smallest)
         np.maximum(self._largest, other._largest, out=self._largest)
         np.minimum(self._lightest, other._lightest, out=self._lightest)

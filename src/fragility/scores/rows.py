@@ -10,20 +10,20 @@ from .._typing import Indices, Integers
 from .cases import Cases, joined
 
 
-class Sample(NamedTuple):
+class CountedCases(NamedTuple):
     """Distinct cases and how often each came."""
 
     cases: Cases
     counts: Integers
 
     @classmethod
-    def of(cls, cases: Cases) -> Sample:
+    def of(cls, cases: Cases) -> CountedCases:
         """Cases that came once each."""
         return cls(cases, np.ones(cases.size, dtype=np.int64))
 
-    def take(self, rows: Indices) -> Sample:
+    def take(self, rows: Indices) -> CountedCases:
         """Some of them."""
-        return Sample(self.cases.take(rows), self.counts[rows])
+        return CountedCases(self.cases.take(rows), self.counts[rows])
 
 
 class LowestHashes:
@@ -37,11 +37,11 @@ class LowestHashes:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._parts: list[Sample] = []
+        self._parts: list[CountedCases] = []
         #: Cases of this hash and more are not in the sample.
         self._below = 2**64
 
-    def add(self, more: Sample) -> None:
+    def add(self, more: CountedCases) -> None:
         """Add cases."""
         if not self._most:
             return
@@ -55,7 +55,7 @@ class LowestHashes:
         for part in other._parts:
             self.add(part._replace(cases=part.cases.weighted()) if weighted else part)
 
-    def found(self) -> Sample:
+    def found(self) -> CountedCases:
         """The sample, by ascending hash."""
         cases = joined([part.cases for part in self._parts])
         counts = np.concatenate([part.counts for part in self._parts])
@@ -65,5 +65,5 @@ class LowestHashes:
         if hashes.size >= self._most:
             self._below = min(self._below, int(hashes[self._most - 1]) + 1)
         kept = np.flatnonzero(hashes < self._below)
-        self._parts = [Sample(cases.take(first[kept]), sums[kept])]
+        self._parts = [CountedCases(cases.take(first[kept]), sums[kept])]
         return self._parts[0]

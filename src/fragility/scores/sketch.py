@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._names import shown
-from .._parameters import check_choice, check_number
+from .._parameters import check_choice, check_number, require
 from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers
 from .._validation import (
@@ -36,7 +36,6 @@ from .stored import (
     check_stored_labels,
     plain_labels,
     read_bins,
-    require,
     seal,
 )
 
@@ -391,19 +390,15 @@ class FragilitySketch:
         ValueError
             If the bytes are not a sketch, are damaged, or come from another version.
         """
-        head, arrays = _ENVELOPE.open(data)
-        try:
-            return cls._of_content(head, arrays)
-        except ValueError as error:
-            raise ValueError(f"This FragilitySketch cannot be read: {error}") from error
+        return _ENVELOPE.open(data, cls._of_content)
 
     @classmethod
     def _of_content(cls, head: dict[str, Any], arrays: list[NDArray[Any]]) -> FragilitySketch:
         """The sketch with this content, as `_content` gives it; every part of it is checked."""
         check_head(head, cls()._content()[0])
         labels, pos_label = head["labels"], head["pos_label"]
-        if not isinstance(pos_label, (str, int, float, NoneType)) or pos_label != pos_label:
-            raise ValueError(f"its positive class is {shown(pos_label)}.")
+        plain = isinstance(pos_label, (str, int, float, NoneType)) and pos_label == pos_label
+        require(plain, f"its positive class is {shown(pos_label)}.")
         if labels is not None:
             check_stored_labels(labels)
         named = pos_label if labels is None or len(labels) == 2 else None
@@ -417,16 +412,14 @@ class FragilitySketch:
         counts = np.column_stack([support.sum() - support, support])
         if shape[1] == classes.size:  # not one-versus-rest
             counts = np.broadcast_to(support, shape)
-        stored = read_bins(source, Uniform(sketch.n_bins), counts)
+        stored = read_bins(source, Uniform(sketch.n_bins), counts, _MOST_BYTES)
         source.finish()
-        needed = stored.n_bytes
-        require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 1 GiB.")
         bins = sketch._begin(classes)
         own = sketch._content()[0]
         same = repr(own) == repr({name: head[name] for name in own})
         require(same, "its classes are not written as this library writes them.")
         sketch.support[...] = support
-        bins.take_arrays(stored.arrays)
+        bins.take_arrays(stored)
         return sketch
 
 

@@ -17,10 +17,11 @@ from .._validation import (
     check_labelled_probabilities,
     check_labels,
     positive_index,
+    score_ranges,
 )
 from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
-from .rows import LowestHashes, Sample
+from .rows import CountedCases, LowestHashes
 from .sums import Shape, Sums
 
 
@@ -84,7 +85,8 @@ class ScoreState:
         self.group_support = np.zeros((n_groups, self.labels.size), dtype=np.int64)
         #: Whether cases have costs of their own; None before the first.
         self.priced: bool | None = None
-        self._parts: list[Cases] = []
+        #: The cases that it holds, as they came.
+        self.held: list[Cases] = []
         self._sums: Sums | None = None
         #: Of several classes, once the cases themselves are gone.
         self._drawn = LowestHashes(0)
@@ -228,34 +230,29 @@ class ScoreState:
     def _keep(self, more: Sequence[Cases], sums_only: bool = False) -> None:
         """Hold more cases, or sums over all of them if they are too many to hold."""
         if self._sums is None:
-            self._parts += more
+            self.held += more
             if not sums_only and int(self.support.sum()) * self.n_columns <= self.hold:
                 return
-            more, self._parts = self._parts, []
+            more, self.held = self.held, []
             self._sums, self._drawn = Sums(self.shape), LowestHashes(self.sample_size)
         for part in more:
             self._sums.add(part)
             if self.sample_size:
-                self._drawn.add(Sample.of(part))
+                self._drawn.add(CountedCases.of(part))
 
     # Reading it.
 
     def cases(self) -> Cases:
         """All cases, if it is complete; in an order that does not depend on how they came."""
-        found = joined(self._parts)
+        found = joined(self.held)
         return found.take(np.argsort(found.hashes(), kind="stable"))
-
-    @property
-    def held(self) -> list[Cases]:
-        """The cases that it holds, as they came."""
-        return self._parts
 
     def sums(self) -> Sums:
         """Sums over all cases; while cases are held, without sums by group."""
         if self._sums is not None:
             return self._sums
         found = Sums(replace(self.shape, n_groups=()))
-        for part in self._parts:
+        for part in self.held:
             found.add(part)
         return found
 
@@ -276,23 +273,22 @@ class ScoreState:
             cells = next(iter(self._sums.models.values())).tally.cells()
             assert cells.costs is not None
             return float(cells.costs.sum() / cells.weight.sum())
-        cases = joined(self._parts)
+        cases = joined(self.held)
         assert cases.costs is not None
         return float(np.average(cases.costs, weights=cases.weights))
 
-    def sample(self) -> Sample | None:
+    def sample(self) -> CountedCases | None:
         """Cases to fit a calibration map of several classes to, the same on every path."""
         if not self.sample_size:
             return None
         drawn = LowestHashes(self.sample_size) if self.complete else self._drawn
-        for part in self._parts:
-            drawn.add(Sample.of(part))
+        for part in self.held:
+            drawn.add(CountedCases.of(part))
         return drawn.found()
 
     def labelled(self, name: str, cases: Cases) -> LabelledScores:
         """Scores of one model on some cases."""
         scores = cases.scores[name]
-        columns = scores.reshape(scores.shape[0], -1)
         return LabelledScores(
             scores,
             cases.codes,
@@ -300,7 +296,7 @@ class ScoreState:
             self.positive,
             cases.weights,
             np.bincount(cases.codes, minlength=self.labels.size),
-            np.stack([columns.min(axis=0), columns.max(axis=0)]).astype(np.float64),
+            score_ranges(scores),
         )
 
     def by_group_column(self, table: NDArray[Any]) -> list[NDArray[Any]]:
@@ -356,25 +352,21 @@ class ScoreState:
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:
-            self._parts = [part.weighted() for part in self._parts]
+            self.held = [part.weighted() for part in self.held]
             self._sums = None if self._sums is None else self._sums.as_weighted()
         # It may have held more than it may hold now.
         drawn, self._drawn = self._drawn, LowestHashes(self.sample_size)
         self._drawn.merge(drawn, self.weighted)
-        more = [part.weighted() if self.weighted else part for part in other._parts]
+        more = [part.weighted() if self.weighted else part for part in other.held]
         self._keep(more, sums_only=not other.complete)
         if other._sums is not None and self._sums is not None:
-            self._sums.merge(other._sums.as_weighted() if self.weighted else other._sums)
+            self._sums.merge(other._sums)
             self._drawn.merge(other._drawn, self.weighted)
         return self
 
-    def take_cases(self, cases: Cases) -> None:
-        """Become a state that holds these cases, which it has counted."""
-        self._parts = [cases]
-
-    def take_sums(self, sums: Sums, sample: Sample | None) -> None:
+    def take_sums(self, sums: Sums, sample: CountedCases | None) -> None:
         """Become a state of these sums over cases that it has counted."""
-        self._parts, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
+        self.held, self._sums, self._drawn = [], sums, LowestHashes(self.sample_size)
         if sample is not None:
             self._drawn.add(sample)
 

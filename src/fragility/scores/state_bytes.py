@@ -13,22 +13,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._names import shown
+from .._parameters import require
 from .._typing import Integers
 from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
 from ..exact import ExactSums
 from .bins import ScoreBins
 from .cases import HEAVIEST, LIGHTEST, Cases
-from .rows import Sample
+from .rows import CountedCases
 from .state import ScoreState
 from .stored import (
     StoredArrays,
     check_head,
+    check_memory,
     check_stored_labels,
     plain_labels,
     read_bins,
     read_sums,
-    require,
     seal,
 )
 from .sums import ModelSums, Shape, Sums
@@ -41,7 +42,7 @@ _MOST_NAMES = 1 << 16
 _MOST_CELLS = 1 << 24
 #: Allowed for the rounding of sums.
 _ROUNDING = 1e-9
-#: Minus the logarithm of the least probability that a log-loss counts.
+#: Minus the logarithm of the least probability that a log-loss counts, with room for rounding.
 _LARGEST_LOSS = 36.05
 
 
@@ -87,13 +88,13 @@ def _sum_arrays(sums: ExactSums) -> list[NDArray[Any]]:
 
 def opened(data: bytes) -> ScoreState:
     """The state that `sealed` wrote."""
-    head, arrays = _ENVELOPE.open(data)
-    try:
+
+    def state_of(head: dict[str, Any], arrays: list[NDArray[Any]]) -> ScoreState:
         state = _opened(head, StoredArrays(arrays))
         require(sealed(state) == bytes(data), "it is not written as this library writes it.")
         return state
-    except ValueError as error:
-        raise ValueError(f"This ScoreState cannot be read: {error}") from error
+
+    return _ENVELOPE.open(data, state_of)
 
 
 def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
@@ -110,7 +111,7 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
     fits = head["complete"] == (n * state.n_columns <= state.hold)
     require(fits, "it holds more cases than it may, or none though it may.")
     if not head["complete"]:
-        _check_memory(state.shape)
+        _check_size(state.shape)
         sums = Sums(state.shape)
         for model in sums.models.values():
             _read_model(model, state, source)
@@ -119,7 +120,7 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         cases = _read_cases(state, source)
         same = (np.bincount(cases.codes, minlength=support.size) == support).all()
         require(same, "its number of cases does not fit the cases that it holds.")
-        state.take_cases(cases)
+        state.held.append(cases)
     source.finish()
     return state
 
@@ -138,16 +139,15 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     }
     check_head(head, kinds)
     for name, types in kinds.items():
-        if type(head[name]) not in types:
-            raise ValueError(f"its {name} is {shown(head[name])}.")
+        require(type(head[name]) in types, f"its {name} is {shown(head[name])}.")
     labels, hold, models, groups = (head[name] for name in ("labels", "hold", "models", "groups"))
     check_stored_labels(labels)
     inside = 0 <= head["positive"] < len(labels)
     require(inside, "its positive class is not one of its classes.")
     require(hold is None or 0.0 <= hold < inf, f"its hold is {shown(hold)}.")
     _check_texts(models, "models")
-    if not all(isinstance(part, list) and len(part) == 2 for part in groups):
-        raise ValueError(f"its groups are {shown(groups)}.")
+    paired = all(isinstance(part, list) and len(part) == 2 for part in groups)
+    require(paired, f"its groups are {shown(groups)}.")
     for column, names in groups:
         _check_texts([column], "groups")
         _check_texts(names, "groups")
@@ -169,23 +169,19 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     return state
 
 
-def _check_memory(shape: Shape) -> None:
+def _check_size(shape: Shape) -> None:
     """Refuse a state that needs much memory, before it takes any."""
     n_groups, length = sum(shape.n_groups), threshold_grid(shape.n_classes).size
     cells = shape.n_classes**2 * length + shape.n_columns * shape.n_classes * shape.layout.length
     if n_groups:
         cells += n_groups * shape.n_columns * shape.n_classes * shape.group_layout.length
-    needed = 40 * len(shape.models) * cells
-    require(needed <= _MOST_BYTES, f"it needs {needed / 2**30:.1f} GiB, more than 2 GiB.")
+    check_memory(40 * len(shape.models) * cells, _MOST_BYTES)
 
 
 def _check_texts(names: Any, what: str) -> None:
-    if (
-        not isinstance(names, list)
-        or not 0 < len(names) <= _MOST_NAMES
-        or not all(isinstance(name, str) for name in names)
-    ):
-        raise ValueError(f"its {what} are {shown(names)}.")
+    fits = isinstance(names, list) and 0 < len(names) <= _MOST_NAMES
+    texts = fits and all(isinstance(name, str) for name in names)
+    require(texts, f"its {what} are {shown(names)}.")
 
 
 def _read_cases(state: ScoreState, source: StoredArrays) -> Cases:
@@ -224,7 +220,7 @@ def _in_range(amounts: NDArray[Any]) -> NDArray[np.bool_]:
     return (amounts >= LIGHTEST) & (amounts <= HEAVIEST)
 
 
-def _read_sample(state: ScoreState, source: StoredArrays) -> Sample | None:
+def _read_sample(state: ScoreState, source: StoredArrays) -> CountedCases | None:
     if not len(source):
         require(not state.sample_size, "it lacks the sample of its cases.")
         return None
@@ -234,7 +230,7 @@ def _read_sample(state: ScoreState, source: StoredArrays) -> Sample | None:
     np.add.at(totals, cases.codes, counts)
     possible = (counts > 0).all() and (totals <= state.support).all()
     require(possible, "its sample holds more cases than there are.")
-    return Sample(cases, counts)
+    return CountedCases(cases, counts)
 
 
 def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> None:
@@ -295,6 +291,6 @@ def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
 
 def _fill_bins(bins: ScoreBins, counts: Integers, source: StoredArrays) -> None:
     n_extra, ranges = len(bins.sums) - 3, bins.ranges.size > 0
-    stored = read_bins(source, bins.layout, counts, n_extra=n_extra, ranges=ranges)
-    require(stored.n_bytes <= _MOST_BYTES, f"it needs {stored.n_bytes / 2**30:.1f} GiB.")
-    bins.take_arrays(stored.arrays)
+    bins.take_arrays(
+        read_bins(source, bins.layout, counts, _MOST_BYTES, n_extra=n_extra, ranges=ranges)
+    )

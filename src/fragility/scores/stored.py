@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from .._labels import listed
 from .._names import shown
+from .._parameters import require
 from .._typing import Floats, Integers
 from ..envelope import Envelope
 from ..exact import ExactSums
@@ -32,12 +33,6 @@ _ROUNDING = 1e-12
 _ROUNDED = 2e-7
 #: Most bytes that labels from a file may take.
 _LONGEST_LABELS = 1 << 26
-
-
-def require(fits: Any, flaw: str) -> None:
-    """Refuse bytes with a flaw; the sentence continues "This ... cannot be read: "."""
-    if not fits:
-        raise ValueError(flaw)
 
 
 def check_head(head: dict[str, Any], names: Iterable[str]) -> None:
@@ -102,22 +97,22 @@ class StoredArrays:
         require(not self._rest, "it has more arrays than it should.")
 
 
-class StoredBins(NamedTuple):
-    """Arrays that `ScoreBins.take_arrays` takes, and the bytes of the bins that they make up."""
-
-    arrays: list[NDArray[Any]]
-    n_bytes: int
+def check_memory(n_bytes: int, most: int) -> None:
+    """Refuse what would take more bytes than it may."""
+    flaw = f"it needs {n_bytes / 2**30:.1f} GiB, more than {most / 2**30:g} GiB."
+    require(n_bytes <= most, flaw)
 
 
 def read_bins(
     source: StoredArrays,
     layout: Layout,
     counts: Integers,
+    most_bytes: int,
     *,
     n_extra: int = 0,
     ranges: bool = False,
-) -> StoredBins:
-    """Arrays of `ScoreBins.to_arrays`.
+) -> list[NDArray[Any]]:
+    """Arrays of `ScoreBins.to_arrays`, for `ScoreBins.take_arrays`.
 
     Parameters
     ----------
@@ -125,6 +120,8 @@ def read_bins(
     layout : Layout
     counts : ndarray of shape (n_columns, n_classes)
         Samples that the bins are said to hold.
+    most_bytes : int
+        Most memory that the bins may take.
     n_extra : int
         Number of sums besides the sums of weights, x and x².
     ranges : bool
@@ -133,7 +130,7 @@ def read_bins(
     Raises
     ------
     ValueError
-        If no samples can have made them.
+        If no samples can have made them, or if they take too much memory.
     """
     n_sums, size = 3 + n_extra, counts.size * layout.length
     held = source.places(size, "bins")
@@ -157,8 +154,8 @@ def read_bins(
     _check_extremes(groups, *(part.ravel() for part in extremes))
     _check_support(counts, groups, extremes[2])
     of_bins = [_read_ranges(source, groups)] if ranges else []
-    n_bytes = 8 * sum(map(len, digits)) * size
-    return StoredBins([held, lowest, *digits, *extremes, *of_bins], n_bytes)
+    check_memory(8 * sum(map(len, digits)) * size, most_bytes)
+    return [held, lowest, *digits, *extremes, *of_bins]
 
 
 def read_sums(source: StoredArrays, sums: ExactSums, name: str) -> None:

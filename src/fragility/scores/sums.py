@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .._typing import Floats, Integers
 from ..exact import ExactSums
-from ..measured import CONFIDENT
+from ..measured import CONFIDENT, LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
 from .layout import Tails
@@ -23,7 +22,6 @@ _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -147,8 +145,8 @@ class Sums:
         """Add cases."""
         for start in range(0, cases.size, CHUNK):
             chunk = cases.take(slice(start, start + CHUNK))
-            if chunk.weights is None and (self.shape.weighted or self.shape.priced):
-                chunk = chunk._replace(weights=np.ones(chunk.size))
+            if self.shape.weighted or self.shape.priced:
+                chunk = chunk.weighted()
             for name, sums in self.models.items():
                 self._add_scores(sums, name, chunk)
 
@@ -179,20 +177,14 @@ class Sums:
             sums.confidence.add(confidence.clip(max=1.0), right, weights)
         of_class = self.shape.n_classes * sums.tally.thresholds.size
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
-        losses = -np.log(np.clip(own, _EPS, 1.0))
-        sure = confidence > CONFIDENT
-        for place, terms, rows in ((0, losses, slice(None)), (1, confidence[sure], sure)):
-            self._add_total(sums, place, terms, None if weights is None else weights[rows])
-
-    @staticmethod
-    def _add_total(sums: ModelSums, place: int, terms: Floats, weights: Floats | None) -> None:
-        units = np.rint(terms / _UNIT)
+        losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
+        claims = np.where(confidence > CONFIDENT, confidence, 0.0)
+        units = [np.rint(terms / _UNIT) for terms in (losses, claims)]
         if weights is None:
-            total = np.zeros((1, 2), dtype=np.int64)
-            total[0, place] = units.astype(np.int64).sum()
-            sums.totals.add_integers(total)
-        else:
-            sums.totals.add_at(np.full(units.size, place), units * weights, 0)
+            sums.totals.add_integers(np.array([[part.astype(np.int64).sum() for part in units]]))
+            return
+        for index, part in enumerate(units):
+            sums.totals.add_at(np.full(part.size, index), part * weights, 0)
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
         """Number of the cell of a prediction, among the cells of its true class."""
@@ -212,17 +204,10 @@ class Sums:
         if self.shape.weighted:
             return self
         found = Sums(replace(self.shape, weighted=True))
-        for own, model in zip(deepcopy(self.models).values(), found.models.values(), strict=True):
-            for bins, weighted in ((own.bins, model.bins), (own.groups, model.groups)):
-                if bins is not None and weighted is not None:
-                    for name in weighted.sums:
-                        bins.sums.setdefault(name, deepcopy(bins.sums["weight"]))
-            for name in model.tally.sums:
-                own.tally.sums.setdefault(name, deepcopy(own.tally.sums["number"]))
-            model.merge(own)
+        found.merge(self)
         return found
 
     def merge(self, other: Sums) -> None:
-        """Add the sums over other cases."""
+        """Add the sums over other cases; cases without weights weigh one."""
         for own, others in zip(self.models.values(), other.models.values(), strict=True):
             own.merge(others)

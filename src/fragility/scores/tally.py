@@ -153,9 +153,9 @@ class Tally:
                     self.sums[name].add_at(keys, terms, 0)
 
     def merge(self, other: Tally) -> None:
-        """Add the cases of another tally of the same kind."""
-        for own, others in zip(self.sums.values(), other.sums.values(), strict=True):
-            own.merge(others)
+        """Add the cases of another tally of the same kind; without weights each weighs one."""
+        for name, own in self.sums.items():
+            own.merge(other.sums.get(name, other.sums["number"]))
 
     def cells(self) -> Cells:
         """The cells that hold at least one case."""

@@ -48,13 +48,23 @@ class FromEstimator:
         return cast(Self, display)
 
 
+def check_can_predict(
+    estimator: Any,
+    name: str = "",
+    instead: str = "give predictions of your own to from_predictions",
+) -> None:
+    """Refuse a classifier without probabilities, which is called `name`; `instead` may help."""
+    if not hasattr(estimator, "predict_proba"):
+        kind = type(estimator).__name__
+        raise ValueError(
+            f"{f'{name} ({kind})' if name else kind} has no predict_proba; wrap it in "
+            f"CalibratedClassifierCV, or {instead}."
+        )
+
+
 def probabilities(estimator: Any, X: ArrayLike) -> NDArray[Any]:
     """What a fitted classifier predicts, if it can."""
-    if not hasattr(estimator, "predict_proba"):
-        raise ValueError(
-            f"{type(estimator).__name__} has no predict_proba; wrap it in CalibratedClassifierCV, "
-            "or give scores of your own to from_predictions."
-        )
+    check_can_predict(estimator)
     return np.asarray(estimator.predict_proba(X))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def cheapest(report: Report) -> Sentences:
     """Which model costs least, each at its own threshold; none if two cost the same."""
-    known = [(m.name, m.raw.threshold.cost) for m in report.models if m.raw.threshold is not None]
+    known = [(m.name, m.raw.figures["cost"]) for m in report.models if m.raw.threshold is not None]
     if len(known) < 2:
         return
     values = np.array([cost.value for _, cost in known])
@@ -47,13 +47,16 @@ def act_alone(report: Report, model: ModelReport) -> str | None:
     found = model.raw.threshold
     if found is None:
         return None
-    name, cost = short(model.name), words.amount(found.cost)
-    ways = {"humans review every case": found.review_all, "they review none": found.automate_all}
-    if isnan(found.review_all):
-        ways = {"humans review none": found.automate_all}
+    name, cost = short(model.name), words.amount(model.raw.figures["cost"])
+    ways = {
+        "humans review every case": found.cost_review_all,
+        "they review none": found.cost_automate_all,
+    }
+    if isnan(found.cost_review_all):
+        ways = {"humans review none": found.cost_automate_all}
     against = " and ".join(f"{words.money(price)} if {way}" for way, price in ways.items())
     # The cost of a threshold is measured on cases that did not choose it, and may disappoint.
-    prices = np.array([*ways.values(), found.cost.value])
+    prices = np.array([*ways.values(), found.cost])
     lowest = int(first_of_least(prices, ROUNDING * prices.max()))
     better = list(ways)[lowest] if lowest < len(ways) else ""
     if found.automation_rate == 1.0:
@@ -81,7 +84,7 @@ def act_alone(report: Report, model: ModelReport) -> str | None:
 def trust_chow(report: Report, model: ModelReport) -> str | None:
     """Too few cases to find a better threshold than Chow's rule."""
     found = model.raw.threshold
-    if found is None or found.gap_interval is None or not found.gap_interval.high < 0.0:
+    if found is None or not found.gap_interval.high < 0.0:
         return None
     return (
         f"These cases are too few to choose a threshold for {short(model.name)} by: one found on "
@@ -95,7 +98,7 @@ def trust_chow(report: Report, model: ModelReport) -> str | None:
 def chow_gap(report: Report, model: ModelReport) -> str | None:
     """What it would cost to take the confidence of a model at its word."""
     found = model.raw.threshold
-    if found is None or found.gap_interval is None or not found.gap_interval.low > 0.0:
+    if found is None or not found.gap_interval.low > 0.0:
         return None
     direction = "over" if found.threshold > found.chow_threshold else "under"
     if direction == "under" and found.gap_interval.low <= _unseen_mistakes(report):
@@ -104,7 +107,7 @@ def chow_gap(report: Report, model: ModelReport) -> str | None:
         f"{short(model.name)} is {direction}confident where it matters: taken at its word (Chow's "
         f"rule, alone above {words.percent(found.chow_threshold)}) it costs "
         f"{words.money(found.chow_cost)} per case; alone above {words.percent(found.threshold)} it "
-        f"costs {words.money(found.cost.value)}. The gap is {words.money(found.gap)} per case "
+        f"costs {words.money(found.cost)}. The gap is {words.money(found.gap)} per case "
         f"({level(report)} {words.money(found.gap_interval.low)} to "
         f"{words.money(found.gap_interval.high)}), {words.count(1000 * found.gap)} per thousand "
         "cases."

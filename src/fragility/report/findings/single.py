@@ -78,10 +78,11 @@ def fragile_group(report: Report) -> Sentences:
     for part in report.groups:
         if part.index is None or part.cautious is None or not part.cautious.low > part.in_all:
             continue
+        these = " between its classes" if part.lacks_classes else ""
         yield (
             f"{short(part.model)} is more fragile in the group {short(part.group)} "
             f"({words.count(part.n)} cases): Fragility Index {words.measured(part.index)}, against "
-            f"{words.number(part.in_all)} in all{part.of_these_classes}.",
+            f"{words.number(part.in_all)} in all{these}.",
             [part.model],
         )
 
