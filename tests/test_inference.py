@@ -521,4 +521,4 @@ def test_a_figure_is_of_the_first_reading_that_is_accurate_enough(s):
         return {id(finer): 1.0, id(samples): 2.0}[id(groups)], s
 
     expected = 2.0 if s == 1.0 else 1.0
-    assert inference._told(iter([bins, finer, samples]), figure) == expected
+    assert inference._first_accurate(iter([bins, finer, samples]), figure) == expected
