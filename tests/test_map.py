@@ -7,7 +7,6 @@ as soon as one row begins with a module of a folder, every module of that folder
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
@@ -41,20 +40,11 @@ NAMED = [name for names, _ in rows() for name in names]
 MENTIONED = [name for _, names in rows() for name in names]
 
 
-def has_code(path: Path) -> bool:
-    """More than a docstring, imports and the list of public names."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        match statement:
-            case ast.Expr(ast.Constant()) | ast.Import() | ast.ImportFrom():
-                continue
-            case ast.Assign([ast.Name("__all__")]):
-                continue
-        return True
-    return False
-
-
 def modules() -> list[str]:
-    found = (path for path in SOURCE.rglob("*.py") if path.name != "__init__.py" or has_code(path))
+    """All but the ``__init__.py`` of packages, which the rows of their modules describe."""
+    found = (
+        path for path in SOURCE.rglob("*.py") if path.parent == SOURCE or path.stem != "__init__"
+    )
     return sorted(path.relative_to(SOURCE).as_posix() for path in found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from math import isnan
 from typing import Any
 
 #: Name, value, and a note on it.
@@ -17,25 +18,16 @@ class Summary:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return as_text(self._rows())
+        rows = self._rows()
+        return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
 
     def _repr_html_(self) -> str:
-        return as_html(self._rows())
-
-
-def as_text(rows: Iterable[SummaryRow]) -> str:
-    """Rows in columns."""
-    return "\n".join(f"{name:<16} {value:<18} {note}".rstrip() for name, value, note in rows)
-
-
-def as_html(rows: Iterable[SummaryRow]) -> str:
-    """Rows as a table."""
-    body = "".join(
-        f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td>"
-        f"<td style='text-align:left;opacity:.7'>{escape(note)}</td></tr>"
-        for name, value, note in rows
-    )
-    return f"<table>{body}</table>"
+        body = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(value)}</td>"
+            f"<td style='text-align:left;opacity:.7'>{escape(note)}</td></tr>"
+            for name, value, note in self._rows()
+        )
+        return f"<table>{body}</table>"
 
 
 def samples_row(labels: Iterable[Any], support: Iterable[int]) -> SummaryRow:
@@ -55,10 +47,12 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
     )
 
 
-def percentage(share: float) -> str:
-    """A share in per cent; a small one is not rounded to nothing, nor a large one to all."""
-    if share <= 0.0 or share >= 1.0:
-        return f"{100 * share:.0f} %"
-    if share < 0.0005:
+def percent(share: float) -> str:
+    """A share in per cent. A positive share is never shown as 0 %, one below 1 never as 100 %."""
+    if isnan(share):
+        return "undefined"
+    if 0.0 < share < 0.0005:
         return f"{100 * share:.1g} %"
-    return f"{100 * min(share, 0.999):.1f} %"
+    if 0.9995 <= share < 1.0:
+        return f"{100 * min(share, 0.99999):.3f} %"
+    return f"{100 * share:.1f} %"

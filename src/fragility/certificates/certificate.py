@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._labels import listed
 from .._models import LabelledSamples, LinearModel
 from .._parameters import check_radius
+from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile
@@ -24,7 +25,7 @@ from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate:
+class Certificate(Summary):
     r"""What a linear model guarantees on its samples and on distributions near them.
 
     Made by `fragility.certificates.certify`.
@@ -184,7 +185,7 @@ class Certificate:
         )
         return worst
 
-    def _rows(self) -> Iterator[tuple[str, str, str]]:
+    def _rows(self) -> Iterator[SummaryRow]:
         missed = self.headroom < 0.0 and self.fragility == inf
         yield "target", f"{self.target:.6g}", f"for the mean of {self.loss!r}, plus penalty"
         yield "attained loss", f"{self.attained_loss:.6g}", f"of which penalty {self.penalty:.4g}"
@@ -203,9 +204,6 @@ class Certificate:
             note = f"of the {index.kind} index at target {index.target:.4g}: {index.measured:.4g}"
         yield "index bound", f"{index.bound:.4g}", note
         yield "samples", str(self.n_samples), f"of the classes {listed(self.classes)}"
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{a:<16} {b:<12} {c}".rstrip() for a, b, c in self._rows())
 
 
 @np.errstate(over="ignore", under="ignore", invalid="ignore")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_threshold
-from .._summary import Summary, SummaryRow, percentage
+from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
@@ -137,7 +137,7 @@ class DeferralCurve(Summary):
         best, everything, nothing = self.best(), self._point(0), self._point(-1)
         yield "best threshold", f"{best.threshold:.4g}", "the model decides alone above it"
         yield "cost per case", f"{best.cost:.4g}", "on the cases that chose it: see best_threshold"
-        yield "automated", percentage(best.automation_rate), errors_in_words(best.error_rate)
+        yield "automated", percent(best.automation_rate), errors_in_words(best.error_rate)
         yield "automate all", f"{everything.cost:.4g}", "per case"
         yield "review all", f"{nothing.cost:.4g}", f"per case{self._beyond(1.0)}"
         chow = chow_threshold(self.costs)
@@ -150,12 +150,12 @@ class DeferralCurve(Summary):
         capacity = self.costs.capacity
         if capacity is None or self.allowed[self._place(threshold)]:
             return ""
-        return f", beyond the capacity of {percentage(capacity)}"
+        return f", beyond the capacity of {percent(capacity)}"
 
 
 def errors_in_words(error_rate: float) -> str:
     """The error rate among automated cases in words; empty if none is automated."""
-    return "" if isnan(error_rate) else f"of these {percentage(error_rate)} wrong"
+    return "" if isnan(error_rate) else f"of these {percent(error_rate)} wrong"
 
 
 def deferral_curve(

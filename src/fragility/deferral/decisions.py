@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._optional import needed_for
-from .._summary import Summary, SummaryRow, percentage
+from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Mask
 
 #: Digits that are tried until a confidence and the threshold look different.
@@ -71,7 +71,7 @@ class Decisions(Summary):
 
     def _rows(self) -> Iterator[SummaryRow]:
         alone = int(np.count_nonzero(self.automate))
-        share = f"{percentage(alone / len(self))} of all" if len(self) else ""
+        share = f"{percent(alone / len(self))} of all" if len(self) else ""
         yield "decided alone", str(alone), share
         yield "for review", str(len(self) - alone), f"confidence {self.threshold:.4g} or less"
 

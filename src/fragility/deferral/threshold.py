@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
-from .._summary import Summary, SummaryRow, percentage
+from .._summary import Summary, SummaryRow, percent
 from .._typing import Interval
 from .._validation import check_labelled_probabilities
 from ..scores.tally import threshold_grid
@@ -96,10 +96,6 @@ class BestThreshold(Summary, Verdict):
         level = f"{100 * self.confidence:g}%"
         return f"{level} interval {interval.low:.3g} to {interval.high:.3g}"
 
-    def _in_brackets(self, interval: Interval) -> str:
-        words = self._between(interval)
-        return f" ({words})" if words else ""
-
     def _measured_on(self) -> str:
         if self.n_held_out:
             return f"{self.n_held_out} held-out cases"
@@ -112,28 +108,14 @@ class BestThreshold(Summary, Verdict):
             return self.chow_note
         more = "more" if self.gap >= 0.0 else "less"
         words = f"would cost {abs(self.gap):.3g} {more} per case"
+        between = self._between(self.gap_interval)
         note = f". {self.chow_note}" if self.chow_note else ""
-        return f"{words}{self._in_brackets(self.gap_interval)}{note}"
-
-    def __repr__(self) -> str:
-        errors = errors_in_words(self.error_rate)
-        lines = [
-            f"threshold {self.threshold:.4g}: automates {percentage(self.automation_rate)}"
-            + (f", {errors}" if errors else "")
-            + f", costs {self.cost:.4g} per case{self._in_brackets(self.cost_interval)}",
-            self._chow_words()
-            if isnan(self.chow_threshold)
-            else f"Chow's {self.chow_threshold:.4g} {self._chow_words()}",
-            f"automating all costs {self.cost_automate_all:.4g} per case, "
-            f"reviewing all {self.cost_review_all:.4g}",
-            f"measured on {self._measured_on()}",
-        ]
-        return "\n".join(lines)
+        return f"{words} ({between}){note}" if between else words + note
 
     def _rows(self) -> Iterator[SummaryRow]:
         yield "threshold", f"{self.threshold:.4g}", self._between(self.threshold_interval)
         yield "cost per case", f"{self.cost:.4g}", self._between(self.cost_interval)
-        yield "automated", percentage(self.automation_rate), errors_in_words(self.error_rate)
+        yield "automated", percent(self.automation_rate), errors_in_words(self.error_rate)
         chow = "-" if isnan(self.chow_threshold) else f"{self.chow_threshold:.4g}"
         yield "Chow's rule", chow, self._chow_words()
         yield "automate all", f"{self.cost_automate_all:.4g}", "per case"
@@ -200,10 +182,13 @@ def best_threshold(
     >>> y = np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-logit))
     >>> overconfident = 1 / (1 + np.exp(-2.5 * logit))
     >>> best_threshold(y, overconfident, error_cost=10)  # doctest: +ELLIPSIS
-    threshold 0.99...: automates ...
-    Chow's 0.9 would cost ... more per case (95% interval ...)
-    automating all costs ... per case, reviewing all 1
-    measured on 2000 cases, each at the threshold of others (20 × 5 folds)
+    threshold        0.99...     95% interval ...
+    cost per case    0.8...
+    automated        ...
+    Chow's rule      0.9                would cost ... more per case (95% interval ...)
+    automate all     ...
+    review all       1                  per case
+    measured on      2000               2000 cases, each at the threshold of others (20 × 5 folds)
     """
     n_folds = check_count(cv, "cv", 2)
     n_bootstrap = check_count(n_bootstrap, "n_bootstrap", 0)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from .._parameters import check_choice, check_confidence, check_number
-from .._summary import SummaryRow, as_html, as_text, samples_row
+from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 from .attribution import AttributedSample, WorstCase, worst_case
@@ -82,7 +82,7 @@ def solved_pairs(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fragility:
+class Fragility(Summary):
     r"""Fragility Index of a classifier's scores, with the figures that explain it.
 
     Made by `fragility.measure_fragility`.
@@ -360,12 +360,6 @@ class Fragility:
         names = [str(self.labels[i]) for i in largest]
         where = names[0] if len(names) == 1 else f"true {names[1]} scored as {names[0]}"
         return f"{values[largest]:.6g} ({where})"
-
-    def __repr__(self) -> str:
-        return as_text(self._rows())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._rows())
 
 
 @_quiet

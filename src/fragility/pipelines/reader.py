@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from math import isnan
 from typing import Any, Self
 
@@ -33,6 +34,7 @@ from .frames import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Read columns of a data frame as numbers or as levels known from training.
 
@@ -63,16 +65,9 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     [[60.0, '1'], [70.0, '1']]
     """
 
-    def __init__(
-        self,
-        numeric: Sequence[str] = (),
-        categorical: Sequence[str] = (),
-        *,
-        keep_missing: bool = False,
-    ) -> None:
-        self.numeric = numeric
-        self.categorical = categorical
-        self.keep_missing = keep_missing
+    numeric: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    keep_missing: bool = field(default=False, kw_only=True)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the levels of the categorical columns.

@@ -7,6 +7,7 @@ from math import ceil, isinf, isnan, log10
 from typing import Any
 
 from .. import _names
+from .._summary import percent as percent
 from .._typing import Interval
 from ..measured import Measured
 
@@ -56,17 +57,6 @@ def amount(cost: Measured) -> str:
         return money(cost.value)
     low, high = map(money, cost.interval)
     return f"{money(cost.value)} ({low} to {high})"
-
-
-def percent(share: float) -> str:
-    """A share in per cent. A positive share is never shown as 0 %, one below 1 never as 100 %."""
-    if isnan(share):
-        return UNDEFINED
-    if 0.0 < share < 0.0005:
-        return f"{100 * share:.1g} %"
-    if 0.9995 <= share < 1.0:
-        return f"{100 * min(share, 0.99999):.3f} %"
-    return f"{100 * share:.1f} %"
 
 
 def count(n: float) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_threshold
-from ..._summary import percentage
+from ..._summary import percent
 from ..._typing import Floats, Labels
 from ..._validation import check_labelled_probabilities
 from ...figures.confidence import (
@@ -152,7 +152,7 @@ class ConfidenceDisplay(FromEstimator):
             (f"{self.n_wrong} wrong", WRONG),
             (
                 f"{self.n_confident_errors} of them above {self.threshold:g}"
-                f" ({percentage(self.confident_error_rate)} of all)",
+                f" ({percent(self.confident_error_rate)} of all)",
                 WRONG,
             ),
         ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._parameters import check_count, check_number
-from ..._summary import percentage
+from ..._summary import percent
 from ..._typing import Floats, Labels
 from ..._validation import LabelledScores, check_labelled_scores
 from ...figures.tails import ErrorTail
@@ -180,7 +180,7 @@ class RankingErrorDisplay(FromEstimator):
                 ax.stairs(self.density[part], edges, fill=True, color=colour, alpha=0.75)
         ax.axvline(self.target, color=GREY, linewidth=1.0)
         what = "ranked wrongly" if self.target == 0.0 else "above the target"
-        note = f"{percentage(self.share_above)} of pairs\n{what}"
+        note = f"{percent(self.share_above)} of pairs\n{what}"
         write_note(ax, 0.985, 0.97, note, WRONG, ha="right")
         # Room for the words above the bars of the shaded part.
         ax.set_ylim(0.0, 1.25 * float(self.density.max()))
