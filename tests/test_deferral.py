@@ -305,7 +305,9 @@ def test_readable():
     assert rows["cost per case"].split()[0] == f"{found.cost:.4g}"
     assert rows["Chow's rule"].split(maxsplit=1) == ["0.9", gap]
     assert rows["automate all"].split()[0] == f"{found.cost_automate_all:.4g}"
-    assert rows["measured on"].endswith("2000 cases, each at the threshold of others (20 × 5 folds)")
+    assert rows["measured on"].endswith(
+        "2000 cases, each at the threshold of others (20 × 5 folds)"
+    )
     assert "Chow&#x27;s rule" in found._repr_html_()
     assert ">0.9</td>" in found._repr_html_()
     calibrated = best_threshold(*model(4), error_cost=10, n_bootstrap=0)
