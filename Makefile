@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test test-fast mutants lint format types imports bench coverage fuzz soak support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test test-fast test-oldest mutants lint format types imports bench coverage fuzz soak support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -40,12 +40,19 @@ experiments-report: $(READY)  ## Tables, figures and page again from the results
 	$(BIN)/python -m experiments report
 
 # One process for each core does more than one process with a thread for each.
-test test-fast mutants: export OMP_NUM_THREADS = 1
+test test-fast test-oldest mutants: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors (eight minutes on two cores)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: $(READY)  ## The core: no browser, PyTorch, cvxpy or other process (a minute)
 	$(BIN)/python -m pytest -p tests.fast -n auto --dist worksteal --durations=5
+
+OLDEST := .venv-oldest
+test-oldest:  ## Estimators on the oldest supported NumPy, SciPy and scikit-learn
+	test -x $(OLDEST)/bin/python || $(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . coverage hypothesis pandas pytest
+	# Checks of old versions of scikit-learn are made in a way that pytest no longer likes.
+	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -W ignore::pytest.PytestRemovedIn10Warning --deselect tests/test_estimators.py::test_conic_is_a_cross_check tests/test_class_weight.py tests/test_cross_validation.py tests/test_deferral_classifier.py tests/test_estimators.py
 
 MUTANTS_SEED ?= 0
 MUTANTS_COUNT ?= 40
@@ -97,4 +104,4 @@ build: $(READY)  ## Wheel in dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## Remove everything that can be made again
-	rm -rf $(VENV) fragility-demo.html experiments/results-quick dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(OLDEST) fragility-demo.html experiments/results-quick dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

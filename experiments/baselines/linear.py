@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from experiments.baselines.losses import Floats, Loss, cross_entropy
 from fragility._random import random_generator
-from fragility.linear_model.base import LinearClassifier
+from fragility.linear_model.base import LinearPredictor
 
 __all__ = ["AdamClassifier"]
 
@@ -39,7 +39,7 @@ class Adam:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class AdamClassifier(LinearClassifier):
+class AdamClassifier(LinearPredictor):
     """Linear softmax model of least cross-entropy, by Adam on batches.
 
     One row of coefficients for each class is trained from zero (two classes, too: the model keeps
@@ -60,8 +60,6 @@ class AdamClassifier(LinearClassifier):
     coef_, intercept_, classes_, n_features_in_, n_iter_
         As in scikit-learn; `n_iter_` is the number of epochs.
     """
-
-    class_weight = None  # no parameter of these models
 
     epochs: int = 100
     learning_rate: float = 0.01

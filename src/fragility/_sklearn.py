@@ -1,6 +1,6 @@
 """Private names of scikit-learn that the library needs: the only place that imports them.
 
-The tests run on the oldest supported version and on the newest (`tests/test_ecosystem.py`).
+`make test` runs on the newest version of scikit-learn, `make test-oldest` on the oldest supported.
 """
 
 from __future__ import annotations

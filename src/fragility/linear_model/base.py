@@ -62,9 +62,86 @@ class TrainingData(LabelledSamples):
         return objective
 
 
+class LinearPredictor(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Scores that are linear in the features; their softmax is the probabilities."""
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores of samples.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
+            With two classes, the score of the second.
+        """
+        check_is_fitted(self)
+        with long_integers_refused("X"):
+            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Floats = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
+        return scores[:, 0] if len(self.coef_) == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Class of the highest score for each sample.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        scores = self.decision_function(X)
+        best = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[best]
+        return labels
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each class: the softmax (two classes: sigmoid) of the scores.
+
+        Margins of hinge losses are not logits: calibrate such models before you trust the result.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        scores = self.decision_function(X)
+        with np.errstate(under="ignore"):
+            if scores.ndim == 1:
+                return np.column_stack([expit(-scores), expit(scores)])
+            shares: Floats = softmax(scores, axis=1)
+            return shares
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithm of `predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
 @dataclass(eq=False, repr=False)
-class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """Scores that are linear in the features; the softmax of them are probabilities."""
+class LinearClassifier(LinearPredictor, ABC):
+    """The parameters that the linear classifiers share, and their fit."""
 
     loss: str | Loss = "cross_entropy"
     _: KW_ONLY
@@ -167,79 +244,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[mis
             )
         known = objective.from_user_units(self.coef_, self.intercept_)
         return np.zeros(objective.size) if known is None else known
-
-    def decision_function(self, X: Any) -> Floats:
-        """Scores of samples.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes, (n_samples, n_classes) for more
-            With two classes, the score of the second.
-        """
-        check_is_fitted(self)
-        with long_integers_refused("X"):
-            X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
-        scores: Floats = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores[:, 0] if len(self.coef_) == 1 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Class of the highest score for each sample.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        scores = self.decision_function(X)
-        best = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        labels: NDArray[Any] = self.classes_[best]
-        return labels
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Probability of each class: the softmax (two classes: sigmoid) of the scores.
-
-        Margins of hinge losses are not logits: calibrate such models before you trust the result.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        scores = self.decision_function(X)
-        with np.errstate(under="ignore"):
-            if scores.ndim == 1:
-                return np.column_stack([expit(-scores), expit(scores)])
-            shares: Floats = softmax(scores, axis=1)
-            return shares
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Logarithm of `predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def _check_sizes(X: Any, names: NDArray[Any] | None) -> None:
