@@ -98,7 +98,10 @@ def run_task(name: str, path: str) -> None:
     """Run one task here and print what it took, as JSON."""
     import pyarrow.parquet  # noqa: F401
 
-    import fragility.report
+    # Everything that the commands import when they run.
+    import fragility.cli.app
+    import fragility.report.files
+    import fragility.report.text
     import fragility.scores.state  # noqa: F401
 
     imported, started = time.process_time(), time.perf_counter()
@@ -213,8 +216,8 @@ def main() -> None:
             "# Two models on a large file",
             f"`python benchmarks/large_file.py`: {given.rows:,} rows of a label (int8) and two "
             f"scores (float64), {size / 2**20:.0f} MiB of Parquet; medians of {RUNS}, one thread, "
-            "each in a process of its own. All of them import pyarrow and fragility (with SciPy "
-            "and scikit-learn) first, which is in the memory and in the fifth column, not in the "
+            "each in a process of its own. All of them import pyarrow and fragility (with SciPy, "
+            "click and rich) first, which is in the memory and in the fifth column, not in the "
             "others. "
             f"Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}.",
             "\n".join("| " + " | ".join(line) + " |" for line in lines),
