@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._labels import listed
 from ..._parameters import check_count, check_number
 from ..._summary import percent
 from ..._typing import Floats, Labels
 from ..._validation import LabelledScores, check_labelled_scores
 from ...figures.tails import ErrorTail
 from ...index.errors import Pair, RankingErrors
-from .chosen_pair import BINARY_ERROR, chosen_pair, error_name
 from .error_curves import error_curves
 from .estimator import FromEstimator
 from .figure import (
@@ -25,10 +25,14 @@ from .figure import (
     new_axes,
     number,
     pyplot,
+    shortened,
     summary,
     tidy,
     write_note,
 )
+
+#: What the ranking error of two classes is, for an axis.
+_BINARY_ERROR = "ranking error ε = p(x⁻) − p(x⁺)"
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -86,7 +90,7 @@ class RankingErrorDisplay(FromEstimator):
     auc: float
     target: float = 0.0
     steps: bool = False
-    error_name: str = BINARY_ERROR
+    error_name: str = _BINARY_ERROR
     name: str | None = None
 
     @classmethod
@@ -127,7 +131,7 @@ class RankingErrorDisplay(FromEstimator):
         pyplot()
         target, n_bins = check_number(target, "target"), check_count(n_bins, "n_bins", 2)
         data = check_labelled_scores(y_true, y_score, labels, pos_label, sample_weight)
-        display = cls._measure(data, chosen_pair(data, pair), target, n_bins, name)
+        display = cls._measure(data, _chosen_pair(data, pair), target, n_bins, name)
         return display.plot(ax)
 
     @classmethod
@@ -146,7 +150,7 @@ class RankingErrorDisplay(FromEstimator):
             fragility=at_target.fragility,
             ratio=at_zero.ratio,
             target=target,
-            error_name=error_name(data, pair),
+            error_name=_error_name(data, pair),
             name=name,
         )
 
@@ -227,3 +231,38 @@ class RankingErrorDisplay(FromEstimator):
             return "θ"
         sign = "−" if self.target > 0.0 else "+"
         return f"(θ {sign} {number(abs(self.target))})"
+
+
+def _chosen_pair(data: LabelledScores, pair: tuple[Any, Any] | None) -> Pair:
+    """The pair (scored as, true), or the only one that two classes have."""
+    if pair is None:
+        if not data.is_binary:
+            raise ValueError(
+                f"There are {data.labels.size} classes ({listed(data.labels)}): choose two with "
+                "pair=(scored_as, true)."
+            )
+        return Pair(data.positive, (1 - data.positive,))
+    names = data.labels.tolist()
+    if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
+        raise ValueError(f"pair must be two different labels, (scored_as, true); got {pair!r}.")
+    unknown = [label for label in pair if label not in names]
+    if unknown:
+        raise ValueError(
+            f"pair names {listed(unknown)}, but the classes are {listed(data.labels)}."
+        )
+    scored_as, true = (names.index(label) for label in pair)
+    for index in (scored_as, true):
+        if data.support[index] == 0:
+            raise ValueError(f"pair names {names[index]!r}, which has no samples.")
+    if data.is_binary:  # one problem, whichever way it is named
+        return Pair(data.positive, (1 - data.positive,))
+    return Pair(scored_as, (true,))
+
+
+def _error_name(data: LabelledScores, pair: Pair) -> str:
+    """What the ranking error of a pair is, for an axis."""
+    if data.is_binary:
+        return _BINARY_ERROR
+    scored_as, true = data.labels[pair.positive], data.labels[pair.negatives[0]]
+    scored_as, true = shortened(scored_as), shortened(true)
+    return f"ranking error ε: score as {scored_as}\nof a true {true} − of a true {scored_as}"
