@@ -76,3 +76,16 @@ LONGEST = {
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: getattr(item, "originalname", None) not in LONGEST)
+
+
+@pytest.fixture
+def no_network(tmp_path, monkeypatch):
+    """No test reads the user's cache, the user's data folder or the network."""
+    import pooch
+
+    def offline(self, url, output, pooch):
+        raise ConnectionError("no network in tests")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("FRAGILITY_DATA", raising=False)
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", offline)

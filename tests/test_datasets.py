@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
-from requests.exceptions import ConnectionError
 
 from fragility.datasets import load_heart
 from fragility.datasets.files import DataFile
@@ -24,15 +23,8 @@ REAL = Path(os.environ.get("FRAGILITY_DATA", SHARED))
 
 
 @pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    """No test reads the user's cache or the network."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("FRAGILITY_DATA", raising=False)
-
-    def offline(self, url, output, pooch):
-        raise ConnectionError("no network in tests")
-
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", offline)
+def own_cache(no_network, tmp_path):
+    """Where the toy file is cached."""
     return tmp_path / "cache" / "fragility" / "toy" / "toy.csv"
 
 

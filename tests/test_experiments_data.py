@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pooch
 import pytest
-from requests.exceptions import ConnectionError
 
 from experiments.data import load_medmnist, load_uci, medmnist, uci, uci_files
 from experiments.data.text_table import TextTable
@@ -23,16 +22,7 @@ needs_images = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(autouse=True)
-def no_network(tmp_path, monkeypatch):
-    """No test reads the user's cache or the network."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("FRAGILITY_DATA", raising=False)
-
-    def offline(self, url, output, pooch):
-        raise ConnectionError("no network in tests")
-
-    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", offline)
+pytestmark = pytest.mark.usefixtures("no_network")
 
 
 @needs_uci
