@@ -48,13 +48,15 @@ from ._version import __version__ as __version__
 from .ambiguity import KL, Wasserstein
 from .certificates import Certificate, certify
 from .deferral import (
-    BestThreshold,
+    CostComparison,
     Costs,
     Decisions,
     DeferralClassifier,
     DeferralCurve,
     DeferralDisplay,
-    best_threshold,
+    Policy,
+    best_policy,
+    compare_costs,
     deferral_curve,
 )
 from .exceptions import AbsentClassWarning
@@ -97,9 +99,9 @@ __all__ = [
     "KL",
     "AbsentClassWarning",
     "AttributedSample",
-    "BestThreshold",
     "Certificate",
     "ConfidenceDisplay",
+    "CostComparison",
     "Costs",
     "DROClassifier",
     "Decisions",
@@ -115,6 +117,7 @@ __all__ = [
     "Interval",
     "PairedDifference",
     "PairwiseFragilityDisplay",
+    "Policy",
     "RankingErrorDisplay",
     "Report",
     "SatisficingClassifier",
@@ -123,9 +126,10 @@ __all__ = [
     "SketchFragility",
     "Wasserstein",
     "area_under_risk_coverage",
-    "best_threshold",
+    "best_policy",
     "buffered_auc_score",
     "certify",
+    "compare_costs",
     "compare_fragility",
     "confident_error_rate",
     "deferral_curve",

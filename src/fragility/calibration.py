@@ -153,16 +153,33 @@ def _strata(data: LabelledScores) -> NDArray[Any]:
 
 def fitted_map(data: LabelledScores, rows: Mask | None = None) -> CalibrationMap:
     """The map fitted to these rows (all by default) of the predictions."""
+    if not data.is_binary:
+        temperature = fitted_temperature(data, rows)
+        return lambda p: tempered(p, temperature)
+    used, weights = _used_rows(data, rows)
+    truth = data.codes[used] == data.positive
+    positives = int(np.count_nonzero(truth))
+    high, low = platt_targets(positives, truth.size - positives)
+    return Platt.fitted(log_odds(data.scores[used]), weights, np.where(truth, high, low))
+
+
+def fitted_temperature(data: LabelledScores, rows: Mask | None = None) -> float:
+    """The temperature fitted to these rows (all by default) of predictions of several classes."""
+    used, weights = _used_rows(data, rows)
+    return best_temperature(_logs(data.scores[used]), data.codes[used], weights, np)
+
+
+def tempered(p: NDArray[Any], temperature: float) -> Floats:
+    """Probabilities of several classes at a temperature."""
+    found: Floats = np.maximum(softmax(_logs(p) / temperature, axis=1), float_info.min)
+    return found
+
+
+def _used_rows(data: LabelledScores, rows: Mask | None) -> tuple[Mask, Floats]:
+    """Rows that have weight, and their weights, the largest of which is one."""
     weights = np.ones(data.codes.size) if data.weights is None else data.weights
     used = weights > 0.0 if rows is None else rows & (weights > 0.0)
-    codes, weights = data.codes[used], weights[used] / weights[used].max()
-    if data.is_binary:
-        truth = codes == data.positive
-        positives = int(np.count_nonzero(truth))
-        high, low = platt_targets(positives, truth.size - positives)
-        return Platt.fitted(log_odds(data.scores[used]), weights, np.where(truth, high, low))
-    temperature = best_temperature(_logs(data.scores[used]), codes, weights, np)
-    return lambda p: np.maximum(softmax(_logs(p) / temperature, axis=1), float_info.min)
+    return used, weights[used] / weights[used].max()
 
 
 def platt_targets(positives: int, negatives: int) -> tuple[float, float]:

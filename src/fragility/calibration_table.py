@@ -7,13 +7,13 @@ fitted to the table without its cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._typing import Floats, Indices
+from ._typing import Floats, Indices, Integers
 from ._validation import LabelledScores
 from .calibration import Platt, check_can_calibrate, log_odds, platt_targets
 from .scores.bins import ScoreBins
@@ -37,11 +37,18 @@ class ScoreTable(NamedTuple):
         "cost_squares", if they have costs of their own.
     places : callable
         Place in the table of each of some scores.
+    low, high : ndarray of shape (B,)
+        Least and largest score at each place.
+    edges : ndarray, optional
+        Least score of each bin, empty ones included; None if the scores themselves are known.
     """
 
     scores: Floats
     amounts: dict[str, Floats]
     places: Callable[[Floats], Indices]
+    low: Floats
+    high: Floats
+    edges: Floats | None = None
 
     @classmethod
     def of_bins(cls, bins: ScoreBins) -> ScoreTable:
@@ -52,7 +59,15 @@ class ScoreTable(NamedTuple):
         means = bins.score_sums()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
         lookup = np.zeros(bins.layout.length, dtype=np.intp)
         lookup[held] = np.arange(held.size)
-        return cls(means, amounts, lambda scores: lookup.take(bins.layout.places(scores)))
+        low, high = bins.ranges[:, 0, held]
+        return cls(
+            means,
+            amounts,
+            lambda scores: lookup.take(bins.layout.places(scores)),
+            low,
+            high,
+            bins.layout.edges,
+        )
 
     @classmethod
     def of_cases(cls, data: LabelledScores, costs: Floats | None) -> ScoreTable:
@@ -66,7 +81,21 @@ class ScoreTable(NamedTuple):
         }
         tables.setdefault("weight", tables["number"])
         tables.setdefault("squares", tables["number"])
-        return cls(scores, tables, lambda values: np.searchsorted(scores, values))
+        return cls(scores, tables, lambda values: np.searchsorted(scores, values), scores, scores)
+
+    @property
+    def units(self) -> Integers:
+        """Cases that each class and value counts for."""
+        return units_of(self.amounts["weight"], self.amounts["squares"])
+
+    @property
+    def spans(self) -> tuple[Floats, Floats]:
+        """Least and largest score that would be at each place."""
+        if self.edges is None:
+            return self.scores, self.scores
+        bins = np.searchsorted(self.edges, self.low, side="right") - 1
+        ends = np.append(np.nextafter(self.edges[1:], 0.0), 1.0)
+        return self.edges[bins], ends[bins]
 
 
 class TableCalibration(NamedTuple):
@@ -82,42 +111,76 @@ class TableCalibration(NamedTuple):
     shares : ndarray of shape (2, n_splits * n_folds, B)
         Share of the cases of each class and value that is under each map.
     n_splits : int
+    maps : tuple of Platt
+        The maps themselves.
     """
 
     scores: Floats
     shares: Floats
     n_splits: int
+    maps: tuple[Platt, ...]
+
+    @property
+    def n_folds(self) -> int:
+        return len(self.maps) // self.n_splits
 
 
 def calibrated_table(
-    table: ScoreTable, positive: int, labels: NDArray[Any], seed: int = 0
+    table: ScoreTable,
+    positive: int,
+    labels: NDArray[Any],
+    seed: int = 0,
+    folds: Sequence[Integers] | None = None,
 ) -> TableCalibration:
-    """Cross-fitted Platt maps of two classes; raises `CannotCalibrateError` if there are none."""
-    weights = table.amounts["weight"]
-    units = units_of(weights, table.amounts["squares"])
+    """Cross-fitted Platt maps of two classes; raises `CannotCalibrateError` if there are none.
+
+    `folds` are the cases of each class, fold and value, (2, n_folds, B), for one or several ways to
+    deal them; by default they are dealt at random.
+    """
+    units = table.units
+    check_can_calibrate(labels, units.sum(axis=1))
+    splits = dealt_folds(table, positive, seed) if folds is None else folds
+    scores: list[Floats] = []
+    maps: list[Platt] = []
+    for split in splits:
+        for own in np.moveaxis(split, 1, 0):
+            rest = np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
+            maps.append(fitted_to_table(table, positive, rest, maps[-1] if maps else None))
+            scores.append(maps[-1](table.scores))
+    joined = np.concatenate(splits, axis=1)
+    shares = joined / np.maximum(len(splits) * units, 1)[:, np.newaxis]
+    return TableCalibration(np.stack(scores), shares, len(splits), tuple(maps))
+
+
+def dealt_folds(
+    table: ScoreTable, positive: int, seed: int = 0, n_folds: int | None = None
+) -> list[Integers]:
+    """Cases of each class, fold and value, for several ways to deal them at random.
+
+    By default every fold has cases of both classes.
+    """
+    units = table.units
     sizes = units.sum(axis=1)
-    check_can_calibrate(labels, sizes)
-    n_folds = min(_FOLDS, int(sizes.min()))
-    weights = weights / weights.max()
-    z = log_odds(table.scores)
+    n_folds = min(_FOLDS, int(sizes.min())) if n_folds is None else min(n_folds, int(sizes.sum()))
     n_splits = _SPLITS if int(sizes.sum()) <= _MANY_CASES else 1
-    found: Platt | None = None
-    scores, dealt_units = [], []
-    for split in range(n_splits):
-        folds = np.stack(
+    return [
+        np.stack(
             [dealt(units[code], n_folds, [int(code == positive), split, seed]) for code in range(2)]
         )
-        dealt_units.append(folds)
-        for fold in range(n_folds):
-            own = folds[:, fold]
-            rest = weights * np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
-            counts = (sizes - own.sum(axis=1)).tolist()
-            high, low = platt_targets(counts[positive], counts[1 - positive])
-            total = rest.sum(axis=0)
-            aim = high * rest[positive] + low * rest[1 - positive]
-            np.divide(aim, total, out=aim, where=total > 0.0)
-            found = Platt.fitted(z, total, aim, found)
-            scores.append(found(table.scores))
-    folds = np.concatenate(dealt_units, axis=1)
-    shares = folds / np.maximum(n_splits * units, 1)[:, np.newaxis]
-    return TableCalibration(np.stack(scores), shares, n_splits)
+        for split in range(n_splits)
+    ]
+
+
+def fitted_to_table(
+    table: ScoreTable, positive: int, shares: Floats | None = None, start: Platt | None = None
+) -> Platt:
+    """Platt map of all cases of a table, or of these shares (2, B) of them."""
+    shares = np.ones(table.amounts["weight"].shape) if shares is None else shares
+    weights = table.amounts["weight"]
+    rest = weights / weights.max() * shares
+    counts = np.rint((table.units * shares).sum(axis=1)).tolist()
+    high, low = platt_targets(counts[positive], counts[1 - positive])
+    total = rest.sum(axis=0)
+    aim = high * rest[positive] + low * rest[1 - positive]
+    np.divide(aim, total, out=aim, where=total > 0.0)
+    return Platt.fitted(log_odds(table.scores), total, aim, start)

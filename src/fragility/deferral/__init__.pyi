@@ -1,18 +1,31 @@
+from .best_policy import best_policy
 from .classifier import DeferralClassifier
+from .compare import CostComparison, compare_costs
 from .costs import Costs
 from .curve import DeferralCurve, OperatingPoint, deferral_curve
 from .decisions import Decisions
 from .display import DeferralDisplay
-from .threshold import BestThreshold, best_threshold
+from .guarantees import Guarantee, RiskLimits
+from .policy import LossLimit, Policy, TwoThresholds
+from .policy_files import read_policy
+from .solving import PolicySettings
 
 __all__ = [
-    "BestThreshold",
+    "CostComparison",
     "Costs",
     "Decisions",
     "DeferralClassifier",
     "DeferralCurve",
     "DeferralDisplay",
+    "Guarantee",
+    "LossLimit",
     "OperatingPoint",
-    "best_threshold",
+    "Policy",
+    "PolicySettings",
+    "RiskLimits",
+    "TwoThresholds",
+    "best_policy",
+    "compare_costs",
     "deferral_curve",
+    "read_policy",
 ]

@@ -30,21 +30,27 @@ from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
 from .._typing import Floats, Indices
 from .._validation import check_case_costs, check_weights
 from ..metrics.displays.estimator import check_can_predict
-from ..scores.tally import most_probable
+from .best_policy import best_policy
 from .decisions import Decisions
 from .out_of_fold import Part, out_of_fold
-from .threshold import BestThreshold, best_threshold
+from .policy import Policy
 
-_FOLDS = 5  # for the cost, where `cv` does not say a number
+#: Parameters that `best_policy` takes as they are.
+_OF_POLICIES = (
+    *("review_cost", "capacity", "reviewer_error"),
+    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
+    *("rule", "criterion", "slack"),
+)
 
 
 @dataclass(eq=False, repr=False)
 class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier with the confidence above which it may decide alone.
+    """A classifier with a policy: what it decides alone, and what a human should review.
 
-    The threshold is the cheapest on out-of-fold predictions of the training data; then the model is
-    fitted to all of them. `decide` says which cases the model decides and which a human should
-    review; `predict` and `predict_proba` come from the model.
+    The policy is the best one for out-of-fold predictions of the training data, by
+    `fragility.best_policy`; then the model is fitted to all of them. `decide` says which cases the
+    model decides and which a human should review; `predict` and `predict_proba` come from the
+    model.
 
     Parameters
     ----------
@@ -60,6 +66,12 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Largest share of the cases, from 0 to 1, that humans can review.
     reviewer_error : float, default=0.0
         Share of the reviewed cases that the human gets wrong, too.
+    max_error_share, max_error_rate, max_misses, max_false_alarms, guarantee : float, optional
+        Limits of errors, and the probability with which they hold, as in `fragility.best_policy`.
+        They are those of the out-of-fold predictions: the model that is fitted to all data is a
+        little better as a rule, but nothing guarantees that.
+    rule, criterion, slack
+        How the policy is chosen, as in `fragility.best_policy`.
     cv : int, splitter or iterable, default=5
         A number of folds is drawn at random, each class spread evenly (a class of fewer samples is
         in some only). Of another splitter every sample may be tested once at most; those that
@@ -69,11 +81,8 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     Attributes
     ----------
-    threshold_ : float
-        The model decides alone above it.
-    deferral_ : BestThreshold
-        What that costs, and how it compares to Chow's rule. Without intervals: for these give
-        predictions to `fragility.best_threshold`.
+    policy_ : Policy
+        What the model decides alone, and what that costs.
     estimator_ : classifier
         The model, fitted to all data.
     classes_ : ndarray of shape (n_classes,)
@@ -107,6 +116,14 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     review_cost: float = 1.0
     capacity: float | None = None
     reviewer_error: float = 0.0
+    max_error_share: float | None = None
+    max_error_rate: float | None = None
+    max_misses: float | None = None
+    max_false_alarms: float | None = None
+    guarantee: float | None = None
+    rule: str = "auto"
+    criterion: str = "cost"
+    slack: float = 0.1
     cv: Any = 5
     random_state: Any = None
 
@@ -165,20 +182,15 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         else:
             parts = self._parts(X, labels, counted, rng, split_params)
             rows, proba = out_of_fold(estimator, X, labels, parts, self.classes_, fit_params)
-        self.deferral_: BestThreshold = best_threshold(
+        self.policy_: Policy = best_policy(
             labels[rows],
             proba,
             error_cost=error_cost if case_cost is None else error_cost[rows],
-            review_cost=self.review_cost,
-            capacity=self.capacity,
-            reviewer_error=self.reviewer_error,
+            **{name: getattr(self, name) for name in _OF_POLICIES},
             sample_weight=None if weights is None else weights[rows],
             labels=self.classes_,
-            cv=int(self.cv) if isinstance(self.cv, Integral) else _FOLDS,
-            n_bootstrap=0,
             random_state=int(rng.integers(2**31)),
         )
-        self.threshold_ = self.deferral_.threshold
         return self
 
     def _error_cost(self, case_cost: ArrayLike | None, n: int) -> Any:
@@ -267,7 +279,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         -------
         ndarray of shape (n_samples,)
         """
-        labels: NDArray[Any] = self._most_probable(X)[0]
+        labels: NDArray[Any] = self.classes_[np.asarray(self.predict_proba(X)).argmax(axis=1)]
         return labels
 
     def decide(self, X: Any) -> Decisions:
@@ -280,16 +292,10 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Returns
         -------
         Decisions
-            With arrays `label`, `automate`, `confidence` and `reason`.
+            With arrays `label`, `automate`, `score`, `saving` and `reason`.
         """
-        label, confidence = self._most_probable(X)
-        return Decisions(label, confidence > self.threshold_, confidence, self.threshold_)
-
-    def _most_probable(self, X: Any) -> tuple[NDArray[Any], Floats]:
-        proba = np.asarray(self.predict_proba(X))
-        # As the threshold was chosen: of two classes from the second column alone.
-        predicted, confidence = most_probable(proba[:, 1] if proba.shape[1] == 2 else proba)
-        return self.classes_[predicted], np.minimum(confidence, 1.0)
+        check_is_fitted(self, "policy_")
+        return self.policy_.decide(self.predict_proba(X))
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Who gets which metadata: see scikit-learn's guide to metadata routing.

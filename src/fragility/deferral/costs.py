@@ -22,10 +22,10 @@ class Costs:
     ----------
     error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
         What a wrong prediction costs that nobody looked at: one number, a matrix (true class ×
-        predicted class, in the order of the labels; a diagonal that is not zero is what right
-        predictions cost), or one number for each case.
+        predicted class, in the order of the labels; the diagonal is what right decisions cost, the
+        least of its row), or one number for each case.
     review_cost : float, default=1.0
-        What it costs to have a human look at a case.
+        What it costs to have a human look at a case, beside what the decision then costs.
     capacity : float, optional
         Largest share of the cases, from 0 to 1, that humans can review.
     reviewer_error : float, default=0.0
@@ -63,12 +63,25 @@ class Costs:
         """
         cost = np.asarray(self.error_cost, dtype=np.float64)
         if cost.ndim == 2:
-            others = (cost - np.diag(cost.diagonal())).sum(axis=1) / (cost.shape[0] - 1)
-            alone, error = cost[true, predicted], others[true]
-        else:
-            error = np.broadcast_to(cost if cost.ndim == 0 else cost[rows], true.shape)
-            alone = np.where(true != predicted, error, 0.0)
+            return CaseCosts(cost[true, predicted], self.of_reviews(cost)[true])
+        error = np.broadcast_to(cost if cost.ndim == 0 else cost[rows], true.shape)
+        alone = np.where(true != predicted, error, 0.0)
         return CaseCosts(alone, self.review_cost + self.reviewer_error * error)
+
+    def matrix(self, n_classes: int) -> Floats:
+        """Costs as a matrix, true × decided class; costs by case at their mean."""
+        cost = np.asarray(self.error_cost, dtype=np.float64)
+        if cost.ndim == 2:
+            return cost
+        return np.where(np.eye(n_classes, dtype=np.bool_), 0.0, float(cost.mean()))
+
+    def of_reviews(self, matrix: Floats) -> Floats:
+        """Mean cost of a reviewed case of each class, what the human then decides included."""
+        right = matrix.diagonal()
+        wrong = (matrix.sum(axis=1) - right) / (len(matrix) - 1)
+        rate = self.reviewer_error
+        found: Floats = self.review_cost + (1.0 - rate) * right + rate * wrong
+        return found
 
 
 class CaseCosts(NamedTuple):
@@ -113,4 +126,12 @@ def _check_error_cost(
             f"error_cost has shape {costs.shape}; give one number, a matrix of shape "
             f"({n_classes}, {n_classes}) (true × predicted class){each}."
         )
-    return check_nonnegative(costs, "error_cost")
+    costs = check_nonnegative(costs, "error_cost")
+    if costs.ndim == 2 and np.any(costs < costs.diagonal()[:, np.newaxis]):
+        true, decided = np.argwhere(costs < costs.diagonal()[:, np.newaxis])[0].tolist()
+        raise ValueError(
+            f"error_cost has an error that is cheaper than being right: row {true} has "
+            f"{costs[true, decided]:g} in column {decided} and {costs[true, true]:g} on the "
+            "diagonal. Rows are true classes, columns decided ones; is it transposed?"
+        )
+    return costs

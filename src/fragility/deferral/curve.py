@@ -15,14 +15,14 @@ from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Mask
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..figures.confidence import predictions
-from ..ordered import sums_by_value
-from ..scores.cases import case_amounts
-from ..scores.tally import Cells, cells_of_cases
+from ..ordered import running_totals, sums_by_value
 from .costs import Costs, chow_threshold
-from .cross_fitting import ROUNDING, CostTable, first_of_least
 
 if TYPE_CHECKING:
     from .display import DeferralDisplay
+
+#: Costs and shares that differ by no more than this, relative to their scale, are equal.
+_ROUNDING = 1e-12
 
 
 class OperatingPoint(NamedTuple):
@@ -65,13 +65,12 @@ class DeferralCurve(Summary):
     allowed: Mask
     n_samples: int
     costs: Costs
-    _cells: Cells
 
     def best(self) -> OperatingPoint:
         """The cheapest threshold that is allowed; of equally cheap ones the lowest.
 
         Chosen and measured on the same cases, so its cost is too good to be true: a little with
-        many cases, much with few. `fragility.best_threshold` has an honest one.
+        many cases, much with few. `fragility.best_policy` has an honest one, and two thresholds.
 
         Returns
         -------
@@ -79,7 +78,8 @@ class DeferralCurve(Summary):
             Named tuple (threshold, cost, automation_rate, error_rate).
         """
         cost = np.where(self.allowed, self.cost, np.inf)
-        return self._point(int(first_of_least(cost, ROUNDING * float(self.cost.max()))))
+        equal = float(cost.min()) + _ROUNDING * float(self.cost.max())
+        return self._point(int((cost <= equal).argmax()))
 
     def at(self, threshold: float) -> OperatingPoint:
         """What happens at any threshold from 0 to 1, a candidate or not, allowed or not.
@@ -136,7 +136,7 @@ class DeferralCurve(Summary):
     def _rows(self) -> Iterator[SummaryRow]:
         best, everything, nothing = self.best(), self._point(0), self._point(-1)
         yield "best threshold", f"{best.threshold:.4g}", "the model decides alone above it"
-        yield "cost per case", f"{best.cost:.4g}", "on the cases that chose it: see best_threshold"
+        yield "cost per case", f"{best.cost:.4g}", "on the cases that chose it: see best_policy"
         yield "automated", percent(best.automation_rate), errors_in_words(best.error_rate)
         yield "automate all", f"{everything.cost:.4g}", "per case"
         yield "review all", f"{nothing.cost:.4g}", f"per case{self._beyond(1.0)}"
@@ -233,21 +233,20 @@ def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
         weights * priced.alone,
         weights * priced.reviewed,
     )
-    by_case = costs.error_cost[made.rows] if np.ndim(costs.error_cost) == 1 else None
-    amounts = case_amounts(weights.size, made.weights, by_case)
     # A case is reviewed from the threshold at its own confidence on: at 0 none is.
-    thresholds, sums = np.concatenate(([0.0], values)), np.pad(sums, ((0, 0), (1, 0)))
-    table = CostTable(thresholds, costs)
-    _, automated, mistakes, cost = table.curves(sums)
+    thresholds = np.concatenate(([0.0], values))
+    reviewed, _, _, review_costs = (running_totals(part) for part in sums)
+    # Summed from the top, so that nothing is left at the last threshold.
+    automated, mistakes, alone_costs = (running_totals(part[::-1])[::-1] for part in sums[:3])
     with np.errstate(invalid="ignore"):
         error_rate = mistakes / automated
+    most = 1.0 if costs.capacity is None else costs.capacity
     return DeferralCurve(
         thresholds=thresholds,
-        cost=cost / float(weights.sum()),
+        cost=(review_costs + alone_costs) / float(weights.sum()),
         automation_rate=automated / automated[0],
         error_rate=error_rate,
-        allowed=table.allowed(sums),
+        allowed=reviewed <= (most + _ROUNDING) * reviewed[-1],
         n_samples=weights.size,
         costs=costs,
-        _cells=cells_of_cases(data.labels.size, made.true, made.predicted, confidence, amounts),
     )

@@ -1,4 +1,4 @@
-"""Decisions of a model: automated or left to a human review, with the reason."""
+"""Decisions of a policy: automated or left to a human review, with the reason."""
 
 from __future__ import annotations
 
@@ -12,49 +12,73 @@ from numpy.typing import NDArray
 
 from .._optional import needed_for
 from .._summary import Summary, SummaryRow, percent
-from .._typing import Floats, Mask
+from .._typing import Floats, Indices, Mask
 
-#: Digits that are tried until a confidence and the threshold look different.
+#: Digits that are tried until a number and its threshold look different.
 _DIGITS = (2, 4, 8, 17)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Decisions(Summary):
-    """One decision for each case, from `DeferralClassifier.decide`.
+    """One decision for each case, from `Policy.decide` or `DeferralClassifier.decide`.
 
     Attributes
     ----------
     label : ndarray of shape (n_samples,)
-        The most probable class: decided where `automate` is true, a suggestion elsewhere.
+        The class that is decided where `automate` is true; elsewhere a suggestion, what would be
+        decided without reviews.
     automate : ndarray of bool of shape (n_samples,)
         Whether the model decides alone; if not, a human should review the case.
-    confidence : ndarray of shape (n_samples,)
-        Probability of the most probable class.
-    threshold : float
-        The model decides alone above it.
+    score : ndarray of shape (n_samples,)
+        What the policy looks at: the score of the positive class, or of several classes the
+        expected loss of deciding alone.
+    saving : ndarray of shape (n_samples,)
+        How much a review is expected to save, by the calibrated probabilities; negative where it
+        costs more than it saves.
+    lower, upper : float
+        Thresholds of the score; of several classes the loss is compared with `lower`.
     reason : ndarray of str of shape (n_samples,)
         Why, in a short sentence for each case.
     """
 
     label: NDArray[Any]
     automate: Mask
-    confidence: Floats
-    threshold: float
+    score: Floats
+    saving: Floats
+    lower: float
+    upper: float
+    of_two: bool = True
 
     @cached_property
     def reason(self) -> NDArray[np.object_]:
         """Why each case was decided alone or not."""
-        reasons = np.empty(self.confidence.size, dtype=object)
-        reasons[:] = [
-            _sentence(confidence, self.threshold, alone)
-            for confidence, alone in zip(
-                self.confidence.tolist(), self.automate.tolist(), strict=True
-            )
-        ]
+        reasons = np.empty(self.score.size, dtype=object)
+        sentence = self._of_two if self.of_two else self._of_several
+        reasons[:] = [sentence(score) for score in self.score.tolist()]
         return reasons
 
+    def _of_two(self, score: float) -> str:
+        if score < self.lower:
+            return f"score {_compared(score, self.lower, 'is below')}"
+        if score >= self.upper:
+            return f"score {_compared(score, self.upper, 'is not below')}"
+        if self.upper == np.inf:
+            return f"score {_compared(score, self.lower, 'is not below')}: review"
+        ours, low, high = _told_apart(score, self.lower, self.upper)
+        return f"score {ours} is between {low} and {high}: review"
+
+    def _of_several(self, loss: float) -> str:
+        if loss <= self.lower:
+            return f"expected loss {_compared(loss, self.lower, 'is not above')}"
+        return f"expected loss {_compared(loss, self.lower, 'is above')}: review"
+
     def __len__(self) -> int:
-        return self.confidence.size
+        return self.score.size
+
+    def review_queue(self, n: int | None = None) -> Indices:
+        """Rows for review, the largest expected saving first; at most `n` of them."""
+        rows = np.flatnonzero(~self.automate)
+        return rows[np.argsort(-self.saving[rows], kind="stable")][:n]
 
     def to_frame(self) -> Any:
         """The decisions as a pandas DataFrame, a row for each case.
@@ -62,31 +86,29 @@ class Decisions(Summary):
         Returns
         -------
         pandas.DataFrame
-            With columns label, automate, confidence and reason.
+            With columns label, automate, score, saving and reason.
         """
         with needed_for("to_frame needs pandas", "cli"):
             import pandas as pd
-        columns = ("label", "automate", "confidence", "reason")
+        columns = ("label", "automate", "score", "saving", "reason")
         return pd.DataFrame({name: getattr(self, name) for name in columns})
 
     def _rows(self) -> Iterator[SummaryRow]:
         alone = int(np.count_nonzero(self.automate))
         share = f"{percent(alone / len(self))} of all" if len(self) else ""
         yield "decided alone", str(alone), share
-        yield "for review", str(len(self) - alone), f"confidence {self.threshold:.4g} or less"
+        yield "for review", str(len(self) - alone), ""
 
 
-def _sentence(confidence: float, threshold: float, alone: bool) -> str:
-    ours, limit = _told_apart(confidence, threshold)
-    if alone:
-        return f"confidence {ours} is above {limit}"
-    return f"confidence {ours} is not above {limit}: review"
+def _compared(score: float, threshold: float, words: str) -> str:
+    ours, limit = _told_apart(score, threshold)
+    return f"{ours} {words} {limit}"
 
 
-def _told_apart(confidence: float, threshold: float) -> tuple[str, str]:
-    """Both with as few digits as show which is larger."""
+def _told_apart(*numbers: float) -> list[str]:
+    """Numbers with as few digits as show which is larger."""
     for digits in _DIGITS:
-        ours, limit = f"{confidence:.{digits}f}", f"{threshold:.{digits}f}"
-        if ours != limit:
-            return ours, limit
-    return f"{confidence:g}", f"{threshold:g}"  # they are equal
+        shown = [f"{number:.{digits}f}" for number in numbers]
+        if len(set(shown)) == len(set(numbers)):
+            return shown
+    return [f"{number:g}" for number in numbers]

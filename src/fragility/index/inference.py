@@ -190,7 +190,7 @@ def confidence_interval(
         (part,) = solved
         own = evidence.factor(part.pair)
         low = _first_accurate(
-            evidence.readings(part, target), lambda g: _lowest_accepted(g, target * own, z)
+            evidence.readings(part, target), lambda g: lowest_accepted(g, target * own, z)
         )
         factor = order_one_factor(max(map(abs, score_range)))
         ends = score_range[1] * factor, -score_range[0] * factor
@@ -200,7 +200,7 @@ def confidence_interval(
 
         def highest(groups: Sequence[TestedGroup]) -> tuple[float, float]:
             added = [group.with_value(end) for group, end in zip(groups, ends, strict=True)]
-            return _highest_accepted(added, target * factor, z)
+            return highest_accepted(added, target * factor, z)
 
         return Interval(low / own, _first_accurate(readings, highest) / factor)
     low = _low_limit(evidence, solved, target, z)
@@ -249,7 +249,7 @@ def _low_limit(evidence: Evidence, solved: Sequence[SolvedPair], target: float, 
     low = _log_wald(evidence, finite, target, z_each).low if finite else 0.0
     for pair, _, share in infinite:
         factor = evidence.factor(pair)
-        limit, _ = _lowest_accepted(evidence.groups(pair), target * factor, z_each)
+        limit, _ = lowest_accepted(evidence.groups(pair), target * factor, z_each)
         low += share * limit / factor
     return low
 
@@ -320,7 +320,7 @@ def _over(value: float, error: float) -> float:
     return inf if value > 0.0 else -inf if value < 0.0 else 0.0
 
 
-def _lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
+def lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
     """Lower limit of the index, and its inverse: the first root above s* that the data reject."""
     s = solve(groups, target)
     if s == inf:
@@ -342,7 +342,7 @@ def _lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> 
     return _limit_at_crossing(test.z, z, below, s)
 
 
-def _highest_accepted(
+def highest_accepted(
     groups: Sequence[TestedGroup], target: float, z: float
 ) -> tuple[float, float]:
     """Upper limit of the index, and its inverse: the first root below s* that the data reject."""

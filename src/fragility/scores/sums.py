@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import Floats, Integers
 from ..exact import ExactSums
@@ -84,6 +86,18 @@ def _affordable(finest: int, n_columns: int, n_classes: int, memory: int) -> Tai
         "for cases that are not held: hold all of them (hold=inf, --in-memory), or give fewer "
         "models or groups."
     )
+
+
+def binned_scores(
+    scores: NDArray[Any], codes: NDArray[Any], weights: Floats | None, costs: Floats | None
+) -> ScoreBins:
+    """Bins of the scores of two classes, as a state has them; costs need weights."""
+    bins = ScoreBins(
+        Tails(_FINEST), 1, 2, ranges=True, squares=weights is not None, costs=costs is not None
+    )
+    with np.errstate(under="ignore"):
+        bins.add(scores, codes, weights, costs=costs)
+    return bins
 
 
 class ModelSums:

@@ -1,0 +1,365 @@
+"""best_policy: who should decide, the model or a human, at which thresholds, at what cost."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import encode_groups
+from .._parameters import check_confidence, check_count
+from .._random import content_order, random_generator
+from .._typing import Floats, Indices, Integers
+from .._validation import LabelledScores, check_labelled_probabilities
+from ..calibration_table import ScoreTable
+from ..moments import order_one_factor
+from ..scores.state import clipped
+from ..scores.sums import binned_scores
+from .costs import Costs
+from .guarantees import WeightedCases, certify_weighted
+from .held_out import ClusterCosts, Outcomes
+from .policy import Policy
+from .problems import (
+    FALLING,
+    case_folds,
+    cluster_order,
+    dominant_case,
+    policy_of_several,
+    policy_of_two,
+    several_classes,
+    two_classes,
+)
+from .several_classes import SeveralClasses
+from .solving import PolicySettings, Solved, choose, held_out_mix, solve
+from .two_classes import TwoClasses
+
+#: A case that makes this share of the cost is named.
+_DOMINANT = 0.1
+
+
+def best_policy(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    error_cost: ArrayLike,
+    review_cost: float = 1.0,
+    capacity: float | None = None,
+    reviewer_error: float = 0.0,
+    max_error_share: float | None = None,
+    max_error_rate: float | None = None,
+    max_misses: float | None = None,
+    max_false_alarms: float | None = None,
+    guarantee: float | None = None,
+    rule: str = "auto",
+    criterion: str = "cost",
+    slack: float = 0.1,
+    cluster: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+    pos_label: Any = None,
+    confidence: float = 0.95,
+    random_state: int = 0,
+) -> Policy:
+    r"""Policy to deploy: what the model decides alone, and what a human should review.
+
+    Two classes have two thresholds: negative below the lower one, positive from the upper one on,
+    a review between. Several classes are decided alone where the expected loss is small enough. The
+    cheapest policy is found exactly. What it will cost is measured on cases that did not choose it,
+    by cross-fitting.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+        The true classes.
+    proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities of cases that the model was not fitted to: of the positive class, or of every
+        class.
+    error_cost : float, (n_classes, n_classes) or (n_samples,) array-like
+        Cost of a wrong decision that nobody looked at: one number, a matrix (true × decided class,
+        in the order of the labels; the diagonal is what right decisions cost), or one number for
+        each case.
+    review_cost : float, default=1.0
+        Cost of having a human look at a case, beside what the decision then costs.
+    capacity : float, optional
+        Largest share of the cases (by weight) that humans can review.
+    reviewer_error : float, default=0.0
+        Share of the reviewed cases that the human gets wrong.
+    max_error_share, max_error_rate : float, optional
+        Limits of the errors of the model: as a share of all cases, and of those that it decides
+        alone. They hold in the population that the cases are from, with probability `guarantee`.
+    max_misses, max_false_alarms : float, optional
+        The same for positives decided negative, as a share of the positives, and for negatives
+        decided positive, as a share of the negatives.
+    guarantee : float, optional
+        Probability with which all limits hold together, by default 0.95.
+    rule : {"auto", "tuned", "expected_cost", "confidence"}, default="auto"
+        Costs to choose by. "tuned": those of the cases. "expected_cost": those that calibrated
+        probabilities expect (Chow's rule). "auto": both, the latter with a weight of
+        1000 / (1000 + n). "confidence": those of the cases, but with one threshold of the
+        confidence, and the most probable class above it; for comparison.
+    criterion : {"cost", "fragility"}, default="cost"
+        "fragility": of all policies whose cost is at most best + slack · (full review − best), the
+        one whose cost is least fragile when the mix of cases shifts.
+    slack : float, default=0.1
+    cluster : array-like of shape (n_samples,), optional
+        Cases that belong together, such as those of one patient: folds keep them together, and
+        intervals and guarantees count clusters, not cases.
+    sample_weight : array-like of shape (n_samples,), optional
+    labels : sequence, optional
+        All classes, in the order of the columns; by default the sorted classes of `y_true`.
+    pos_label : label, optional
+        The class that a single column is about; by default the second of two.
+    confidence : float, default=0.95
+        Of the intervals.
+    random_state : int, default=0
+        Seed of the folds. The order of the cases does not matter.
+
+    Returns
+    -------
+    Policy
+
+    Notes
+    -----
+    The guarantees of misses and false alarms are theorems, for independent cases without weights;
+    so is that of the error share for a path of policies that saw none of these labels. The path
+    used here is that of the lowest cost by calibrated probabilities, each by a map of the other
+    folds: that limits hold then, too, rests on simulation, as for the error rate, which is tested
+    along one fixed sequence. With weights or clusters, bets on one cluster after the other are used
+    instead, valid for any bounded clusters; the largest cluster is taken for the bound.
+
+    `capacity` is kept on the cases that choose, on others up to chance. With costs by case the
+    policy looks at the scores alone, as if every case had the mean cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fragility import best_policy
+    >>> logit = np.random.default_rng(0).normal(-1, 2, size=5000)
+    >>> sick = np.random.default_rng(1).random(5000) < 1 / (1 + np.exp(-logit))
+    >>> p = 1 / (1 + np.exp(-logit))
+    >>> policy = best_policy(sick, p, error_cost=[[0, 1], [10, 0]], review_cost=0.5)
+    >>> print(policy.sentences()[0])  # doctest: +ELLIPSIS
+    Decide False below 0.0..., True from 0... on; a human reviews the rest. Decided alone: ...
+    >>> policy.decide([0.01, 0.3, 0.9]).label.tolist()
+    [False, True, True]
+    """
+    settings = PolicySettings.of(
+        rule=rule,
+        criterion=criterion,
+        slack=slack,
+        guarantee=guarantee,
+        max_error_share=max_error_share,
+        max_error_rate=max_error_rate,
+        max_misses=max_misses,
+        max_false_alarms=max_false_alarms,
+    )
+    confidence = check_confidence(confidence)
+    seed = check_count(random_state, "random_state", 0)
+    data = check_labelled_probabilities(
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
+    )
+    settings = settings.checked(data.labels.size)
+    costs = Costs(error_cost, review_cost, capacity, reviewer_error).checked(
+        data.labels.size, data.codes.size
+    )
+    cases = PolicyCases.of(data, costs, cluster)
+    return cases.policy(settings, confidence, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyCases:
+    """Cases of positive weight, with what belongs to them.
+
+    Attributes
+    ----------
+    data : LabelledScores
+    costs : Costs
+        Costs by case at their mean.
+    case_costs : ndarray, optional
+    clusters : ndarray of int, optional
+    rows : ndarray of int
+        Row of each case in the data of the user.
+    """
+
+    data: LabelledScores
+    costs: Costs
+    case_costs: Floats | None
+    clusters: Integers | None
+    rows: NDArray[Any]
+
+    @classmethod
+    def of(cls, data: LabelledScores, costs: Costs, cluster: ArrayLike | None) -> PolicyCases:
+        """Of checked predictions and costs."""
+        n = data.codes.size
+        by_case = np.asarray(costs.error_cost) if np.ndim(costs.error_cost) == 1 else None
+        rows, scores, weights = np.arange(n), clipped(data), data.weights
+        clusters = None if cluster is None else np.asarray(encode_groups(cluster, n)[1])
+        if weights is not None:
+            rows = np.flatnonzero(weights)
+            weights = weights[rows] * order_one_factor(float(weights.max()))
+            scores = scores[rows]
+            by_case = None if by_case is None else by_case[rows]
+        if clusters is not None:
+            clusters = np.unique(clusters[rows], return_inverse=True)[1]
+        data = replace(data, scores=scores, codes=data.codes[rows], weights=weights)
+        if by_case is not None:
+            costs = replace(costs, error_cost=np.array([np.average(by_case, weights=weights)]))
+        return cls(data, costs, by_case, clusters, rows)
+
+    @property
+    def capacity(self) -> float:
+        return 1.0 if self.costs.capacity is None else self.costs.capacity
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Weights, one each if none were given."""
+        return np.ones(self.data.codes.size) if self.data.weights is None else self.data.weights
+
+    @cached_property
+    def table(self) -> ScoreTable:
+        """Scores of two classes in the bins of a report."""
+        weights = self.data.weights if self.case_costs is None else self.weights
+        found = binned_scores(self.data.scores, self.data.codes, weights, self.case_costs)
+        return ScoreTable.of_bins(found)
+
+    @cached_property
+    def places(self) -> Indices:
+        """Place of each case in the table."""
+        return self.table.places(self.data.scores.astype(np.float64))
+
+    @cached_property
+    def kinds(self) -> Integers:
+        """Kind of each case among the outcomes of its problem."""
+        n = self.data.codes.size
+        own, n_rows = np.arange(n), n
+        if self.data.is_binary:
+            own, n_rows = self.places, self.table.scores.size
+        return self.data.codes.astype(np.int64) * n_rows + own
+
+    def problem(self, rule: str, seed: int, *, by_case: bool) -> TwoClasses | SeveralClasses:
+        """The problem; `by_case`, if single cases are dealt to folds and not those of a bin."""
+        data = self.data
+        if not data.is_binary:
+            return several_classes(data, self.case_costs, self.costs, rule, seed, self.clusters)
+        folds = [self._folds_by_place(seed)] if by_case else None
+        return two_classes(self.table, data.positive, data.labels, self.costs, seed, None, folds)
+
+    def _folds_by_place(self, seed: int) -> Floats:
+        """Units of each class, fold and place; by weight, where some outweigh the others."""
+        drawn = self._drawn_folds(seed)
+        n_folds, n_places = int(drawn.max()) + 1, self.table.scores.size
+        keys = (self.data.codes.astype(np.int64) * n_folds + drawn) * n_places + self.places
+        sums = np.bincount(keys, self.weights, 2 * n_folds * n_places)
+        sums = sums.reshape(2, n_folds, n_places)
+        total = sums.sum(axis=1, keepdims=True)
+        shares = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
+        return shares * self.table.units[:, np.newaxis]
+
+    def _drawn_folds(self, seed: int) -> Indices:
+        return case_folds(self.data, self.case_costs, seed, self.clusters)
+
+    def policy(self, settings: PolicySettings, confidence: float, seed: int) -> Policy:
+        """The best policy."""
+        grouped = self.clusters is not None
+        by_bets = bool(settings.limits.given) and (grouped or self.data.weights is not None)
+        problem = self.problem(settings.rule, seed, by_case=by_bets or grouped)
+        certified = clusters = None
+        if by_bets:
+            cases = self._weighted_cases(problem, seed)
+            certified = certify_weighted(problem.whole, cases, settings.limits)
+        if self.clusters is not None:
+            clusters = ClusterCosts(self.kinds, self.weights, self.clusters)
+        solved = solve(
+            problem,
+            settings,
+            self.capacity,
+            confidence=confidence,
+            certified=certified,
+            clusters=clusters,
+        )
+        made = self._made(problem, solved, settings, confidence)
+        note = self._dominant_case(problem.outcomes, solved.mix)
+        return replace(made, notes=(*made.notes, note)) if note else made
+
+    def _made(
+        self,
+        problem: TwoClasses | SeveralClasses,
+        solved: Solved,
+        settings: PolicySettings,
+        confidence: float,
+    ) -> Policy:
+        """The solution; of two classes with thresholds between the scores themselves."""
+        labels, n = self.data.labels, self.data.codes.size
+        if isinstance(problem, SeveralClasses):
+            return policy_of_several(problem, solved, labels, settings, confidence, n)
+        finer = problem.refined(ScoreTable.of_cases(self.data, self.case_costs))
+        allowed = finer.refined(solved.allowed, problem.whole)
+        cuts = choose(finer, settings, self.capacity, allowed)
+        made = policy_of_two(problem, solved, labels, settings, confidence, n, (finer, cuts))
+        if FALLING in made.notes:
+            warnings.warn(FALLING, UserWarning, stacklevel=4)
+        return made
+
+    def _weighted_cases(self, problem: TwoClasses | SeveralClasses, seed: int) -> WeightedCases:
+        """Cases along the path of a guarantee."""
+        data, order = self.data, self._bet_order(seed)
+        positive = data.codes == data.positive
+        if isinstance(problem, SeveralClasses):
+            rows = problem.cross_fitted
+            nowhere = np.zeros(data.codes.size, dtype=np.intp)
+            wrong = rows.decided != data.codes
+            return WeightedCases(nowhere, -rows.loss, wrong, positive, self.weights, order)
+        drawn = self._drawn_folds(seed)
+        key, negative = np.empty(drawn.size), np.empty(drawn.size, dtype=np.bool_)
+        for fold in range(int(drawn.max()) + 1):
+            own = np.flatnonzero(drawn == fold)
+            key[own], negative[own] = problem.whole.key_of(self.places[own], problem.map_of(fold))
+        return WeightedCases(self.places, key, negative == positive, positive, self.weights, order)
+
+    def _bet_order(self, seed: int) -> Integers:
+        data = self.data
+        beside = [] if self.case_costs is None else [self.case_costs]
+        order = content_order(data.codes, data.scores, data.weights, beside)
+        clusters = np.arange(data.codes.size) if self.clusters is None else self.clusters
+        return cluster_order(clusters, order, random_generator(seed + 1))
+
+    def held_out_costs(self, settings: PolicySettings, seed: int) -> Floats:
+        """Cost of every case at policies that others chose, the mean over the folds of its kind."""
+        problem = self.problem(settings.rule, seed, by_case=False)
+        return self._paid(problem.outcomes, held_out_mix(problem, settings, self.capacity))
+
+    def _paid(self, outcomes: Outcomes, mix: Floats) -> Floats:
+        """Cost of every case, if the cases of its kind are decided so."""
+        if self.case_costs is None:
+            return outcomes.costs_by_kind(mix)[self.kinds]
+        own, costs = mix[:, self.kinds], self.costs
+        errors = (own * outcomes.wrong[:, self.kinds]).sum(axis=0)
+        errors += costs.reviewer_error * own[1]
+        found: Floats = errors * self.case_costs + costs.review_cost * own[1]
+        return found
+
+    def costs_at(self, policy: Policy) -> Floats:
+        """Cost of every case at a policy."""
+        made = policy.decide_scores(self.data.scores)
+        places = {label: place for place, label in enumerate(self.data.labels.tolist())}
+        decided = np.array([places[label] for label in made.label.tolist()])
+        costs = self.costs
+        if self.case_costs is not None:
+            costs = replace(costs, error_cost=self.case_costs)
+        alone, reviewed = costs.of_cases(self.data.codes, decided)
+        return np.where(made.automate, alone, reviewed)
+
+    def _dominant_case(self, outcomes: Outcomes, mix: Floats) -> str:
+        """Name the case that makes a tenth of the cost or more, if costs differ by case."""
+        if self.case_costs is None:
+            return ""
+        paid = self.weights * self._paid(outcomes, mix)
+        place, total = int(paid.argmax()), float(paid.sum())
+        if total <= 0.0 or paid[place] < _DOMINANT * total:
+            return ""
+        return dominant_case(f"row {self.rows[place]}", float(paid[place]) / total)

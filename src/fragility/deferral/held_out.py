@@ -1,0 +1,165 @@
+"""What policies do on cases that did not choose them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from .._typing import Floats, Integers, Interval, Mask
+from ..calibration_table import ScoreTable
+from .costs import Costs
+
+
+class Outcomes(NamedTuple):
+    """Kinds of cases, and what each costs under each decision.
+
+    Decisions are: before the lower cut, review, from the upper cut on.
+
+    Attributes
+    ----------
+    weight, squares : ndarray of shape (K,)
+        Sums of the weights and of the squared weights of the cases of a kind.
+    costs, cost_squares : ndarray of shape (3, K)
+        Sums of weight times cost, and of the squares of these.
+    wrong : ndarray of bool of shape (3, K)
+        Whether a decision is an error of the model; never of a review.
+    positive : ndarray of bool of shape (K,), optional
+        Whether the cases are of the positive class of two.
+    """
+
+    weight: Floats
+    squares: Floats
+    costs: Floats
+    cost_squares: Floats
+    wrong: Mask
+    positive: Mask | None = None
+
+    @classmethod
+    def of_two_classes(cls, table: ScoreTable, positive: int, costs: Costs) -> Outcomes:
+        """Kinds are the classes at each place, (2, n_places) in a row."""
+        weight, squares = table.amounts["weight"], table.amounts["squares"]
+        is_positive = np.zeros(weight.shape, dtype=np.bool_)
+        is_positive[positive] = True
+        wrong = np.stack([is_positive, np.zeros_like(is_positive), ~is_positive])
+        sums = table.amounts.get("costs")
+        if sums is None:
+            matrix, negative = costs.matrix(2), 1 - positive
+            rows = [matrix[:, negative], costs.of_reviews(matrix), matrix[:, positive]]
+            each = np.stack(rows)[:, :, np.newaxis]
+            totals, total_squares = weight * each, squares * each**2
+        else:
+            own_squares = table.amounts["cost_squares"]
+            rate, price = costs.reviewer_error, costs.review_cost
+            reviewed = price * weight + rate * sums
+            # Of the product of both parts only a bound is known; it is exact if a reviewer never
+            # errs, or all cases of a kind cost the same.
+            both = 2.0 * price * rate * np.sqrt(squares * own_squares)
+            totals = np.where(wrong, sums, 0.0)
+            totals[1] = reviewed
+            total_squares = np.where(wrong, own_squares, 0.0)
+            total_squares[1] = price**2 * squares + both + rate**2 * own_squares
+        return cls(
+            weight.ravel(),
+            squares.ravel(),
+            totals.reshape(3, -1),
+            total_squares.reshape(3, -1),
+            wrong.reshape(3, -1),
+            is_positive.ravel(),
+        )
+
+    @property
+    def total(self) -> float:
+        return float(self.weight.sum())
+
+    def mean_cost(self, mix: Floats) -> float:
+        """Mean cost of a case, if these shares of each kind are decided so."""
+        return float((mix * self.costs).sum()) / self.total
+
+    def costs_by_kind(self, mix: Floats) -> Floats:
+        """Mean cost of a case of each kind."""
+        paid = (mix * self.costs).sum(axis=0)
+        return np.divide(paid, self.weight, out=np.zeros(paid.size), where=self.weight > 0.0)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a policy does on cases that did not choose it.
+
+    Attributes
+    ----------
+    cost, standard_error : float
+        Mean cost of a case.
+    automation_rate : float
+        Share of the cases that the model decides alone.
+    error_share, error_rate : float
+        Its errors, as a share of all cases and of those it decides alone (NaN if none).
+    misses, false_alarms : float
+        Positives decided negative, as a share of the positives; negatives decided positive, as a
+        share of the negatives. NaN for several classes.
+    """
+
+    cost: float
+    standard_error: float
+    automation_rate: float
+    error_share: float
+    error_rate: float
+    misses: float
+    false_alarms: float
+
+    @classmethod
+    def of(cls, outcomes: Outcomes, mix: Floats, clusters: ClusterCosts | None = None) -> HeldOut:
+        """Of decisions that are mixed by shares (3, K) of the kinds."""
+        total, cost = outcomes.total, outcomes.mean_cost(mix)
+        alone = (mix[0] + mix[2]) @ outcomes.weight / total
+        errors = (mix * outcomes.wrong).sum(axis=0) * outcomes.weight
+        share = float(errors.sum()) / total
+        misses = alarms = nan
+        if outcomes.positive is not None:
+            misses, alarms = (
+                _over(float(errors[part].sum()), float(outcomes.weight[part].sum()))
+                for part in (outcomes.positive, ~outcomes.positive)
+            )
+        error = standard_error(outcomes, mix, cost)
+        if clusters is not None:
+            error = clusters.standard_error(outcomes.costs_by_kind(mix), cost)
+        return cls(cost, error, float(alone), share, _over(share, float(alone)), misses, alarms)
+
+    def interval(self, confidence: float, n_cases: float) -> Interval:
+        """Interval of the cost."""
+        z = float(stdtrit(max(n_cases - 1.0, 1.0), 0.5 + 0.5 * confidence))
+        reach = z * self.standard_error
+        return Interval(max(self.cost - reach, 0.0), self.cost + reach)
+
+
+class ClusterCosts(NamedTuple):
+    """Clusters of cases that are drawn together: the kind, weight and cluster of each case."""
+
+    kind: Integers
+    weight: Floats
+    cluster: Integers
+
+    def standard_error(self, costs: Floats, mean: float) -> float:
+        """Standard error of the mean cost, if a case of each kind costs so much."""
+        apart = np.bincount(self.cluster, self.weight * (costs[self.kind] - mean))
+        n = apart.size
+        return sqrt(float(apart @ apart) * n / max(n - 1, 1)) / float(self.weight.sum())
+
+
+def standard_error(outcomes: Outcomes, mix: Floats, mean: float) -> float:
+    """Standard error of the mean cost of independent cases."""
+    squares = np.broadcast_to(outcomes.squares, mix.shape)
+    each = np.divide(
+        outcomes.costs, outcomes.weight, out=np.zeros(mix.shape), where=outcomes.weight > 0.0
+    )
+    terms = outcomes.cost_squares - 2.0 * mean * each * squares + mean**2 * squares
+    n = outcomes.total**2 / float(outcomes.squares.sum())
+    variance = float((mix * terms).sum()) * n / max(n - 1.0, 1.0)
+    return sqrt(max(variance, 0.0)) / outcomes.total
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole > 0.0 else nan

@@ -1,0 +1,409 @@
+"""Policy: what the model decides alone and what a human reviews, in a form that can be deployed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, isinf, isnan, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+
+from .._labels import listed
+from .._parameters import require
+from .._summary import Summary, SummaryRow, percent
+from .._typing import Floats, Interval
+from .._validation import check_labelled_probabilities
+from ..calibration import Platt, log_odds
+from .costs import Costs
+from .decisions import Decisions
+from .guarantees import Guarantee
+from .several_classes import ExpectedLoss
+from .two_classes import Stakes
+
+#: What the file of a policy is, and its version.
+KIND, VERSION = "fragility policy", 1
+
+
+@dataclass(frozen=True)
+class TwoThresholds:
+    """Negative if the score is below `lower`, positive if it is `upper` or more, else review.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Equal: no review. Infinite: never positive (`upper`), always negative (both).
+    suggestion : float
+        From this score on, a reviewed case is suggested as positive.
+    slope, intercept : float
+        Of the calibration of the log-odds of the score; 1 and 0 for none.
+    """
+
+    lower: float
+    upper: float
+    suggestion: float
+    slope: float = 1.0
+    intercept: float = 0.0
+
+    @staticmethod
+    def line(found: Platt | None) -> tuple[float, float]:
+        """Slope and intercept of a map."""
+        if found is None:
+            return 1.0, 0.0
+        slope = found.slope / found.scale
+        return slope, found.intercept - slope * found.centre
+
+    def calibrated(self, scores: Floats) -> Floats:
+        """Probability of the positive class."""
+        found: Floats = expit(self.slope * log_odds(scores) + self.intercept)
+        return found
+
+
+@dataclass(frozen=True)
+class LossLimit:
+    """The cheapest class by calibrated probabilities, if its expected loss is not above `limit`.
+
+    Attributes
+    ----------
+    limit : float
+    temperature : float
+    by_confidence : bool
+        Whether the loss is one minus the confidence, whatever errors cost.
+    """
+
+    limit: float
+    temperature: float
+    by_confidence: bool = False
+
+    def loss(self, costs: Costs, n_classes: int) -> ExpectedLoss:
+        """Losses by these costs."""
+        rule = "confidence" if self.by_confidence else "auto"
+        return ExpectedLoss.of(costs, n_classes, self.temperature, rule)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy(Summary):
+    """Who decides: the model or a human, by thresholds of the score; and what that does.
+
+    Made by `fragility.best_policy`. Cost and errors are those of cases that did not choose the
+    policy; `automation_rate`, which needs no labels, is that of the printed thresholds.
+
+    Attributes
+    ----------
+    decision : TwoThresholds or LossLimit
+        Two classes: two thresholds of the score as the model gives it. Several: the largest
+        expected loss that is decided alone.
+    labels : tuple
+        The classes, in the order of the columns of probabilities.
+    positive : int
+        Place of the positive class of two.
+    costs : Costs
+        Costs by case are represented by their mean.
+    cost : float
+        Mean cost of a case.
+    cost_interval : Interval
+    automation_rate : float
+        Share of the cases that the model decides alone.
+    error_rate, error_share : float
+        Its errors as a share of those cases, and of all.
+    misses, false_alarms : float
+        Positives decided negative, as a share of the positives; negatives decided positive, as a
+        share of the negatives. NaN for several classes.
+    lower_interval, upper_interval : Interval
+        Thresholds that these cases do not show to be dearer, each moved alone. Several classes have
+        `lower_interval` only, of the limit of the loss.
+    cost_without_review : float
+        Mean cost of the best policy without reviews, also measured on other cases.
+    cost_review_all : float
+        Mean cost if humans decide every case.
+    fragility : float
+        Smallest k with E_P[cost] ≤ bound + k KL(P, P̂), for any mix P of the cases: how fast a
+        shift can raise the cost above `fragility_bound`.
+    fragility_interval : Interval
+    fragility_bound : float
+        The cost of the cheapest policy plus a share `slack` of what full review costs more.
+    guarantees : tuple of Guarantee
+        Limits of errors, and whether they are kept.
+    rule, criterion : str
+    n_samples : int
+    confidence : float
+        Of the intervals.
+    within_capacity : bool
+        Whether there are no more reviews than the capacity allows.
+    notes : tuple of str
+        What else there is to know.
+    columns : tuple of str
+        Names of the columns of the scores, where the policy was made from a file.
+    """
+
+    decision: TwoThresholds | LossLimit
+    labels: tuple[Any, ...]
+    positive: int
+    costs: Costs
+    cost: float
+    cost_interval: Interval
+    automation_rate: float
+    error_rate: float
+    error_share: float
+    misses: float
+    false_alarms: float
+    lower_interval: Interval
+    upper_interval: Interval
+    cost_without_review: float
+    cost_review_all: float
+    fragility: float
+    fragility_interval: Interval
+    fragility_bound: float
+    guarantees: tuple[Guarantee, ...]
+    rule: str
+    criterion: str
+    n_samples: int
+    confidence: float
+    within_capacity: bool = True
+    notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    @property
+    def lower(self) -> float:
+        """Below it the model decides negative; NaN for several classes."""
+        return self.decision.lower if isinstance(self.decision, TwoThresholds) else nan
+
+    @property
+    def upper(self) -> float:
+        """From it on the model decides positive; NaN for several classes."""
+        return self.decision.upper if isinstance(self.decision, TwoThresholds) else nan
+
+    @property
+    def guaranteed(self) -> bool:
+        """Whether limits of errors were given, and all of them are kept."""
+        return bool(self.guarantees) and all(part.kept for part in self.guarantees)
+
+    def decide(self, proba: ArrayLike) -> Decisions:
+        """What the model decides alone, and what a human should review.
+
+        Parameters
+        ----------
+        proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Probabilities as the model gives them: of the positive class, or of every class.
+
+        Returns
+        -------
+        Decisions
+            With arrays `label`, `automate`, `score`, `saving` and `reason`.
+        """
+        labels = np.asarray(self.labels)
+        n = len(proba) if hasattr(proba, "__len__") else np.size(proba)
+        if n == 0:
+            return self.decide_scores(np.zeros((0, labels.size) if labels.size > 2 else 0))
+        data = check_labelled_probabilities(
+            np.repeat(labels[:1], n),
+            proba,
+            labels,
+            labels.tolist()[self.positive] if labels.size == 2 else None,
+            name="proba",
+        )
+        return self.decide_scores(np.clip(data.scores.astype(np.float64), 0.0, 1.0))
+
+    def decide_scores(self, scores: Floats) -> Decisions:
+        """Decisions on checked scores: of the positive class, or of every class of several."""
+        labels = np.asarray(self.labels)
+        found = self.decision
+        if isinstance(found, LossLimit):
+            loss = found.loss(self.costs, labels.size)
+            decided, losses = loss.decide(loss.probabilities(scores))
+            saving = losses - self.costs.review_cost
+            alone = losses <= found.limit
+            return Decisions(labels[decided], alone, losses, saving, found.limit, inf, False)
+        stakes, p = Stakes.of(self.costs, self.positive), found.calibrated(scores)
+        losses = np.minimum(stakes.loss_of_negative(p), stakes.loss_of_positive(p))
+        negative, positive = scores < found.lower, scores >= found.upper
+        alone = negative | positive
+        chosen = np.where(alone, positive, scores >= found.suggestion)
+        label = labels[np.where(chosen, self.positive, 1 - self.positive)]
+        saving = losses - self.costs.review_cost
+        return Decisions(label, alone, scores, saving, found.lower, found.upper)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The policy in plain values that strict JSON can hold; `from_dict` reads them.
+
+        An infinite threshold and an undefined number are null.
+        """
+        found = self.decision
+        names = {
+            TwoThresholds: ("lower", "upper", "suggestion", "slope", "intercept"),
+            LossLimit: ("limit", "temperature", "by_confidence"),
+        }[type(found)]
+        numbers = (
+            *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
+            *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
+        )
+        intervals = ("cost_interval", "lower_interval", "upper_interval", "fragility_interval")
+        return {
+            "format": KIND,
+            "version": VERSION,
+            "classes": [_plain(label) for label in self.labels],
+            "positive": _plain(self.labels[self.positive]) if len(self.labels) == 2 else None,
+            "columns": list(self.columns),
+            "decision": {name: _finite(getattr(found, name)) for name in names},
+            "costs": {**self.costs.to_dict(), "error_cost": _cost_values(self.costs)},
+            **{name: _finite(getattr(self, name)) for name in numbers},
+            **{name: [_finite(end) for end in getattr(self, name)] for name in intervals},
+            "guarantees": [vars(part) for part in self.guarantees],
+            "rule": self.rule,
+            "criterion": self.criterion,
+            "n_samples": self.n_samples,
+            "confidence": self.confidence,
+            "within_capacity": self.within_capacity,
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Policy:
+        """The policy that `to_dict` wrote.
+
+        Raises
+        ------
+        ValueError
+            If it is not a policy, is damaged, or comes from another version.
+        """
+        from .policy_files import read_policy  # which needs this module
+
+        return read_policy(content)
+
+    def to_json(self) -> str:
+        """Strict JSON of `to_dict`."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
+
+    # In words.
+
+    def sentences(self) -> list[str]:
+        """What to do, what it costs, and what is promised, in about three lines."""
+        return [self._what_to_do(), self._what_it_costs(), *self._promises(), *self.notes]
+
+    def _what_to_do(self) -> str:
+        share = percent(self.automation_rate)
+        if isinstance(self.decision, LossLimit):
+            limit = self.decision.limit
+            if self.automation_rate == 0.0:
+                return "A human reviews every case."
+            if self.automation_rate == 1.0:
+                return "The model decides every case alone."
+            what = "one minus the confidence" if self.decision.by_confidence else "expected loss"
+            return (
+                f"The model decides alone where its {what} is at most {limit:.4g} ({share} of "
+                "the cases); a human reviews the rest."
+            )
+        negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
+        lower, upper = self.lower, self.upper
+        if lower == upper:
+            if lower == 0.0 or isinf(lower):
+                only = positive if lower == 0.0 else negative
+                return f"Decide {only} in every case, without a review."
+            return f"Decide {negative} below {lower:.4g}, {positive} from there on; no review."
+        parts = []
+        if lower > 0.0:
+            parts.append(f"decide {negative} below {lower:.4g}")
+        if upper < inf:
+            parts.append(f"{positive} from {upper:.4g} on")
+        if not parts:
+            return "A human reviews every case."
+        told = ", ".join(parts)
+        if lower <= 0.0:
+            told = f"decide {told}"
+        return f"{told[0].upper()}{told[1:]}; a human reviews the rest. Decided alone: {share}."
+
+    def _what_it_costs(self) -> str:
+        low, high = self.cost_interval
+        parts = [
+            f"Cost per case {self.cost:.4g} ({100 * self.confidence:g} % interval {low:.4g} to "
+            f"{high:.4g}); without any review {self.cost_without_review:.4g}, with full review "
+            f"{self.cost_review_all:.4g}"
+        ]
+        if not isnan(self.error_rate):
+            parts.append(f"of the cases decided alone {percent(self.error_rate)} are wrong")
+        if not isnan(self.misses):
+            parts.append(
+                f"{percent(self.misses)} of the positives are missed, "
+                f"{percent(self.false_alarms)} of the negatives are false alarms"
+            )
+        return "; ".join(parts) + " (measured on cases that did not choose)."
+
+    def _promises(self) -> Iterator[str]:
+        for part in self.guarantees:
+            if part.kept:
+                yield (
+                    f"Guaranteed with {100 * part.level:g} % probability: {part.words}, at most "
+                    f"{percent(part.limit)}."
+                )
+            else:
+                yield f"Nothing can be guaranteed, so humans decide: {part.reason}."
+
+    def _rows(self) -> Iterator[SummaryRow]:
+        level = f"{100 * self.confidence:g}% interval"
+        if isinstance(self.decision, TwoThresholds):
+            negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
+            same = "same cost {} to {}"
+            yield (
+                f"{negative} below"[:16],
+                _threshold(self.lower),
+                same.format(*map(_threshold, self.lower_interval)),
+            )
+            yield (
+                f"{positive} from"[:16],
+                _threshold(self.upper),
+                same.format(*map(_threshold, self.upper_interval)),
+            )
+        else:
+            yield "largest loss", f"{self.decision.limit:.4g}", "that is decided alone"
+        low, high = self.cost_interval
+        yield "cost per case", f"{self.cost:.4g}", f"{level} {low:.3g} to {high:.3g}"
+        wrong = "" if isnan(self.error_rate) else f"of these {percent(self.error_rate)} wrong"
+        yield "decided alone", percent(self.automation_rate), wrong
+        if not isnan(self.misses):
+            alarms = f"false alarms {percent(self.false_alarms)} of the negatives"
+            yield "misses", percent(self.misses), f"of the positives; {alarms}"
+        yield "without review", f"{self.cost_without_review:.4g}", "per case, at its best"
+        yield "full review", f"{self.cost_review_all:.4g}", "per case"
+        low, high = self.fragility_interval
+        yield (
+            "fragility",
+            f"{self.fragility:.3g}",
+            f"of a cost above {self.fragility_bound:.4g}, {level} {low:.3g} to {high:.3g}",
+        )
+        for part in self.guarantees:
+            words = "guaranteed" if part.kept else "not kept"
+            yield words, f"{percent(part.limit)} at {100 * part.level:g}%", part.words
+        for note in [*(p.reason for p in self.guarantees if p.reason), *self.notes]:
+            yield "note", "", note
+        yield "cases", str(self.n_samples), "cost and errors: on cases that did not choose"
+
+
+def _threshold(value: float) -> str:
+    return "-" if isnan(value) else "never" if isinf(value) else f"{value:.4g}"
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _finite(value: Any) -> Any:
+    """None for what is infinite or undefined."""
+    if isinstance(value, float) and (isinf(value) or isnan(value)):
+        return None
+    return _plain(value)
+
+
+def _cost_values(costs: Costs) -> Any:
+    cost = np.asarray(costs.error_cost, dtype=np.float64)
+    return float(cost.mean()) if cost.ndim == 1 else cost.tolist()
+
+
+def same_classes(labels: Sequence[Any], others: NDArray[Any] | Sequence[Any]) -> None:
+    """Refuse classes that a policy does not know."""
+    require(
+        [str(_plain(a)) for a in labels] == [str(_plain(b)) for b in others],
+        f"The policy is for the classes {listed(labels)}; these are {listed(others)}.",
+    )

@@ -1,0 +1,183 @@
+"""Policies that are read from files: checked in every part, since others may have written them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import inf, isfinite, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._labels import listed
+from .._names import shown
+from .._parameters import require
+from .._typing import Interval
+from .choosing import RULES
+from .costs import Costs
+from .guarantees import Guarantee, RiskLimits
+from .policy import KIND, VERSION, LossLimit, Policy, TwoThresholds
+
+#: A file of a policy is far below this many bytes.
+_LARGEST = 16 * 2**20
+_COSTS = ("error_cost", "review_cost", "capacity", "reviewer_error")
+_NUMBERS = (
+    *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
+    *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
+)
+_INTERVALS = ("cost_interval", "lower_interval", "upper_interval", "fragility_interval")
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read a policy from a file that `fragility cost --policy` wrote, or `Policy.to_json`."""
+    try:
+        with open(path, "rb") as stream:
+            data = stream.read(_LARGEST + 1)
+    except OSError as error:
+        raise ValueError(f"The policy {path} cannot be read: {error.strerror}.") from None
+    try:
+        require(len(data) <= _LARGEST, f"it has more than {_LARGEST // 2**20} MiB")
+        content = json.loads(data.decode("utf-8-sig"), parse_constant=_not_strict)
+        return read_policy(content)
+    except UnicodeDecodeError:
+        reason = "it is not UTF-8 text"
+    except json.JSONDecodeError:
+        reason = "it is not JSON"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    except ValueError as error:
+        reason = str(error).rstrip(".")
+    raise ValueError(
+        f"{path} is not a policy that can be used: {reason}. Make one with `fragility cost ... "
+        "--policy policy.json`."
+    )
+
+
+def read_policy(content: Mapping[str, Any]) -> Policy:
+    """The policy that `Policy.to_dict` wrote.
+
+    Raises
+    ------
+    ValueError
+        If it is not a policy, is damaged, or comes from another version.
+    """
+    require(isinstance(content, Mapping) and content.get("format") == KIND, "it is not a policy")
+    version = content.get("version")
+    require(version == VERSION, f"it has version {shown(version)}, this one reads {VERSION}")
+    labels = _list(content, "classes")
+    names = [str(label) for label in labels]
+    kinds = all(isinstance(label, (str, int, float, bool)) for label in labels)
+    require(
+        kinds and len(set(names)) == len(names) >= 2, "classes must be two different ones or more"
+    )
+    of_two = len(labels) == 2
+    positive = 1
+    if of_two:
+        given = content.get("positive")
+        require(given in labels, f"positive must be one of {listed(labels)}; got {shown(given)}")
+        positive = labels.index(given)
+    columns = _list(content, "columns")
+    fits = all(isinstance(name, str) for name in columns)
+    require(fits and len(columns) in (0, 1, len(labels)), "columns must name those of the scores")
+    found = _object(content, "decision")
+    costs = _object(content, "costs")
+    require(set(costs) == set(_COSTS), f"costs must have just {listed(_COSTS)}")
+    error_cost = costs["error_cost"]
+    simple = isinstance(error_cost, (int, float)) or isinstance(error_cost, list)
+    require(simple, "error_cost must be a number or a matrix")
+    numbers = {name: _number(content, name, nan) for name in _NUMBERS}
+    if content.get("fragility") is None:
+        numbers["fragility"] = inf
+    n_samples, within = content.get("n_samples"), content.get("within_capacity")
+    require(type(n_samples) is int and n_samples > 0, "n_samples must be a number of cases")
+    require(isinstance(within, bool), "within_capacity must be true or false")
+    rule, criterion = content.get("rule"), content.get("criterion")
+    require(rule in RULES, f"rule must be one of {listed(RULES)}; got {shown(rule)}")
+    require(criterion in ("cost", "fragility"), f"criterion is {shown(criterion)}")
+    notes = _list(content, "notes")
+    require(all(isinstance(note, str) for note in notes), "notes must be sentences")
+    return Policy(
+        decision=_two_thresholds(found) if of_two else _loss_limit(found),
+        labels=tuple(labels),
+        positive=positive,
+        costs=Costs(
+            error_cost, costs["review_cost"], costs["capacity"], costs["reviewer_error"]
+        ).checked(len(labels), None),
+        **numbers,  # type: ignore[arg-type]
+        **{name: _interval(content, name) for name in _INTERVALS},  # type: ignore[arg-type]
+        guarantees=tuple(_guarantee(part) for part in _list(content, "guarantees")),
+        rule=str(rule),
+        criterion=str(criterion),
+        n_samples=int(n_samples or 0),
+        confidence=_number(content, "confidence", nan),
+        within_capacity=bool(within),
+        notes=tuple(notes),
+        columns=tuple(columns),
+    )
+
+
+def _two_thresholds(found: Mapping[str, Any]) -> TwoThresholds:
+    lower, upper, suggestion = (
+        _number(found, name, inf) for name in ("lower", "upper", "suggestion")
+    )
+    slope, intercept = (_number(found, name, nan) for name in ("slope", "intercept"))
+    ordered = 0.0 <= lower <= suggestion <= upper
+    require(ordered, f"lower must be from 0 to upper; they are {lower:g} and {upper:g}")
+    require(isfinite(slope + intercept), "slope and intercept must be numbers")
+    return TwoThresholds(lower, upper, suggestion, slope, intercept)
+
+
+def _loss_limit(found: Mapping[str, Any]) -> LossLimit:
+    temperature = _number(found, "temperature", nan)
+    require(temperature > 0.0, "temperature must be positive")
+    by_confidence = found.get("by_confidence")
+    require(isinstance(by_confidence, bool), "by_confidence must be true or false")
+    return LossLimit(_number(found, "limit", inf), temperature, bool(by_confidence))
+
+
+def _guarantee(part: Any) -> Guarantee:
+    known = isinstance(part, dict) and set(part) == {"name", "limit", "level", "kept", "reason"}
+    require(known, "a guarantee must have name, limit, level, kept and reason")
+    require(part["name"] in RiskLimits.__dataclass_fields__, "a guarantee has an unknown name")
+    require(
+        isinstance(part["kept"], bool) and isinstance(part["reason"], str), "a guarantee is odd"
+    )
+    limit, level = _number(part, "limit", nan), _number(part, "level", nan)
+    require(0.0 < limit < 1.0 and 0.0 < level < 1.0, "a guarantee has no share as its limit")
+    return Guarantee(part["name"], limit, level, part["kept"], part["reason"])
+
+
+def _list(content: Mapping[str, Any], name: str) -> list[Any]:
+    found = content.get(name)
+    require(isinstance(found, list), f"{name} must be a list")
+    return list(found or [])
+
+
+def _object(content: Mapping[str, Any], name: str) -> dict[str, Any]:
+    found = content.get(name)
+    require(isinstance(found, dict), f"{name} must be an object")
+    return dict(found or {})
+
+
+def _number(content: Mapping[str, Any], name: str, absent: float) -> float:
+    require(name in content, f"{name} is missing")
+    value = content[name]
+    if value is None:
+        return absent
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+    require(fits and np.isfinite(value), f"{name} must be a number or null; got {shown(value)}")
+    return float(value)
+
+
+def _interval(content: Mapping[str, Any], name: str) -> Interval:
+    ends = _list(content, name)
+    require(len(ends) == 2, f"{name} must have two ends")
+    low, high = (
+        _number({name: end}, name, absent) for end, absent in zip(ends, (nan, inf), strict=True)
+    )
+    return Interval(low, nan if low != low else high)
+
+
+def _not_strict(name: str) -> Any:
+    raise ValueError(f"{name} is not a number in strict JSON")

@@ -1,0 +1,247 @@
+"""Cases of a model as a problem whose solution is a policy, and the solution as a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._random import content_order, random_generator, spread_over_folds
+from .._typing import Floats, Indices, Integers, Interval
+from .._validation import LabelledScores
+from ..calibration import CannotCalibrateError, check_can_calibrate, fitted_temperature
+from ..calibration_table import ScoreTable, TableCalibration, calibrated_table, dealt_folds
+from .choosing import cheapest
+from .costs import Costs
+from .policy import LossLimit, Policy, TwoThresholds
+from .several_classes import SeveralClasses, SeveralClassPart
+from .solving import PolicySettings, Solved, equally_cheap
+from .two_classes import TwoClasses, TwoClassPart
+from .two_thresholds import Cuts
+
+#: Folds of the cases that choose, if there are as many.
+FOLDS = 5
+#: With fewer cases nothing is learned from some about the others.
+LEAST_CASES = 4
+
+UNCALIBRATED = "A class has fewer than two cases: the probabilities are taken as they are, without calibration."
+FALLING = (
+    "Higher scores do not mean more positives here, so the scores say nothing: humans decide. Are "
+    "they the scores of the other class?"
+)
+OVER_CAPACITY = (
+    "No policy that keeps the limits needs as few reviews as the capacity allows: this one needs "
+    "more."
+)
+
+
+def dominant_case(name: str, share: float) -> str:
+    """Sentence on a case that makes much of the cost."""
+    return (
+        f"One case, {name}, makes {100 * share:.0f} % of the cost: without it the policy and its "
+        "cost may differ."
+    )
+
+
+def check_enough(n_cases: float) -> None:
+    """Refuse to choose on too few cases."""
+    if n_cases < LEAST_CASES:
+        raise ValueError(
+            f"A policy is chosen on some cases and measured on others, which takes at least "
+            f"{LEAST_CASES} cases (of positive weight); got {n_cases:.0f}."
+        )
+
+
+def two_classes(
+    table: ScoreTable,
+    positive: int,
+    labels: NDArray[Any],
+    costs: Costs,
+    seed: int,
+    calibration: TableCalibration | None = None,
+    case_folds: Sequence[Integers | Floats] | None = None,
+) -> TwoClasses:
+    """The problem of two classes.
+
+    `calibration` is that of the table, if it is known; `case_folds` are folds of its cases that
+    were drawn in another way.
+    """
+    check_enough(float(table.units.sum()))
+    few = int(table.units.sum(axis=1).min()) < 2
+    folds = case_folds
+    if folds is None:
+        folds = dealt_folds(table, positive, seed, FOLDS if few else None)
+    if calibration is None and not few:
+        calibration = calibrated_table(table, positive, labels, seed, folds)
+    return TwoClasses(table, positive, costs, calibration, folds)
+
+
+def several_classes(
+    data: LabelledScores,
+    case_costs: Floats | None,
+    costs: Costs,
+    rule: str,
+    seed: int,
+    clusters: Integers | None = None,
+) -> SeveralClasses:
+    """The problem of several classes; all cases have weight."""
+    check_enough(data.codes.size)
+    folds = case_folds(data, case_costs, seed, clusters)
+    temperatures, temperature = [1.0] * (int(folds.max()) + 1), 1.0
+    if rule != "confidence" and can_calibrate(data):
+        temperatures = [fitted_temperature(data, folds != k) for k in range(len(temperatures))]
+        temperature = fitted_temperature(data)
+    return SeveralClasses(data, case_costs, costs, rule, folds, temperatures, temperature)
+
+
+def can_calibrate(data: LabelledScores) -> bool:
+    """Whether every class that occurs has two cases."""
+    try:
+        check_can_calibrate(data.labels, data.support)
+    except CannotCalibrateError:
+        return False
+    return True
+
+
+def case_folds(
+    data: LabelledScores, case_costs: Floats | None, seed: int, clusters: Integers | None = None
+) -> Indices:
+    """Fold of each case, whatever the order of the cases; clusters are kept whole."""
+    beside = [] if case_costs is None else [case_costs]
+    order = content_order(data.codes, data.scores, data.weights, beside)
+    rng, n = random_generator(seed), data.codes.size
+    folds = np.empty(n, dtype=np.intp)
+    if clusters is not None:
+        drawn = cluster_order(clusters, order, rng)
+        return drawn % min(FOLDS, int(drawn.max()) + 1)
+    n_folds = min(FOLDS, n)
+    if can_calibrate(data):
+        n_folds = min(n_folds, int(data.support[data.support > 0].min()))
+    folds[order] = spread_over_folds(data.codes[order], n_folds, rng)
+    return folds
+
+
+def cluster_order(clusters: Integers, order: Indices, rng: np.random.Generator) -> Integers:
+    """Random number of each case's cluster, from 0, that depends on what the cases are alone."""
+    first = np.full(int(clusters.max()) + 1, clusters.size)
+    place = np.empty(clusters.size, dtype=np.int64)
+    place[order] = np.arange(clusters.size)
+    np.minimum.at(first, clusters, place)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = rng.permutation(first.size)
+    return rank[clusters]
+
+
+def policy_of_two(
+    problem: TwoClasses,
+    solved: Solved,
+    labels: NDArray[Any],
+    settings: PolicySettings,
+    confidence: float,
+    n_samples: int,
+    finer: tuple[TwoClassPart, Cuts] | None = None,
+) -> Policy:
+    """Policy of two classes; `finer` are cuts among finer scores, for the printed thresholds."""
+    part, cuts = (problem.whole, solved.cuts) if finer is None else finer
+    capacity = problem.costs.capacity
+    bare = cheapest(part, settings.rule, 0.0)
+    lower, upper = part.thresholds(cuts)
+    suggestion = min(max(part.threshold(bare.lower), lower), upper)
+    lowers, uppers = equally_cheap(part, cuts, confidence)
+    decision = TwoThresholds(lower, upper, suggestion, *TwoThresholds.line(problem.map))
+    notes = []
+    if problem.calibration is None and settings.rule in ("auto", "expected_cost"):
+        notes.append(UNCALIBRATED)
+    if problem.whole.falling:
+        notes.append(FALLING)
+    found = _policy(decision, labels, problem.positive, problem.costs, solved, settings, confidence)
+    weight = part.weight
+    reviewed = float(weight[cuts.lower : cuts.upper].sum()) / float(weight.sum())
+    within = capacity is None or reviewed <= capacity + 1e-9
+    return replace(
+        found,
+        automation_rate=1.0 - reviewed if reviewed > 0.0 else 1.0,
+        lower_interval=Interval(*(part.threshold(cut) for cut in lowers)),
+        upper_interval=Interval(*(part.threshold(cut) for cut in uppers)),
+        n_samples=n_samples,
+        within_capacity=within,
+        notes=(*notes, *([] if within else [OVER_CAPACITY])),
+    )
+
+
+def policy_of_several(
+    problem: SeveralClasses,
+    solved: Solved,
+    labels: NDArray[Any],
+    settings: PolicySettings,
+    confidence: float,
+    n_samples: int,
+) -> Policy:
+    """Policy of several classes."""
+    part = problem.whole
+    decision = LossLimit(
+        finite_limit(part, solved.cuts, problem.costs, labels.size),
+        problem.temperature,
+        settings.rule == "confidence",
+    )
+    (first, last), _ = equally_cheap(part, solved.cuts, confidence)
+    ends = [part.limit(Cuts(cut, part.n_places)) for cut in (first, last)]
+    found = _policy(decision, labels, 1, problem.costs, solved, settings, confidence)
+    capacity = problem.costs.capacity
+    within = capacity is None or 1.0 - solved.automation_rate <= capacity + 1e-9
+    return replace(
+        found,
+        lower_interval=Interval(*ends),
+        n_samples=n_samples,
+        within_capacity=within,
+        notes=() if within else (OVER_CAPACITY,),
+    )
+
+
+def finite_limit(part: SeveralClassPart, cuts: Cuts, costs: Costs, n_classes: int) -> float:
+    """Largest loss that is decided alone; below every loss if none is."""
+    limit = part.limit(cuts)
+    return limit if limit > -inf else -1.0 - float(costs.matrix(n_classes).max())
+
+
+def _policy(
+    decision: TwoThresholds | LossLimit,
+    labels: NDArray[Any],
+    positive: int,
+    costs: Costs,
+    solved: Solved,
+    settings: PolicySettings,
+    confidence: float,
+) -> Policy:
+    held_out, undefined = solved.held_out, Interval(nan, nan)
+    if np.ndim(costs.error_cost) == 1:
+        costs = replace(costs, error_cost=float(np.mean(costs.error_cost)))
+    return Policy(
+        decision,
+        tuple(labels.tolist()),
+        positive,
+        costs,
+        held_out.cost,
+        held_out.interval(confidence, solved.n_cases),
+        solved.automation_rate,
+        held_out.error_rate,
+        held_out.error_share,
+        held_out.misses,
+        held_out.false_alarms,
+        undefined,
+        undefined,
+        solved.without_review.cost,
+        solved.cost_review_all,
+        solved.fragile.fragility,
+        solved.fragile.interval,
+        solved.fragile.bound,
+        solved.guarantees,
+        settings.rule,
+        settings.criterion,
+        0,
+        confidence,
+    )

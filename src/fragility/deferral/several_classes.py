@@ -1,0 +1,324 @@
+r"""Policies of several classes: the model decides where its expected loss is small enough.
+
+With calibrated probabilities p, deciding d costs :math:`e_d = \sum_y p_y c_{yd}` in expectation,
+and what a reviewer decides :math:`Q = \sum_y p_y (v_y - r)`. The model decides the cheapest class
+:math:`d^*`; its loss is :math:`s = e_{d^*} - Q`. A human decides where s is above a limit: r, if
+the probabilities are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._typing import Floats, Indices, Integers
+from .._validation import LabelledScores
+from ..calibration import tempered
+from .choosing import Allowed, Layer, Part, Pay, Steps
+from .costs import Costs
+from .held_out import Outcomes
+from .two_thresholds import Box, Cuts
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedLoss:
+    """The cheapest decision by calibrated probabilities, and its loss.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n_classes, n_classes)
+        Cost, true × decided class.
+    reviewer_error : float
+    temperature : float
+    """
+
+    matrix: Floats
+    reviewer_error: float
+    temperature: float
+
+    @classmethod
+    def of(cls, costs: Costs, n_classes: int, temperature: float, rule: str) -> ExpectedLoss:
+        """Of these costs; by the rule "confidence" the loss is one minus the confidence."""
+        if rule == "confidence":
+            return cls(1.0 - np.eye(n_classes), 0.0, 1.0)
+        return cls(costs.matrix(n_classes), costs.reviewer_error, temperature)
+
+    def probabilities(self, scores: NDArray[Any]) -> Floats:
+        """Calibrated probabilities."""
+        return tempered(scores, self.temperature)
+
+    def decide(self, p: Floats) -> tuple[Indices, Floats]:
+        """Cheapest class of each case, of equal ones the first, and its loss."""
+        expected = p @ self.matrix
+        decided = expected.argmin(axis=1)
+        reviewed = Costs(self.matrix, 0.0, None, self.reviewer_error).of_reviews(self.matrix)
+        loss: Floats = expected[np.arange(len(p)), decided] - p @ reviewed
+        return decided, loss
+
+
+class DecidedRows(NamedTuple):
+    """Cases, or cases that are alike: what the model would decide, and its loss.
+
+    Attributes
+    ----------
+    loss : ndarray of shape (R,)
+    decided : ndarray of shape (R,)
+    units : ndarray of shape (n_classes, R)
+        Number of cases by true class.
+    weight, squares : ndarray of shape (n_classes, R)
+        Sums of weights, and of their squares, by true class.
+    expected : ndarray of shape (n_classes, R)
+        Weight by class as the probabilities have it.
+    costs, cost_squares : ndarray of shape (n_classes, R), optional
+        Sums of weight times cost of an error, and of its square, if costs differ by case.
+    """
+
+    loss: Floats
+    decided: Integers
+    units: Floats
+    weight: Floats
+    squares: Floats
+    expected: Floats
+    costs: Floats | None = None
+    cost_squares: Floats | None = None
+
+    def take(self, rows: NDArray[Any]) -> DecidedRows:
+        """Some of the rows."""
+        return DecidedRows(*(None if part is None else part[..., rows] for part in self))
+
+    def scaled(self, shares: Floats) -> DecidedRows:
+        """Shares (n_classes, R) of the cases; expected weights in proportion."""
+        weight = self.weight * shares
+        before, after = self.weight.sum(axis=0), weight.sum(axis=0)
+        ratio = np.divide(after, before, out=np.zeros(before.size), where=before > 0.0)
+        return self._replace(
+            units=self.units * shares,
+            weight=weight,
+            expected=self.expected * ratio,
+            costs=None if self.costs is None else self.costs * shares,
+        )
+
+    def prices(self, costs: Costs, *, expected: bool = False) -> Floats:
+        """Mean cost of a case by class, decided alone and reviewed, (2, n_classes, R)."""
+        n_classes = len(self.weight)
+        if self.costs is None:
+            matrix = costs.matrix(n_classes)
+            reviewed = costs.of_reviews(matrix)[:, np.newaxis]
+            return np.stack([matrix[:, self.decided], np.broadcast_to(reviewed, self.weight.shape)])
+        sums, weight = self.costs, self.weight
+        if expected:
+            sums, weight = (
+                np.broadcast_to(part.sum(axis=0), weight.shape) for part in (sums, weight)
+            )
+        mean = np.divide(sums, weight, out=np.zeros(weight.shape), where=weight > 0.0)
+        wrong = np.arange(n_classes)[:, np.newaxis] != self.decided
+        return np.stack(
+            [np.where(wrong, mean, 0.0), costs.review_cost + costs.reviewer_error * mean]
+        )
+
+    def outcomes(self, costs: Costs) -> Outcomes:
+        """Kinds are the classes of each row, (n_classes, R) in a row."""
+        each = self.prices(costs)
+        each = np.stack([each[0], each[1], np.zeros(each[0].shape)])
+        wrong = np.zeros(each.shape, dtype=np.bool_)
+        wrong[0] = np.arange(len(self.weight))[:, np.newaxis] != self.decided
+        squares = self.squares * each**2
+        if self.cost_squares is not None:
+            squares[0] = np.where(wrong[0], self.cost_squares, 0.0)
+        return Outcomes(
+            self.weight.ravel(),
+            self.squares.ravel(),
+            (self.weight * each).reshape(3, -1),
+            squares.reshape(3, -1),
+            wrong.reshape(3, -1),
+        )
+
+
+class SeveralClassPart(Part):
+    """Cases of several classes, by the loss of deciding them alone.
+
+    Parameters
+    ----------
+    rows : DecidedRows
+    costs : Costs
+    cross_fitted : DecidedRows, optional
+        The same cases, each decided by a map fitted to others; by default `rows`.
+    """
+
+    def __init__(
+        self, rows: DecidedRows, costs: Costs, cross_fitted: DecidedRows | None = None
+    ) -> None:
+        order = np.argsort(rows.loss, kind="stable")
+        self._rows, self._costs = rows.take(order), costs
+        self._honest = rows if cross_fitted is None else cross_fitted
+        loss = self._rows.loss
+        self._starts = np.flatnonzero(np.concatenate([[True], loss[1:] != loss[:-1]]))
+        self._ends = np.append(self._starts[1:], loss.size)
+        self.losses = loss[self._starts]
+        self.n_places = self._starts.size
+        self.weight = self.by_place(self._rows.weight.sum(axis=0))
+        self.n_cases = float(rows.units.sum())
+
+    @property
+    def widest(self) -> Box:
+        return Box(self.n_places, self.n_places)
+
+    def by_place(self, amounts: Floats) -> Floats:
+        found: Floats = np.add.reduceat(amounts, self._starts, axis=-1)
+        return found
+
+    def decided(self, cuts: Cuts) -> Integers:
+        rows = np.ones(self._rows.loss.size, dtype=np.int64)
+        rows[: self._first_row(cuts.lower)] = 0
+        return rows
+
+    def _first_row(self, place: int) -> int:
+        return int(self._starts[place]) if place < self.n_places else self._rows.loss.size
+
+    def layers(self, blend: float) -> Iterator[Layer]:
+        rows, never = self._rows, np.zeros((1, self._rows.loss.size))
+        for share, weight, expected in (
+            (1.0 - blend, rows.weight, False),
+            (blend, rows.expected, True),
+        ):
+            if share > 0.0:
+                prices = rows.prices(self._costs, expected=expected)
+                for code, own in enumerate(weight):
+                    yield Layer(share * own, np.concatenate([prices[:, code], never]))
+
+    def translated(self, allowed: Allowed, other: Part) -> Allowed:
+        assert isinstance(other, SeveralClassPart)
+
+        def places(lowers: Indices) -> Indices:
+            limits = np.append(other.losses, inf)[lowers]
+            return np.searchsorted(self.losses, limits)
+
+        box = Box(int(places(np.array([allowed.box.highest_lower]))[0]), self.n_places)
+        if allowed.points is None:
+            return Allowed(box)
+        lowers = places(allowed.points[0])
+        return Allowed(box, (lowers, np.full(lowers.shape, self.n_places)))
+
+    def class_counts(self) -> Floats:
+        return np.zeros((2, self.n_places))
+
+    def steps(self) -> Steps:
+        rows = self._honest
+        right = rows.units[rows.decided, np.arange(rows.loss.size)]
+        number = rows.units.sum(axis=0)
+        return Steps(-rows.loss, number, number - right)
+
+    def boxes_at(self, keys: Floats) -> tuple[Indices, Indices]:
+        lowers = np.searchsorted(self.losses, -keys)
+        return lowers, np.full(lowers.shape, self.n_places)
+
+    def symmetric(self) -> tuple[Indices, Indices]:
+        lowers = np.arange(self.n_places + 1)
+        return lowers, np.full(lowers.shape, self.n_places)
+
+    def limit(self, cuts: Cuts) -> float:
+        """Largest loss that is decided alone, midway between the losses on both sides."""
+        if cuts.lower == 0:
+            return -inf
+        if cuts.lower == self.n_places:
+            return inf
+        below, above = self.losses[cuts.lower - 1 : cuts.lower + 1].tolist()
+        middle = below + (above - below) / 2.0
+        return float(middle if below <= middle < above else below)
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralClasses:
+    """Cases of several classes, each fold with a temperature of the others.
+
+    Attributes
+    ----------
+    data : LabelledScores
+        Cases of positive weight.
+    case_costs : ndarray, optional
+    costs : Costs
+    rule : str
+    folds : ndarray of shape (n,)
+        Fold of each case.
+    temperatures : sequence of float
+        By fold, fitted to the others.
+    temperature : float
+        Fitted to all.
+    """
+
+    data: LabelledScores
+    case_costs: Floats | None
+    costs: Costs
+    rule: str
+    folds: Indices
+    temperatures: Sequence[float]
+    temperature: float
+
+    def loss(self, temperature: float) -> ExpectedLoss:
+        """Losses at a temperature."""
+        return ExpectedLoss.of(self.costs, self.data.labels.size, temperature, self.rule)
+
+    def _rows(self, temperature: float) -> DecidedRows:
+        return decided_cases(self.data, self.case_costs, self.loss(temperature))
+
+    @cached_property
+    def cross_fitted(self) -> DecidedRows:
+        """Each case decided by the map of the other folds."""
+        found = self._rows(self.temperatures[0])
+        for fold, temperature in enumerate(self.temperatures[1:], start=1):
+            own = np.flatnonzero(self.folds == fold)
+            rows = self._rows(temperature)
+            for to, part in zip(found, rows, strict=True):
+                if to is not None:
+                    to[..., own] = part[..., own]
+        return found
+
+    @cached_property
+    def whole(self) -> SeveralClassPart:
+        return SeveralClassPart(self._rows(self.temperature), self.costs, self.cross_fitted)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        return self.cross_fitted.outcomes(self.costs)
+
+    def parts(self) -> Iterator[tuple[Part, Pay]]:
+        """For each fold the cases that choose for it, and what it does with their choice."""
+        for fold, temperature in enumerate(self.temperatures):
+            others = np.flatnonzero(self.folds != fold)
+            part = SeveralClassPart(self._rows(temperature).take(others), self.costs)
+            yield part, partial(self._pay, fold, part)
+
+    def _pay(self, fold: int, part: SeveralClassPart, cuts: Cuts) -> Floats:
+        n_classes = self.data.labels.size
+        own, alone = self.folds == fold, self.cross_fitted.loss <= part.limit(cuts)
+        mix = np.zeros((3, own.size))
+        mix[0], mix[1] = own & alone, own & ~alone
+        return np.tile(mix, n_classes)
+
+
+def decided_cases(
+    data: LabelledScores, case_costs: Floats | None, loss: ExpectedLoss
+) -> DecidedRows:
+    """What a model would decide on every case."""
+    n, n_classes = data.codes.size, data.labels.size
+    p = loss.probabilities(data.scores)
+    decided, losses = loss.decide(p)
+    weights = np.ones(n) if data.weights is None else data.weights
+    own = np.zeros((n_classes, n))
+    own[data.codes, np.arange(n)] = 1.0
+    return DecidedRows(
+        losses,
+        decided,
+        own,
+        own * weights,
+        own * weights**2,
+        p.T * weights,
+        None if case_costs is None else own * weights * case_costs,
+        None if case_costs is None else own * (weights * case_costs) ** 2,
+    )

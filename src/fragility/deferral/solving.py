@@ -1,0 +1,221 @@
+"""A policy for some cases: chosen on all of them, measured on those that did not choose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy.special import ndtri
+
+from .._parameters import check_choice, check_share
+from .._typing import Floats
+from ..ordered import running_totals
+from .choosing import (
+    RULES,
+    Allowed,
+    Part,
+    Problem,
+    Rule,
+    blend_of,
+    cheapest,
+    most_reviews,
+)
+from .guarantees import Certified, Guarantee, RiskLimits, certify
+from .held_out import ClusterCosts, HeldOut
+from .least_fragile import FragileCost, cost_bound, fragility_of, least_fragile
+from .two_thresholds import Cuts
+
+Criterion = Literal["cost", "fragility"]
+
+
+@dataclass(frozen=True)
+class PolicySettings:
+    """How a policy is chosen.
+
+    Attributes
+    ----------
+    rule : {"auto", "tuned", "expected_cost", "confidence"}, default="auto"
+        By which costs: observed ones ("tuned"), expected ones by calibrated probabilities
+        ("expected_cost"), or both ("auto"). "confidence" has one threshold of the confidence.
+    criterion : {"cost", "fragility"}, default="cost"
+        The cheapest policy, or the least fragile of those that cost little more.
+    slack : float, default=0.1
+        How much more, as a share of what full review costs beyond the cheapest policy.
+    limits : RiskLimits
+        Errors that are limited in the population.
+    """
+
+    rule: Rule = "auto"
+    criterion: Criterion = "cost"
+    slack: float = 0.1
+    limits: RiskLimits = field(default_factory=RiskLimits)
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        rule: Any = "auto",
+        criterion: Any = "cost",
+        slack: float = 0.1,
+        guarantee: float | None = None,
+        **limits: float | None,
+    ) -> PolicySettings:
+        """Settings from the parameters of `fragility.best_policy`."""
+        return cls(rule, criterion, slack, RiskLimits(**limits, level=guarantee))
+
+    def checked(self, n_classes: int) -> PolicySettings:
+        """The same, if they make sense for so many classes."""
+        check_choice(self.rule, RULES, "rule")
+        check_choice(self.criterion, ("cost", "fragility"), "criterion")
+        slack = check_share(self.slack, "slack")
+        limits = self.limits.checked(n_classes)
+        if self.rule == "confidence" and (limits.given or self.criterion == "fragility"):
+            raise ValueError(
+                'rule="confidence" is the plain threshold of the confidence, for comparison: it '
+                "takes neither limits nor the criterion 'fragility'."
+            )
+        return PolicySettings(self.rule, self.criterion, slack, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A policy as cuts, and what it does.
+
+    Attributes
+    ----------
+    cuts : Cuts
+        Chosen on all cases.
+    guarantees : tuple of Guarantee
+    held_out : HeldOut
+        What policies chosen in the same way do on cases that did not choose them.
+    mix : ndarray of shape (3, K)
+        Decisions on these cases, by kind.
+    without_review : HeldOut
+        The same for the best policy without reviews.
+    cost_review_all : float
+        Mean cost if humans decide every case.
+    automation_rate : float
+        Share of all cases that the cuts automate.
+    fragile : FragileCost
+    """
+
+    cuts: Cuts
+    guarantees: tuple[Guarantee, ...]
+    allowed: Allowed
+    held_out: HeldOut
+    mix: Floats
+    without_review: HeldOut
+    cost_review_all: float
+    automation_rate: float
+    fragile: FragileCost
+    n_cases: float
+
+
+def solve(
+    problem: Problem,
+    settings: PolicySettings,
+    capacity: float,
+    *,
+    confidence: float = 0.95,
+    certified: Certified | None = None,
+    clusters: ClusterCosts | None = None,
+) -> Solved:
+    """Choose a policy and measure it.
+
+    `certified` are cuts that were found to keep the limits in another way than by counting.
+    """
+    whole = problem.whole
+    found = certify(whole, settings.limits) if certified is None else certified
+    cuts = choose(whole, settings, capacity, found.allowed)
+    mix = held_out_mix(problem, settings, capacity, certified)
+    outcomes = problem.outcomes
+    bare = _paid(problem, lambda part: cheapest(part, settings.rule, 0.0))
+    weight = running_totals(whole.weight)
+    reviewed = float(weight[cuts.upper] - weight[cuts.lower])
+    blend = blend_of(settings.rule, whole.n_cases)
+    most = most_reviews(whole, capacity)
+    bound = cost_bound(whole, blend, settings.slack, found.allowed, most)
+    return Solved(
+        cuts,
+        found.guarantees,
+        found.allowed,
+        HeldOut.of(outcomes, mix, clusters),
+        mix,
+        HeldOut.of(outcomes, bare, clusters),
+        float(outcomes.costs[1].sum()) / outcomes.total,
+        1.0 - reviewed / float(weight[-1]),
+        fragility_of(whole, blend, cuts, bound, confidence),
+        whole.n_cases,
+    )
+
+
+def choose(part: Part, settings: PolicySettings, capacity: float, allowed: Allowed) -> Cuts:
+    """The policy that some cases choose."""
+    if settings.criterion == "cost" or part.falling:
+        return cheapest(part, settings.rule, capacity, allowed)
+    blend, most = blend_of(settings.rule, part.n_cases), most_reviews(part, capacity)
+    bound = cost_bound(part, blend, settings.slack, allowed, most)
+    return least_fragile(part, blend, bound, allowed, most)
+
+
+def held_out_mix(
+    problem: Problem,
+    settings: PolicySettings,
+    capacity: float,
+    certified: Certified | None = None,
+) -> Floats:
+    """Decisions on every kind of cases, at policies that others chose, by shares (3, K)."""
+    whole = problem.whole
+
+    def by_others(part: Part) -> Cuts:
+        if certified is not None:
+            allowed = part.translated(certified.allowed, whole)
+        else:
+            allowed = certify(part, settings.limits, whole.n_cases / part.n_cases).allowed
+        return choose(part, settings, capacity, allowed)
+
+    return _paid(problem, by_others)
+
+
+def _paid(problem: Problem, choice: Callable[[Part], Cuts]) -> Floats:
+    """Decisions on every kind of cases, at cuts that others chose."""
+    total: Floats | None = None
+    for part, pay in problem.parts():
+        paid = pay(choice(part))
+        total = paid if total is None else total + paid
+    assert total is not None
+    return total
+
+
+def equally_cheap(part: Part, cuts: Cuts, confidence: float) -> tuple[tuple[int, int], ...]:
+    """Lower cuts, and upper cuts, that these cases do not show to be dearer than the chosen ones.
+
+    Each is moved alone: the first and the last cut whose difference in cost is within its error.
+    """
+    z = float(-ndtri((1.0 - confidence) / 2.0))
+    gain, squares = np.zeros((2, part.n_places)), np.zeros((2, part.n_places))
+    scale = part.n_cases / float(part.weight.sum())
+    for weight, costs in part.layers(0.0):
+        for side, decision in enumerate((0, 2)):
+            apart = np.broadcast_to(costs[decision] - costs[1], weight.shape)
+            gain[side] += part.by_place(weight * apart)
+            squares[side] += part.by_place(weight * apart**2)
+    found = []
+    box, rounding = part.widest, part.groups(0.0).rounding
+    ends = (
+        (0, min(cuts.upper, box.highest_lower)),
+        (max(cuts.lower, box.lowest_upper), part.n_places),
+    )
+    for side, (at, (first, last)) in enumerate(zip((cuts.lower, cuts.upper), ends, strict=True)):
+        # Moving the lower cut up decides cases that were reviewed; moving the upper cut up, the
+        # other way round.
+        totals, errors = running_totals(gain[side]), running_totals(squares[side])
+        sign = 1.0 if side == 0 else -1.0
+        dearer = sign * (totals - totals[at])
+        error = z * np.sqrt(np.abs(errors - errors[at]) / scale)
+        alike = np.flatnonzero(dearer <= error + rounding)
+        alike = alike[(alike >= first) & (alike <= last)]
+        found.append((int(alike[0]), int(alike[-1])))
+    return tuple(found)

@@ -1,0 +1,320 @@
+"""Policies of two classes: negative below one threshold of the score, positive above another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from math import inf
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Floats, Indices, Integers, Mask
+from ..calibration import Platt
+from ..calibration_table import ScoreTable, TableCalibration, fitted_to_table
+from .choosing import Allowed, Layer, Part, Pay, Steps
+from .costs import Costs
+from .held_out import Outcomes
+from .two_thresholds import Box, Cuts
+
+
+class Stakes(NamedTuple):
+    """What two classes cost, in regrets: beyond what the right decision costs.
+
+    Attributes
+    ----------
+    alarm, miss : float
+        Regret of a negative decided positive, and of a positive decided negative.
+    review : float
+    reviewer_error : float
+    """
+
+    alarm: float
+    miss: float
+    review: float
+    reviewer_error: float
+
+    @classmethod
+    def of(cls, costs: Costs, positive: int) -> Stakes:
+        """Of checked costs; costs by case at their mean."""
+        matrix, negative = costs.matrix(2), 1 - positive
+        return cls(
+            float(matrix[negative, positive] - matrix[negative, negative]),
+            float(matrix[positive, negative] - matrix[positive, positive]),
+            costs.review_cost,
+            costs.reviewer_error,
+        )
+
+    @property
+    def even(self) -> float:
+        """Probability of the positive class at which both decisions cost the same."""
+        both = self.alarm + self.miss
+        return self.alarm / both if both > 0.0 else 0.5
+
+    def loss_of_negative(self, p: Floats) -> Floats:
+        """Expected cost of deciding negative, beyond that of what a reviewer decides."""
+        rate = self.reviewer_error
+        found: Floats = (1.0 - rate) * self.miss * p - rate * self.alarm * (1.0 - p)
+        return found
+
+    def loss_of_positive(self, p: Floats) -> Floats:
+        """Expected cost of deciding positive, beyond that of what a reviewer decides."""
+        rate = self.reviewer_error
+        found: Floats = (1.0 - rate) * self.alarm * (1.0 - p) - rate * self.miss * p
+        return found
+
+    def price_of_negative(self, p: Floats) -> Floats:
+        """Price of an error at which deciding negative is worth no more than a review."""
+        return (self.review - self.loss_of_negative(p)) / p
+
+    def price_of_positive(self, p: Floats) -> Floats:
+        """Price of an error at which deciding positive is worth no more than a review."""
+        return (self.review - self.loss_of_positive(p)) / (1.0 - p)
+
+
+class TwoClassPart(Part):
+    """Cases of two classes, by score.
+
+    Parameters
+    ----------
+    table : ScoreTable
+    positive : int
+    costs : Costs
+    p : ndarray of shape (n_places,)
+        Calibrated probability of the positive class at each place.
+    shares : ndarray of shape (2, n_places), optional
+        Of the cases of each class and place; all by default.
+    blocks : sequence of (shares, map), optional
+        The same cases in parts, each with a map fitted to the others; by default one part, with p.
+    """
+
+    def __init__(
+        self,
+        table: ScoreTable,
+        positive: int,
+        costs: Costs,
+        calibration: Platt | None,
+        shares: Floats | None = None,
+        blocks: Sequence[tuple[Floats, Platt | None]] = (),
+    ) -> None:
+        self._table, self._positive, self._costs = table, positive, costs
+        self._map, self._blocks = calibration, blocks
+        self._shares = np.ones((2, table.scores.size)) if shares is None else shares
+        self._by_class = table.amounts["weight"] * self._shares
+        self.n_places = table.scores.size
+        self.weight = self._by_class.sum(axis=0)
+        self.n_cases = float((table.units * self._shares).sum())
+        self._stakes = Stakes.of(costs, positive)
+
+    @cached_property
+    def p(self) -> Floats:
+        """Calibrated probability of the positive class at each place."""
+        return mapped(self._map, self._table.scores)
+
+    @property
+    def falling(self) -> bool:
+        return self._map is not None and self._map.slope <= 0.0
+
+    def layers(self, blend: float) -> Iterator[Layer]:
+        negative, positive = 1 - self._positive, self._positive
+        costs = self._costs_by_class()
+        for code in (negative, positive) if blend < 1.0 else ():
+            yield Layer((1.0 - blend) * self._by_class[code], costs[:, code])
+        if blend > 0.0:
+            costs = self._costs_by_class(expected=True)
+            yield Layer(blend * self.weight * (1.0 - self.p), costs[:, negative])
+            yield Layer(blend * self.weight * self.p, costs[:, positive])
+
+    def _costs_by_class(self, *, expected: bool = False) -> Floats:
+        """Mean cost of a case, (3, 2, n_places or 1): as negative, reviewed, as positive.
+
+        With costs by case it is the mean over the cases of a place, of their own class or of both.
+        """
+        costs, order = self._costs, [1 - self._positive, self._positive]
+        sums = self._table.amounts.get("costs")
+        if sums is None:
+            matrix = costs.matrix(2)
+            rows = [matrix[:, order[0]], costs.of_reviews(matrix), matrix[:, order[1]]]
+            return np.stack(rows)[:, :, np.newaxis]
+        sums, weight = sums * self._shares, self._by_class
+        if expected:
+            sums, weight = (
+                np.broadcast_to(part.sum(axis=0), weight.shape) for part in (sums, weight)
+            )
+        mean = np.divide(sums, weight, out=np.zeros(weight.shape), where=weight > 0.0)
+        found = np.zeros((3, *mean.shape))
+        found[0, order[1]], found[2, order[0]] = mean[order[1]], mean[order[0]]
+        found[1] = costs.review_cost + costs.reviewer_error * mean
+        return found
+
+    def class_counts(self) -> Floats:
+        counts = self._table.units * self._shares
+        return counts[[1 - self._positive, self._positive]]
+
+    def steps(self) -> Steps:
+        parts = [
+            self._steps(self._table.units * shares, found)
+            for shares, found in self._blocks or [(self._shares, self._map)]
+        ]
+        return Steps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def _steps(self, units: Floats, found: Platt | None) -> Steps:
+        """Every place is a step: it is automated when its far end is."""
+        low = mapped(found, self._table.scores) < self._stakes.even
+        keys = self._prices(found, low)
+        wrong = np.where(low, units[self._positive], units[1 - self._positive])
+        return Steps(keys, units.sum(axis=0), wrong)
+
+    def _prices(self, found: Platt | None, low: Mask) -> Floats:
+        first, last = (mapped(found, part) for part in self._table.spans)
+        return np.where(
+            low, self._stakes.price_of_negative(last), self._stakes.price_of_positive(first)
+        )
+
+    def boxes_at(self, keys: Floats) -> tuple[Indices, Indices]:
+        low = self.p < self._stakes.even
+        prices, middle = self._prices(self._map, low), int(np.count_nonzero(low))
+        # Prices fall up to the middle and rise from there.
+        lowers = np.searchsorted(-prices[:middle], -keys)
+        uppers = middle + np.searchsorted(prices[middle:], keys, side="right")
+        return lowers, uppers
+
+    def symmetric(self) -> tuple[Indices, Indices]:
+        scores = self._table.scores
+        # At one half the first class is predicted, be it the positive one or not.
+        side = "right" if self._positive == 1 else "left"
+        middle = int(np.searchsorted(scores, 0.5, side))
+        confidence = np.maximum(scores, 1.0 - scores)
+        limits = np.unique(np.append(confidence, 0.0))
+        lowers = np.searchsorted(-confidence[:middle], -limits)
+        uppers = middle + np.searchsorted(confidence[middle:], limits, side="right")
+        return lowers, uppers
+
+    def key_of(self, places: Indices, found: Platt | None) -> tuple[Floats, Floats]:
+        """Key of the step of each place under a map, and whether it is decided negative."""
+        low = mapped(found, self._table.scores) < self._stakes.even
+        return self._prices(found, low)[places], low[places]
+
+    def box_of(self, lower: float, upper: float) -> Box:
+        """Cuts of these thresholds: rounded inwards."""
+        first, last = self._table.spans
+        return Box(
+            int(np.count_nonzero(last < lower)),
+            int(np.count_nonzero(first < upper)),
+        )
+
+    def refined(self, allowed: Allowed, other: TwoClassPart) -> Allowed:
+        """Cuts that other, wider places allow, as cuts of these."""
+        box = self.box_of(*other.thresholds_of_box(allowed.box))
+        if allowed.points is None:
+            return Allowed(box)
+        pairs = zip(*allowed.points, strict=True)
+        found = [self.box_of(*other.thresholds_of_box(Box(*pair))) for pair in pairs]
+        lowers, uppers = (np.array([pair[k] for pair in found], dtype=np.intp) for k in range(2))
+        return Allowed(box, (lowers, uppers))
+
+    def thresholds_of_box(self, box: Box) -> tuple[float, float]:
+        """Largest lower and least upper threshold that a box of cuts allows."""
+        first, last = self._table.spans
+        lower, upper = box
+        highest = inf if lower == self.n_places else float(first[lower])
+        lowest = 0.0 if upper == 0 else float(np.nextafter(last[upper - 1], inf))
+        return highest, lowest
+
+    def thresholds(self, cuts: Cuts) -> tuple[float, float]:
+        """Thresholds at the cuts: midway between the scores; on the nearest edge of bins."""
+        return self.threshold(cuts.lower), self.threshold(cuts.upper)
+
+    def threshold(self, cut: int) -> float:
+        """A threshold between the places before a cut and those from it on."""
+        if cut == 0:
+            return 0.0
+        if cut == self.n_places:
+            return inf
+        below, above = float(self._table.high[cut - 1]), float(self._table.low[cut])
+        middle = below + (above - below) / 2.0
+        edges = self._table.edges
+        if edges is None:
+            return middle if below < middle <= above else above
+        between = edges[
+            np.searchsorted(edges, below, "right") : np.searchsorted(edges, above, "right")
+        ]
+        return float(between[np.abs(between - middle).argmin()])
+
+
+def mapped(found: Platt | None, scores: Floats) -> Floats:
+    """Calibrated probabilities; without a map the scores themselves."""
+    if found is None:
+        return np.clip(scores, 1e-12, 1.0 - 1e-12)
+    return found(scores)
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """Cases of two classes that choose a policy, and pay for policies that others chose.
+
+    Attributes
+    ----------
+    table : ScoreTable
+    positive : int
+    costs : Costs
+    calibration : TableCalibration or None
+        None if a class has too few cases for maps; the scores are taken as they are then.
+    folds : sequence of ndarray
+        Cases of each class, fold and value, for several ways to deal them.
+    """
+
+    table: ScoreTable
+    positive: int
+    costs: Costs
+    calibration: TableCalibration | None
+    folds: Sequence[Integers | Floats]
+
+    @cached_property
+    def map(self) -> Platt | None:
+        """Map fitted to all cases."""
+        if self.calibration is None:
+            return None
+        return fitted_to_table(self.table, self.positive, start=self.calibration.maps[0])
+
+    def map_of(self, fold: int) -> Platt | None:
+        """Map fitted to the other folds of the first split."""
+        return None if self.calibration is None else self.calibration.maps[fold]
+
+    @cached_property
+    def whole(self) -> TwoClassPart:
+        """All cases; those of each fold have a map of the others."""
+        blocks = [(shares, found) for shares, found, split in self._folds() if split == 0]
+        return TwoClassPart(self.table, self.positive, self.costs, self.map, None, blocks)
+
+    def refined(self, table: ScoreTable) -> TwoClassPart:
+        """The same cases by finer scores."""
+        return TwoClassPart(table, self.positive, self.costs, self.map)
+
+    def _folds(self) -> Iterator[tuple[Floats, Platt | None, int]]:
+        """Share of the cases in each fold, the map of the others, and which split it is of."""
+        units = np.maximum(self.table.units, 1)
+        maps = iter(() if self.calibration is None else self.calibration.maps)
+        for split, folds in enumerate(self.folds):
+            for own in np.moveaxis(folds, 1, 0):
+                yield own / units, next(maps, None), split
+
+    def parts(self) -> Iterator[tuple[Part, Pay]]:
+        """For each fold the cases that choose for it, and what it does with their choice."""
+        for own, found, _ in self._folds():
+            part = TwoClassPart(self.table, self.positive, self.costs, found, 1.0 - own)
+            yield part, partial(self.mix, own / len(self.folds))
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """What every class and place costs under each decision."""
+        return Outcomes.of_two_classes(self.table, self.positive, self.costs)
+
+    def mix(self, shares: Floats, cuts: Cuts) -> Floats:
+        """Shares of each kind that are decided negative, reviewed and decided positive."""
+        found = np.zeros((3, *shares.shape))
+        found[0, :, : cuts.lower] = shares[:, : cuts.lower]
+        found[1, :, cuts.lower : cuts.upper] = shares[:, cuts.lower : cuts.upper]
+        found[2, :, cuts.upper :] = shares[:, cuts.upper :]
+        return found.reshape(3, -1)
