@@ -196,30 +196,24 @@ class TwoClassPart(Part):
         low = mapped(found, self._table.scores) < self._stakes.even
         return self._prices(found, low)[places], low[places]
 
-    def box_of(self, lower: float, upper: float) -> Box:
-        """Cuts of these thresholds: rounded inwards."""
-        first, last = self._table.spans
-        return Box(
-            int(np.count_nonzero(last < lower)),
-            int(np.count_nonzero(first < upper)),
-        )
-
     def refined(self, allowed: Allowed, other: TwoClassPart) -> Allowed:
-        """Cuts that other, wider places allow, as cuts of these."""
-        box = self.box_of(*other.thresholds_of_box(allowed.box))
-        if allowed.points is None:
-            return Allowed(box)
-        pairs = zip(*allowed.points, strict=True)
-        found = [self.box_of(*other.thresholds_of_box(Box(*pair))) for pair in pairs]
-        lowers, uppers = (np.array([pair[k] for pair in found], dtype=np.intp) for k in range(2))
-        return Allowed(box, (lowers, uppers))
+        """Cuts that other, wider places allow, as cuts of these: rounded inwards."""
+        box, points = allowed
+        lowers, uppers = self._refined(np.array([box[0]]), np.array([box[1]]), other)
+        inner = Box(int(lowers[0]), int(uppers[0]))
+        return Allowed(inner, None if points is None else self._refined(*points, other))
 
-    def thresholds_of_box(self, box: Box) -> tuple[float, float]:
-        """Largest lower and least upper threshold that a box of cuts allows."""
+    def _refined(
+        self, lowers: Indices, uppers: Indices, other: TwoClassPart
+    ) -> tuple[Indices, Indices]:
+        (first, last), (highest, lowest) = self._table.spans, other.ends_of(lowers, uppers)
+        return np.searchsorted(last, highest), np.searchsorted(first, lowest)
+
+    def ends_of(self, lowers: Indices, uppers: Indices) -> tuple[Floats, Floats]:
+        """Largest lower and least upper thresholds that are no wider than these cuts."""
         first, last = self._table.spans
-        lower, upper = box
-        highest = inf if lower == self.n_places else float(first[lower])
-        lowest = 0.0 if upper == 0 else float(np.nextafter(last[upper - 1], inf))
+        highest = np.append(first, inf)[lowers]
+        lowest = np.concatenate([[0.0], np.nextafter(last, inf)])[uppers]
         return highest, lowest
 
     def thresholds(self, cuts: Cuts) -> tuple[float, float]:
