@@ -19,6 +19,7 @@ from .calibration import Platt, check_can_calibrate, log_odds, platt_targets
 from .scores.bins import ScoreBins
 from .scores.cases import case_amounts
 from .scores.folds import dealt
+from .scores.layout import Tails
 from .scores.tally import units_of
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
@@ -60,6 +61,7 @@ class ScoreTable(NamedTuple):
         lookup = np.zeros(bins.layout.length, dtype=np.intp)
         lookup[held] = np.arange(held.size)
         low, high = bins.ranges[:, 0, held]
+        assert isinstance(bins.layout, Tails)
         return cls(
             means,
             amounts,
@@ -130,7 +132,7 @@ def calibrated_table(
     positive: int,
     labels: NDArray[Any],
     seed: int = 0,
-    folds: Sequence[Integers] | None = None,
+    folds: Sequence[Integers | Floats] | None = None,
 ) -> TableCalibration:
     """Cross-fitted Platt maps of two classes; raises `CannotCalibrateError` if there are none.
 
@@ -148,7 +150,7 @@ def calibrated_table(
             maps.append(fitted_to_table(table, positive, rest, maps[-1] if maps else None))
             scores.append(maps[-1](table.scores))
     joined = np.concatenate(splits, axis=1)
-    shares = joined / np.maximum(len(splits) * units, 1)[:, np.newaxis]
+    shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
     return TableCalibration(np.stack(scores), shares, len(splits), tuple(maps))
 
 

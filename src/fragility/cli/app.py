@@ -13,6 +13,7 @@ import click
 from .. import __version__
 from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
 from .console import say, warn
+from .deciding import decide
 from .demo import demo
 from .gate import gate
 from .predictions import compare, cost, evaluate, report
@@ -33,7 +34,7 @@ def command() -> None:
     """
 
 
-for part in (evaluate, compare, report, cost, gate, train, predict, demo):
+for part in (evaluate, compare, report, cost, decide, gate, train, predict, demo):
     command.add_command(part)
 
 

@@ -81,6 +81,65 @@ cost_options = _together(
     ),
 )
 
+#: How a policy is chosen, and what it must keep.
+policy_options = _together(
+    click.option(
+        "--max-error-share",
+        type=float,
+        metavar="SHARE",
+        help="Most errors of the model, as a share of all cases.",
+    ),
+    click.option(
+        "--max-error-rate",
+        type=float,
+        metavar="SHARE",
+        help="Most errors, as a share of the cases it decides alone.",
+    ),
+    click.option(
+        "--max-misses",
+        type=float,
+        metavar="SHARE",
+        help="Most positives decided negative, as a share of the positives.",
+    ),
+    click.option(
+        "--max-false-alarms",
+        type=float,
+        metavar="SHARE",
+        help="Most negatives decided positive, as a share of the negatives.",
+    ),
+    click.option(
+        "--guarantee",
+        type=float,
+        metavar="LEVEL",
+        help="Probability with which these limits hold in the population [0.95].",
+    ),
+    click.option(
+        "--rule",
+        type=click.Choice(["auto", "tuned", "expected_cost", "confidence"]),
+        default="auto",
+        show_default=True,
+        help="Costs that choose: of these cases, expected by calibrated probabilities, or both.",
+    ),
+    click.option(
+        "--criterion",
+        type=click.Choice(["cost", "fragility"]),
+        default="cost",
+        show_default=True,
+        help="The cheapest policy, or the least fragile of nearly the same cost.",
+    ),
+    click.option(
+        "--slack",
+        default=0.1,
+        show_default=True,
+        help="How much more that may cost, of what full review costs more.",
+    ),
+)
+#: Names of the policy options, as `fragility.best_policy` has them.
+POLICY_PARAMETERS = (
+    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
+    *("rule", "criterion", "slack"),
+)
+
 
 def output_option(words: str) -> Callable[[Command], Command]:
     """The file to write."""
@@ -96,13 +155,13 @@ force_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Strict JSON on stdout.")
 
 
-def check_ending(output: str, *endings: str) -> str:
+def check_ending(output: str, *endings: str, option: str = "--output") -> str:
     """Ending of the name of a file to write, which must be one of these."""
     found = next((ending for ending in endings if output.lower().endswith(ending)), None)
     if found is None:
         *others, last = endings
         allowed = f"{', '.join(others)} or {last}" if others else last
-        raise click.BadParameter(f"{output!r} must end in {allowed}.", param_hint="--output")
+        raise click.BadParameter(f"{output!r} must end in {allowed}.", param_hint=option)
     return found
 
 

@@ -20,6 +20,7 @@ from .console import (
     write_json,
 )
 from .options import (
+    POLICY_PARAMETERS,
     as_costs,
     check_ending,
     cost_options,
@@ -27,6 +28,7 @@ from .options import (
     group_option,
     json_option,
     output_option,
+    policy_options,
     prediction_options,
 )
 
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 @prediction_options
 @group_option
 @cost_options
+@policy_options
 @json_option
 def evaluate(as_json: bool, **options: Any) -> None:
     """Measure one or several models: Fragility Index, its companions, findings.
@@ -87,6 +90,7 @@ def compare(as_json: bool, **options: Any) -> None:
 @prediction_options
 @group_option
 @cost_options
+@policy_options
 @output_option("File to write: .html, .md or .json.")
 @click.option(
     "--worst",
@@ -118,31 +122,60 @@ def report(output: str, worst: int, id_column: str | None, force: bool, **option
 @click.command()
 @prediction_options
 @cost_options
+@policy_options
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(),
+    metavar="JSON",
+    help="File to write the policy to, for `fragility decide`; of one model.",
+)
+@force_option
 @json_option
-def cost(as_json: bool, **options: Any) -> None:
-    """At which confidence a model may act alone, and what that costs.
+def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) -> None:
+    """Who should decide, the model or a human, at which thresholds, and what that costs.
 
     \b
-    fragility cost predictions.csv --label sick --score p --error-cost 10 --review-cost 1
+    fragility cost predictions.csv --label sick --score p --error-cost '0,1;10,0' --review-cost 0.5
+    fragility cost predictions.csv --label sick --score p --error-cost 10 --max-error-rate 0.02 \\
+        --policy policy.json
     """  # noqa: D301
     from ..report.data import json_text
-    from ..report.text import about_thresholds, threshold_rows
+    from ..report.text import about, cost_rows, policy_rows
+    from ..tables import check_output, write_file
 
     if options["error_cost"] is None and options["error_cost_column"] is None:
         raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
+    if policy_file is not None:
+        if len(options["scores"]) != 1:
+            raise click.UsageError("--policy writes the policy of one model: give one --score.")
+        check_ending(policy_file, ".json", option="--policy")
+        check_output(policy_file, [options["file"]], force=force)
     made = make_report(**options)
     if as_json:
         content = made.to_dict()
-        models = [
-            {"name": model["name"], "threshold": model["raw"]["threshold"]}
-            for model in content["models"]
-        ]
-        kept = {name: content[name] for name in ("n_samples", "costs")}
-        write_json(json_text({**kept, "models": models}))
-    show_models(*threshold_rows(made), stderr=as_json)
-    kinds = ("act_alone", "trust_chow", "chow_gap", "cheapest")
-    texts = [finding.text for finding in made.findings if finding.kind in kinds]
-    _show_sentences(made, [about_thresholds(made), *texts], as_json)
+        kept = {name: content[name] for name in ("n_samples", "costs", "notes")}
+        models = [{"name": part["name"], "policy": part["policy"]} for part in content["models"]]
+        tests = [{k: pair[k] for k in ("a", "b", "cost")} for pair in content["comparisons"]]
+        write_json(json_text({**kept, "models": models, "comparisons": tests}))
+    show_text(about(made) + "\n", stderr=as_json)
+    sentences = []
+    for model in made.models:
+        if model.policy is not None:
+            lead = f"{model.name}: " if len(made.models) > 1 else ""
+            first, *rest = model.policy.sentences()
+            sentences += [f"{lead}{first}", *rest]
+    cheapest = [finding.text for finding in made.findings if finding.kind == "cheapest"]
+    show_lines([*cheapest, *sentences], stderr=as_json)
+    show_text("", stderr=as_json)
+    show_models(*policy_rows(made), stderr=as_json)
+    if cost_rows(made)[1]:
+        show_text("", stderr=as_json)
+        show_table(*cost_rows(made), stderr=as_json)
+    _show_sentences(made, [], as_json)
+    if policy_file is not None and made.models[0].policy is not None:
+        write_file(policy_file, made.models[0].policy.to_json() + "\n")
+        say(f"Wrote {policy_file}: use it with `fragility decide`.")
 
 
 def make_report(
@@ -161,29 +194,36 @@ def make_report(
     reviewer_error: float = 0.0,
     n_worst: int = 0,
     id_column: str | None = None,
-    **columns: Any,
+    **others: Any,
 ) -> Report:
     """Report on the file that the options describe."""
+    from ..deferral import PolicySettings
     from ..report.files import report_on_file
     from ..tables import PredictionFile, open_table, parse_models
 
+    chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
+    policy = PolicySettings.of(**chosen)
+    if costs is None and policy != PolicySettings():
+        raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
     opened = open_table(file)
     predictions = PredictionFile(
         opened,
         models=parse_models(scores, opened.column_names),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
         error_cost=error_cost_column,
-        **columns,
+        **others,
     )
     several = max(map(len, predictions.columns.models.values())) > 2
     held = in_memory or (opened.n_rows or 0) * len(predictions.columns.all) <= hold
     readings = 1 if held else 3 if several and not no_calibration else 2
+    readings += several and costs is not None and not held
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
         return report_on_file(
             predictions,
             costs=costs,
+            policy=policy,
             confidence=confidence,
             n_worst=n_worst,
             id_column=id_column,

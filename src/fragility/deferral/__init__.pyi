@@ -1,4 +1,3 @@
-from .best_policy import best_policy
 from .classifier import DeferralClassifier
 from .compare import CostComparison, compare_costs
 from .costs import Costs
@@ -8,6 +7,7 @@ from .display import DeferralDisplay
 from .guarantees import Guarantee, RiskLimits
 from .policy import LossLimit, Policy, TwoThresholds
 from .policy_files import read_policy
+from .policy_search import best_policy
 from .solving import PolicySettings
 
 __all__ = [

@@ -58,7 +58,9 @@ class Steps(NamedTuple):
         """One step for each key that holds any case, the first to be automated first."""
         held = np.flatnonzero(self.number > 0.0)
         keys, origin = np.unique(-self.key[held], return_inverse=True)
-        number, wrong = (np.bincount(origin, part[held]) for part in (self.number, self.wrong))
+        number, wrong = (
+            np.bincount(origin, part[held]).astype(np.float64) for part in (self.number, self.wrong)
+        )
         return Steps(-keys, number, wrong)
 
 
@@ -90,7 +92,7 @@ class Part(ABC):
         """Lower and upper cuts that automate the places with a key above each of these."""
 
     @abstractmethod
-    def class_counts(self) -> Integers | Floats:
+    def class_counts(self) -> Floats:
         """Cases of the negative and of the positive class by place, (2, n_places)."""
 
     @property
@@ -124,7 +126,8 @@ class Part(ABC):
         totals = first.weight * first.costs
         for weight, costs in layers:
             totals += weight * costs
-        return GroupCosts(*self.by_place(totals), self.weight)
+        negative, reviewed, positive = self.by_place(totals)
+        return GroupCosts(negative, reviewed, positive, self.weight)
 
     @abstractmethod
     def symmetric(self) -> tuple[Indices, Indices]:

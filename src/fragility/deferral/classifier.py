@@ -30,10 +30,10 @@ from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
 from .._typing import Floats, Indices
 from .._validation import check_case_costs, check_weights
 from ..metrics.displays.estimator import check_can_predict
-from .best_policy import best_policy
 from .decisions import Decisions
 from .out_of_fold import Part, out_of_fold
 from .policy import Policy
+from .policy_search import best_policy
 
 #: Parameters that `best_policy` takes as they are.
 _OF_POLICIES = (

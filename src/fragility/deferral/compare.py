@@ -15,9 +15,9 @@ from .._parameters import check_confidence, check_count
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Interval
 from .._validation import check_labelled_probabilities
-from .best_policy import PolicyCases
 from .costs import Costs
 from .policy import Policy, same_classes
+from .policy_search import PolicyCases
 from .solving import PolicySettings
 
 #: Standard errors of costs at policies that the cases chose are larger than those of independent
@@ -65,7 +65,6 @@ class CostSums(NamedTuple):
     crossed: float = 0.0
     second: float = 0.0
     fourth: float = 0.0
-    n: int = 0
 
     @classmethod
     def of(cls, difference: Floats, weights: Floats | None) -> CostSums:
@@ -79,12 +78,11 @@ class CostSums(NamedTuple):
             float(w @ terms),
             float(terms @ terms),
             float((terms**2) @ (terms**2)),
-            difference.size,
         )
 
     def plus(self, other: CostSums) -> CostSums:
         """Of both."""
-        return CostSums(*(a + b for a, b in zip(self, other, strict=True)))
+        return CostSums._make(a + b for a, b in zip(self, other, strict=True))
 
     def compared(
         self, a: float, b: float, confidence: float, factor: float = _SHARED_THRESHOLDS
@@ -260,6 +258,6 @@ def compare_costs(
             found.append(cases.costs_at(policy))
     weights = cases.data.weights
     sums = CostSums.of(found[0] - found[1], weights)
-    means = (float(np.average(part, weights=weights)) for part in found)
+    a, b = (float(np.average(part, weights=weights)) for part in found)
     factor = _SHARED_THRESHOLDS if policies is None else 1.0
-    return CostComparison(sums.compared(*means, confidence, factor), confidence, found[0].size)
+    return CostComparison(sums.compared(a, b, confidence, factor), confidence, found[0].size)

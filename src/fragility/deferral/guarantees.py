@@ -152,7 +152,7 @@ def certify(part: Part, limits: RiskLimits, scale: float = 1.0) -> Certified:
     delta = limits.delta
     steps = part.steps().ordered()
     steps = Steps(steps.key, scale * steps.number, scale * steps.wrong)
-    sides = scale * part.class_counts()
+    sides: Floats = scale * part.class_counts()
     for name, limit in limits.given.items():
         made = Guarantee(name, limit, 1.0 - delta, True)
         if part.falling:
@@ -364,11 +364,11 @@ def certify_weighted(part: Part, cases: WeightedCases, limits: RiskLimits) -> Ce
             box = box.inside(Box(int(lower[0]), int(upper[0])))
         elif name == "max_misses":
             # The places before the last that passed.
-            lower = part.n_places if passed[-1] == -inf else int(-passed[-1])
-            box = box.inside(Box(lower, 0))
+            highest = part.n_places if passed[-1] == -inf else int(-passed[-1])
+            box = box.inside(Box(highest, 0))
         else:
-            upper = 0 if passed[-1] == -inf else int(passed[-1]) + 1
-            box = box.inside(Box(part.n_places, upper))
+            lowest = 0 if passed[-1] == -inf else int(passed[-1]) + 1
+            box = box.inside(Box(part.n_places, lowest))
         found.append(made)
     return Certified(Allowed(box, points), tuple(found))
 

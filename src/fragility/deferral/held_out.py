@@ -82,7 +82,21 @@ class Outcomes(NamedTuple):
     def costs_by_kind(self, mix: Floats) -> Floats:
         """Mean cost of a case of each kind."""
         paid = (mix * self.costs).sum(axis=0)
-        return np.divide(paid, self.weight, out=np.zeros(paid.size), where=self.weight > 0.0)
+        found: Floats = np.divide(
+            paid, self.weight, out=np.zeros(paid.size), where=self.weight > 0.0
+        )
+        return found
+
+
+def paid_by_case(
+    outcomes: Outcomes, mix: Floats, kinds: Integers, costs: Costs, case_costs: Floats | None
+) -> Floats:
+    """Cost of cases of these kinds, if the cases of each kind are decided by shares (3, K)."""
+    if case_costs is None:
+        return outcomes.costs_by_kind(mix)[kinds]
+    errors = (mix * outcomes.wrong).sum(axis=0) + costs.reviewer_error * mix[1]
+    found: Floats = errors[kinds] * case_costs + costs.review_cost * mix[1, kinds]
+    return found
 
 
 @dataclass(frozen=True)

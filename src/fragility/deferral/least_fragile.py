@@ -117,7 +117,7 @@ def _costs_at(part: Part, blend: float, cuts: Cuts) -> tuple[Floats, Floats]:
     joined, masses = np.concatenate(values), np.concatenate(weights)
     held = masses > 0.0
     distinct, origin = np.unique(joined[held], return_inverse=True)
-    return distinct, np.bincount(origin, masses[held])
+    return distinct, np.bincount(origin, masses[held]).astype(np.float64)
 
 
 def _root(part: Part, blend: float, cuts: Cuts, bound: float) -> float:
@@ -135,7 +135,12 @@ def _tilted(part: Part, blend: float, s: float) -> GroupCosts:
         weight * np.exp(np.minimum(s * (costs - top), _LARGEST_EXPONENT))
         for weight, costs in layers
     )
-    return GroupCosts(*part.by_place(np.asarray(totals)), part.weight)
+    return _groups(part, np.asarray(totals))
+
+
+def _groups(part: Part, totals: Floats) -> GroupCosts:
+    negative, reviewed, positive = part.by_place(totals)
+    return GroupCosts(negative, reviewed, positive, part.weight)
 
 
 def _cheapest_below(
@@ -143,10 +148,9 @@ def _cheapest_below(
 ) -> Cuts:
     """The cheapest cuts at which no case costs more than the bound: their fragility is 0."""
     far = 1e6 * max(bound, 1e-300)
-    totals = 0.0
-    for weight, costs in part.layers(blend):
-        dear = np.where((weight > 0.0) & (costs > bound * (1.0 + 1e-12)), weight * far, 0.0)
-        totals = totals + weight * costs + dear
-    groups = GroupCosts(*part.by_place(np.asarray(totals)), part.weight)
-    found = cheapest_allowed(groups, allowed, capacity)
+    totals = sum(
+        weight * np.where(costs > bound * (1.0 + 1e-12), costs + far, costs)
+        for weight, costs in part.layers(blend)
+    )
+    found = cheapest_allowed(_groups(part, np.asarray(totals)), allowed, capacity)
     return found if _root(part, blend, found, bound) == inf else cuts

@@ -16,7 +16,7 @@ from .._labels import listed
 from .._parameters import require
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Interval
-from .._validation import check_labelled_probabilities
+from .._validation import check_labelled_probabilities, check_values
 from ..calibration import Platt, log_odds
 from .costs import Costs
 from .decisions import Decisions
@@ -195,7 +195,7 @@ class Policy(Summary):
             With arrays `label`, `automate`, `score`, `saving` and `reason`.
         """
         labels = np.asarray(self.labels)
-        n = len(proba) if hasattr(proba, "__len__") else np.size(proba)
+        n = len(check_values(proba, "proba"))
         if n == 0:
             return self.decide_scores(np.zeros((0, labels.size) if labels.size > 2 else 0))
         data = check_labelled_probabilities(

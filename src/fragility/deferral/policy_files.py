@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import inf, isfinite, nan
+from math import inf, isfinite, isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     costs = _object(content, "costs")
     require(set(costs) == set(_COSTS), f"costs must have just {listed(_COSTS)}")
     error_cost = costs["error_cost"]
-    simple = isinstance(error_cost, (int, float)) or isinstance(error_cost, list)
+    simple = isinstance(error_cost, (int, float, list))
     require(simple, "error_cost must be a number or a matrix")
     numbers = {name: _number(content, name, nan) for name in _NUMBERS}
     if content.get("fragility") is None:
@@ -173,10 +173,9 @@ def _number(content: Mapping[str, Any], name: str, absent: float) -> float:
 def _interval(content: Mapping[str, Any], name: str) -> Interval:
     ends = _list(content, name)
     require(len(ends) == 2, f"{name} must have two ends")
-    low, high = (
-        _number({name: end}, name, absent) for end, absent in zip(ends, (nan, inf), strict=True)
-    )
-    return Interval(low, nan if low != low else high)
+    low = _number({name: ends[0]}, name, nan)
+    high = _number({name: ends[1]}, name, inf)
+    return Interval(low, nan if isnan(low) else high)
 
 
 def _not_strict(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -15,10 +15,19 @@ from .._typing import Floats, Indices, Integers, Interval
 from .._validation import LabelledScores
 from ..calibration import CannotCalibrateError, check_can_calibrate, fitted_temperature
 from ..calibration_table import ScoreTable, TableCalibration, calibrated_table, dealt_folds
+from ..exact import MOST_TERMS
+from ..scores.cases import Cases
+from ..scores.state import ScoreState
 from .choosing import cheapest
 from .costs import Costs
 from .policy import LossLimit, Policy, TwoThresholds
-from .several_classes import SeveralClasses, SeveralClassPart
+from .several_classes import (
+    BinnedClasses,
+    ExpectedLoss,
+    LossBins,
+    SeveralClasses,
+    SeveralClassPart,
+)
 from .solving import PolicySettings, Solved, equally_cheap
 from .two_classes import TwoClasses, TwoClassPart
 from .two_thresholds import Cuts
@@ -27,8 +36,12 @@ from .two_thresholds import Cuts
 FOLDS = 5
 #: With fewer cases nothing is learned from some about the others.
 LEAST_CASES = 4
+#: A case that makes this share of the cost is named.
+_DOMINANT = 0.1
 
-UNCALIBRATED = "A class has fewer than two cases: the probabilities are taken as they are, without calibration."
+UNCALIBRATED = (
+    "A class has fewer than two cases: the probabilities are taken as they are, uncalibrated."
+)
 FALLING = (
     "Higher scores do not mean more positives here, so the scores say nothing: humans decide. Are "
     "they the scores of the other class?"
@@ -39,11 +52,13 @@ OVER_CAPACITY = (
 )
 
 
-def dominant_case(name: str, share: float) -> str:
-    """Sentence on a case that makes much of the cost."""
+def dominant_case(name: str, paid: float, total: float) -> str:
+    """Sentence on a case that makes a tenth of the cost or more; empty if it does not."""
+    if total <= 0.0 or paid < _DOMINANT * total:
+        return ""
     return (
-        f"One case, {name}, makes {100 * share:.0f} % of the cost: without it the policy and its "
-        "cost may differ."
+        f"One case, {name}, makes {100 * paid / total:.0f} % of the cost: without it the policy "
+        "and its cost may differ."
     )
 
 
@@ -98,6 +113,40 @@ def several_classes(
     return SeveralClasses(data, case_costs, costs, rule, folds, temperatures, temperature)
 
 
+def binned_classes(
+    batches: Iterable[Cases],
+    model: str,
+    loss: ExpectedLoss,
+    state: ScoreState,
+    costs: Costs,
+    seed: int,
+) -> BinnedClasses:
+    """The problem of several classes, of so many cases that one map is fitted to a sample."""
+    bins = LossBins(loss, costs, weighted=state.weighted, priced=bool(state.priced))
+    for batch in batches:
+        add_to_bins(bins, batch, model)
+    return BinnedClasses(bins, costs, loss.temperature, seed)
+
+
+def add_to_bins(bins: LossBins, cases: Cases, model: str) -> None:
+    """Add cases, as many at a time as sums take."""
+    for start in range(0, cases.size, MOST_TERMS):
+        part = cases.take(slice(start, start + MOST_TERMS))
+        if part.costs is not None:
+            part = part.weighted()
+        bins.add(part.scores[model], part.codes, part.weights, part.costs)
+
+
+def sample_temperature(state: ScoreState, model: str) -> float:
+    """Temperature of several classes, fitted to the sample of cases that a state keeps."""
+    sample = state.sample()
+    assert sample is not None
+    weights = sample.counts.astype(np.float64)
+    if sample.cases.weights is not None:
+        weights *= sample.cases.weights
+    return fitted_temperature(state.labelled(model, sample.cases._replace(weights=weights)))
+
+
 def can_calibrate(data: LabelledScores) -> bool:
     """Whether every class that occurs has two cases."""
     try:
@@ -149,7 +198,7 @@ def policy_of_two(
     part, cuts = (problem.whole, solved.cuts) if finer is None else finer
     capacity = problem.costs.capacity
     bare = cheapest(part, settings.rule, 0.0)
-    lower, upper = part.thresholds(cuts)
+    lower, upper = _certain_thresholds(problem, solved, part, cuts)
     suggestion = min(max(part.threshold(bare.lower), lower), upper)
     lowers, uppers = equally_cheap(part, cuts, confidence)
     decision = TwoThresholds(lower, upper, suggestion, *TwoThresholds.line(problem.map))
@@ -173,8 +222,21 @@ def policy_of_two(
     )
 
 
+def _certain_thresholds(
+    problem: TwoClasses, solved: Solved, part: TwoClassPart, cuts: Cuts
+) -> tuple[float, float]:
+    """Thresholds at the cuts, no wider than the limits of errors allow."""
+    lower, upper = part.thresholds(cuts)
+    if not solved.guarantees:
+        return lower, upper
+    box, points = solved.allowed
+    inside, chosen = (problem.whole, box) if points is None else (part, cuts)
+    highest, lowest = inside.ends_of(np.array([chosen[0]]), np.array([chosen[1]]))
+    return min(lower, float(highest[0])), max(upper, float(lowest[0]))
+
+
 def policy_of_several(
-    problem: SeveralClasses,
+    problem: SeveralClasses | BinnedClasses,
     solved: Solved,
     labels: NDArray[Any],
     settings: PolicySettings,
@@ -184,7 +246,7 @@ def policy_of_several(
     """Policy of several classes."""
     part = problem.whole
     decision = LossLimit(
-        finite_limit(part, solved.cuts, problem.costs, labels.size),
+        _finite_limit(part, solved, problem.costs, labels.size),
         problem.temperature,
         settings.rule == "confidence",
     )
@@ -202,10 +264,15 @@ def policy_of_several(
     )
 
 
-def finite_limit(part: SeveralClassPart, cuts: Cuts, costs: Costs, n_classes: int) -> float:
+def _finite_limit(part: SeveralClassPart, solved: Solved, costs: Costs, n_classes: int) -> float:
     """Largest loss that is decided alone; below every loss if none is."""
-    limit = part.limit(cuts)
-    return limit if limit > -inf else -1.0 - float(costs.matrix(n_classes).max())
+    limit = part.limit(solved.cuts)
+    if limit == -inf:
+        return -1.0 - float(costs.matrix(n_classes).max())
+    if solved.guarantees and limit < inf:
+        # Nobody has seen what lies between two losses: a limit of errors may not hold there.
+        return part.largest_loss(solved.cuts)
+    return limit
 
 
 def _policy(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -183,15 +183,15 @@ class TwoClassPart(Part):
     def symmetric(self) -> tuple[Indices, Indices]:
         scores = self._table.scores
         # At one half the first class is predicted, be it the positive one or not.
-        side = "right" if self._positive == 1 else "left"
-        middle = int(np.searchsorted(scores, 0.5, side))
+        side: Literal["left", "right"] = "right" if self._positive == 1 else "left"
+        middle = int(np.searchsorted(scores, 0.5, side=side))
         confidence = np.maximum(scores, 1.0 - scores)
         limits = np.unique(np.append(confidence, 0.0))
         lowers = np.searchsorted(-confidence[:middle], -limits)
         uppers = middle + np.searchsorted(confidence[middle:], limits, side="right")
         return lowers, uppers
 
-    def key_of(self, places: Indices, found: Platt | None) -> tuple[Floats, Floats]:
+    def key_of(self, places: Indices, found: Platt | None) -> tuple[Floats, Mask]:
         """Key of the step of each place under a map, and whether it is decided negative."""
         low = mapped(found, self._table.scores) < self._stakes.even
         return self._prices(found, low)[places], low[places]
@@ -210,11 +210,16 @@ class TwoClassPart(Part):
         return np.searchsorted(last, highest), np.searchsorted(first, lowest)
 
     def ends_of(self, lowers: Indices, uppers: Indices) -> tuple[Floats, Floats]:
-        """Largest lower and least upper thresholds that are no wider than these cuts."""
+        """Thresholds that automate the places of these cuts and nothing beside them.
+
+        Nobody has seen what lies between these places and the next; a limit may not hold there. If
+        all places are automated on one side, all scores are.
+        """
         first, last = self._table.spans
-        highest = np.append(first, inf)[lowers]
-        lowest = np.concatenate([[0.0], np.nextafter(last, inf)])[uppers]
-        return highest, lowest
+        highest = np.concatenate([[0.0], np.nextafter(last, inf)])
+        lowest = np.append(first, inf)
+        highest[-1], lowest[0] = inf, 0.0
+        return highest[lowers], lowest[uppers]
 
     def thresholds(self, cuts: Cuts) -> tuple[float, float]:
         """Thresholds at the cuts: midway between the scores; on the nearest edge of bins."""
@@ -231,9 +236,8 @@ class TwoClassPart(Part):
         edges = self._table.edges
         if edges is None:
             return middle if below < middle <= above else above
-        between = edges[
-            np.searchsorted(edges, below, "right") : np.searchsorted(edges, above, "right")
-        ]
+        first, last = np.searchsorted(edges, [below, above], side="right")
+        between = edges[first:last]
         return float(between[np.abs(between - middle).argmin()])
 
 

@@ -342,9 +342,7 @@ def lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> t
     return _limit_at_crossing(test.z, z, below, s)
 
 
-def highest_accepted(
-    groups: Sequence[TestedGroup], target: float, z: float
-) -> tuple[float, float]:
+def highest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
     """Upper limit of the index, and its inverse: the first root below s* that the data reject."""
     s = solve(groups, target)
     if s == inf:

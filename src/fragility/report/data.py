@@ -14,7 +14,6 @@ import numpy as np
 
 from .._names import told_apart
 from .._typing import Interval
-from ..deferral.cross_fitting import Verdict
 from ..measured import Measured
 from .parts import ModelFigures, PairedFigures
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from .report import Report
 
 #: Version of the dictionary, by which a reader tells old files.
-FORMAT = 1
+FORMAT = 2
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -48,6 +47,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "raw": _figures(model.raw),
                 "calibrated": model.calibrated and _figures(model.calibrated),
                 "why_not_calibrated": model.why_not_calibrated or None,
+                "policy": model.policy and model.policy.to_dict(),
                 "worst_cases": [asdict(case) for case in model.worst],
             }
             for model in report.models
@@ -58,6 +58,8 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "b": pair.b,
                 "raw": _test(pair.raw),
                 "calibrated": pair.calibrated and _test(pair.calibrated),
+                "cost": pair.cost
+                and {**_plain(pair.cost.test), "adjusted_p_value": pair.cost.p_value},
             }
             for pair in report.comparisons
         ],
@@ -89,19 +91,7 @@ def _figures(model: ModelFigures) -> dict[str, Any]:
         "figures": {name: _plain(figure) for name, figure in model.figures.items()},
         "pairs": model.pairs.tolist(),
         "n_infinite_pairs": model.n_infinite_pairs,
-        "threshold": model.threshold and _threshold(model.threshold, model.figures["cost"]),
         "confident_cases": asdict(model.confident),
-    }
-
-
-def _threshold(found: Verdict, cost: Measured) -> dict[str, Any]:
-    names = ("automation_rate", "error_rate", "chow_threshold", "chow_cost", "gap", "gap_interval")
-    return {
-        "threshold": found.threshold,
-        "cost": _plain(cost),
-        **{name: _plain(getattr(found, name)) for name in names},
-        "automate_all": found.cost_automate_all,
-        "review_all": found.cost_review_all,
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from .._parameters import check_confidence, check_count
-from ..deferral import Costs
+from ..deferral import Costs, PolicySettings
 from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
@@ -25,6 +26,7 @@ def report_on_file(
     file: PredictionFile,
     *,
     costs: Costs | None = None,
+    policy: PolicySettings | None = None,
     confidence: float = 0.95,
     n_worst: int = 10,
     id_column: str | None = None,
@@ -39,6 +41,7 @@ def report_on_file(
     file : PredictionFile
     costs : Costs, optional
         An `error_cost` of None means that the file has a column of costs.
+    policy : PolicySettings, optional
     confidence, n_worst : float, int
         As in `Report.from_predictions`.
     id_column : str, optional
@@ -78,11 +81,24 @@ def report_on_file(
         rows = [*rows, found] if state.complete else []
     made = Report.from_cases(
         state,
-        Settings(check_confidence(confidence), costs, calibrate, n_worst),
+        Settings(
+            check_confidence(confidence),
+            costs,
+            calibrate,
+            n_worst,
+            policy=policy or PolicySettings(),
+        ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),
     )
-    return made.with_notes(*_dropped_rows(file))
+    columns = file.score_columns
+    models = [
+        part
+        if part.policy is None
+        else replace(part, policy=replace(part.policy, columns=tuple(columns[part.name])))
+        for part in made.models
+    ]
+    return replace(made, models=tuple(models)).with_notes(*_dropped_rows(file))
 
 
 def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:

@@ -139,8 +139,10 @@ def _check_cost_limit(report: Report, limits: Limits) -> None:
         return
     if report.costs is None:
         raise ValueError("A limit of the cost per case needs costs: say what an error costs.")
-    error = float(np.max(report.costs.error_cost))
-    dearest = max(error, report.costs.review_cost + report.costs.reviewer_error * error)
+    if np.ndim(report.costs.error_cost) == 1:
+        return  # the dearest case is not known
+    matrix = report.costs.matrix(len(report.labels))
+    dearest = float(max(matrix.max(), report.costs.of_reviews(matrix).max()))
     if limits.cost >= dearest:
         raise ValueError(
             f"The limit of the cost per case must be below {dearest:.4g}, what the dearest case "

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .._labels import listed
 from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
-from ..deferral import Costs
+from ..deferral import Costs, PolicySettings, RiskLimits
 from ..measured import FIGURES
 from ..scores.state import ScoreState
 
@@ -62,6 +62,20 @@ def as_costs(costs: Costs | Mapping[str, Any] | None) -> Costs | None:
         wrong = f"has {listed(unknown)}" if unknown else "lacks 'error_cost'"
         raise ValueError(f"costs {wrong}; it may have {listed(known)}, the first of them must be.")
     return Costs(**costs)
+
+
+def as_policy(policy: PolicySettings | Mapping[str, Any] | None) -> PolicySettings:
+    """How policies are chosen, from a mapping of parameters of `fragility.best_policy`."""
+    if policy is None:
+        return PolicySettings()
+    if isinstance(policy, PolicySettings):
+        return policy
+    limits = [name for name in RiskLimits.__dataclass_fields__ if name != "level"]
+    known = ["rule", "criterion", "slack", "guarantee", *limits]
+    unknown = [name for name in policy if name not in known]
+    if unknown:
+        raise ValueError(f"policy has {listed(unknown)}; it may have {listed(known)}.")
+    return PolicySettings.of(**policy)
 
 
 def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:

@@ -11,17 +11,13 @@ import numpy as np
 from .._labels import listed
 from .._typing import Floats
 from .._validation import check_presence
-from ..calibration import (
-    CalibrationMap,
-    CannotCalibrateError,
-    calibrated,
-    check_can_calibrate,
-    fitted_map,
-)
+from ..calibration import CannotCalibrateError, calibrated, check_can_calibrate, tempered
 from ..calibration_table import ScoreTable, calibrated_table
+from ..deferral.policy import Policy
+from ..deferral.problems import sample_temperature
 from ..figures.influence import Population
 from ..figures.rank import auc
-from ..measured import Estimator
+from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
@@ -29,12 +25,14 @@ from .groups import Groups
 from .model_figures import Settings, model_figures
 from .parts import (
     Comparison,
+    CostTest,
     GroupFigures,
     ModelFigures,
     ModelReport,
     PairedFigures,
     WorstCase,
 )
+from .policies import CostReader, Decided, PolicyMaker, fill_bins
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
 
@@ -96,6 +94,9 @@ class Builder:
         self.estimator: Estimator = "cross_fitted"
         self.reader: Reader | None = None
         self.reader_after: Reader | None = None
+        #: Policies by model, if costs were given, and a reading of what cases cost at them.
+        self.decided: dict[str, Decided] = {}
+        self.cost_reader: CostReader | None = None
 
     @cached_property
     def sums(self) -> Sums:
@@ -111,10 +112,7 @@ class Builder:
         return {name: BinView(part, sums.shape, support) for name, part in sums.models.items()}
 
     def _data_views(self, cases: Cases) -> dict[str, View]:
-        return {
-            name: DataView(self.state.labelled(name, cases), cases.costs)
-            for name in self.state.models
-        }
+        return {name: DataView(self.state.labelled(name, cases)) for name in self.state.models}
 
     @cached_property
     def population(self) -> Population:
@@ -153,18 +151,24 @@ class Builder:
         except CannotCalibrateError as error:
             reason = str(error)
             self.notes.append(f"No figures after calibration: {reason}.")
+        self._decide()
         groups = Groups(state, self.cases, settings.confidence)
         self._read(groups)
         worst = self._worst()
+        policies = self._policies()
         models = []
         for name, view in self.raw.items():
             given, given_after = self.extra.get(name, ({}, {}))
             after = None
             if self.after is not None:
-                after = model_figures(self.after[name], settings, given_after)
+                after = model_figures(self.after[name], settings, {}, given_after)
                 after = after.calibrated(self.estimator)
-            raw = model_figures(view, settings, given)
-            models.append(ModelReport(name, raw, after, reason, worst.get(name, ())))
+            policy = policies.get(name)
+            cost = {}
+            if policy is not None:
+                cost["cost"] = Measured(policy.cost, policy.cost_interval, estimator="cross_fitted")
+            raw = model_figures(view, settings, cost, given)
+            models.append(ModelReport(name, raw, after, reason, worst.get(name, ()), policy))
         unknown = [
             model.name
             for model in models
@@ -215,10 +219,12 @@ class Builder:
             self._take_calibrated(cases._replace(scores=scores))
             return
         self.estimator = "sample_fitted"
-        reread, maps = self.reread, self._fitted_maps()
+        reread, temperatures = self.reread, self._temperatures
+        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
+        self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
 
         def mapped(part: Cases) -> Cases:
-            scores = {name: maps[name](values) for name, values in part.scores.items()}
+            scores = {name: tempered(part.scores[name], t) for name, t in temperatures.items()}
             return part._replace(scores=scores, groups=None)
 
         if cases is not None:
@@ -238,8 +244,20 @@ class Builder:
     def _take_calibrated(self, cases: Cases) -> None:
         self.after, self.reread_after = self._data_views(cases), _one_part(cases)
 
-    def _fitted_maps(self) -> dict[str, CalibrationMap]:
-        """Maps fitted to the sample of cases that the state keeps."""
+    @property
+    def _sample_size(self) -> int:
+        """Cases that temperatures are fitted to, if not all of them."""
+        sample = self.state.sample()
+        return 0 if sample is None else int(sample.counts.sum())
+
+    @cached_property
+    def _temperatures(self) -> dict[str, float]:
+        """Temperatures fitted to the sample of cases that the state keeps.
+
+        Raises
+        ------
+        CannotCalibrateError
+        """
         state, sample = self.state, self.state.sample()
         if sample is None:
             raise CannotCalibrateError(
@@ -251,21 +269,69 @@ class Builder:
                 "figures of several classes after calibration take the cases once more, which a "
                 "merged state does not hold"
             )
-        weights = sample.counts.astype(np.float64)
-        if sample.cases.weights is not None:
-            weights *= sample.cases.weights
-        fitted = sample.cases._replace(weights=weights)
-        of_all = f"{int(sample.counts.sum()):,} of {int(state.support.sum()):,} cases"
+        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
         try:
             check_can_calibrate(
-                state.labels, np.bincount(fitted.codes, minlength=state.labels.size)
+                state.labels, np.bincount(sample.cases.codes, minlength=state.labels.size)
             )
         except CannotCalibrateError as error:
             flaw = f"in the sample for calibration, {of_all}, {error}; raise --hold"
             raise CannotCalibrateError(flaw) from None
-        maps = {name: fitted_map(state.labelled(name, fitted)) for name in state.models}
-        self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
-        return maps
+        return {name: sample_temperature(state, name) for name in state.models}
+
+    # Policies.
+
+    def _decide(self) -> None:
+        """The policy of each model, if costs were given."""
+        state, settings, cases = self.state, self.settings, self.cases
+        if settings.costs is None:
+            return
+        maker = PolicyMaker(
+            state, settings.costs, settings.policy, settings.confidence, settings.random_state
+        )
+        if state.is_binary:
+            for name in state.models:
+                table = ScoreTable.of_bins(self.sums.models[name].bins)
+                view = None if self.after is None else self.after[name]
+                known = isinstance(view, CalibratedView) and view.table.edges is not None
+                calibration = view.calibration if known else None  # type: ignore[union-attr]
+                self.decided[name] = maker.of_two(name, table, calibration, cases)
+        elif cases is not None and state.fit_to_all:
+            self.decided = {name: maker.of_cases(name, cases) for name in state.models}
+        elif self.reread is None:
+            self.notes.append(
+                "There are no policies and no costs: those of several classes take the cases once "
+                "more, which a merged state does not hold."
+            )
+        else:
+            self._decide_in_bins(maker, self.reread)
+
+    def _decide_in_bins(self, maker: PolicyMaker, reread: Rereading) -> None:
+        """Policies of several classes, of more cases than are held: in a reading of its own."""
+        try:
+            temperatures = self._temperatures
+        except CannotCalibrateError as error:
+            temperatures = dict.fromkeys(self.state.models, 1.0)
+            self.notes.append(f"Policies take the probabilities as they are: {error}.")
+        bins = {name: maker.bins(temperature) for name, temperature in temperatures.items()}
+        for cases, _ in reread():
+            fill_bins(bins, cases)
+        self.decided = {
+            name: maker.of_bins(name, own, temperatures[name]) for name, own in bins.items()
+        }
+
+    def _policies(self) -> dict[str, Policy]:
+        """Policies by model; where one case makes much of the cost, it is named."""
+        found = {name: decided.policy for name, decided in self.decided.items()}
+        if self.cost_reader is None or not self.state.priced:
+            return found
+        rows = self.cost_reader.dominant_rows()
+        names = {row: f"row {row}" for row in rows.values()}
+        if self.name_cases is not None and rows:
+            names = dict(self.name_cases(sorted(names)))
+        for model, row in rows.items():
+            found[model] = self.cost_reader.named(model, names[row])
+        return found
 
     # Further readings.
 
@@ -293,7 +359,10 @@ class Builder:
                 )
             return
         n_worst = 0 if self.name_cases is None else self.settings.n_worst
-        readers = []
+        readers: list[Reader | CostReader] = []
+        if self.decided and (self.paired or state.priced):
+            self.cost_reader = CostReader(self.decided, paired=self.paired)
+            readers.append(self.cost_reader)
         if self.paired or summed or n_worst:
             self.reader = self._reader(self.raw, intervals=summed, n_worst=n_worst)
             readers.append(self.reader)
@@ -340,7 +409,20 @@ class Builder:
         if self.reader_after is not None:
             found = {model.name: model.calibrated for model in models if model.calibrated}
             after = self._paired(self.reader_after, found)
-        return tuple(Comparison(*pair, test, after.get(pair)) for pair, test in raw.items())
+        costs = self._cost_tests()
+        return tuple(
+            Comparison(*pair, test, after.get(pair), costs.get(pair)) for pair, test in raw.items()
+        )
+
+    def _cost_tests(self) -> dict[tuple[str, str], CostTest]:
+        """Tests of what every two models cost; p-values allow for the number of pairs."""
+        if self.cost_reader is None:
+            return {}
+        tests = self.cost_reader.tests(self.settings.confidence)
+        adjusted = holm([test.p_value for test in tests.values()])
+        return {
+            pair: CostTest(test, p) for (pair, test), p in zip(tests.items(), adjusted, strict=True)
+        }
 
     def _paired(
         self, reader: Reader, models: Mapping[str, ModelFigures]

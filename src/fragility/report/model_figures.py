@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
 
 from .._typing import Floats
 from ..deferral.costs import Costs
-from ..deferral.cross_fitting import Verdict, judge
+from ..deferral.solving import PolicySettings
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.rank import Clusters, auc, calibration_error, measured_between, risk_coverage_area
 from ..figures.tails import tail_bounds, tail_of
@@ -20,9 +20,6 @@ from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
-
-#: Draws for the intervals of costs.
-_DRAWS = 500
 
 
 @dataclass(frozen=True)
@@ -34,10 +31,16 @@ class Settings:
     calibrate: bool = True
     n_worst: int = 0
     random_state: int = 0
+    policy: PolicySettings = field(default_factory=PolicySettings)
 
 
-def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) -> ModelFigures:
-    """All figures of a model, in the order of `fragility.measured.FIGURES`."""
+def model_figures(
+    view: View, settings: Settings, cost: Mapping[str, Measured], extra: Mapping[str, float]
+) -> ModelFigures:
+    """All figures of a model, in the order of `fragility.measured.FIGURES`.
+
+    `cost` is that of its policy, if there is one, and `extra` are figures of the user's own.
+    """
     found = view.index(settings.confidence)
     cells, grid = view.cells, threshold_grid(view.n_classes)
     weight = float(cells.weight.sum())
@@ -46,7 +49,6 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
     others, happened = view.outcomes()
     n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
     above = cells.place > int(np.searchsorted(grid, CONFIDENT))
-    threshold = _threshold(view, settings)
     figures = {
         "fragility_index": found.index,
         "ratio": found.ratio,
@@ -59,11 +61,7 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
         "aurc": risk_coverage_area(Clusters.of(view.predictions())),
     }
-    if threshold is not None:
-        figures["cost"] = Measured(
-            threshold.cost, threshold.cost_interval, estimator="cross_fitted"
-        )
-    figures |= {name: Measured(value) for name, value in extra.items()}
+    figures |= {**cost, **{name: Measured(value) for name, value in extra.items()}}
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
     count = float(cells.number[above].sum())
     confident = ConfidentCases(
@@ -80,7 +78,6 @@ def model_figures(view: View, settings: Settings, extra: Mapping[str, float]) ->
         figures,
         found.pairs,
         found.n_infinite_pairs,
-        threshold,
         confident,
         decision_counts(cells, grid, positive, whole=view.whole),
         confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.number),
@@ -120,20 +117,3 @@ def _drawn(view: View, pairs: Floats) -> DrawnPair | None:
     curves = page_curves(tail_of(view.atoms(column, true), view.atoms(column, scored_as)))
     named = (scored_as, true) if view.n_classes > 2 else None
     return DrawnPair(named, float(pairs[scored_as, true]), curves)
-
-
-def _threshold(view: View, settings: Settings) -> Verdict | None:
-    costs = settings.costs
-    if costs is None:
-        return None
-    found = judge(
-        list(view.folds(costs, settings.random_state)),
-        threshold_grid(view.n_classes),
-        costs,
-        n_draws=_DRAWS,
-        confidence=settings.confidence,
-        seed=settings.random_state,
-    )
-    if costs.capacity is not None and costs.capacity < 1.0:
-        return replace(found, cost_review_all=nan)
-    return found

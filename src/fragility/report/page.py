@@ -44,8 +44,9 @@ def page(report: Report, *, cases: bool = True) -> str:
         level=text.level(report),
         names=[words.shortened(model.name) for model in report.models],
         figures=[text.figure_rows(report, after=after) for after in (False, True)],
-        thresholds=text.threshold_rows(report) if report.costs is not None else None,
-        about_thresholds=text.about_thresholds(report),
+        policies=text.policy_rows(report) if any(m.policy for m in report.models) else None,
+        about_policies=text.about_policies(report),
+        costs_compared=text.cost_rows(report),
         comparisons=text.comparison_rows(report) if report.comparisons else None,
         groups=text.group_rows(report, groups) if groups else None,
         worst=[

@@ -8,7 +8,8 @@ from math import isfinite, nan
 from typing import Any
 
 from .._typing import Floats, Interval
-from ..deferral.cross_fitting import Verdict
+from ..deferral.compare import PairedCosts
+from ..deferral.policy import Policy
 from ..figures.confidence import ConfidenceShares
 from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
@@ -55,9 +56,6 @@ class ModelFigures:
     pairs : ndarray of shape (C, C)
         Index of each pair of classes.
     n_infinite_pairs : int
-    threshold : Verdict, optional
-        The threshold above which the model decides alone, and its cost, if costs were given. Its
-        `cost_review_all` is NaN if the capacity does not allow humans to review all cases.
     confident : ConfidentCases
     decisions : DecisionCounts
         Reviews and errors at each threshold of a grid that all models share, exact.
@@ -70,7 +68,6 @@ class ModelFigures:
     figures: Mapping[str, Measured]
     pairs: Floats
     n_infinite_pairs: int
-    threshold: Verdict | None
     confident: ConfidentCases
     decisions: DecisionCounts
     histogram: ConfidenceShares
@@ -138,13 +135,14 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """One model: as it is, after calibration (or why not), and its worst cases."""
+    """One model: as it is, after calibration (or why not), its worst cases, and its policy."""
 
     name: str
     raw: ModelFigures
     calibrated: ModelFigures | None
     why_not_calibrated: str
     worst: tuple[WorstCase, ...]
+    policy: Policy | None = None
 
 
 @dataclass(frozen=True)
@@ -163,13 +161,22 @@ class PairedFigures:
 
 
 @dataclass(frozen=True)
+class CostTest:
+    """What one model costs more than another; `p_value` allows for the number of pairs."""
+
+    test: PairedCosts
+    p_value: float
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """Two models on the same cases, as they are and after calibration."""
+    """Two models on the same cases, as they are and after calibration, and what they cost."""
 
     a: str
     b: str
     raw: PairedFigures
     calibrated: PairedFigures | None
+    cost: CostTest | None = None
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from .._files import write_whole
 from .._labels import encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
-from ..deferral import Costs
+from ..deferral import Costs, PolicySettings
 from ..measured import FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
@@ -25,6 +25,7 @@ from .findings import findings
 from .inputs import (
     Metric,
     as_costs,
+    as_policy,
     check_extra_metrics,
     checked_model,
     costs_of_state,
@@ -109,7 +110,7 @@ class Report:
     def titles(self) -> dict[str, str]:
         """Names and titles of the figures in the table, in its order."""
         known = {name: kind.title for name, kind in FIGURES.items()}
-        if self.costs is None:
+        if not any("cost" in model.raw.figures for model in self.models):
             del known["cost"]
         return {**known, **{name: name for name in self.extra}}
 
@@ -121,6 +122,7 @@ class Report:
         *,
         groups: ArrayLike | None = None,
         costs: Costs | Mapping[str, Any] | None = None,
+        policy: PolicySettings | Mapping[str, Any] | None = None,
         extra_metrics: Mapping[str, Metric] | None = None,
         labels: Sequence[Any] | NDArray[Any] | None = None,
         pos_label: Any = None,
@@ -144,7 +146,10 @@ class Report:
             Group of each case, for the index by group.
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
-            the best threshold of each model and its cost.
+            the best policy of each model and its cost.
+        policy : PolicySettings or mapping, optional
+            How policies are chosen, and limits of errors that they must keep:
+            ``{"max_error_rate": 0.01, ...}``, parameters of `fragility.best_policy`.
         extra_metrics : mapping of str to function, optional
             More rows of the table: functions of ``(y_true, proba)``, called with
             ``sample_weight=`` where weights are given.
@@ -167,7 +172,7 @@ class Report:
         Report
         """
         probabilities = named_predictions(models)
-        costs = as_costs(costs)
+        costs, chosen_by = as_costs(costs), as_policy(policy)
         n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
         extra = check_extra_metrics(extra_metrics)
         data = {
@@ -212,7 +217,7 @@ class Report:
         rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
         return cls.from_cases(
             state,
-            Settings(confidence, costs, calibrate, n_worst, random_state),
+            Settings(confidence, costs, calibrate, n_worst, random_state, chosen_by),
             reread=lambda: [CaseRows(part, rows) for part in state.held],
             extra=given,
             name_cases=lambda chosen: {
@@ -226,6 +231,7 @@ class Report:
         state: ScoreState,
         costs: Costs | Mapping[str, Any] | None = None,
         *,
+        policy: PolicySettings | Mapping[str, Any] | None = None,
         confidence: float = 0.95,
         calibrate: bool = True,
         random_state: int = 0,
@@ -242,7 +248,7 @@ class Report:
         state : ScoreState
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
-        confidence, calibrate, random_state
+        policy, confidence, calibrate, random_state
             As in `from_predictions`.
 
         Returns
@@ -252,7 +258,12 @@ class Report:
         if isinstance(costs, Mapping) and state.priced:
             costs = {"error_cost": None, **costs}
         settings = Settings(
-            check_confidence(confidence), as_costs(costs), calibrate, 0, random_state
+            check_confidence(confidence),
+            as_costs(costs),
+            calibrate,
+            0,
+            random_state,
+            as_policy(policy),
         )
         return cls.from_cases(state, settings)
 
@@ -267,7 +278,10 @@ class Report:
         name_cases: CaseNames | None = None,
     ) -> Report:
         """Report on a state whose cases may be read again; the other constructors call it."""
-        settings = replace(settings, costs=costs_of_state(settings.costs, state))
+        costs, policy = costs_of_state(settings.costs, state), settings.policy
+        if costs is None and policy != PolicySettings():
+            raise ValueError("policy says nothing without costs: give costs, too.")
+        settings = replace(settings, costs=costs, policy=policy.checked(state.labels.size))
         built = Builder(state, settings, reread, extra, name_cases).build()
         labels = state.labels.tolist()
         return cls(

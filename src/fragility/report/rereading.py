@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -151,7 +151,17 @@ class Reader:
             self._influences[name].known.sums = reading.sums
 
 
-def read_again(reread: Rereading, readers: Sequence[Reader]) -> None:
+class BlockReader(Protocol):
+    """Reads the cases block by block."""
+
+    def add(self, block: Cases, rows: Integers) -> None:
+        """Add a block of cases."""
+
+    def finish(self) -> None:
+        """Hand on what was read."""
+
+
+def read_again(reread: Rereading, readers: Sequence[BlockReader]) -> None:
     """One reading of all cases for all readers; none if there are no readers."""
     if not readers:
         return

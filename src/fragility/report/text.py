@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from .._summary import aligned
-from ..measured import FIGURES
+from .._typing import Interval
+from ..deferral.guarantees import Guarantee
+from ..deferral.policy import LossLimit, Policy
+from ..measured import FIGURES, Measured
 from . import words
 from .parts import GroupFigures, PairedFigures
 
@@ -34,6 +37,7 @@ def figure_rows(report: Report, *, after: bool) -> list[list[str]]:
     return [
         [title, *("–" if part is None else words.measured(part.figures[name]) for part in found)]
         for name, title in report.titles.items()
+        if any(part is not None and name in part.figures for part in found)
     ]
 
 
@@ -46,6 +50,28 @@ def comparison_rows(report: Report) -> Table:
         rows.append([name, *_test_cells(pair.raw)])
         if pair.calibrated is not None:
             rows.append([f"{name}, calibrated", *_test_cells(pair.calibrated)])
+    return head, rows
+
+
+def cost_rows(report: Report) -> Table:
+    """What every two models cost, each at its policy."""
+    head = ["", "cost per case", "difference", level(report), "p (Holm)"]
+    rows = []
+    for pair in report.comparisons:
+        if pair.cost is None:
+            continue
+        test = pair.cost.test
+        defined = not isnan(test.p_value)
+        why_not = "no test: too few costly cases" if test.too_few else "the costs do not differ"
+        rows.append(
+            [
+                f"{words.shortened(pair.a)} − {words.shortened(pair.b)}",
+                f"{words.money(test.a)}, {words.money(test.b)}",
+                words.signed(test.difference, 4),
+                " to ".join(map(words.money, test.interval)) if defined else why_not,
+                f"{pair.cost.p_value:.2g}" if defined else "–",
+            ]
+        )
     return head, rows
 
 
@@ -70,34 +96,74 @@ def _test_cells(test: PairedFigures) -> list[str]:
     ]
 
 
-def threshold_rows(report: Report) -> Table:
-    """What each model costs at its threshold, by Chow's rule, with and without humans."""
-    head = ["", *(words.shortened(model.name) for model in report.models)]
-    found = [model.raw.threshold for model in report.models if model.raw.threshold is not None]
-    costs = [model.raw.figures["cost"] for model in report.models if "cost" in model.raw.figures]
-    rows = [
-        ["decide alone above", *(words.percent(t.threshold) for t in found)],
-        ["cost per case", *map(words.amount, costs)],
-        ["cases decided alone", *(words.percent(t.automation_rate) for t in found)],
-        ["errors among them", *(words.percent(t.error_rate) for t in found)],
-        ["Chow's threshold", *(words.percent(t.chow_threshold) for t in found)],
-        ["cost per case there", *(words.money(t.chow_cost) for t in found)],
-        ["cost if humans review all", *(words.money(t.cost_review_all) for t in found)],
-        ["cost if they review none", *(words.money(t.cost_automate_all) for t in found)],
+def policy_rows(report: Report) -> Table:
+    """The policy of each model: its thresholds, its cost, its errors."""
+    known = [model for model in report.models if model.policy is not None]
+    head = ["", *(words.shortened(model.name) for model in known)]
+    found = [model.policy for model in known if model.policy is not None]
+    of_two = len(report.labels) == 2
+
+    def row(title: str, shown: Callable[[Policy], str]) -> list[str]:
+        return [title, *map(shown, found)]
+
+    rows = [row("cost per case", lambda p: words.amount(Measured(p.cost, p.cost_interval)))]
+    if of_two:
+        (negative,) = (label for label in report.labels if label != report.positive)
+        sides = words.shortened(negative), words.shortened(report.positive)
+        rows += [
+            row(f"decide {sides[0]} below", lambda p: _threshold(p.lower)),
+            row("thresholds that cost the same", lambda p: _thresholds(p.lower_interval)),
+            row(f"decide {sides[1]} from", lambda p: _threshold(p.upper)),
+            row("thresholds that cost the same", lambda p: _thresholds(p.upper_interval)),
+        ]
+    else:
+        rows += [row("decide alone up to an expected loss of", _loss_limit)]
+    rows += [
+        row("cases decided alone", lambda p: words.percent(p.automation_rate)),
+        row("errors among them", lambda p: words.percent(p.error_rate)),
+        row("errors of all cases", lambda p: words.percent(p.error_share)),
     ]
-    # Costs by case have no threshold of Chow's, few humans cannot review all.
-    return head, [row for row in rows if set(row[1:]) != {words.UNDEFINED}]
+    if of_two:
+        rows += [
+            row("missed, of the positives", lambda p: words.percent(p.misses)),
+            row("false alarms, of the negatives", lambda p: words.percent(p.false_alarms)),
+        ]
+    rows += [
+        row("cost of the best policy without review", lambda p: words.money(p.cost_without_review)),
+        row("cost if humans review all", lambda p: words.money(p.cost_review_all)),
+        row("fragility of the cost", lambda p: words.number(p.fragility)),
+    ]
+    for place, part in enumerate(found[0].guarantees if found else ()):
+        title = f"{part.words}: at most {words.percent(part.limit)}"
+        rows.append([title, *(_kept(policy.guarantees[place]) for policy in found)])
+    return head, rows
 
 
-def about_thresholds(report: Report) -> str:
-    """What the rows of `threshold_rows` are, in a line or two."""
-    text = "The model decides above its threshold, a human reviews the rest."
-    if any(row[0].startswith("Chow") for row in threshold_rows(report)[1]):
-        text += (
-            " Chow's threshold follows from costs and capacity alone: it is the best if the "
-            "model's confidence can be taken at its word."
-        )
-    return text
+def _threshold(value: float) -> str:
+    return "never" if value == inf else "always" if value == 0.0 else f"{value:.4g}"
+
+
+def _thresholds(ends: Interval) -> str:
+    return " to ".join("1" if end == inf else f"{end:.4g}" for end in ends)
+
+
+def _loss_limit(policy: Policy) -> str:
+    assert isinstance(policy.decision, LossLimit)
+    if policy.automation_rate == 0.0:
+        return "never"
+    return "always" if policy.decision.limit == inf else words.money(policy.decision.limit)
+
+
+def _kept(part: Guarantee) -> str:
+    return f"guaranteed, {100 * part.level:g} %" if part.kept else "not kept: full review"
+
+
+def about_policies(report: Report) -> str:
+    """What the rows of `policy_rows` are, in a line or two."""
+    return (
+        "Costs and errors are those of cases that did not choose the policy. The fragility of the "
+        "cost is how fast a shift in the mix of cases can raise it."
+    )
 
 
 def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> Table:
@@ -159,8 +225,10 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     """Tables of all models after the figures: title, what the rows are, heading and rows."""
     if report.comparisons:
         yield "Model against model", "", comparison_rows(report)
-    if report.costs is not None:
-        yield "Acting alone", about_thresholds(report), threshold_rows(report)
+    if any(model.policy is not None for model in report.models):
+        yield "Who decides", about_policies(report), policy_rows(report)
+        if cost_rows(report)[1]:
+            yield "Cost against cost", "", cost_rows(report)
     if report.groups:
         yield "By group", "", group_rows(report)
 

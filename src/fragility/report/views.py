@@ -6,16 +6,13 @@ All views answer the same questions, so figures do not know which one they ask.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
 
-from .._typing import Floats, Integers
+from .._typing import Integers
 from .._validation import LabelledScores
 from ..calibration_table import ScoreTable, TableCalibration
-from ..deferral.costs import Costs
-from ..deferral.cross_fitting import SPLITS, FoldCells, dealt_cells, priced_sums
 from ..figures.confidence import (
     PredictionAtoms,
     Predictions,
@@ -40,9 +37,6 @@ from ..scores.tally import (
     most_probable,
     threshold_grid,
 )
-
-#: Folds of cases that choose a threshold and pay for it.
-_FOLDS = 5
 
 
 class View(ABC):
@@ -93,12 +87,6 @@ class View(ABC):
     def cells(self) -> Cells:
         """Cases by true class, predicted class and confidence."""
 
-    def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
-        """Cells dealt to folds, in several ways."""
-        n_folds = min(_FOLDS, int(self.cells.units.sum()))
-        for split in range(SPLITS):
-            yield dealt_cells(self.cells, costs, n_folds, [split, seed])
-
     @abstractmethod
     def proper_scores(self) -> tuple[float, float]:
         """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
@@ -124,9 +112,9 @@ class View(ABC):
 class DataView(View):
     """Cases in memory: every figure is exact."""
 
-    def __init__(self, data: LabelledScores, costs: Floats | None = None) -> None:
+    def __init__(self, data: LabelledScores) -> None:
         super().__init__(data.labels.size, data.positive, data.support, whole=data.weights is None)
-        self.data, self._costs = data, costs
+        self.data = data
         self._errors = RankingErrors(data)
 
     @cached_property
@@ -160,7 +148,7 @@ class DataView(View):
     @cached_property
     def cells(self) -> Cells:
         made = self._made
-        amounts = case_amounts(made.wrong.size, self.data.weights, self._costs)
+        amounts = case_amounts(made.wrong.size, self.data.weights, None)
         return cells_of_cases(self.n_classes, made.true, made.predicted, made.confidence, amounts)
 
     def proper_scores(self) -> tuple[float, float]:
@@ -263,7 +251,7 @@ class CalibratedView(View):
         calibration: TableCalibration,
     ) -> None:
         super().__init__(2, positive, support, whole=False)
-        self._table, self._calibration = table, calibration
+        self.table, self.calibration = table, calibration
         self._predicted, self._confidence = (
             part.reshape(calibration.scores.shape)
             for part in most_probable(calibration.scores.ravel(), positive)
@@ -274,19 +262,19 @@ class CalibratedView(View):
         return KnownIndex(AtomSource(self._by_class), self.support, self.positive)
 
     def influence(self) -> TableInfluence:
-        found = self._calibration
-        return TableInfluence(self.known, found.scores, found.shares, self._table.places)
+        found = self.calibration
+        return TableInfluence(self.known, found.scores, found.shares, self.table.places)
 
     @cached_property
     def _by_class(self) -> list[Atoms]:
-        amounts = self._table.amounts
+        amounts = self.table.amounts
         found = []
         for shares, weight, squares in zip(
-            self._calibration.shares, amounts["weight"], amounts["squares"], strict=True
+            self.calibration.shares, amounts["weight"], amounts["squares"], strict=True
         ):
             under = shares > 0.0
             parts = ((part * shares)[under] for part in (weight, squares))
-            found.append(Atoms.of(self._calibration.scores[under], *parts))
+            found.append(Atoms.of(self.calibration.scores[under], *parts))
         return found
 
     def atoms(self, column: int, code: int) -> Atoms:
@@ -294,38 +282,18 @@ class CalibratedView(View):
 
     @cached_property
     def cells(self) -> Cells:
-        return self._cells(slice(None), self._calibration.shares)
-
-    def _cells(self, maps: slice, shares: Floats) -> Cells:
-        """Cells of the cases under some maps, of which these are the shares (2, n_maps, B)."""
+        shares = self.calibration.shares
         under = shares > 0.0
         true = np.nonzero(under)[0]
         amounts = {
             name: (table[:, np.newaxis] * shares)[under]
-            for name, table in self._table.amounts.items()
+            for name, table in self.table.amounts.items()
         }
         predicted, confidence = (
-            np.broadcast_to(part[maps], shares.shape)[under]
+            np.broadcast_to(part, shares.shape)[under]
             for part in (self._predicted, self._confidence)
         )
         return cells_of_cases(2, true, predicted, confidence, amounts)
-
-    def folds(self, costs: Costs, seed: int) -> Iterator[FoldCells]:
-        """As the cases were dealt for calibration: the folds that chose a map choose, too."""
-        found, grid = self._calibration, threshold_grid(2)
-        n_folds = len(found.scores) // found.n_splits
-        places = np.repeat(np.arange(grid.size), 4)
-        for split in range(found.n_splits):
-            units = np.zeros((n_folds, places.size), dtype=np.int64)
-            sums = np.zeros((4, n_folds, places.size))
-            for fold in range(n_folds):
-                place = split * n_folds + fold
-                maps = slice(place, place + 1)
-                cells = self._cells(maps, found.n_splits * found.shares[:, maps])
-                keys = cells.place * 4 + cells.true * 2 + cells.predicted
-                units[fold, keys] = np.maximum(cells.units, 1)
-                sums[:, fold, keys] = priced_sums(cells, costs)
-            yield FoldCells(places, units, sums)
 
     def proper_scores(self) -> tuple[float, float]:
         p_true = np.concatenate(

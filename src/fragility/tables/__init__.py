@@ -6,6 +6,7 @@ from .opening import open_table
 from .outputs import check_output
 from .prediction_batch import PredictionBatch
 from .predictions import PredictionFile
+from .score_columns import read_probabilities
 from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
 
@@ -18,6 +19,7 @@ __all__ = [
     "check_writable",
     "open_table",
     "parse_models",
+    "read_probabilities",
     "require_columns",
     "with_columns",
     "write_file",

@@ -101,6 +101,16 @@ class PredictionFile:
         return None if place is None else self.classes[place]
 
     @property
+    def score_columns(self) -> dict[str, list[str]]:
+        """Columns of each model that its scores are read from: of the positive class of two."""
+        known = self._surveyed()
+        found = {}
+        for model, columns in known.layout.items():
+            of_two = known.positive is not None and len(columns) == 2
+            found[model] = [columns[known.positive or 0]] if of_two else list(columns)
+        return found
+
+    @property
     def group_names(self) -> list[str]:
         """Names of the groups; empty if there is no column for them."""
         groups = self._surveyed().groups

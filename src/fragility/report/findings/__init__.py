@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..parts import Finding
 from .basis import Rule
 from .comparisons import explained_by_scale, fewer_confident_mistakes, no_difference, same_auc
-from .costs import act_alone, cheapest, chow_gap, trust_chow
+from .costs import cheapest, who_decides
 from .single import (
     fragile_group,
     fragile_pair,
@@ -36,9 +36,7 @@ RULES: tuple[Rule, ...] = (
     same_auc,
     no_difference,
     cheapest,
-    act_alone,
-    trust_chow,
-    chow_gap,
+    who_decides,
     overconfident,
     fragile_group,
     fragile_pair,

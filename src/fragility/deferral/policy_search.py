@@ -18,28 +18,32 @@ from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..calibration_table import ScoreTable
 from ..moments import order_one_factor
-from ..scores.state import clipped
+from ..scores import HOLD
+from ..scores.cases import Cases
+from ..scores.state import ScoreState, clipped
 from ..scores.sums import binned_scores
 from .costs import Costs
 from .guarantees import WeightedCases, certify_weighted
-from .held_out import ClusterCosts, Outcomes
+from .held_out import ClusterCosts, paid_by_case
 from .policy import Policy
 from .problems import (
     FALLING,
+    binned_classes,
+    can_calibrate,
     case_folds,
     cluster_order,
     dominant_case,
     policy_of_several,
     policy_of_two,
+    sample_temperature,
     several_classes,
     two_classes,
 )
-from .several_classes import SeveralClasses
+from .several_classes import BinnedClasses, ExpectedLoss, SeveralClasses
 from .solving import PolicySettings, Solved, choose, held_out_mix, solve
 from .two_classes import TwoClasses
 
-#: A case that makes this share of the cost is named.
-_DOMINANT = 0.1
+AnyProblem = TwoClasses | SeveralClasses | BinnedClasses
 
 
 def best_policy(
@@ -232,22 +236,42 @@ class PolicyCases:
         """Place of each case in the table."""
         return self.table.places(self.data.scores.astype(np.float64))
 
-    @cached_property
-    def kinds(self) -> Integers:
+    def kinds(self, problem: AnyProblem) -> Integers:
         """Kind of each case among the outcomes of its problem."""
         n = self.data.codes.size
         own, n_rows = np.arange(n), n
-        if self.data.is_binary:
+        if isinstance(problem, BinnedClasses):
+            return problem.bins.kinds(self.data.scores, self.data.codes)
+        if isinstance(problem, TwoClasses):
             own, n_rows = self.places, self.table.scores.size
         return self.data.codes.astype(np.int64) * n_rows + own
 
-    def problem(self, rule: str, seed: int, *, by_case: bool) -> TwoClasses | SeveralClasses:
+    def problem(self, rule: str, seed: int, *, by_case: bool) -> AnyProblem:
         """The problem; `by_case`, if single cases are dealt to folds and not those of a bin."""
         data = self.data
+        if not data.is_binary and self._many and not by_case:
+            return self._binned(rule, seed)
         if not data.is_binary:
             return several_classes(data, self.case_costs, self.costs, rule, seed, self.clusters)
         folds = [self._folds_by_place(seed)] if by_case else None
         return two_classes(self.table, data.positive, data.labels, self.costs, seed, None, folds)
+
+    @property
+    def _many(self) -> bool:
+        """Whether there are more scores than a report holds: then losses are in bins."""
+        return self.data.scores.size > HOLD
+
+    @cached_property
+    def _state(self) -> ScoreState:
+        data = self.data
+        state = ScoreState(data.labels, ["model"], (), data.weights is not None, np.inf)
+        state.add(Cases(data.codes, {"model": data.scores}, data.weights, None, self.case_costs))
+        return state
+
+    def _binned(self, rule: str, seed: int) -> BinnedClasses:
+        temperature = sample_temperature(self._state, "model") if can_calibrate(self.data) else 1.0
+        loss = ExpectedLoss.of(self.costs, self.data.labels.size, temperature, rule)
+        return binned_classes(self._state.held, "model", loss, self._state, self.costs, seed)
 
     def _folds_by_place(self, seed: int) -> Floats:
         """Units of each class, fold and place; by weight, where some outweigh the others."""
@@ -258,13 +282,23 @@ class PolicyCases:
         sums = sums.reshape(2, n_folds, n_places)
         total = sums.sum(axis=1, keepdims=True)
         shares = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
-        return shares * self.table.units[:, np.newaxis]
+        found: Floats = shares * self.table.units[:, np.newaxis]
+        return found
 
     def _drawn_folds(self, seed: int) -> Indices:
         return case_folds(self.data, self.case_costs, seed, self.clusters)
 
     def policy(self, settings: PolicySettings, confidence: float, seed: int) -> Policy:
         """The best policy."""
+        problem, solved = self.solved(settings, confidence, seed)
+        made = self._made(problem, solved, settings, confidence)
+        note = self._dominant_case(problem, solved.mix)
+        return replace(made, notes=(*made.notes, note)) if note else made
+
+    def solved(
+        self, settings: PolicySettings, confidence: float, seed: int
+    ) -> tuple[AnyProblem, Solved]:
+        """The problem with its solution."""
         grouped = self.clusters is not None
         by_bets = bool(settings.limits.given) and (grouped or self.data.weights is not None)
         problem = self.problem(settings.rule, seed, by_case=by_bets or grouped)
@@ -273,7 +307,7 @@ class PolicyCases:
             cases = self._weighted_cases(problem, seed)
             certified = certify_weighted(problem.whole, cases, settings.limits)
         if self.clusters is not None:
-            clusters = ClusterCosts(self.kinds, self.weights, self.clusters)
+            clusters = ClusterCosts(self.kinds(problem), self.weights, self.clusters)
         solved = solve(
             problem,
             settings,
@@ -282,20 +316,18 @@ class PolicyCases:
             certified=certified,
             clusters=clusters,
         )
-        made = self._made(problem, solved, settings, confidence)
-        note = self._dominant_case(problem.outcomes, solved.mix)
-        return replace(made, notes=(*made.notes, note)) if note else made
+        return problem, solved
 
     def _made(
         self,
-        problem: TwoClasses | SeveralClasses,
+        problem: AnyProblem,
         solved: Solved,
         settings: PolicySettings,
         confidence: float,
     ) -> Policy:
         """The solution; of two classes with thresholds between the scores themselves."""
         labels, n = self.data.labels, self.data.codes.size
-        if isinstance(problem, SeveralClasses):
+        if not isinstance(problem, TwoClasses):
             return policy_of_several(problem, solved, labels, settings, confidence, n)
         finer = problem.refined(ScoreTable.of_cases(self.data, self.case_costs))
         allowed = finer.refined(solved.allowed, problem.whole)
@@ -305,11 +337,12 @@ class PolicyCases:
             warnings.warn(FALLING, UserWarning, stacklevel=4)
         return made
 
-    def _weighted_cases(self, problem: TwoClasses | SeveralClasses, seed: int) -> WeightedCases:
+    def _weighted_cases(self, problem: AnyProblem, seed: int) -> WeightedCases:
         """Cases along the path of a guarantee."""
         data, order = self.data, self._bet_order(seed)
         positive = data.codes == data.positive
-        if isinstance(problem, SeveralClasses):
+        if not isinstance(problem, TwoClasses):
+            assert isinstance(problem, SeveralClasses)  # bins hold no single case
             rows = problem.cross_fitted
             nowhere = np.zeros(data.codes.size, dtype=np.intp)
             wrong = rows.decided != data.codes
@@ -331,17 +364,12 @@ class PolicyCases:
     def held_out_costs(self, settings: PolicySettings, seed: int) -> Floats:
         """Cost of every case at policies that others chose, the mean over the folds of its kind."""
         problem = self.problem(settings.rule, seed, by_case=False)
-        return self._paid(problem.outcomes, held_out_mix(problem, settings, self.capacity))
+        return self._paid(problem, held_out_mix(problem, settings, self.capacity))
 
-    def _paid(self, outcomes: Outcomes, mix: Floats) -> Floats:
+    def _paid(self, problem: AnyProblem, mix: Floats) -> Floats:
         """Cost of every case, if the cases of its kind are decided so."""
-        if self.case_costs is None:
-            return outcomes.costs_by_kind(mix)[self.kinds]
-        own, costs = mix[:, self.kinds], self.costs
-        errors = (own * outcomes.wrong[:, self.kinds]).sum(axis=0)
-        errors += costs.reviewer_error * own[1]
-        found: Floats = errors * self.case_costs + costs.review_cost * own[1]
-        return found
+        kinds = self.kinds(problem)
+        return paid_by_case(problem.outcomes, mix, kinds, self.costs, self.case_costs)
 
     def costs_at(self, policy: Policy) -> Floats:
         """Cost of every case at a policy."""
@@ -354,12 +382,10 @@ class PolicyCases:
         alone, reviewed = costs.of_cases(self.data.codes, decided)
         return np.where(made.automate, alone, reviewed)
 
-    def _dominant_case(self, outcomes: Outcomes, mix: Floats) -> str:
+    def _dominant_case(self, problem: AnyProblem, mix: Floats) -> str:
         """Name the case that makes a tenth of the cost or more, if costs differ by case."""
         if self.case_costs is None:
             return ""
-        paid = self.weights * self._paid(outcomes, mix)
+        paid = self.weights * self._paid(problem, mix)
         place, total = int(paid.argmax()), float(paid.sum())
-        if total <= 0.0 or paid[place] < _DOMINANT * total:
-            return ""
-        return dominant_case(f"row {self.rows[place]}", float(paid[place]) / total)
+        return dominant_case(f"row {self.rows[place]}", float(paid[place]), total)

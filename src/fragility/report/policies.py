@@ -1,0 +1,229 @@
+"""Policies of the models of a report, and a paired test of what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Floats, Integers
+from ..calibration_table import ScoreTable, TableCalibration
+from ..deferral.compare import CostSums, PairedCosts
+from ..deferral.costs import Costs
+from ..deferral.held_out import paid_by_case
+from ..deferral.policy import Policy
+from ..deferral.policy_search import AnyProblem, PolicyCases
+from ..deferral.problems import (
+    add_to_bins,
+    dominant_case,
+    policy_of_several,
+    policy_of_two,
+    several_classes,
+    two_classes,
+)
+from ..deferral.several_classes import BinnedClasses, ExpectedLoss, LossBins
+from ..deferral.solving import PolicySettings, Solved, solve
+from ..deferral.two_classes import TwoClasses
+from ..scores.cases import Cases
+from ..scores.state import ScoreState
+
+
+class Decided(NamedTuple):
+    """The policy of one model, and what every case costs at it."""
+
+    policy: Policy
+    cost_of: Callable[[Cases], Floats]
+
+
+class PolicyMaker:
+    """Makes the policy of each model of a state.
+
+    Parameters
+    ----------
+    state : ScoreState
+    costs : Costs
+    settings : PolicySettings
+    confidence : float
+    seed : int
+    """
+
+    def __init__(
+        self,
+        state: ScoreState,
+        costs: Costs,
+        settings: PolicySettings,
+        confidence: float,
+        seed: int,
+    ) -> None:
+        self._state, self._costs, self._settings = state, costs, settings
+        self._confidence, self._seed = confidence, seed
+        self._capacity = 1.0 if costs.capacity is None else costs.capacity
+        self._n = int(state.support.sum())
+
+    def of_two(
+        self,
+        model: str,
+        table: ScoreTable,
+        calibration: TableCalibration | None,
+        cases: Cases | None,
+    ) -> Decided:
+        """Two classes, by bins of the scores; limits of weighted errors take the cases."""
+        state = self._state
+        if self._settings.limits.given and state.weighted:
+            if cases is None:
+                raise ValueError(
+                    "Limits of errors of weighted cases take all cases, which this state does not "
+                    "hold: hold them (hold=inf, --in-memory), or leave the limits out."
+                )
+            given = PolicyCases(
+                state.labelled(model, cases), self._costs, cases.costs, None, np.arange(self._n)
+            )
+            problem, solved = given.solved(self._settings, self._confidence, self._seed)
+            assert isinstance(problem, TwoClasses)
+        else:
+            problem = two_classes(
+                table, state.positive, state.labels, self._costs, self._seed, calibration
+            )
+            solved = self._solved(problem)
+        policy = policy_of_two(
+            problem, solved, state.labels, self._settings, self._confidence, self._n
+        )
+
+        def kinds(part: Cases) -> Integers:
+            places = problem.table.places(part.scores[model].astype(np.float64))
+            return part.codes.astype(np.int64) * problem.table.scores.size + places
+
+        return self._decided(problem, solved, policy, kinds)
+
+    def of_cases(self, model: str, cases: Cases) -> Decided:
+        """Several classes, cases in memory."""
+        state = self._state
+        data = state.labelled(model, cases)
+        if self._settings.limits.given and state.weighted:
+            given = PolicyCases(data, self._costs, cases.costs, None, np.arange(self._n))
+            problem, solved = given.solved(self._settings, self._confidence, self._seed)
+            assert not isinstance(problem, TwoClasses)
+        else:
+            problem = several_classes(
+                data, cases.costs, self._costs, self._settings.rule, self._seed
+            )
+            solved = self._solved(problem)
+        policy = policy_of_several(
+            problem, solved, state.labels, self._settings, self._confidence, self._n
+        )
+        done = 0
+
+        def kinds(part: Cases) -> Integers:
+            # The cases come in the order in which they were joined.
+            nonlocal done
+            rows = np.arange(done, done + part.size)
+            done = (done + part.size) % self._n
+            return part.codes.astype(np.int64) * self._n + rows
+
+        return self._decided(problem, solved, policy, kinds)
+
+    def bins(self, temperature: float) -> LossBins:
+        """Bins for the losses of several classes, to be filled with all cases."""
+        state = self._state
+        loss = ExpectedLoss.of(self._costs, state.labels.size, temperature, self._settings.rule)
+        return LossBins(loss, self._costs, weighted=state.weighted, priced=bool(state.priced))
+
+    def of_bins(self, model: str, bins: LossBins, temperature: float) -> Decided:
+        """Several classes, in bins of the loss under one map."""
+        state = self._state
+        if self._settings.limits.given and state.weighted:
+            raise ValueError(
+                "Limits of errors of weighted cases are not measured on so many cases of several "
+                "classes: leave the limits or the weights out."
+            )
+        problem = BinnedClasses(bins, self._costs, temperature, self._seed)
+        solved = self._solved(problem)
+        policy = policy_of_several(
+            problem, solved, state.labels, self._settings, self._confidence, self._n
+        )
+        return self._decided(
+            problem, solved, policy, lambda part: bins.kinds(part.scores[model], part.codes)
+        )
+
+    def _solved(self, problem: AnyProblem) -> Solved:
+        return solve(problem, self._settings, self._capacity, confidence=self._confidence)
+
+    def _decided(
+        self,
+        problem: AnyProblem,
+        solved: Solved,
+        policy: Policy,
+        kinds: Callable[[Cases], Integers],
+    ) -> Decided:
+        outcomes, mix = problem.outcomes, solved.mix
+
+        def cost_of(part: Cases) -> Floats:
+            return paid_by_case(outcomes, mix, kinds(part), self._costs, part.costs)
+
+        return Decided(policy, cost_of)
+
+
+def fill_bins(bins: Mapping[str, LossBins], cases: Cases) -> None:
+    """Add cases to the bins of each model."""
+    for model, own in bins.items():
+        add_to_bins(own, cases, model)
+
+
+class CostReader:
+    """What a reading of the cases tells of the costs of models at their policies.
+
+    Parameters
+    ----------
+    decided : mapping of str to Decided
+    paired : bool
+        Whether every two models are compared.
+    """
+
+    def __init__(self, decided: Mapping[str, Decided], *, paired: bool) -> None:
+        self._decided = decided
+        self._pairs = {pair: CostSums() for pair in (combinations(decided, 2) if paired else ())}
+        #: By model the cost of the dearest case, its row, and the cost of all.
+        self._dearest = dict.fromkeys(decided, (0.0, -1, 0.0))
+
+    def add(self, block: Cases, rows: Integers) -> None:
+        """Add a block of cases."""
+        costs = {model: found.cost_of(block) for model, found in self._decided.items()}
+        for a, b in self._pairs:
+            more = CostSums.of(costs[a] - costs[b], block.weights)
+            self._pairs[a, b] = self._pairs[a, b].plus(more)
+        for model, paid in costs.items():
+            weighted = paid if block.weights is None else paid * block.weights
+            most, row, total = self._dearest[model]
+            place = int(weighted.argmax())
+            if float(weighted[place]) > most:
+                most, row = float(weighted[place]), int(rows[place])
+            self._dearest[model] = most, row, total + float(weighted.sum())
+
+    def finish(self) -> None:
+        """Nothing is handed on."""
+
+    def tests(self, confidence: float) -> dict[tuple[str, str], PairedCosts]:
+        """A test of every two models."""
+        return {
+            (a, b): sums.compared(
+                self._decided[a].policy.cost, self._decided[b].policy.cost, confidence
+            )
+            for (a, b), sums in self._pairs.items()
+        }
+
+    def dominant_rows(self) -> dict[str, int]:
+        """Row of the case that makes a tenth of the cost or more, by model."""
+        return {
+            model: row
+            for model, (most, row, total) in self._dearest.items()
+            if dominant_case("", most, total)
+        }
+
+    def named(self, model: str, name: str) -> Policy:
+        """The policy with a note on its dominant case."""
+        most, _, total = self._dearest[model]
+        policy = self._decided[model].policy
+        return replace(policy, notes=(*policy.notes, dominant_case(name, most, total)))
