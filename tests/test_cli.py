@@ -146,19 +146,16 @@ def test_figures_beyond_hold_agree_with_those_in_memory(csv, costs):
                 else:
                     assert version == "raw"
                     assert found["bounds"][0] <= figure["value"] <= found["bounds"][1]
-        ours, theirs = (
-            {name: value for name, value in part["raw"]["threshold"].items() if name != "cost"}
-            for part in (one, other)
-        )
-        assert ours.keys() == theirs.keys()
-        for name, value in ours.items():
-            assert theirs[name] == (value if value is None else pytest.approx(value, rel=1e-9))
+        for name in ("decision", "cost", "error_rate", "automation_rate", "fragility", "notes"):
+            assert one["policy"][name] == other["policy"][name]
     for one, other in zip(memory["groups"], stream["groups"], strict=True):
         assert one["group"] == other["group"]
         values = [part["fragility_index"]["value"] for part in (one, other)]
         assert values[0] == pytest.approx(values[1], rel=1e-9)
     tests = [part["comparisons"][0]["raw"]["fragility_index"] for part in (memory, stream)]
     assert tests[0]["p_value"] == pytest.approx(tests[1]["p_value"], rel=1e-6)
+    tests = [part["comparisons"][0]["cost"] for part in (memory, stream)]
+    assert tests[0]["difference"] == pytest.approx(tests[1]["difference"], rel=1e-9)
     assert any("sums in narrow bins" in note for note in stream["notes"])
     assert not any("narrow bins" in note for note in memory["notes"])
 
@@ -200,20 +197,17 @@ def test_report_without_cases(csv, tmp_path):
 
 def test_cost_by_number_matrix_and_column(csv):
     asked = ("cost", csv, "--label", "sick", "--score", "bold", "--json", "--no-calibration")
-    one = strict(fragility(*asked, "--error-cost", "10").out)["models"][0]["threshold"]
-    same = strict(fragility(*asked, "--error-cost", "0,10;10,0").out)["models"][0]["threshold"]
-    assert one["threshold"] == same["threshold"]
+    one = strict(fragility(*asked, "--error-cost", "10").out)["models"][0]["policy"]
+    same = strict(fragility(*asked, "--error-cost", "0,10;10,0").out)["models"][0]["policy"]
+    assert one["decision"] == same["decision"]
     assert one["cost"] == same["cost"]
-    assert one["chow_threshold"] == 0.9
-    assert same["chow_threshold"] is None
-    assert one["gap"] == pytest.approx(one["chow_cost"] - one["cost"]["value"])
     file = write_csv(csv.parent / "costs.csv", {**DATA, "cost": [10] * len(SICK)})
     asked = ("cost", file, *asked[2:])
-    by_case = strict(fragility(*asked, "--error-cost-column", "cost").out)["models"][0]["threshold"]
-    assert by_case["cost"] == one["cost"]
+    by_case = strict(fragility(*asked, "--error-cost-column", "cost").out)["models"][0]["policy"]
+    assert by_case["cost"] == pytest.approx(one["cost"], rel=1e-12)
     shown = fragility("cost", csv, "--label", "sick", "--score", "bold", "--error-cost", "10").out
-    assert "decide alone above" in shown
-    assert "bold is overconfident where it matters" in shown
+    assert shown.splitlines()[2].startswith("• Decide no below 0.")
+    assert "cost of the best policy without review" in shown
 
 
 @pytest.mark.parametrize(

@@ -105,33 +105,44 @@ def test_figures_are_those_of_the_functions(y, p, weights):
     assert model.raw.figures["fragility_index"].interval == interval
 
 
-def test_costs_are_those_of_best_threshold():
+def test_costs_are_those_of_best_policy():
     costs = {"error_cost": 12.0, "review_cost": 2.0, "capacity": 0.7, "reviewer_error": 0.05}
     report = fr.Report.from_predictions(SICK, {"m": BOLD}, costs=costs)
-    found, expected = report.models[0].raw.threshold, fr.best_threshold(SICK, BOLD, **costs)
-    for name in (
-        "threshold",
-        "automation_rate",
-        "error_rate",
-        "chow_threshold",
-        "chow_cost",
-        "gap",
-    ):
+    found, expected = report.models[0].policy, fr.best_policy(SICK, BOLD, **costs)
+    for name in ("cost", "cost_interval", "error_rate", "misses", "false_alarms"):
         assert getattr(found, name) == getattr(expected, name)
-    assert found.cost == report.models[0].raw.figures["cost"].value == expected.cost
-    assert found.gap_interval == expected.gap_interval
-    assert isnan(found.cost_review_all)  # capacity does not allow it
+    for name in ("cost_without_review", "cost_review_all"):
+        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-12)
+    assert found.cost == report.models[0].raw.figures["cost"].value
+    assert found.lower == pytest.approx(expected.lower, abs=1e-3)
+    assert found.upper == pytest.approx(expected.upper, abs=1e-3)
     same = fr.Report.from_predictions(SICK, {"m": BOLD}, costs=Costs(**costs))
     assert same.to_json() == report.to_json()
 
 
 def test_costs_by_case_and_by_matrix():
-    by_case = np.where(SICK, 20.0, 5.0)
-    report = fr.Report.from_predictions(SICK, {"m": BOLD}, costs={"error_cost": by_case})
-    matrix = fr.Report.from_predictions(SICK, {"m": BOLD}, costs={"error_cost": [[0, 5], [20, 0]]})
-    assert report.models[0].raw.threshold.cost == matrix.models[0].raw.threshold.cost
+    by_case, tuned = np.where(SICK, 20.0, 5.0), {"rule": "tuned"}
+    report, matrix = (
+        fr.Report.from_predictions(SICK, {"m": BOLD}, costs={"error_cost": cost}, policy=tuned)
+        for cost in (by_case, [[0, 5], [20, 0]])
+    )
+    assert report.models[0].policy.cost == pytest.approx(matrix.models[0].policy.cost, rel=1e-12)
     assert report.to_dict()["costs"]["error_cost"] == "one for each case"
     assert matrix.to_dict()["costs"]["error_cost"] == [[0, 5], [20, 0]]
+
+
+@pytest.mark.parametrize(
+    ("policy", "costs", "message"),
+    [
+        ({"rule": "best"}, {"error_cost": 5}, "rule must be one of"),
+        ({"maximum": 1}, {"error_cost": 5}, "policy has 'maximum'"),
+        ({"rule": "tuned"}, None, "says nothing without costs"),
+        ({"guarantee": 0.9}, {"error_cost": 5}, "no limit to guarantee"),
+    ],
+)
+def test_policies_that_make_no_sense_are_refused(policy, costs, message):
+    with pytest.raises(ValueError, match=message):
+        fr.Report.from_predictions(SICK, {"m": BOLD}, costs=costs, policy=policy)
 
 
 def test_comparisons_are_paired_tests_and_allow_for_their_number():
@@ -305,7 +316,7 @@ def test_tables_of_the_libraries_agree():
     report = odd_report()
     pandas, polars, arrow = report.to_frame(), report.to_polars(), report.to_arrow()
     assert pandas.shape == polars.shape == arrow.shape
-    assert len(pandas) == 2 * 3 * 11  # before and after calibration, models, figures
+    assert len(pandas) == 3 * (11 + 10)  # models; figures before and after calibration
     row = pandas[
         (pandas.model == "fair") & ~pandas.calibrated & (pandas.figure == "fragility_index")
     ].iloc[0]

@@ -178,93 +178,49 @@ def test_not_overconfident_by_one_mistake_among_few():
 COSTS = {"error_cost": 10.0}
 
 
-def test_chow_gap():
-    report = Report.from_predictions(SICK, {"bold": BOLD}, costs=COSTS)
-    found, figures = text(report, "chow_gap"), report.models[0].raw.threshold
-    assert found.startswith("bold is overconfident where it matters")
-    assert f"{figures.gap:.4f} per case" in found
-    assert f"{1000 * figures.gap:,.0f} per thousand" in found
-    assert figures.gap == pytest.approx(figures.chow_cost - figures.cost)
-
-
-def test_chow_gap_of_an_underconfident_model():
-    sick, logit, _ = patients(4_000, seed=3)
-    report = Report.from_predictions(sick, {"timid": logistic(0.3 * logit)}, costs=COSTS)
-    assert text(report, "chow_gap").startswith("timid is underconfident where it matters")
-
-
-def test_no_chow_gap_by_mistakes_that_few_cases_do_not_show():
-    """Six predictions of 90 % are all right half the time: no sign of too little confidence."""
-    scores = [0.9, 0.1, 0.9, 0.1, 0.9, 0.1]
-    few = Report.from_predictions([1, 0] * 3, {"m": scores}, costs={"error_cost": 50.0})
-    assert few.models[0].raw.threshold.gap_interval.low > 0
-    assert "chow_gap" not in kinds(few)
-    many = Report.from_predictions([1, 0] * 300, {"m": scores * 100}, costs={"error_cost": 50.0})
-    assert "chow_gap" in kinds(many)
-
-
-@pytest.mark.parametrize("costs", [None, COSTS], ids=["no costs", "costs"])
-def test_no_chow_gap_of_a_calibrated_model(costs):
-    assert "chow_gap" not in kinds(Report.from_predictions(SICK, {"fair": FAIR}, costs=costs))
-
-
-@pytest.mark.slow
-def test_trust_chow():
-    found = set()
-    for seed in range(6):  # few cases, dear errors: what the others chose is often too low
-        sick, logit, _ = patients(200, seed=seed)
-        report = Report.from_predictions(sick, {"m": logistic(logit)}, costs={"error_cost": 50.0})
-        figures = report.models[0].raw.threshold
-        assert ("trust_chow" in kinds(report)) == (figures.gap_interval.high < 0)
-        if figures.gap_interval.high < 0:  # of what was measured, no promise for other cases
-            words = f"costs {-figures.gap:.4f} more per case on the others than Chow's rule"
-            assert words in text(report, "trust_chow")
-        found.add("trust_chow" in kinds(report))
-    assert found == {False, True}
-
-
-def test_no_trust_in_chow_of_an_overconfident_model():
-    report = Report.from_predictions(SICK, {"bold": BOLD}, costs=COSTS)
-    assert "trust_chow" not in kinds(report)
-
-
-@pytest.mark.slow
-def test_act_alone():
+def test_who_decides():
     report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS)
-    figures = report.models[0].raw.threshold
-    found = text(report, "act_alone")
-    assert found.startswith("fair may decide alone above ")
-    assert f"{100 * figures.automation_rate:.1f} % of the cases" in found
-    assert "against 1.0000 if humans review every case" in found
+    policy = report.models[0].policy
+    found = text(report, "who_decides")
+    assert found.startswith(f"fair: Decide False below {policy.lower:.4g}, True from ")
+    assert f"Decided alone: {100 * policy.automation_rate:.1f} %" in found
+    alone = policy.decide(FAIR).automate.mean()
+    assert policy.automation_rate == pytest.approx(alone)  # of the printed thresholds
+    assert f"without any review {policy.cost_without_review:.4g}" in found
+    assert "with full review 1" in found
     free = Report.from_predictions(SICK, {"fair": FAIR}, costs={"error_cost": 0.5})
-    assert text(free, "act_alone").startswith("fair may decide every case alone")
+    assert "no review" in text(free, "who_decides")
     # The surest of its predictions, that nobody is sick, are those of the sickest.
-    worst = {"fair": 0.4 - 0.1 * FAIR}
-    dear = Report.from_predictions(SICK, worst, costs={"error_cost": 1e6})
-    assert text(dear, "act_alone").startswith("No confidence of fair is worth trusting")
-    few = Report.from_predictions(SICK, {"fair": FAIR}, costs={**COSTS, "capacity": 0.2})
-    assert "if humans review every case" not in text(few, "act_alone")
-    assert text(few, "act_alone").endswith(" if humans review none.")
-    matrix = {"error_cost": [[0.0, 1.0], [10.0, 0.0]]}  # has no threshold of Chow's
-    table = Report.from_predictions(SICK, {"fair": FAIR}, costs=matrix).to_markdown()
-    table = table.split("## Acting alone")[1].split("##")[0]
-    assert "undefined" not in table
-    assert "Chow" not in table
-    assert "Chow's threshold follows from costs" in report.to_markdown()
+    worst = Report.from_predictions(SICK, {"fair": 0.4 - 0.1 * FAIR}, costs={"error_cost": 1e6})
+    assert "A human reviews every case." in text(worst, "who_decides")
+    assert "scores of the other class?" in text(worst, "who_decides")
 
 
-def test_act_alone_where_both_simple_ways_are_cheaper_than_the_threshold():
-    rng = np.random.default_rng(38)
-    scores = rng.random(30)
-    truth = rng.random(30) < scores
-    report = Report.from_predictions(truth, {"m": scores}, costs={"error_cost": 4.0})
-    figures = report.models[0].raw.threshold
-    assert figures.cost_automate_all < figures.cost_review_all < figures.cost
-    assert text(report, "act_alone").startswith("m may decide every case alone")
+def test_who_decides_says_what_is_guaranteed():
+    limits = {"max_error_rate": 0.1}
+    report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS, policy=limits)
+    assert "Guaranteed with 95 % probability: errors, of the cases decided alone, at most" in text(
+        report, "who_decides"
+    )
+    limits = {"max_error_share": 1e-4}
+    report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS, policy=limits)
+    found = text(report, "who_decides")
+    assert "A human reviews every case." in found
+    assert "900 cases are too few for max_error_share=0.0001: it takes 29,956, 29,056 more" in found
 
 
-def test_no_advice_to_act_alone_without_costs():
-    assert not {"act_alone", "cheapest"} & set(kinds(fair_and("noisy", logistic(NOISY))))
+def test_who_decides_names_a_case_that_makes_the_cost():
+    costs = np.full(900, 1.0)
+    wrong = int(np.argmax(np.where(SICK, -1.0, FAIR)))  # the surest mistake
+    costs[wrong] = 1e4
+    report = Report.from_predictions(
+        SICK, {"fair": FAIR}, costs={"error_cost": costs}, cases=[f"case {k}" for k in range(900)]
+    )
+    assert f"One case, case {wrong}, makes " in text(report, "who_decides")
+
+
+def test_no_policy_without_costs():
+    assert not {"who_decides", "cheapest"} & set(kinds(fair_and("noisy", logistic(NOISY))))
 
 
 @pytest.mark.slow
@@ -273,7 +229,7 @@ def test_cheapest():
     assert found.startswith("fair is the cheapest")
     noise = 0.3 * np.random.default_rng(5).normal(size=900)
     close = text(fair_and("close", logistic(LOGIT + noise), costs=COSTS), "cheapest")
-    assert close.endswith("; the intervals overlap.")
+    assert close.endswith(", which could be chance.")
 
 
 def test_no_cheapest_of_equal_models_or_of_one():
@@ -413,27 +369,6 @@ def test_infinite_indices_are_not_equal_but_for_rounding():
     assert "no test: an index is 0 or ∞" in shown
     (wrong_way,) = [f.text for f in report.findings if f.kind == "no_separation"]
     assert "the positive class is 1; are the scores those of 0?" in wrong_way
-
-
-def with_cost(report, place, value):
-    """The report with another cost of one model at its threshold."""
-    models = list(report.models)
-    raw = models[place].raw
-    figures = {**raw.figures, "cost": replace(raw.figures["cost"], value=value)}
-    raw = replace(raw, figures=figures, threshold=replace(raw.threshold, cost=value))
-    models[place] = replace(models[place], raw=raw)
-    return replace(report, models=tuple(models))
-
-
-def test_costs_that_differ_by_rounding_are_equal():
-    models = {"one": FAIR, "two": FAIR, "bold": logistic(3 * LOGIT)}
-    report = Report.from_predictions(SICK, models, costs={"error_cost": 10.0}, calibrate=False)
-    cost = report.models[0].raw.threshold.cost
-    for place, value in ((0, 0.5 * cost), (0, cost), (1, np.nextafter(cost, 0.0))):
-        nudged = with_cost(report, place, value)
-        assert ("cheapest" in kinds(nudged)) == (value < 0.9 * cost)
-    dearer = with_cost(with_cost(report, 0, 0.5 * cost), 2, np.nextafter(cost, 0.0))
-    assert "next is two" in text(dearer, "cheapest")
 
 
 def test_pairs_that_differ_by_rounding_are_equal():

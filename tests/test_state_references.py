@@ -14,7 +14,7 @@ from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows
 from fragility.report.views import CalibratedView
 from fragility.scores.folds import dealt
-from fragility.scores.tally import threshold_grid
+from fragility.scores.tally import threshold_grid, units_of
 
 from .reference import states as reference
 
@@ -475,34 +475,48 @@ def test_points_have_the_moments_of_the_cases_in_a_bin(sign):
 @pytest.mark.slow
 @pytest.mark.parametrize("by_case", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_cost_of_a_threshold_that_the_other_folds_choose(by_case, weighted):
-    """Units are dealt by class; the others choose, their own units pay."""
+def test_cost_of_thresholds_that_the_other_folds_choose(by_case, weighted):
+    """Units are dealt by class; the others choose two cuts among all, their own units pay."""
     rng = np.random.default_rng(8)
-    codes, scores, _ = two_classes(2, "smooth", 90)
-    weights = rng.gamma(2.0, size=90) if weighted else None
-    costs = rng.gamma(1.0, 6.0, 90) + 0.1 if by_case else None
+    codes, scores, _ = two_classes(2, "smooth", 60)
+    weights = rng.gamma(2.0, size=60) if weighted else None
+    costs = rng.gamma(1.0, 6.0, 60) + 0.1 if by_case else None
     state = ScoreState([0, 1], ["a"], weighted=weighted, hold=0.0)
     state.update(codes, scores, weights, case_costs=costs)
     capacity, reviewer_error = 0.7, 0.1
     settings = Costs(None if by_case else 6.0, 1.0, capacity, reviewer_error)
-    found = Report.from_state(state, settings, calibrate=False).models[0].raw
-    cells = state.sums().models["a"].tally.cells()
-    rows = list(zip(*(part.tolist() for part in cells[:6]), strict=True))
+    found = Report.from_state(state, settings, policy={"rule": "tuned"}, calibrate=False)
+    bins = state.sums().models["a"].bins
+    held = np.flatnonzero(bins.table("weight").any(axis=0)).tolist()
+    weight, squares = (bins.table(name)[:, held] for name in ("weight", "squares"))
+    units = units_of(weight, squares)
+    errors = bins.table("costs")[:, held] if by_case else 6.0 * weight
     paid = []
-    for split in range(20):
-        folds = np.zeros((5, len(rows)), dtype=np.int64)
-        for code in range(2):
-            own = [k for k, row in enumerate(rows) if row[0] == code]
-            own.sort(key=lambda k: (rows[k][2], rows[k][0] != rows[k][1]))  # as they are dealt
-            folds[:, own] = dealt(cells.units[own], 5, [code, split, 0])
-        units = []  # fold, place, weight, cost alone, cost if reviewed
-        for k, (true, predicted, place, _, weight, _) in enumerate(rows):
-            number = int(folds[:, k].sum())
-            error = float(cells.costs[k]) if by_case else 6.0 * weight
-            alone = error if true != predicted else 0.0
-            reviewed = weight + reviewer_error * error
-            for fold in range(5):
-                share = int(folds[fold, k]) / number
-                units.append((fold, place, weight * share, alone * share, reviewed * share))
-        paid.append(reference.cross_fitted_cost(units, GRID.size, capacity))
-    assert close(found.figures["cost"].value, float(np.mean(paid)), 1e-9)
+    for split in range(4):
+        folds = np.stack([dealt(units[code], 5, [code, split, 0]) for code in range(2)])
+        shares = folds / np.maximum(units, 1)[:, np.newaxis]
+        paid.append(0.0)
+        for fold in range(5):
+            kinds = []  # by place: weight, cost as negative, reviewed, as positive; others and own
+            for part in (1.0 - shares[:, fold], shares[:, fold]):
+                w, e = weight * part, errors * part
+                reviewed = w.sum(axis=0) + reviewer_error * e.sum(axis=0)
+                kinds.append((w.sum(axis=0), e[1], reviewed, e[0]))
+            i, j = best_cuts(*(row.tolist() for row in kinds[0]), capacity)
+            _, negative, reviewed, positive = kinds[1]
+            paid[-1] += negative[:i].sum() + reviewed[i:j].sum() + positive[j:].sum()
+    value = found.models[0].raw.figures["cost"].value
+    assert close(value, float(np.mean(paid)) / float(weight.sum()), 1e-9)
+
+
+def best_cuts(weight, negative, reviewed, positive, capacity):
+    """The cheapest of all pairs of cuts; of equal ones the fewest reviews, the lowest first."""
+    n, found = len(weight), []
+    for i in range(n + 1):
+        for j in range(i, n + 1):
+            if sum(weight[i:j]) <= capacity * sum(weight) + 1e-9:
+                cost = sum(negative[:i]) + sum(reviewed[i:j]) + sum(positive[j:])
+                found.append((cost, sum(weight[i:j]), i, j))
+    least = min(found)[0]
+    tied = [part for part in found if part[0] <= least + 1e-9]
+    return min(tied, key=lambda part: (round(part[1], 9), part[2], part[3]))[2:]

@@ -161,13 +161,14 @@ class Builder:
             given, given_after = self.extra.get(name, ({}, {}))
             after = None
             if self.after is not None:
-                after = model_figures(self.after[name], settings, {}, given_after)
+                after = model_figures(self.after[name], settings, given_after)
                 after = after.calibrated(self.estimator)
             policy = policies.get(name)
-            cost = {}
+            cost = None
             if policy is not None:
-                cost["cost"] = Measured(policy.cost, policy.cost_interval, estimator="cross_fitted")
-            raw = model_figures(view, settings, cost, given)
+                estimator = self.decided[name].estimator
+                cost = Measured(policy.cost, policy.cost_interval, estimator=estimator)
+            raw = model_figures(view, settings, given, cost)
             models.append(ModelReport(name, raw, after, reason, worst.get(name, ()), policy))
         unknown = [
             model.name

@@ -35,11 +35,14 @@ class Settings:
 
 
 def model_figures(
-    view: View, settings: Settings, cost: Mapping[str, Measured], extra: Mapping[str, float]
+    view: View,
+    settings: Settings,
+    extra: Mapping[str, float],
+    cost: Measured | None = None,
 ) -> ModelFigures:
     """All figures of a model, in the order of `fragility.measured.FIGURES`.
 
-    `cost` is that of its policy, if there is one, and `extra` are figures of the user's own.
+    `extra` are figures of the user's own, and `cost` is that of its policy, if there is one.
     """
     found = view.index(settings.confidence)
     cells, grid = view.cells, threshold_grid(view.n_classes)
@@ -61,7 +64,9 @@ def model_figures(
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
         "aurc": risk_coverage_area(Clusters.of(view.predictions())),
     }
-    figures |= {**cost, **{name: Measured(value) for name, value in extra.items()}}
+    if cost is not None:
+        figures["cost"] = cost
+    figures |= {name: Measured(value) for name, value in extra.items()}
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
     count = float(cells.number[above].sum())
     confident = ConfidentCases(

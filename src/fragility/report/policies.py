@@ -27,6 +27,7 @@ from ..deferral.problems import (
 from ..deferral.several_classes import BinnedClasses, ExpectedLoss, LossBins
 from ..deferral.solving import PolicySettings, Solved, solve
 from ..deferral.two_classes import TwoClasses
+from ..measured import Estimator
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 
@@ -36,6 +37,7 @@ class Decided(NamedTuple):
 
     policy: Policy
     cost_of: Callable[[Cases], Floats]
+    estimator: Estimator = "cross_fitted"
 
 
 class PolicyMaker:
@@ -163,7 +165,8 @@ class PolicyMaker:
         def cost_of(part: Cases) -> Floats:
             return paid_by_case(outcomes, mix, kinds(part), self._costs, part.costs)
 
-        return Decided(policy, cost_of)
+        binned = isinstance(problem, BinnedClasses)
+        return Decided(policy, cost_of, "sample_fitted" if binned else "cross_fitted")
 
 
 def fill_bins(bins: Mapping[str, LossBins], cases: Cases) -> None:
