@@ -104,7 +104,8 @@ def cheapest_of(
 ) -> Cuts:
     """The cheapest of some pairs of cuts, ties as in `cheapest_cuts`.
 
-    If none is within the capacity, the one with the fewest reviews.
+    Groups without weight, of which nothing is known, are not sent to review for nothing. If no pair
+    is within the capacity, it is the one with the fewest reviews.
     """
     left, right = groups.parts()
     weight = running_totals(groups.weight)
@@ -114,7 +115,8 @@ def cheapest_of(
         place = int(np.lexsort((lowers, cost, reviews))[0])
         return Cuts(int(lowers[place]), int(uppers[place]), False)
     tied = allowed[cost[allowed] <= cost[allowed].min() + groups.rounding]
-    place = int(tied[np.lexsort((lowers[tied], reviews[tied]))[0]])
+    between = uppers[tied] - lowers[tied]
+    place = int(tied[np.lexsort((lowers[tied], between, reviews[tied]))[0]])
     return Cuts(int(lowers[place]), int(uppers[place]))
 
 
