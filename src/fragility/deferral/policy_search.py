@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import encode_groups
 from .._parameters import check_confidence, check_count
-from .._random import content_order, random_generator
+from .._random import random_generator
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..calibration_table import ScoreTable
@@ -31,6 +31,7 @@ from .problems import (
     binned_classes,
     can_calibrate,
     case_folds,
+    case_kinds,
     cluster_order,
     dominant_case,
     policy_of_several,
@@ -356,10 +357,9 @@ class PolicyCases:
 
     def _bet_order(self, seed: int) -> Integers:
         data = self.data
-        beside = [] if self.case_costs is None else [self.case_costs]
-        order = content_order(data.codes, data.scores, data.weights, beside)
+        kinds = case_kinds(data, self.case_costs)
         clusters = np.arange(data.codes.size) if self.clusters is None else self.clusters
-        return cluster_order(clusters, order, random_generator(seed + 1))
+        return cluster_order(clusters, kinds, random_generator(seed + 1))
 
     def held_out_costs(self, settings: PolicySettings, seed: int) -> Floats:
         """Cost of every case at policies that others chose, the mean over the folds of its kind."""

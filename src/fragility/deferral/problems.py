@@ -160,13 +160,13 @@ def case_folds(
     data: LabelledScores, case_costs: Floats | None, seed: int, clusters: Integers | None = None
 ) -> Indices:
     """Fold of each case, whatever the order of the cases; clusters are kept whole."""
+    rng, n = random_generator(seed), data.codes.size
+    if clusters is not None:
+        drawn = cluster_order(clusters, case_kinds(data, case_costs), rng)
+        return drawn % min(FOLDS, int(drawn.max()) + 1)
     beside = [] if case_costs is None else [case_costs]
     order = content_order(data.codes, data.scores, data.weights, beside)
-    rng, n = random_generator(seed), data.codes.size
     folds = np.empty(n, dtype=np.intp)
-    if clusters is not None:
-        drawn = cluster_order(clusters, order, rng)
-        return drawn % min(FOLDS, int(drawn.max()) + 1)
     n_folds = min(FOLDS, n)
     if can_calibrate(data):
         n_folds = min(n_folds, int(data.support[data.support > 0].min()))
@@ -174,15 +174,36 @@ def case_folds(
     return folds
 
 
-def cluster_order(clusters: Integers, order: Indices, rng: np.random.Generator) -> Integers:
-    """Random number of each case's cluster, from 0, that depends on what the cases are alone."""
-    first = np.full(int(clusters.max()) + 1, clusters.size)
-    place = np.empty(clusters.size, dtype=np.int64)
-    place[order] = np.arange(clusters.size)
-    np.minimum.at(first, clusters, place)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = rng.permutation(first.size)
+def cluster_order(clusters: Integers, kinds: Integers, rng: np.random.Generator) -> Integers:
+    """Random number of each case's cluster, from 0, that depends on what the cases are alone.
+
+    `kinds` are those of `case_kinds`.
+    """
+    n_clusters = int(clusters.max()) + 1
+    first = np.full(n_clusters, clusters.size)
+    np.minimum.at(first, clusters, kinds)
+    # A random number of each kind, summed: clusters of other cases have another sum.
+    drawn = random_generator(0).integers(2**63, size=int(kinds.max()) + 1, dtype=np.uint64)
+    content = np.zeros(n_clusters, dtype=np.uint64)
+    np.add.at(content, clusters, drawn[kinds])
+    rank = np.empty(n_clusters, dtype=np.int64)
+    rank[np.lexsort((content, first))] = rng.permutation(n_clusters)
     return rank[clusters]
+
+
+def case_kinds(data: LabelledScores, case_costs: Floats | None) -> Integers:
+    """Number of each case, from 0 in the order of what they are; the same for equal cases."""
+    beside = [] if case_costs is None else [case_costs]
+    order = content_order(data.codes, data.scores, data.weights, beside)
+    parts = [data.codes, data.scores, data.weights, case_costs]
+    new = np.zeros(order.size, dtype=np.bool_)
+    for part in parts:
+        if part is not None:
+            rows = part[order].reshape(order.size, -1)
+            new[1:] |= (rows[1:] != rows[:-1]).any(axis=1)
+    kinds = np.empty(order.size, dtype=np.int64)
+    kinds[order] = np.cumsum(new)
+    return kinds
 
 
 def policy_of_two(
