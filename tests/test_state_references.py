@@ -502,11 +502,25 @@ def test_cost_of_thresholds_that_the_other_folds_choose(by_case, weighted):
                 w, e = weight * part, errors * part
                 reviewed = w.sum(axis=0) + reviewer_error * e.sum(axis=0)
                 kinds.append((w.sum(axis=0), e[1], reviewed, e[0]))
-            i, j = best_cuts(*(row.tolist() for row in kinds[0]), capacity)
+            cuts = best_cuts(*(row.tolist() for row in kinds[0]), capacity)
+            i, j = (settled(cut, kinds[0][0], bins, held) for cut in cuts)
             _, negative, reviewed, positive = kinds[1]
             paid[-1] += negative[:i].sum() + reviewed[i:j].sum() + positive[j:].sum()
     value = found.models[0].raw.figures["cost"].value
     assert close(value, float(np.mean(paid)) / float(weight.sum()), 1e-9)
+
+
+def settled(cut, weight, bins, held):
+    """Bins below the edge nearest to the middle between the scores on both sides of a cut."""
+    below = [k for k in range(cut) if weight[k] > 0]
+    above = [k for k in range(cut, len(held)) if weight[k] > 0]
+    if not below or not above:
+        return len(held) if below else 0
+    low, high = bins.ranges[0, 0, held], bins.ranges[1, 0, held]
+    ends = high[below[-1]], low[above[0]]
+    edges = [edge for edge in bins.layout.edges if ends[0] < edge <= ends[1]]
+    edge = min(edges, key=lambda edge: abs(edge - sum(ends) / 2))
+    return sum(1 for value in low if value < edge)
 
 
 def best_cuts(weight, negative, reviewed, positive, capacity):

@@ -177,7 +177,8 @@ def cheapest(part: Part, rule: Rule, capacity: float = 1.0, allowed: Allowed | N
     if rule == "confidence" and allowed.points is None:
         allowed = allowed._replace(points=part.symmetric())
     groups = part.groups(blend_of(rule, part.n_cases))
-    return cheapest_allowed(groups, allowed, most_reviews(part, capacity))
+    cuts = cheapest_allowed(groups, allowed, most_reviews(part, capacity))
+    return cuts._replace(fixed=rule == "confidence")
 
 
 def most_reviews(part: Part, capacity: float) -> float:

@@ -56,9 +56,10 @@ def dominant_case(name: str, paid: float, total: float) -> str:
     """Sentence on a case that makes a tenth of the cost or more; empty if it does not."""
     if total <= 0.0 or paid < _DOMINANT * total:
         return ""
+    who = f"One case, {name}," if name else "One case"
     return (
-        f"One case, {name}, makes {100 * paid / total:.0f} % of the cost: without it the policy "
-        "and its cost may differ."
+        f"{who} makes {100 * paid / total:.0f} % of the cost: without it the policy and its cost "
+        "may differ."
     )
 
 

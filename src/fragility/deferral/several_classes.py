@@ -32,6 +32,8 @@ from .two_thresholds import Box, Cuts
 
 #: Bins of the loss: finest and coarsest, and cells of classes, decisions and bins in all.
 _FINEST, _COARSEST, _MOST_CELLS = 11, 4, 1 << 21
+#: Losses that differ by less, relative to the dearest error, are equal.
+_ROUNDING = 2.0**-40
 #: Unit of the probabilities in expected weights.
 _UNIT = 2.0**-36
 #: Folds, and ways to deal bins to them: one way will do for many cases.
@@ -67,10 +69,12 @@ class ExpectedLoss:
 
     def decide(self, p: Floats) -> tuple[Indices, Floats]:
         """Cheapest class of each case, of equal ones the first, and its loss."""
-        expected = p @ self.matrix
-        decided = expected.argmin(axis=1)
+        expected, scale = p @ self.matrix, float(self.matrix.max()) or 1.0
+        # Losses that differ by rounding alone are equal, whatever the order of the cases.
+        least = expected.min(axis=1)
+        decided = (expected <= least[:, np.newaxis] + _ROUNDING * scale).argmax(axis=1)
         reviewed = Costs(self.matrix, 0.0, None, self.reviewer_error).of_reviews(self.matrix)
-        loss: Floats = expected[np.arange(len(p)), decided] - p @ reviewed
+        loss: Floats = np.rint((least - p @ reviewed) / (_ROUNDING * scale)) * (_ROUNDING * scale)
         return decided, loss
 
 
@@ -174,6 +178,7 @@ class SeveralClassPart(Part):
         binned: bool = False,
     ) -> None:
         self._binned = binned
+        rows = rows.take(np.flatnonzero(rows.weight.any(axis=0)))
         order = np.argsort(rows.loss, kind="stable")
         self._rows, self._costs = rows.take(order), costs
         self._honest = rows if cross_fitted is None else cross_fitted

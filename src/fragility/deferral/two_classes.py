@@ -226,12 +226,14 @@ class TwoClassPart(Part):
         return self.threshold(cuts.lower), self.threshold(cuts.upper)
 
     def threshold(self, cut: int) -> float:
-        """A threshold between the places before a cut and those from it on."""
-        if cut == 0:
+        """A threshold between the places before a cut and those from it on, that hold any case."""
+        held = self._held
+        place = int(np.searchsorted(held, cut))
+        if place == 0:
             return 0.0
-        if cut == self.n_places:
+        if place == held.size:
             return inf
-        below, above = float(self._table.high[cut - 1]), float(self._table.low[cut])
+        below, above = float(self._table.high[held[place - 1]]), float(self._table.low[held[place]])
         middle = below + (above - below) / 2.0
         edges = self._table.edges
         if edges is None:
@@ -239,6 +241,18 @@ class TwoClassPart(Part):
         first, last = np.searchsorted(edges, [below, above], side="right")
         between = edges[first:last]
         return float(between[np.abs(between - middle).argmin()])
+
+    @cached_property
+    def _held(self) -> Indices:
+        """Places that hold any case."""
+        return np.flatnonzero(self.weight)
+
+    def settled(self, cuts: Cuts) -> Cuts:
+        """The cuts of all places that the thresholds between these cases make."""
+        if cuts.fixed:
+            return cuts
+        lower, upper = np.searchsorted(self._table.low, self.thresholds(cuts)).tolist()
+        return cuts._replace(lower=lower, upper=upper)
 
 
 def mapped(found: Platt | None, scores: Floats) -> Floats:
@@ -302,17 +316,18 @@ class TwoClasses:
         """For each fold the cases that choose for it, and what it does with their choice."""
         for own, found, _ in self._folds():
             part = TwoClassPart(self.table, self.positive, self.costs, found, 1.0 - own)
-            yield part, partial(self.mix, own / len(self.folds))
+            yield part, partial(self._pay, part, own / len(self.folds))
 
     @cached_property
     def outcomes(self) -> Outcomes:
         """What every class and place costs under each decision."""
         return Outcomes.of_two_classes(self.table, self.positive, self.costs)
 
-    def mix(self, shares: Floats, cuts: Cuts) -> Floats:
+    def _pay(self, part: TwoClassPart, shares: Floats, cuts: Cuts) -> Floats:
         """Shares of each kind that are decided negative, reviewed and decided positive."""
+        lower, upper = part.settled(cuts)[:2]
         found = np.zeros((3, *shares.shape))
-        found[0, :, : cuts.lower] = shares[:, : cuts.lower]
-        found[1, :, cuts.lower : cuts.upper] = shares[:, cuts.lower : cuts.upper]
-        found[2, :, cuts.upper :] = shares[:, cuts.upper :]
+        found[0, :, :lower] = shares[:, :lower]
+        found[1, :, lower:upper] = shares[:, lower:upper]
+        found[2, :, upper:] = shares[:, upper:]
         return found.reshape(3, -1)

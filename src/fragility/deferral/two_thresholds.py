@@ -59,12 +59,14 @@ class Box(NamedTuple):
 class Cuts(NamedTuple):
     """Groups before `lower` are decided negative, those from `upper` on positive; others reviewed.
 
-    `within_capacity` is false if no cuts that are allowed need so few reviews.
+    `within_capacity` is false if no cuts that are allowed need so few reviews. `fixed` cuts are those
+    of given thresholds; others may be moved over groups without cases.
     """
 
     lower: int
     upper: int
     within_capacity: bool = True
+    fixed: bool = False
 
 
 def cheapest_cuts(groups: GroupCosts, capacity: float = inf, box: Box | None = None) -> Cuts:

@@ -327,11 +327,11 @@ class Builder:
         if self.cost_reader is None or not self.state.priced:
             return found
         rows = self.cost_reader.dominant_rows()
-        names = {row: f"row {row}" for row in rows.values()}
+        names: Mapping[int, str] = {}
         if self.name_cases is not None and rows:
-            names = dict(self.name_cases(sorted(names)))
+            names = self.name_cases(sorted(set(rows.values())))
         for model, row in rows.items():
-            found[model] = self.cost_reader.named(model, names[row])
+            found[model] = self.cost_reader.named(model, names.get(row, ""))
         return found
 
     # Further readings.
