@@ -13,7 +13,7 @@ its root, and so on.
 from __future__ import annotations
 
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -30,6 +30,8 @@ from .two_thresholds import Cuts, GroupCosts
 _LARGEST_EXPONENT = 600.0
 #: Rounds of policy iteration; two or three are usual.
 _MOST_ROUNDS = 50
+#: Costs that exceed the bound by less, relative to it, do so by rounding.
+_ROUNDING = 1e-12
 
 
 class FragileCost(NamedTuple):
@@ -72,16 +74,15 @@ def least_fragile(
     s = _root(part, blend, cuts, bound)
     if not 0.0 < s < inf:
         return cuts
+    firm = _cheapest_below(part, blend, bound, allowed, capacity, cuts)
+    if _root(part, blend, firm, bound) == inf:
+        return firm
     for _ in range(_MOST_ROUNDS):
         found = cheapest_allowed(_tilted(part, blend, s), allowed, capacity)
         better = _root(part, blend, found, bound)
         if not better > s * (1.0 + 1e-12):
             break
         cuts, s = found, better
-        if s == inf:
-            break
-    if s == inf:
-        return _cheapest_below(part, blend, bound, allowed, capacity, cuts)
     return cuts
 
 
@@ -99,9 +100,11 @@ def fragility_of(
     unit = float(part.weight.sum()) / part.n_cases
     group = PointSample(values * factor, weights / unit, weights / unit)
     target = bound * factor
-    k = inverse(solve([group], target)) / factor
     z = float(-ndtri((1.0 - confidence) / 2.0))
-    low = lowest_accepted([group], target, z)[0] / factor
+    k = low = 0.0
+    if _exceeds(float(values.max()), bound):
+        k = inverse(solve([group], target)) / factor
+        low = lowest_accepted([group], target, z)[0] / factor
     high = highest_accepted([group.with_value(dearest * factor)], target, z)[0] / factor
     return FragileCost(k, Interval(low, high), bound)
 
@@ -123,8 +126,15 @@ def _costs_at(part: Part, blend: float, cuts: Cuts) -> tuple[Floats, Floats]:
 def _root(part: Part, blend: float, cuts: Cuts, bound: float) -> float:
     """One over the fragility: 0 for an infinite one, ∞ for zero."""
     values, weights = _costs_at(part, blend, cuts)
+    if not _exceeds(float(values.max()), bound):
+        return inf
     factor = order_one_factor(max(float(values.max()), 1e-300))
     return solve([PointSample(values * factor, weights, weights)], bound * factor) * factor
+
+
+def _exceeds(costs: Any, bound: float) -> Any:
+    """Whether costs are above the bound, by more than rounding."""
+    return costs > bound * (1.0 + _ROUNDING)
 
 
 def _tilted(part: Part, blend: float, s: float) -> GroupCosts:
@@ -149,7 +159,7 @@ def _cheapest_below(
     """The cheapest cuts at which no case costs more than the bound: their fragility is 0."""
     far = 1e6 * max(bound, 1e-300)
     totals = sum(
-        weight * np.where(costs > bound * (1.0 + 1e-12), costs + far, costs)
+        weight * np.where(_exceeds(costs, bound), costs + far, costs)
         for weight, costs in part.layers(blend)
     )
     found = cheapest_allowed(_groups(part, np.asarray(totals)), allowed, capacity)
