@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from math import inf, isfinite, isnan, nan
+from math import inf, isfinite, nan
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from .._labels import listed
 from .._names import shown
@@ -26,7 +24,10 @@ _NUMBERS = (
     *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
     *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
 )
-_INTERVALS = ("cost_interval", "lower_interval", "upper_interval", "fragility_interval")
+#: What null is at either end: thresholds may be infinite, of several classes losses, too.
+_OF_BOTH = {"cost_interval": (nan, nan), "fragility_interval": (inf, inf)}
+_OF_TWO = {**_OF_BOTH, "lower_interval": (inf, inf), "upper_interval": (inf, inf)}
+_OF_SEVERAL = {**_OF_BOTH, "lower_interval": (-inf, inf), "upper_interval": (nan, nan)}
 
 
 def load_policy(path: str | Path) -> Policy:
@@ -66,10 +67,9 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     version = content.get("version")
     require(version == VERSION, f"it has version {shown(version)}, this one reads {VERSION}")
     labels = _list(content, "classes")
-    names = [str(label) for label in labels]
-    kinds = all(isinstance(label, (str, int, float, bool)) for label in labels)
     require(
-        kinds and len(set(names)) == len(names) >= 2, "classes must be two different ones or more"
+        _are_classes(labels) and len(set(labels)) == len(labels) >= 2,
+        "classes must be two different ones or more, all text, all booleans or all whole numbers",
     )
     of_two = len(labels) == 2
     positive = 1
@@ -83,9 +83,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     found = _object(content, "decision")
     costs = _object(content, "costs")
     require(set(costs) == set(_COSTS), f"costs must have just {listed(_COSTS)}")
-    error_cost = costs["error_cost"]
-    simple = isinstance(error_cost, (int, float, list))
-    require(simple, "error_cost must be a number or a matrix")
+    error_cost = _error_cost(costs["error_cost"], len(labels))
     numbers = {name: _number(content, name, nan) for name in _NUMBERS}
     if content.get("fragility") is None:
         numbers["fragility"] = inf
@@ -95,6 +93,8 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     rule, criterion = content.get("rule"), content.get("criterion")
     require(rule in RULES, f"rule must be one of {listed(RULES)}; got {shown(rule)}")
     require(criterion in ("cost", "fragility"), f"criterion is {shown(criterion)}")
+    confidence = _number(content, "confidence", nan)
+    require(0.0 < confidence < 1.0, "confidence must lie between 0 and 1")
     notes = _list(content, "notes")
     require(all(isinstance(note, str) for note in notes), "notes must be sentences")
     return Policy(
@@ -105,12 +105,12 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
             error_cost, costs["review_cost"], costs["capacity"], costs["reviewer_error"]
         ).checked(len(labels), None),
         **numbers,  # type: ignore[arg-type]
-        **{name: _interval(content, name) for name in _INTERVALS},  # type: ignore[arg-type]
+        **_intervals(content, of_two),  # type: ignore[arg-type]
         guarantees=tuple(_guarantee(part) for part in _list(content, "guarantees")),
         rule=str(rule),
         criterion=str(criterion),
         n_samples=int(n_samples or 0),
-        confidence=_number(content, "confidence", nan),
+        confidence=confidence,
         within_capacity=bool(within),
         notes=tuple(notes),
         columns=tuple(columns),
@@ -165,17 +165,44 @@ def _number(content: Mapping[str, Any], name: str, absent: float) -> float:
     value = content[name]
     if value is None:
         return absent
-    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
-    require(fits and np.isfinite(value), f"{name} must be a number or null; got {shown(value)}")
+    require(_is_number(value), f"{name} must be a number or null; got {shown(value)}")
     return float(value)
 
 
-def _interval(content: Mapping[str, Any], name: str) -> Interval:
-    ends = _list(content, name)
-    require(len(ends) == 2, f"{name} must have two ends")
-    low = _number({name: ends[0]}, name, nan)
-    high = _number({name: ends[1]}, name, inf)
-    return Interval(low, nan if isnan(low) else high)
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no integer beyond all of these."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _are_classes(labels: list[Any]) -> bool:
+    if any(all(isinstance(label, kind) for label in labels) for kind in (str, bool)):
+        return True
+    return all(_is_number(label) and float(label).is_integer() for label in labels)
+
+
+def _error_cost(given: Any, n_classes: int) -> Any:
+    rows = given if isinstance(given, list) else []
+    square = len(rows) == n_classes and all(
+        isinstance(row, list) and len(row) == n_classes and all(map(_is_number, row))
+        for row in rows
+    )
+    require(_is_number(given) or square, "error_cost must be a number or a matrix of the classes")
+    return given
+
+
+def _intervals(content: Mapping[str, Any], of_two: bool) -> dict[str, Interval]:
+    found = {}
+    for name, absent in (_OF_TWO if of_two else _OF_SEVERAL).items():
+        ends = _list(content, name)
+        require(len(ends) == 2, f"{name} must have two ends")
+        pairs = zip(ends, absent, strict=True)
+        found[name] = Interval(*(_number({name: end}, name, null) for end, null in pairs))
+    return found
 
 
 def _not_strict(name: str) -> Any:
