@@ -65,7 +65,7 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
         SatisficingClassifier,
         SatisficingClassifierCV,
         Wasserstein,
-        best_threshold,
+        best_policy,
         certify,
         compare_fragility,
         deferral_curve,
@@ -117,7 +117,7 @@ def tasks(folder: Path) -> dict[str, tuple[int, Callable[[], object]]]:
 
     def deferral():
         curve = deferral_curve(y, p, error_cost=5.0)
-        return curve, best_threshold(y, p, error_cost=5.0, random_state=0, n_bootstrap=50)
+        return curve, best_policy(y, p, error_cost=5.0, random_state=0)
 
     def model_file():
         path = folder / "model.skops"

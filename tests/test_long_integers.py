@@ -84,20 +84,23 @@ def test_scores_and_weights(measure, long):
         "level": lambda v: fr.ranking_error_cvar(Y, P, level=v),
         "threshold": lambda v: fr.confident_error_rate(Y, P, threshold=v),
         "n_bins": lambda v: fr.equal_mass_calibration_error(Y, P, n_bins=v),
-        "error_cost": lambda v: fr.best_threshold(Y, P, error_cost=v, review_cost=1),
-        "matrix of error_cost": lambda v: fr.best_threshold(
+        "error_cost": lambda v: fr.best_policy(Y, P, error_cost=v, review_cost=1),
+        "matrix of error_cost": lambda v: fr.best_policy(
             Y, P, error_cost=[[0, v], [1, 0]], review_cost=1
         ),
         "costs of cases": lambda v: fr.deferral_curve(Y, P, error_cost=[v] * 8, review_cost=1),
         "review_cost": lambda v: fr.deferral_curve(Y, P, error_cost=5, review_cost=v),
-        "capacity": lambda v: fr.best_threshold(Y, P, error_cost=5, review_cost=1, capacity=v),
-        "reviewer_error": lambda v: fr.best_threshold(
+        "capacity": lambda v: fr.best_policy(Y, P, error_cost=5, review_cost=1, capacity=v),
+        "reviewer_error": lambda v: fr.best_policy(
             Y, P, error_cost=5, review_cost=1, reviewer_error=v
         ),
-        "folds": lambda v: fr.best_threshold(Y, P, error_cost=5, review_cost=1, cv=v),
-        "bootstrap": lambda v: fr.best_threshold(Y, P, error_cost=5, review_cost=1, n_bootstrap=v),
+        "seed": lambda v: fr.best_policy(Y, P, error_cost=5, review_cost=1, random_state=v),
+        "slack of a policy": lambda v: fr.best_policy(Y, P, error_cost=5, slack=v),
+        "limit of errors": lambda v: fr.best_policy(Y, P, error_cost=5, max_misses=v),
+        "guarantee": lambda v: fr.best_policy(Y, P, error_cost=5, max_misses=0.1, guarantee=v),
+        "costs to compare": lambda v: fr.compare_costs(Y, P, P, error_cost=v),
         "costs": lambda v: fr.Costs(error_cost=v, review_cost=1).checked(2, 8),
-        "scores to defer": lambda v: fr.best_threshold(
+        "scores to defer": lambda v: fr.best_policy(
             Y, with_long(P, v), error_cost=5, review_cost=1
         ),
         "threshold of a classifier": lambda v: fr.DeferralClassifier(

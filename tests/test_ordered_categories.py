@@ -116,7 +116,7 @@ def test_other_measurements_follow():
     costs = {"error_cost": 10.0}
     for measured in (
         lambda y: fragility.fragility_ratio(y, P_HIGH),
-        lambda y: fragility.best_threshold(y, P_HIGH, **costs).threshold,
+        lambda y: fragility.best_policy(y, P_HIGH, **costs).upper,
         lambda y: fragility.deferral_curve(y, P_HIGH, **costs).cost,
         lambda y: fragility.compare_fragility(y, P_HIGH, P_HIGH**2).difference,
     ):

@@ -42,6 +42,7 @@ def policies():
 
 POLICIES = policies()
 EXAMPLE = POLICIES["two classes"].to_dict()
+PROMISE = {"name": "max_misses", "limit": 0.1, "level": 0.95, "kept": True, "reason": ""}
 
 
 def alike(one, other):
@@ -151,6 +152,10 @@ def changed(*keys, value=None, drop=False):
         (changed("cost_interval", value=[1]), "cost_interval must have two ends"),
         (changed("cost_interval", value=[1, "x"]), "cost_interval must be a number or null"),
         (changed("guarantees", value=[{}]), "a guarantee must have name"),
+        (changed("guarantees", value=[{**PROMISE, "name": "level"}]), "an unknown name"),
+        (changed("guarantees", value=[{**PROMISE, "name": []}]), "an unknown name"),
+        (changed("guarantees", value=[{**PROMISE, "limit": 1}]), "no share as its limit"),
+        (changed("guarantees", value=[{**PROMISE, "kept": 1}]), "a guarantee is odd"),
         (changed("guarantees", value=3), "guarantees must be a list"),
         (changed("rule", value="best"), "rule must be one of"),
         (changed("rule", value=["auto"]), "rule must be one of"),

@@ -139,7 +139,10 @@ def _loss_limit(found: Mapping[str, Any]) -> LossLimit:
 def _guarantee(part: Any) -> Guarantee:
     known = isinstance(part, dict) and set(part) == {"name", "limit", "level", "kept", "reason"}
     require(known, "a guarantee must have name, limit, level, kept and reason")
-    require(part["name"] in RiskLimits.__dataclass_fields__, "a guarantee has an unknown name")
+    names = {*RiskLimits.__dataclass_fields__} - {"level"}
+    require(
+        isinstance(part["name"], str) and part["name"] in names, "a guarantee has an unknown name"
+    )
     require(
         isinstance(part["kept"], bool) and isinstance(part["reason"], str), "a guarantee is odd"
     )
