@@ -135,7 +135,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         case_cost: ArrayLike | None = None,
         **params: Any,
     ) -> Self:
-        """Choose the threshold, and fit the model to all data.
+        """Choose the policy, and fit the model to all data.
 
         Parameters
         ----------
@@ -279,7 +279,8 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         -------
         ndarray of shape (n_samples,)
         """
-        labels: NDArray[Any] = self.classes_[np.asarray(self.predict_proba(X)).argmax(axis=1)]
+        places = np.asarray(self.predict_proba(X)).argmax(axis=1)
+        labels: NDArray[Any] = self.classes_[places]
         return labels
 
     def decide(self, X: Any) -> Decisions:
