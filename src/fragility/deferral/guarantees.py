@@ -185,10 +185,10 @@ def _certified_box(
         most = allowed_errors(float(steps.number.sum()), limit, delta)
         if most < 0:
             return None
-        beyond = np.flatnonzero(np.cumsum(steps.wrong) > most + 1e-9)
-        if not beyond.size:
-            return part.widest
-        lower, upper = part.boxes_at(steps.key[beyond[:1]])
+        # The error that goes beyond ends the path. Without one the path goes to its own end, where
+        # nothing is reviewed. Other cuts without reviews may have more errors.
+        beyond = steps.key[np.cumsum(steps.wrong) > most + 1e-9]
+        lower, upper = part.boxes_at(np.append(beyond, -inf)[:1])
         return Box(int(lower[0]), int(upper[0]))
     counts = sides[1] if name == "max_misses" else sides[0]
     most = allowed_errors(float(counts.sum()), limit, delta)
