@@ -81,8 +81,9 @@ bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty min
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 
-coverage: $(READY)  ## Coverage of the intervals and level of the paired test (half an hour)
+coverage: $(READY)  ## Simulations of intervals, paired tests and guarantees of policies (over an hour)
 	$(BIN)/python benchmarks/coverage.py
+	$(BIN)/python benchmarks/policies.py
 
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0
