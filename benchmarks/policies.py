@@ -26,11 +26,11 @@ from scipy.stats import qmc
 from fragility import best_policy, compare_costs
 from fragility._validation import check_labelled_probabilities
 from fragility.calibration_table import ScoreTable
-from fragility.deferral.best_policy import PolicyCases
 from fragility.deferral.choosing import Allowed
 from fragility.deferral.costs import Costs
 from fragility.deferral.guarantees import Certified, certify, certify_weighted
 from fragility.deferral.policy import LossLimit, Policy
+from fragility.deferral.policy_search import PolicyCases
 from fragility.deferral.problems import FOLDS, finite_limit, two_classes
 from fragility.deferral.several_classes import SeveralClasses
 from fragility.deferral.solving import PolicySettings, choose

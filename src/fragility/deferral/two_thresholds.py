@@ -59,8 +59,8 @@ class Box(NamedTuple):
 class Cuts(NamedTuple):
     """Groups before `lower` are decided negative, those from `upper` on positive; others reviewed.
 
-    `within_capacity` is false if no cuts that are allowed need so few reviews. `fixed` cuts are those
-    of given thresholds; others may be moved over groups without cases.
+    `within_capacity` is false if no cuts that are allowed need so few reviews. `fixed` cuts are
+    those of given thresholds; others may be moved over groups without cases.
     """
 
     lower: int
