@@ -31,10 +31,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fragility import DeferralClassifier, best_threshold, deferral_curve
+import fragility
+from fragility import DeferralClassifier, best_policy
 from fragility.deferral import Decisions
-
-from .reference import deferral as reference
 
 
 @parametrize_with_checks(
@@ -43,6 +42,7 @@ from .reference import deferral as reference
         DeferralClassifier(GaussianNB(), error_cost=5, capacity=0.3, cv=3, random_state=0),
     ]
 )
+@pytest.mark.filterwarnings("ignore:Higher scores do not mean")  # labels there are noise
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -60,10 +60,24 @@ def split(y):
     return PredefinedSplit(np.arange(y.size) % 4)
 
 
-def best_on_offer(curve, n_classes=2):
-    """The best threshold among those on offer, one by one."""
-    points = [curve.at(float(threshold)) for threshold in reference.offered(n_classes)]
-    return reference.best_of_points(points, curve.costs.capacity)
+def drawn_seed(random_state):
+    """The seed that a classifier with a splitter of its own draws for its policy."""
+    return int(np.random.default_rng(random_state).integers(2**31))
+
+
+def same_policy(one, other):
+    """Whether two policies decide and cost the same."""
+    for name in ("lower", "upper", "cost", "automation_rate", "error_share", "fragility"):
+        left, right = getattr(one, name), getattr(other, name)
+        assert left == pytest.approx(right, rel=1e-9, nan_ok=True), name
+    left, right = (
+        {name: part for name, part in policy.to_dict().items() if not isinstance(part, float)}
+        for policy in (one, other)
+    )
+    for name in ("decision", "costs", "cost_interval", "fragility_interval"):
+        del left[name], right[name]
+    assert left == right
+    np.testing.assert_allclose(one.cost_interval, other.cost_interval, rtol=1e-9)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
@@ -81,22 +95,41 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{}, {"capacity": 0.2}, {"reviewer_error": 0.1}])
-def test_threshold_is_that_of_out_of_fold_predictions(data, options):
+@pytest.mark.parametrize(
+    "options", [{}, {"capacity": 0.2}, {"reviewer_error": 0.1}, {"max_error_share": 0.1}]
+)
+def test_policy_is_that_of_out_of_fold_predictions(data, options):
     X, y = data
     model = RandomForestClassifier(30, random_state=0)
     found = DeferralClassifier(model, error_cost=6, cv=split(y), random_state=3, **options)
     found.fit(X, y)
     proba = cross_val_predict(model, X, y, cv=split(y), method="predict_proba")
-    expected = best_on_offer(deferral_curve(y, proba, error_cost=6, **options))
-    assert found.threshold_ == found.deferral_.threshold == expected.threshold
+    seed = drawn_seed(3)
+    same_policy(found.policy_, best_policy(y, proba, error_cost=6, random_state=seed, **options))
     whole = clone(model).fit(X, y)
     np.testing.assert_array_equal(found.predict_proba(X), whole.predict_proba(X))
     np.testing.assert_array_equal(found.predict(X), whole.predict(X))
     # On its own training data it looks perfect; the cost that is told is not taken from there.
-    seen = deferral_curve(y, whole.predict_proba(X), error_cost=6, **options).best()
-    assert seen.cost < 0.3 < 0.7 < found.deferral_.cost
-    assert np.isnan(found.deferral_.cost_interval.low)
+    seen = best_policy(y, whole.predict_proba(X), error_cost=6, rule="tuned")
+    assert seen.cost < 0.3 < 0.7 < found.policy_.cost
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"rule": "tuned"}, {"criterion": "fragility", "slack": 0.2}, {"max_misses": 0.2}],
+)
+def test_options_reach_the_policy(data, options):
+    X, y = data
+    found = DeferralClassifier(error_cost=6, cv=split(y), random_state=0, **options).fit(X, y)
+    proba = cross_val_predict(LogisticRegression(), X, y, cv=split(y), method="predict_proba")
+    expected = best_policy(y, proba, error_cost=6, random_state=drawn_seed(0), **options)
+    same_policy(found.policy_, expected)
+
+
+def test_the_function_is_no_module():
+    """Modules of its name would hide it, once others have imported them."""
+    assert callable(best_policy)
+    assert callable(fragility.deferral.best_policy)
 
 
 def test_folds_by_number(data):
@@ -104,13 +137,12 @@ def test_folds_by_number(data):
     one, same, other = (
         DeferralClassifier(error_cost=6, cv=4, random_state=seed).fit(X, y) for seed in (0, 0, 1)
     )
-    assert repr(one.deferral_) == repr(same.deferral_)
-    assert one.deferral_.cost == same.deferral_.cost
-    assert one.deferral_.cost != other.deferral_.cost
-    assert one.deferral_.fold_thresholds.shape == (20, 4)
+    same_policy(one.policy_, same.policy_)
+    assert one.policy_.cost != other.policy_.cost
     DeferralClassifier(error_cost=6, random_state=np.random.RandomState(0)).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore:Higher scores do not mean")  # its scores are all the same
 def test_every_sample_is_predicted_by_others(data):
     X, y = data
     X = X.copy()
@@ -131,13 +163,14 @@ def test_a_fitted_model_is_left_alone(data):
     X, y = data
     model = LogisticRegression().fit(X[:100], y[:100])
     coef = model.coef_.copy()
-    found = DeferralClassifier(FrozenEstimator(model), error_cost=6).fit(X[100:], y[100:])
+    found = DeferralClassifier(FrozenEstimator(model), error_cost=6, random_state=4)
+    found.fit(X[100:], y[100:])
     np.testing.assert_array_equal(model.coef_, coef)
     np.testing.assert_array_equal(found.predict_proba(X), model.predict_proba(X))
-    expected = best_threshold(
-        y[100:], model.predict_proba(X[100:]), error_cost=6, n_bootstrap=0
-    ).threshold
-    assert found.threshold_ == expected
+    expected = best_policy(
+        y[100:], model.predict_proba(X[100:]), error_cost=6, random_state=drawn_seed(4)
+    )
+    same_policy(found.policy_, expected)
     # One class is enough where the model knows the others.
     ones = y == 1
     few = DeferralClassifier(FrozenEstimator(model), error_cost=6).fit(X[ones], y[ones])
@@ -156,10 +189,13 @@ def test_matrix_of_costs_and_several_classes():
     matrix = np.array([[0, 4, 4], [4, 0, 50], [4, 50, 0]])
     folds = PredefinedSplit(np.arange(150) % 5)
     model = GaussianNB()
-    found = DeferralClassifier(model, error_cost=matrix, cv=folds).fit(X, names)
+    found = DeferralClassifier(model, error_cost=matrix, cv=folds, random_state=1).fit(X, names)
     proba = cross_val_predict(model, X, names, cv=folds, method="predict_proba")
-    curve = deferral_curve(names, proba, error_cost=matrix)
-    assert found.threshold_ == best_on_offer(curve, 3).threshold
+    expected = best_policy(names, proba, error_cost=matrix, random_state=drawn_seed(1))
+    same_policy(found.policy_, expected)
+    decided, alone = found.decide(X).label, found.decide(X).automate
+    np.testing.assert_array_equal(decided, expected.decide(found.predict_proba(X)).label)
+    assert 0 < alone.sum() < 150
     assert found.classes_.tolist() == ["a", "b", "c"]
 
 
@@ -177,34 +213,33 @@ def test_a_class_of_few_samples():
 def test_case_costs(data):
     X, y = data
     amounts = np.random.default_rng(1).integers(1, 40, y.size)
-    found = DeferralClassifier(cv=split(y)).fit(X, y, case_cost=amounts)
+    found = DeferralClassifier(cv=split(y), random_state=0).fit(X, y, case_cost=amounts)
     proba = cross_val_predict(LogisticRegression(), X, y, cv=split(y), method="predict_proba")
-    assert found.threshold_ == best_on_offer(deferral_curve(y, proba, error_cost=amounts)).threshold
+    expected = best_policy(y, proba, error_cost=amounts, random_state=drawn_seed(0))
+    same_policy(found.policy_, expected)
     # In the place of error_cost; of those that are never tested none is needed.
-    again = DeferralClassifier(error_cost=1e6, cv=split(y)).fit(X, y, case_cost=list(amounts))
-    assert again.threshold_ == found.threshold_
+    again = DeferralClassifier(error_cost=1e6, cv=split(y), random_state=0)
+    same_policy(again.fit(X, y, case_cost=list(amounts)).policy_, expected)
     part = DeferralClassifier(cv=TimeSeriesSplit(4)).fit(X, y, case_cost=amounts)
-    assert part.deferral_.n_samples == 192
+    assert part.policy_.n_samples == 192
 
 
 def test_weights_reach_the_model_and_the_costs(data):
     X, y = data
     weights = np.random.default_rng(1).integers(0, 3, y.size).astype(float)
-    found = DeferralClassifier(error_cost=6, cv=split(y)).fit(X, y, sample_weight=weights)
+    found = DeferralClassifier(error_cost=6, cv=split(y), random_state=0)
+    found.fit(X, y, sample_weight=weights)
     proba = np.empty(y.size)
     for train, test in split(y).split():
         part = LogisticRegression().fit(X[train], y[train], sample_weight=weights[train])
         proba[test] = part.predict_proba(X[test])[:, 1]
-    expected = best_on_offer(deferral_curve(y, proba, error_cost=6, sample_weight=weights))
-    assert found.threshold_ == expected.threshold
-    assert found.deferral_.n_samples == np.count_nonzero(weights)
+    expected = best_policy(
+        y, proba, error_cost=6, sample_weight=weights, random_state=drawn_seed(0)
+    )
+    same_policy(found.policy_, expected)
+    assert found.policy_.n_samples == np.count_nonzero(weights)
     whole = LogisticRegression().fit(X, y, sample_weight=weights)
     np.testing.assert_allclose(found.predict_proba(X), whole.predict_proba(X))
-    frozen = DeferralClassifier(FrozenEstimator(whole), error_cost=6, random_state=0)
-    given = frozen.fit(X, y, sample_weight=weights).deferral_
-    assert given.cost_automate_all == pytest.approx(
-        6 * np.average(whole.predict(X) != y, weights=weights), rel=1e-13
-    )
     with pytest.warns(UserWarning, match="KNeighborsClassifier does not take sample_weight"):
         DeferralClassifier(KNeighborsClassifier(), error_cost=6).fit(X, y, sample_weight=weights)
 
@@ -218,15 +253,16 @@ def test_decisions(data):
     made = model.decide(X[200:])
     assert isinstance(made, Decisions)
     proba = model.predict_proba(X[200:])
-    np.testing.assert_array_equal(made.label, model.predict(X[200:]))
-    np.testing.assert_array_equal(made.automate, made.confidence > model.threshold_)
-    np.testing.assert_allclose(made.confidence, proba.max(axis=1), rtol=1e-15)
+    policy = model.policy_
+    np.testing.assert_allclose(made.score, proba[:, 1], rtol=1e-15)
+    positive, negative = made.score >= policy.upper, made.score < policy.lower
+    np.testing.assert_array_equal(made.automate, positive | negative)
+    np.testing.assert_array_equal(made.label[made.automate], positive[made.automate])
     assert 0 < made.automate.sum() < len(made) == 40
     for reason, alone in zip(made.reason, made.automate, strict=True):
         assert reason.endswith(": review") != alone
-        assert ("is above" in reason) == alone
     frame = made.to_frame()
-    assert frame.columns.tolist() == ["label", "automate", "confidence", "reason"]
+    assert frame.columns.tolist() == ["label", "automate", "score", "saving", "reason"]
     assert frame["automate"].tolist() == made.automate.tolist()
     assert f"decided alone    {made.automate.sum()}" in repr(made)
     assert f"for review       {(~made.automate).sum()}" in repr(made)
@@ -234,71 +270,65 @@ def test_decisions(data):
 
 
 class TwoDecimals(LogisticRegression):
-    """Its probabilities are thresholds on offer."""
+    """Its probabilities tie."""
 
     def predict_proba(self, X):
         positive = np.round(super().predict_proba(X)[:, 1], 2)
         return np.column_stack([1.0 - positive, positive])
 
 
-def test_decisions_are_those_the_threshold_was_chosen_for(data):
-    """A confidence that is the threshold itself is reviewed, as it was when it was chosen."""
+def test_decisions_are_those_the_policy_was_chosen_for(data):
     X, y = data
     model = TwoDecimals().fit(X, y)
     found = DeferralClassifier(FrozenEstimator(model), error_cost=6).fit(X, y)
     made = found.decide(X)
-    at = deferral_curve(y, model.predict_proba(X), error_cost=6).at(found.threshold_)
-    assert made.automate.mean() == pytest.approx(at.automation_rate)
-    assert (made.label != y)[made.automate].mean() == pytest.approx(at.error_rate)
-    assert (made.confidence == found.threshold_).any()
+    assert made.automate.mean() == pytest.approx(found.policy_.automation_rate)
+    assert 0 < made.automate.sum() < y.size
 
 
-class Rounded(ClassifierMixin, BaseEstimator):
-    """Its probabilities do not sum to one exactly: 0.3 and a little more than 0.7."""
-
-    classes_ = np.array([0, 1])
-
-    def fit(self, X, y):
-        return self
-
-    def predict_proba(self, X):
-        return np.tile([0.7 + 2e-16, 0.3], (len(X), 1))
-
-    def __sklearn_is_fitted__(self):
-        return True
-
-
-def test_rounding_does_not_decide(data):
+def test_queue_has_the_largest_savings_first(data):
     X, y = data
-    # Half of the predictions are wrong, so everything is reviewed, at a threshold of 0.7.
-    found = DeferralClassifier(FrozenEstimator(Rounded()), error_cost=6).fit(X, y)
-    assert found.threshold_ == 0.7 < 0.7 + 2e-16
-    assert not found.decide(X).automate.any()
+    made = DeferralClassifier(error_cost=6, random_state=0).fit(X, y).decide(X)
+    queue = made.review_queue()
+    assert sorted(queue.tolist()) == np.flatnonzero(~made.automate).tolist()
+    assert (np.diff(made.saving[queue]) <= 0).all()
+    np.testing.assert_array_equal(made.review_queue(3), queue[:3])
+    assert len(made.review_queue(0)) == 0
 
 
 @pytest.mark.parametrize(
-    ("confidence", "threshold", "sentence"),
+    ("score", "lower", "upper", "sentence"),
     [
-        (0.97, 0.93, "confidence 0.97 is above 0.93"),
-        (0.61, 0.93, "confidence 0.61 is not above 0.93: review"),
-        (0.9312, 0.9341, "confidence 0.9312 is not above 0.9341: review"),
-        (0.93, 0.93, "confidence 0.93 is not above 0.93: review"),
-        (0.6, 0.0, "confidence 0.60 is above 0.00"),
-        (1.0, 1 - 1e-12, "confidence 1.00000000000000000 is above 0.99999999999900002"),
+        (0.03, 0.1, 0.9, "score 0.03 is below 0.10"),
+        (0.97, 0.1, 0.93, "score 0.97 is not below 0.93"),
+        (0.93, 0.1, 0.93, "score 0.93 is not below 0.93"),
+        (0.61, 0.1, 0.93, "score 0.61 is between 0.10 and 0.93: review"),
+        (0.1, 0.1, 0.93, "score 0.10 is between 0.10 and 0.93: review"),
+        (0.9312, 0.1, 0.9341, "score 0.9312 is between 0.1000 and 0.9341: review"),
+        (0.61, 0.1, np.inf, "score 0.61 is not below 0.10: review"),
+        (1 - 1e-12, 1.0, 1.0, "score 0.99999999999900002 is below 1.00000000000000000"),
     ],
 )
-def test_reasons(confidence, threshold, sentence):
-    made = Decisions(
-        np.array(["a"]), np.array([confidence > threshold]), np.array([confidence]), threshold
-    )
+def test_reasons(score, lower, upper, sentence):
+    one = np.ones(1)
+    made = Decisions(one, one > 0, np.array([score]), one, lower, upper)
     assert made.reason.tolist() == [sentence]
+
+
+def test_reasons_of_several_classes():
+    one = np.ones(2)
+    made = Decisions(one, one > 0, np.array([0.5, 0.504]), one, 0.5, np.inf, False)
+    assert made.reason.tolist() == [
+        "expected loss 0.50 is not above 0.50",
+        "expected loss 0.5040 is above 0.5000: review",
+    ]
 
 
 def test_to_frame_without_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     one = np.ones(1)
     with pytest.raises(ImportError, match=r'pip install "fragility\[cli\]"'):
-        Decisions(one, one > 0, one, 0.5).to_frame()
+        Decisions(one, one > 0, one, one, 0.5, 0.5).to_frame()
 
 
 # Among scikit-learn's
@@ -316,10 +346,10 @@ def test_search_pipeline_clone_pickle(data):
         make_pipeline(StandardScaler(), LogisticRegression()), error_cost=6, random_state=0
     ).fit(X, y)
     # Scaled once, or within each fold: nearly the same.
-    assert piped[-1].threshold_ == pytest.approx(inside.threshold_, abs=0.02)
+    assert piped[-1].policy_.lower == pytest.approx(inside.policy_.lower, abs=0.02)
     again = pickle.loads(pickle.dumps(inside))
     np.testing.assert_array_equal(again.decide(X).automate, inside.decide(X).automate)
-    assert repr(again.deferral_) == repr(inside.deferral_)
+    assert repr(again.policy_) == repr(inside.policy_)
 
 
 def test_names_of_features(data):
@@ -333,6 +363,7 @@ def test_names_of_features(data):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Higher scores do not mean")
 def test_metadata_routing(data):
     X, y = data
     weights, groups = np.arange(y.size) % 3 + 1.0, np.arange(y.size) // 20
@@ -365,14 +396,14 @@ def test_metadata_routing(data):
         for plain in (refused, KNeighborsClassifier()):
             found = DeferralClassifier(plain, error_cost=6, random_state=0)
             found.fit(X, y, sample_weight=weights)
-            assert found.deferral_.n_samples == y.size
+            assert found.policy_.n_samples == y.size
         search = GridSearchCV(
             DeferralClassifier(LogisticRegression()).set_fit_request(case_cost=True),
             {"estimator__C": [0.1, 1.0]},
             cv=3,
         )
         search.fit(X, y, case_cost=weights)
-        assert search.best_estimator_.threshold_ >= 0.0
+        assert search.best_estimator_.policy_.lower >= 0.0
     with pytest.raises(ValueError, match="enable_metadata_routing"):
         DeferralClassifier(error_cost=6).fit(X, y, groups=groups)
 
@@ -414,5 +445,5 @@ def test_real_data():
     found = DeferralClassifier(model, error_cost=20, random_state=0).fit(X[train], y[train])
     made = found.decide(X[test])
     cost = np.where(made.automate, 20.0 * (made.label != y[test]), 1.0).mean()
-    assert cost < 0.5 < 1.0 == found.deferral_.cost_review_all
-    assert found.deferral_.cost == pytest.approx(cost, abs=0.25)
+    assert cost < 0.5 < 1.0 == found.policy_.cost_review_all
+    assert found.policy_.cost == pytest.approx(cost, abs=0.25)

@@ -24,7 +24,7 @@ def of_predictions(
         weight = 1 if weights is None else weights[k]
         if weight == 0:
             continue
-        wrong = predicted[k] != true
+        wrong, right = predicted[k] != true, Fraction(0)
         if isinstance(error_cost, (int, float)):
             mistake = Fraction(error_cost)
             alone = mistake if wrong else Fraction(0)
@@ -34,8 +34,9 @@ def of_predictions(
         else:
             alone = Fraction(error_cost[true][predicted[k]])
             others = [Fraction(c) for j, c in enumerate(error_cost[true]) if j != true]
-            mistake = sum(others) / len(others)
-        reviewed = Fraction(review_cost) + Fraction(reviewer_error) * mistake
+            mistake, right = sum(others) / len(others), Fraction(error_cost[true][true])
+        rate = Fraction(reviewer_error)
+        reviewed = Fraction(review_cost) + (1 - rate) * right + rate * mistake
         found.append((Fraction(confidence[k]), wrong, Fraction(weight), alone, reviewed))
     return found
 
@@ -103,13 +104,6 @@ def best_of_points(points, capacity=None):
     return next(p for p in points if p[1] <= min(point[1] for point in points) + room)
 
 
-def nearest_chow(found, error_cost, review_cost, reviewer_error, thresholds, capacity=None):
-    """Of these thresholds the one nearest to Chow's, or the highest that the capacity allows."""
-    rule = chow(found, error_cost, review_cost, reviewer_error)
-    nearest = min(thresholds, key=lambda threshold: (abs(threshold - rule), threshold))
-    return min(nearest, max(allowed(found, capacity, thresholds)))
-
-
 def chow(found, error_cost, review_cost, reviewer_error, capacity=None):
     """Chow's threshold, or the highest that the capacity allows."""
     if error_cost == 0:
@@ -122,26 +116,3 @@ def chow(found, error_cost, review_cost, reviewer_error, capacity=None):
     if at(found, threshold)[3] <= most:
         return threshold
     return max(allowed(found, capacity))
-
-
-def dealt(found, folds, counts, thresholds, capacity=None):
-    """What the folds pay: cost, weight decided alone, weight of that wrong, and the thresholds.
-
-    Case k comes counts[k] times. Each fold is decided at the threshold that is best on the others.
-    """
-    copies = [
-        (fold, case)
-        for fold, case, count in zip(folds, found, counts, strict=True)
-        for _ in range(count)
-    ]
-    cost = alone = wrong = Fraction(0)
-    chosen = []
-    for fold in range(max(folds) + 1):
-        chosen.append(best([case for f, case in copies if f != fold], capacity, thresholds))
-        for f, (confidence, mistaken, weight, decided, reviewed) in copies:
-            if f == fold and confidence > chosen[-1]:
-                cost, alone = cost + weight * decided, alone + weight
-                wrong += weight * mistaken
-            elif f == fold:
-                cost += weight * reviewed
-    return cost, alone, wrong, chosen
