@@ -15,7 +15,7 @@ from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
 
 #: Digits that are tried until a number and its threshold look different.
-_DIGITS = (2, 4, 8, 17)
+_DIGITS = (3, 5, 9, 17)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -108,7 +108,7 @@ def _compared(score: float, threshold: float, words: str) -> str:
 def _told_apart(*numbers: float) -> list[str]:
     """Numbers with as few digits as show which is larger."""
     for digits in _DIGITS:
-        shown = [f"{number:.{digits}f}" for number in numbers]
+        shown = [f"{number:.{digits}g}" for number in numbers]
         if len(set(shown)) == len(set(numbers)):
             return shown
     return [f"{number:g}" for number in numbers]

@@ -131,6 +131,11 @@ class Guarantee:
         """What is limited."""
         return _WORDS[self.name]
 
+    @property
+    def percent(self) -> str:
+        """The limit as it was given."""
+        return f"{100 * self.limit:.6g} %"
+
 
 class Certified(NamedTuple):
     """Cuts that all limits allow, and the limits with what became of them."""

@@ -336,7 +336,7 @@ class Policy(Summary):
             if part.kept:
                 yield (
                     f"Guaranteed with {100 * part.level:g} % probability: {part.words}, at most "
-                    f"{percent(part.limit)}."
+                    f"{part.percent}."
                 )
             else:
                 yield f"Nothing can be guaranteed, so humans decide: {part.reason}."
@@ -348,12 +348,12 @@ class Policy(Summary):
             same = "same cost {} to {}"
             yield (
                 f"{negative} below"[:16],
-                _threshold(self.lower),
+                "never" if self.lower == 0.0 else _threshold(self.lower),
                 same.format(*map(_threshold, self.lower_interval)),
             )
             yield (
                 f"{positive} from"[:16],
-                _threshold(self.upper),
+                "never" if isinf(self.upper) else _threshold(self.upper),
                 same.format(*map(_threshold, self.upper_interval)),
             )
         else:
@@ -375,14 +375,14 @@ class Policy(Summary):
         )
         for part in self.guarantees:
             words = "guaranteed" if part.kept else "not kept"
-            yield words, f"{percent(part.limit)} at {100 * part.level:g}%", part.words
+            yield words, f"{part.percent} at {100 * part.level:g}%", part.words
         for note in [*(p.reason for p in self.guarantees if p.reason), *self.notes]:
             yield "note", "", note
         yield "cases", str(self.n_samples), "cost and errors: on cases that did not choose"
 
 
 def _threshold(value: float) -> str:
-    return "-" if isnan(value) else "never" if isinf(value) else f"{value:.4g}"
+    return "-" if isnan(value) else "inf" if isinf(value) else f"{value:.4g}"
 
 
 def _plain(value: Any) -> Any:

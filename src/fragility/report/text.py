@@ -111,9 +111,9 @@ def policy_rows(report: Report) -> Table:
         (negative,) = (label for label in report.labels if label != report.positive)
         sides = words.shortened(negative), words.shortened(report.positive)
         rows += [
-            row(f"decide {sides[0]} below", lambda p: _threshold(p.lower)),
+            row(f"decide {sides[0]} below", lambda p: _threshold(p.lower, "never", "always")),
             row("thresholds that cost the same", lambda p: _thresholds(p.lower_interval)),
-            row(f"decide {sides[1]} from", lambda p: _threshold(p.upper)),
+            row(f"decide {sides[1]} from", lambda p: _threshold(p.upper, "always", "never")),
             row("thresholds that cost the same", lambda p: _thresholds(p.upper_interval)),
         ]
     else:
@@ -134,13 +134,13 @@ def policy_rows(report: Report) -> Table:
         row("fragility of the cost", lambda p: words.number(p.fragility)),
     ]
     for place, part in enumerate(found[0].guarantees if found else ()):
-        title = f"{part.words}: at most {words.percent(part.limit)}"
+        title = f"{part.words}: at most {part.percent}"
         rows.append([title, *(_kept(policy.guarantees[place]) for policy in found)])
     return head, rows
 
 
-def _threshold(value: float) -> str:
-    return "never" if value == inf else "always" if value == 0.0 else f"{value:.4g}"
+def _threshold(value: float, at_zero: str, at_infinity: str) -> str:
+    return {0.0: at_zero, inf: at_infinity}.get(value, f"{value:.4g}")
 
 
 def _thresholds(ends: Interval) -> str:

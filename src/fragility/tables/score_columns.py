@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats
 from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
 from .problems import missing_values, not_probabilities, numbers_explained, sums_not_one
 from .table import Table, require_columns
@@ -33,13 +34,15 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[Any]:
     """
     require_columns(table, columns)
     with numbers_explained(table, columns):
-        data = table.read(columns, table.number_types(columns))
-        found = []
-        for name in columns:
-            try:
-                found.append(numbers(data.column(name)).astype(np.float64))
-            except TypeError as error:
-                raise table.error(f"column {name!r} holds {error}.") from None
+        parts: list[list[Floats]] = [[] for _ in columns]
+        for batch in table.batches(columns, table.number_types(columns)):
+            for part, name in zip(parts, columns, strict=True):
+                try:
+                    part.append(numbers(batch.column(name)).astype(np.float64))
+                except TypeError as error:
+                    flaw = f"column {name!r} holds {error}; a policy takes numbers."
+                    raise table.error(flaw) from None
+    found = [np.concatenate([np.zeros(0), *part]) for part in parts]
     if any(np.isnan(values).any() for values in found):
         raise missing_values(table, [], columns)
     for name, values in zip(columns, found, strict=True):
