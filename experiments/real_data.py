@@ -9,10 +9,10 @@ from typing import NamedTuple
 from sklearn.datasets import make_classification
 
 from experiments.baselines.losses import Floats
-from experiments.data import load_uci
+from experiments.data import load_shift, load_uci
 from fragility.datasets import load_heart
 
-__all__ = ["UCI", "RealData", "real_data"]
+__all__ = ["SHIFT", "UCI", "RealData", "real_data"]
 
 #: Our name -> the paper's, in the order of its table.
 UCI = {
@@ -25,6 +25,8 @@ UCI = {
     "ionosphere": "IO",
     "sonar": "CB",
 }
+#: Sets with natural domains; see `experiments.data.load_shift`.
+SHIFT = ("cleveland", "hungarian", "va", "red", "white", "adult", "bank")
 #: Rows, features and share of class 1.
 _SHAPES = {
     "heart": (918, 20, 0.553),
@@ -36,11 +38,21 @@ _SHAPES = {
     "diabetes": (768, 8, 0.349),
     "ionosphere": (351, 34, 0.641),
     "sonar": (208, 60, 0.534),
+    "cleveland": (303, 13, 0.459),
+    "hungarian": (294, 13, 0.361),
+    "va": (200, 13, 0.745),
+    "red": (1359, 11, 0.529),
+    "white": (3961, 11, 0.660),
+    "adult": (32561, 49, 0.241),
+    "bank": (41188, 42, 0.113),
 }
 
 
 class RealData(NamedTuple):
-    """Features, labels 0 and 1, and the name: "stand-in" if the data are none of the real ones."""
+    """Features, labels 0 and 1, and the name: "stand-in" if the data are none of the real ones.
+
+    Features of sets with domains may be NaN.
+    """
 
     X: Floats
     y: Floats
@@ -58,11 +70,13 @@ def real_data(name: str, quick: bool) -> RealData:
     try:
         if quick and not home:
             raise FileNotFoundError
-        X, y = (
-            load_heart(data_home=home, return_X_y=True)
-            if name == "heart"
-            else load_uci(name, data_home=home, return_X_y=True)
-        )
+        if name in SHIFT:
+            found = load_shift(name, data_home=home)
+            X, y = found.data, found.target
+        elif name == "heart":
+            X, y = load_heart(data_home=home, return_X_y=True)
+        else:
+            X, y = load_uci(name, data_home=home, return_X_y=True)
     except FileNotFoundError:
         if not quick:
             raise
