@@ -28,6 +28,7 @@ from .held_out import ClusterCosts, paid_by_case
 from .policy import Policy
 from .problems import (
     FALLING,
+    REVERSED,
     binned_classes,
     can_calibrate,
     case_folds,
@@ -334,8 +335,9 @@ class PolicyCases:
         allowed = finer.refined(solved.allowed, problem.whole)
         cuts = choose(finer, settings, self.capacity, allowed)
         made = policy_of_two(problem, solved, labels, settings, confidence, n, (finer, cuts))
-        if FALLING in made.notes:
-            warnings.warn(FALLING, UserWarning, stacklevel=4)
+        for note in (FALLING, REVERSED):
+            if note in made.notes:
+                warnings.warn(note, UserWarning, stacklevel=4)
         return made
 
     def _weighted_cases(self, problem: AnyProblem, seed: int) -> WeightedCases:

@@ -46,6 +46,7 @@ FALLING = (
     "Higher scores do not mean more positives here, so the scores say nothing: humans decide. Are "
     "they the scores of the other class?"
 )
+REVERSED = "Higher scores do not mean more positives here. Are they the scores of the other class?"
 OVER_CAPACITY = (
     "No policy that keeps the limits needs as few reviews as the capacity allows: this one needs "
     "more."
@@ -228,7 +229,8 @@ def policy_of_two(
     if problem.calibration is None and settings.rule in ("auto", "expected_cost"):
         notes.append(UNCALIBRATED)
     if problem.whole.falling:
-        notes.append(FALLING)
+        all_reviewed = cuts.lower == 0 and cuts.upper == part.n_places
+        notes.append(FALLING if all_reviewed else REVERSED)
     found = _policy(decision, labels, problem.positive, problem.costs, solved, settings, confidence)
     weight = part.weight
     reviewed = float(weight[cuts.lower : cuts.upper].sum()) / float(weight.sum())
