@@ -95,7 +95,7 @@ def report(results: DataFrame) -> Report:
                 {
                     "error_cost": error_cost,
                     "method": label,
-                    "best_threshold": at / 100.0,
+                    "cheapest_threshold": at / 100.0,
                     "cost": curve.loc[at, "mean"],
                     "cost_low": curve.loc[at, "low"],
                     "cost_high": curve.loc[at, "high"],
