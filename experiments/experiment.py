@@ -28,6 +28,8 @@ NAMES = (
     "heart",
     "heart_confidence",
     "heart_cost",
+    "policies",
+    "policy_shift",
     "uci",
     "uci_settings",
     "scale_matched",

@@ -29,7 +29,16 @@ from fragility import (
 )
 from tests.reference import merits as slow
 
-OURS = ["heart", "heart_confidence", "heart_cost", "uci", "uci_settings", "scale_matched"]
+OURS = [
+    "heart",
+    "heart_confidence",
+    "heart_cost",
+    "policies",
+    "policy_shift",
+    "uci",
+    "uci_settings",
+    "scale_matched",
+]
 FEW = Settings(alphas=(1e-3, 1e-1), ratios=(1.05, 1.15), n_folds=3)
 
 
