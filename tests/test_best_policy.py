@@ -67,7 +67,7 @@ def rounded(cases):
     return lambda value: sum(score < value for score in scores)
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", range(90))
 def test_tuned_is_the_best_of_all_pairs(seed):
     given = problem(seed)
     codes, scores, weights, positive, costs, capacity = given
@@ -89,7 +89,7 @@ def test_tuned_is_the_best_of_all_pairs(seed):
     assert policy.cost_review_all == pytest.approx(float(everyone / total), rel=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(0, 120, 6))
+@pytest.mark.parametrize("seed", range(0, 90, 6))
 def test_decisions_are_those_of_the_thresholds(seed):
     given = problem(seed)
     policy = found_policy(given, "tuned")
@@ -127,7 +127,7 @@ def counted(codes, scores, weights):
 
 
 @pytest.mark.parametrize("rule", ["auto", "expected_cost"])
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_blended_costs_are_searched_exactly(seed, rule):
     given = problem(seed)
     codes, scores, weights, positive, costs, capacity = given
@@ -147,7 +147,7 @@ def test_blended_costs_are_searched_exactly(seed, rule):
         assert reviews <= capacity * sum(case[1] for case in cases) + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_confidence_is_one_threshold_of_the_larger_probability(seed):
     given = problem(seed)
     codes, scores, weights, positive, costs, capacity = given
@@ -341,7 +341,7 @@ def test_auto_is_expected_cost_for_few_and_tuned_for_many():
     assert abs(expected.lower - tuned.lower) > 0.1
     assert auto.cost == pytest.approx(tuned.cost, rel=0.003)
     apart = {"tuned": 0.0, "expected_cost": 0.0}
-    for _ in range(20):
+    for _ in range(10):
         y, p = drawn(60)
         auto = best_policy(y, p, **options)
         for rule in apart:
@@ -369,7 +369,7 @@ def test_held_out_cost_is_that_of_the_population(rule, n):
     logits = rng.normal(-1, 2, 300_000)
     chances, shown = logistic(logits), logistic(1.6 * logits + 0.5)
     apart, errors, inside = [], [], 0
-    for seed in range(12):
+    for seed in range(8):
         rows = rng.integers(0, logits.size, n)
         y = rng.random(n) < chances[rows]
         policy = best_policy(
@@ -386,15 +386,15 @@ def test_held_out_cost_is_that_of_the_population(rule, n):
     scatter = np.sqrt(np.mean(np.square(errors)))
     # Folds choose on fewer cases, which costs a little more.
     more = 0.01 if n == 300 else 0.002
-    assert abs(np.mean(apart) - more) < 3 * scatter / np.sqrt(12) + more
+    assert abs(np.mean(apart) - more) < 3 * scatter / np.sqrt(8) + more
     assert np.max(np.abs(apart)) < 4 * scatter
-    assert inside >= 9
+    assert inside >= 6
 
 
 def test_a_cost_found_by_looking_is_too_good():
     """On noise the chosen thresholds look cheap; measured on others they are not."""
     looked, honest = [], []
-    for seed in range(40):
+    for seed in range(25):
         rng = np.random.default_rng(seed)
         y, p = rng.permutation(np.repeat([0, 1], 30)), rng.random(60)
         policy = best_policy(y, p, error_cost=2, rule="tuned", random_state=seed)

@@ -142,7 +142,7 @@ def path(y, p, costs, limit, delta):
     return low, high
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_error_share_along_the_path(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 300))
@@ -168,7 +168,7 @@ def test_error_share_along_the_path(seed):
     assert set(scores[box.lowest_upper :]) == high
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_misses_and_false_alarms_are_sorted_scores(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(20, 300))
@@ -333,7 +333,7 @@ def wins(errors, bases, limit, delta, largest):
 
 
 @pytest.mark.parametrize("name", ["max_error_share", "max_error_rate"])
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_bets_are_the_loop(seed, name):
     rng = np.random.default_rng(seed)
     n, n_clusters = 600, 150 if seed % 2 else 600

@@ -237,7 +237,7 @@ def places(content, path=()):
             yield from places(inner, (*path, key))
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.data())
 def test_mutated_policies_are_refused_or_work(data):
     name = data.draw(st.sampled_from(["two classes", "three classes", "guarantees"]))
