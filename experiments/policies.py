@@ -31,8 +31,8 @@ from experiments.real_data import SHIFT, UCI, real_data
 from experiments.tables import mean_error
 from fragility import best_policy
 from fragility._validation import check_labelled_probabilities
-from fragility.deferral.best_policy import PolicyCases
 from fragility.deferral.costs import Costs
+from fragility.deferral.policy_search import PolicyCases
 from fragility.deferral.solving import PolicySettings
 
 DATASETS = ("heart", *UCI, *SHIFT)

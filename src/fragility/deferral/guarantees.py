@@ -438,6 +438,8 @@ class _Bets:
         if rate:
             base = np.bincount(self._cluster, self._weight * automated, self._n)
         limit = self._limit
+        if float(errors.sum()) > limit * float(base.sum()):
+            return False  # luck in the order of the clusters proves nothing
         y = (errors - limit * base) / self._largest + limit
         # Mean and variance of the clusters before each, begun with what the limit would make them.
         so_far = np.arange(1.0, self._n + 1.0)

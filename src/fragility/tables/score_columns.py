@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .._typing import Floats
 from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
@@ -15,7 +13,7 @@ from .table import Table, require_columns
 from .values import numbers
 
 
-def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[Any]:
+def read_probabilities(table: Table, columns: Sequence[str]) -> Floats:
     """Probabilities in one column, or in one for each class, of every row.
 
     Parameters
@@ -48,9 +46,9 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> NDArray[Any]:
     for name, values in zip(columns, found, strict=True):
         if not np.all((values >= -PROBABILITY_ROUNDING) & (values <= 1.0 + PROBABILITY_ROUNDING)):
             raise not_probabilities(table, name)
+    matrix: Floats = np.clip(np.stack(found, axis=1), 0.0, 1.0)
     if len(found) == 1:
-        return np.clip(found[0], 0.0, 1.0)
-    matrix = np.clip(np.stack(found, axis=1), 0.0, 1.0)
+        return matrix[:, 0]
     if np.any(np.abs(matrix.sum(axis=1) - 1.0) > SUM_TOLERANCE):
         raise sums_not_one(table, "of the policy", list(columns))
     return matrix
