@@ -41,6 +41,8 @@ class PairedCosts:
     p_value : float
     effective : float
         Cases that the difference rests on: (ΣD²)² / ΣD⁴.
+    too_few : bool
+        Whether the costs differ, but in too few cases for a test.
     """
 
     a: float
@@ -49,11 +51,7 @@ class PairedCosts:
     interval: Interval
     p_value: float
     effective: float
-
-    @property
-    def too_few(self) -> bool:
-        """Whether the costs differ, but in too few cases for a test."""
-        return self.effective < _LEAST_CASES and self.difference != 0.0
+    too_few: bool
 
 
 class CostSums(NamedTuple):
@@ -93,12 +91,13 @@ class CostSums(NamedTuple):
         freedom = max(self.weight**2 / self.squares - 1.0, 1.0)
         variance = self.second - 2.0 * mean * self.crossed + mean**2 * self.squares
         error = factor * sqrt(max(variance, 0.0) * (1.0 + 1.0 / freedom)) / self.weight
-        undefined = PairedCosts(a, b, mean, Interval(nan, nan), nan, effective)
-        if effective < _LEAST_CASES or error == 0.0:
-            return undefined
+        too_few = 0.0 < effective < _LEAST_CASES and factor > 1.0
+        if too_few or error == 0.0:
+            return PairedCosts(a, b, mean, Interval(nan, nan), nan, effective, too_few)
         reach = error * float(stdtrit(freedom, 0.5 + 0.5 * confidence))
         p = 2.0 * float(stdtr(freedom, -abs(mean) / error))
-        return PairedCosts(a, b, mean, Interval(mean - reach, mean + reach), p, effective)
+        interval = Interval(mean - reach, mean + reach)
+        return PairedCosts(a, b, mean, interval, p, effective, False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,7 +221,7 @@ def compare_costs(
 
     Notes
     -----
-    With policies fixed beforehand it is a paired t test. With cross-fitted ones the standard error
+    With policies fixed beforehand it is a plain paired t test. With cross-fitted ones the standard error
     is multiplied by 1.2, because thresholds are shared by many cases; simulations of models that do
     not differ find a level of 1 to 6.5 % for 500 cases or more. If fewer than ten cases make the
     difference, there is no test.

@@ -155,8 +155,10 @@ def certify(part: Part, limits: RiskLimits, scale: float = 1.0) -> Certified:
     if not limits.given:
         return Certified(Allowed(box), ())
     delta = limits.delta
-    steps = part.steps().ordered()
-    steps = Steps(steps.key, scale * steps.number, scale * steps.wrong)
+    steps = Steps(*(np.zeros(0) for _ in range(3)))
+    if {"max_error_share", "max_error_rate"} & set(limits.given):
+        steps = part.steps().ordered()
+        steps = Steps(steps.key, scale * steps.number, scale * steps.wrong)
     sides: Floats = scale * part.class_counts()
     for name, limit in limits.given.items():
         made = Guarantee(name, limit, 1.0 - delta, True)

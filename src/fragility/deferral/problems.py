@@ -18,7 +18,7 @@ from ..calibration_table import ScoreTable, TableCalibration, calibrated_table, 
 from ..exact import MOST_TERMS
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .choosing import cheapest
+from .choosing import Allowed, cheapest
 from .costs import Costs
 from .policy import LossLimit, Policy, TwoThresholds
 from .several_classes import (
@@ -221,7 +221,9 @@ def policy_of_two(
     part, cuts = (problem.whole, solved.cuts) if finer is None else finer
     capacity = problem.costs.capacity
     bare = cheapest(part, settings.rule, 0.0)
-    lower, upper = _certain_thresholds(problem, solved, part, cuts)
+    lower, upper = part.thresholds(cuts)
+    if solved.guarantees:
+        lower, upper = certain_thresholds(problem.whole, solved.allowed, part, cuts)
     suggestion = min(max(part.threshold(bare.lower), lower), upper)
     lowers, uppers = equally_cheap(part, cuts, confidence)
     decision = TwoThresholds(lower, upper, suggestion, *TwoThresholds.line(problem.map))
@@ -246,15 +248,12 @@ def policy_of_two(
     )
 
 
-def _certain_thresholds(
-    problem: TwoClasses, solved: Solved, part: TwoClassPart, cuts: Cuts
+def certain_thresholds(
+    whole: TwoClassPart, allowed: Allowed, part: TwoClassPart, cuts: Cuts
 ) -> tuple[float, float]:
-    """Thresholds at the cuts, no wider than the limits of errors allow."""
+    """Thresholds at the cuts of a part, no wider than what is allowed of the whole."""
     lower, upper = part.thresholds(cuts)
-    if not solved.guarantees:
-        return lower, upper
-    box, points = solved.allowed
-    inside, chosen = (problem.whole, box) if points is None else (part, cuts)
+    inside, chosen = (whole, allowed.box) if allowed.points is None else (part, cuts)
     highest, lowest = inside.ends_of(np.array([chosen[0]]), np.array([chosen[1]]))
     return min(lower, float(highest[0])), max(upper, float(lowest[0]))
 
@@ -270,7 +269,9 @@ def policy_of_several(
     """Policy of several classes."""
     part = problem.whole
     decision = LossLimit(
-        _finite_limit(part, solved, problem.costs, labels.size),
+        certain_limit(
+            part, solved.cuts, problem.costs.matrix(labels.size), bool(solved.guarantees)
+        ),
         problem.temperature,
         settings.rule == "confidence",
     )
@@ -288,15 +289,15 @@ def policy_of_several(
     )
 
 
-def _finite_limit(part: SeveralClassPart, solved: Solved, costs: Costs, n_classes: int) -> float:
-    """Largest loss that is decided alone; below every loss if none is."""
-    limit = part.limit(solved.cuts)
+def certain_limit(part: SeveralClassPart, cuts: Cuts, matrix: Floats, limited: bool) -> float:
+    """Largest loss that is decided alone; below every loss if none is.
+
+    If errors are `limited`, a loss that was seen: nobody knows what lies between two of them.
+    """
+    limit = part.limit(cuts)
     if limit == -inf:
-        return -1.0 - float(costs.matrix(n_classes).max())
-    if solved.guarantees and limit < inf:
-        # Nobody has seen what lies between two losses: a limit of errors may not hold there.
-        return part.largest_loss(solved.cuts)
-    return limit
+        return -1.0 - float(matrix.max())
+    return part.largest_loss(cuts) if limited and limit < inf else limit
 
 
 def _policy(

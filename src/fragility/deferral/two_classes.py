@@ -104,8 +104,13 @@ class TwoClassPart(Part):
         self._by_class = table.amounts["weight"] * self._shares
         self.n_places = table.scores.size
         self.weight = self._by_class.sum(axis=0)
-        self.n_cases = float((table.units * self._shares).sum())
+        self._units = table.units
+        self.n_cases = float((self._units * self._shares).sum())
         self._stakes = Stakes.of(costs, positive)
+
+    @cached_property
+    def _spans(self) -> tuple[Floats, Floats]:
+        return self._table.spans
 
     @cached_property
     def p(self) -> Floats:
@@ -149,12 +154,12 @@ class TwoClassPart(Part):
         return found
 
     def class_counts(self) -> Floats:
-        counts = self._table.units * self._shares
+        counts = self._units * self._shares
         return counts[[1 - self._positive, self._positive]]
 
     def steps(self) -> Steps:
         parts = [
-            self._steps(self._table.units * shares, found)
+            self._steps(self._units * shares, found)
             for shares, found in self._blocks or [(self._shares, self._map)]
         ]
         return Steps(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -167,7 +172,7 @@ class TwoClassPart(Part):
         return Steps(keys, units.sum(axis=0), wrong)
 
     def _prices(self, found: Platt | None, low: Mask) -> Floats:
-        first, last = (mapped(found, part) for part in self._table.spans)
+        first, last = (mapped(found, part) for part in self._spans)
         return np.where(
             low, self._stakes.price_of_negative(last), self._stakes.price_of_positive(first)
         )
@@ -206,7 +211,7 @@ class TwoClassPart(Part):
     def _refined(
         self, lowers: Indices, uppers: Indices, other: TwoClassPart
     ) -> tuple[Indices, Indices]:
-        (first, last), (highest, lowest) = self._table.spans, other.ends_of(lowers, uppers)
+        (first, last), (highest, lowest) = self._spans, other.ends_of(lowers, uppers)
         return np.searchsorted(last, highest), np.searchsorted(first, lowest)
 
     def ends_of(self, lowers: Indices, uppers: Indices) -> tuple[Floats, Floats]:
@@ -215,7 +220,7 @@ class TwoClassPart(Part):
         Nobody has seen what lies between these places and the next; a limit may not hold there. If
         all places are automated on one side, all scores are.
         """
-        first, last = self._table.spans
+        first, last = self._spans
         highest = np.concatenate([[0.0], np.nextafter(last, inf)])
         lowest = np.append(first, inf)
         highest[-1], lowest[0] = inf, 0.0
