@@ -592,8 +592,8 @@ def main() -> None:
             "## Two models that do not differ",
             f"{fewer} samples per row (policies fixed beforehand: {FIXED * fewer}). Share in which "
             "`compare_costs` finds a difference at the level 0.05 between two noisy versions of "
-            "one logit. Asked for from 500 cases on: at most 0.065 with cross-fitted policies, 0.04 to 0.06 with a policy fixed beforehand. "
-            "No test: too few costly cases.",
+            "one logit. Asked for from 500 cases on: at most 0.065 with cross-fitted policies, "
+            "0.04 to 0.06 with a policy fixed beforehand. No test: too few costly cases.",
             compared,
             "## Interval of the cost",
             f"{fewest} samples per row. Coverage of `Policy.cost_interval` (nominal 95 %), for the "

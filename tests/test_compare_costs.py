@@ -138,7 +138,9 @@ def test_too_few_costly_cases():
     assert found.difference == pytest.approx(-25 / 400)
     assert found.test.effective == pytest.approx(5.0)
     assert not isnan(found.p_value)  # a plain t test, whatever it rests on
-    crossed = compare_costs(y, a, b, error_cost=5)
+    y, a, b = two_models(0, 250)
+    amounts = np.where(np.arange(250) < 3, 300.0, 1.0)
+    crossed = compare_costs(y, a, b, error_cost=amounts, review_cost=5)
     assert crossed.test.effective < 10.0
     assert crossed.too_few
     assert isnan(crossed.p_value)

@@ -221,10 +221,9 @@ def compare_costs(
 
     Notes
     -----
-    With policies fixed beforehand it is a plain paired t test. With cross-fitted ones the standard error
-    is multiplied by 1.2, because thresholds are shared by many cases; simulations of models that do
-    not differ find a level of 1 to 6.5 % for 500 cases or more. If fewer than ten cases make the
-    difference, there is no test.
+    With policies fixed beforehand it is a plain paired t test. With cross-fitted ones the standard
+    error is multiplied by 1.2, because thresholds are shared by many cases, and if fewer than ten
+    cases make the difference, there is no test. ``make coverage`` measures the level.
 
     Examples
     --------
