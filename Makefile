@@ -76,6 +76,7 @@ format: $(READY)  ## Rewrite the code in the house style
 
 bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty minutes)
 	$(BIN)/python benchmarks/index.py
+	$(BIN)/python benchmarks/deciding.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/cross_validation.py
 	$(BIN)/python benchmarks/large_file.py

@@ -709,7 +709,7 @@ def test_counts_do_not_wrap():
 
 def test_costs_without_an_error_cost():
     report = Report.from_state(made(2, 0.0, priced=True), {"review_cost": 1.0})
-    assert report.models[0].raw.threshold is not None
+    assert report.models[0].policy is not None
 
 
 @pytest.mark.outside

@@ -364,21 +364,3 @@ def cost_at(units, place):
     reviewed = sum(unit[2] for unit in units if unit[1] <= place)
     cost = sum(unit[4] if unit[1] <= place else unit[3] for unit in units)
     return cost, reviewed / sum(unit[2] for unit in units)
-
-
-def cross_fitted_cost(units, n_places, capacity):
-    """Mean cost of units (fold, place, weight, cost alone, cost reviewed) of folds.
-
-    Each fold pays at the cheapest threshold of the others that the capacity allows; of equal ones
-    the lowest.
-    """
-    total = 0.0
-    for fold in {unit[0] for unit in units}:
-        others = [unit for unit in units if unit[0] != fold]
-        best, least = None, math.inf
-        for place in range(n_places):
-            cost, reviewed = cost_at(others, place)
-            if reviewed <= capacity + 1e-12 and cost < least - 1e-9:
-                best, least = place, cost
-        total += cost_at([unit for unit in units if unit[0] == fold], best)[0]
-    return total / sum(unit[2] for unit in units)

@@ -132,6 +132,11 @@ class Guarantee:
         return _WORDS[self.name]
 
     @property
+    def title(self) -> str:
+        """A short name of what is limited."""
+        return self.name.removeprefix("max_").replace("_", " ")
+
+    @property
     def percent(self) -> str:
         """The limit as it was given."""
         return f"{100 * self.limit:.6g} %"

@@ -13,6 +13,9 @@ from .._typing import Floats, Integers, Interval, Mask
 from ..calibration_table import ScoreTable
 from .costs import Costs
 
+#: Variances of less than this share of the mean square are rounding errors.
+_ROUNDING = 1e-13
+
 
 class Outcomes(NamedTuple):
     """Kinds of cases, and what each costs under each decision.
@@ -171,8 +174,10 @@ def standard_error(outcomes: Outcomes, mix: Floats, mean: float) -> float:
     )
     terms = outcomes.cost_squares - 2.0 * mean * each * squares + mean**2 * squares
     n = outcomes.total**2 / float(outcomes.squares.sum())
-    variance = float((mix * terms).sum()) * n / max(n - 1.0, 1.0)
-    return sqrt(max(variance, 0.0)) / outcomes.total
+    variance, largest = float((mix * terms).sum()), float((mix * outcomes.cost_squares).sum())
+    if variance <= _ROUNDING * largest:  # every case costs the same
+        return 0.0
+    return sqrt(variance * n / max(n - 1.0, 1.0)) / outcomes.total
 
 
 def _over(part: float, whole: float) -> float:

@@ -112,29 +112,30 @@ def policy_rows(report: Report) -> Table:
         sides = words.shortened(negative), words.shortened(report.positive)
         rows += [
             row(f"decide {sides[0]} below", lambda p: _threshold(p.lower, "never", "always")),
-            row("thresholds that cost the same", lambda p: _thresholds(p.lower_interval)),
+            row("at the same cost", lambda p: _thresholds(p.lower_interval)),
             row(f"decide {sides[1]} from", lambda p: _threshold(p.upper, "always", "never")),
-            row("thresholds that cost the same", lambda p: _thresholds(p.upper_interval)),
+            row("at the same cost", lambda p: _thresholds(p.upper_interval)),
         ]
     else:
-        rows += [row("decide alone up to an expected loss of", _loss_limit)]
+        rows += [row("alone up to a loss of", _loss_limit)]
     rows += [
-        row("cases decided alone", lambda p: words.percent(p.automation_rate)),
+        row("decided alone", lambda p: words.percent(p.automation_rate)),
         row("errors among them", lambda p: words.percent(p.error_rate)),
-        row("errors of all cases", lambda p: words.percent(p.error_share)),
+        row("errors of all", lambda p: words.percent(p.error_share)),
     ]
     if of_two:
         rows += [
-            row("missed, of the positives", lambda p: words.percent(p.misses)),
-            row("false alarms, of the negatives", lambda p: words.percent(p.false_alarms)),
+            row("missed positives", lambda p: words.percent(p.misses)),
+            row("false alarms", lambda p: words.percent(p.false_alarms)),
         ]
     rows += [
-        row("cost of the best policy without review", lambda p: words.money(p.cost_without_review)),
-        row("cost if humans review all", lambda p: words.money(p.cost_review_all)),
+        row("cost without review", lambda p: words.money(p.cost_without_review)),
+        row("cost of full review", lambda p: words.money(p.cost_review_all)),
         row("fragility of the cost", lambda p: words.number(p.fragility)),
+        row("above a cost of", lambda p: words.money(p.fragility_bound)),
     ]
     for place, part in enumerate(found[0].guarantees if found else ()):
-        title = f"{part.words}: at most {part.percent}"
+        title = f"{part.title} ≤ {part.percent}"
         rows.append([title, *(_kept(policy.guarantees[place]) for policy in found)])
     return head, rows
 
@@ -161,8 +162,10 @@ def _kept(part: Guarantee) -> str:
 def about_policies(report: Report) -> str:
     """What the rows of `policy_rows` are, in a line or two."""
     return (
-        "Costs and errors are those of cases that did not choose the policy. The fragility of the "
-        "cost is how fast a shift in the mix of cases can raise it."
+        "Costs and errors are those of cases that did not choose the policy; without review: of the "
+        "best policy that needs none. These cases do not tell thresholds at the same cost apart. "
+        "The fragility of the cost is how fast a shift in the mix of cases can raise it above its "
+        "bound."
     )
 
 
