@@ -162,8 +162,8 @@ def _kept(part: Guarantee) -> str:
 def about_policies(report: Report) -> str:
     """What the rows of `policy_rows` are, in a line or two."""
     return (
-        "Costs and errors are those of cases that did not choose the policy; without review: of the "
-        "best policy that needs none. These cases do not tell thresholds at the same cost apart. "
+        "Costs and errors are those of cases that did not choose the policy; without review: of "
+        "the best policy that needs none. These cases do not tell thresholds at the same cost apart. "
         "The fragility of the cost is how fast a shift in the mix of cases can raise it above its "
         "bound."
     )
