@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from fractions import Fraction
 from math import inf, isnan
 
@@ -136,10 +137,13 @@ def test_blended_costs_are_searched_exactly(seed, rule):
     share = 1.0 if rule == "expected_cost" else 1000 / (1000 + n)
     line = policy.decision.slope, policy.decision.intercept
     cases = reference.blended_cases(codes, scores, share, line, weights, positive, **costs)
-    if line[0] <= 0 and capacity in (None, 1.0):
-        assert (policy.lower, policy.upper) == (0.0, inf)
-        return
     least, _ = reference.best_pairs(cases, capacity)
+    if line[0] <= 0:  # the scores say nothing: all cases alike
+        total = sum(case[1] for case in cases)
+        alike = [reference.paid(cases, *pair) for pair in ((0.0, inf), (inf, inf), (0.0, 0.0))]
+        most = total if capacity is None else capacity * total + 1e-9
+        least = min(cost for cost, reviews in alike if reviews <= most)
+        assert (policy.lower, policy.upper) in ((0.0, inf), (inf, inf), (0.0, 0.0))
     cost, reviews = reference.paid(cases, policy.lower, policy.upper)
     scale = sum(weight * max(rest) for _, weight, *rest in cases)
     assert cost == pytest.approx(least, abs=1e-9 * scale + 1e-12)
@@ -216,7 +220,7 @@ def test_several_classes_have_the_best_of_all_limits(seed, rule):
     )
     matrix, rate = matrix_of(costs["error_cost"], n_classes, weights), costs["reviewer_error"]
     if rule == "confidence":
-        assert policy.decision.temperature == 1.0
+        assert policy.decision.by_confidence
         plain = [[float(y != d) for d in range(n_classes)] for y in range(n_classes)]
         losses = reference.expected_losses(p, plain, 0.0, 1.0)
     else:
@@ -617,3 +621,56 @@ def test_too_few_to_measure():
         best_policy(Y, P, error_cost=10, sample_weight=[1, 0, 2, 3])
     with pytest.raises(ValueError, match=r"at least 4 cases .* got 3"):
         best_policy([0, 1, 2], np.eye(3), error_cost=10)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_cost_is_above_that_of_the_dearest_decision(seed):
+    """Scores that say nothing, and reviews that nobody would pay for."""
+    rng = np.random.default_rng(seed)
+    y, p = rng.random(60) < 0.4, rng.random(60)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        policy = best_policy(y, p, error_cost=1, review_cost=10)
+    assert policy.lower == policy.upper
+    assert policy.cost <= 1.0
+    assert policy.cost == pytest.approx(policy.cost_without_review, rel=1e-9)
+
+
+def test_an_interval_of_few_clusters_is_wide():
+    y, p = model(3, 400)
+    four = best_policy(y, p, error_cost=1, review_cost=5, cluster=np.arange(400) % 4)
+    held = four.cost_interval.high - four.cost
+    errors = np.bincount(np.arange(400) % 4, ((p > four.lower) != y) - four.cost)
+    expected = 3.182 * np.sqrt((errors**2).sum() * 4 / 3) / 400
+    assert held == pytest.approx(expected, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"), [("one", "at least 4 clusters"), ("class", "separate the classes")]
+)
+def test_clusters_that_tell_nothing_are_refused(cluster, words):
+    y, p = model(3, 400)
+    names = np.zeros(400) if cluster == "one" else np.where(y, 0, 1 + np.arange(400) % 7)
+    with pytest.raises(ValueError, match=words):
+        best_policy(y, p, error_cost=5, cluster=names)
+
+
+def test_many_ties_are_searched_at_once():
+    """Free reviews: every pair of cuts that decides nothing wrong costs the same."""
+    y, p = model(5, 20_000)
+    policy = best_policy(y, p, error_cost=5, review_cost=0, rule="tuned")
+    assert policy.decide(p).automate.mean() < 0.05
+    assert ((policy.decide(p).label != y) & policy.decide(p).automate).sum() == 0
+
+
+def test_thresholds_at_the_same_cost_keep_limit_and_capacity():
+    y, p = model(6, 2000)
+    limited = best_policy(y, p, error_cost=5, max_error_share=0.03)
+    assert limited.lower_interval.high <= limited.lower + 1e-2
+    assert limited.upper_interval.low >= limited.upper - 1e-2
+    few = best_policy(y, p, error_cost=5, capacity=0.1)
+    for lower, upper in (
+        *((end, few.upper) for end in few.lower_interval),
+        *((few.lower, end) for end in few.upper_interval),
+    ):
+        assert ((p >= lower) & (p < upper)).mean() <= 0.1 + 2 / 2000

@@ -166,3 +166,16 @@ def test_bad_input():
         compare_costs(y, a, b[:-1], error_cost=5)
     with pytest.raises(ValueError, match="rule"):
         compare_costs(y, a, b, error_cost=5, rule="best")
+
+
+def test_policies_of_another_positive_class_are_refused():
+    y, a, b = two_models(1, 300)
+    own = best_policy(y, a, error_cost=5)
+    turned = best_policy(y, 1 - a, error_cost=5, pos_label=0)
+    with pytest.raises(ValueError, match="for scores of the class 0, these are of 1"):
+        compare_costs(y, a, b, error_cost=5, policies=(turned, own))
+    with pytest.raises(ValueError, match="a Policy for each of proba_a and proba_b"):
+        compare_costs(y, a, b, error_cost=5, policies=own)
+    named = best_policy(y.astype(str), a, error_cost=5)
+    with pytest.raises(ValueError, match="The policy is for the classes"):
+        compare_costs(y, a, b, error_cost=5, policies=(named, named))

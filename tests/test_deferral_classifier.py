@@ -317,10 +317,10 @@ def test_reasons(score, lower, upper, sentence):
 
 def test_reasons_of_several_classes():
     one = np.ones(2)
-    made = Decisions(one, one > 0, np.array([0.5, 0.504]), one, 0.5, np.inf, False)
+    made = Decisions(one, one > 0, np.array([0.5, 0.504]), one, 0.5, np.inf, "loss")
     assert made.reason.tolist() == [
-        "expected loss 0.5 is not above 0.5",
-        "expected loss 0.504 is above 0.5: review",
+        "loss 0.5 is not above 0.5",
+        "loss 0.504 is above 0.5: review",
     ]
 
 

@@ -496,3 +496,12 @@ def test_the_limit_holds_in_the_population(kind):
         assert policy.guaranteed
         assert share > 0.015
     assert broken <= 4
+
+
+def test_a_rate_whose_surest_cases_are_bad_says_so():
+    """The sequence begins with the surest cases: more of the others would change nothing."""
+    steps = Steps(np.array([3.0, 2.0]), np.array([200.0, 4000.0]), np.array([100.0, 0.0])).ordered()
+    assert not passed_keys(steps, 0.1, 0.05).size
+    said = cases_for_rate(steps, 0.1, 0.05)
+    assert said.startswith("no number of cases will do")
+    assert "of the 200 cases that the model is surest of, 50 % are wrong" in said

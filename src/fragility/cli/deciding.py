@@ -52,6 +52,11 @@ def decide(file: str, policy_file: str, output: str, reviews: int | None, force:
             f"The policy {policy_file} does not say which columns hold the scores: make it with "
             "`fragility cost ... --policy`."
         )
+    if "review" in map(str, policy.labels):
+        raise ValueError(
+            f"The policy {policy_file} has a class named 'review': nobody could tell it from a "
+            "case for review. Rename the class."
+        )
     check_output(output, [file, policy_file], force=force)
     table = open_table(file)
     made = policy.decide(read_probabilities(table, policy.columns))

@@ -172,8 +172,11 @@ def cheapest(part: Part, rule: Rule, capacity: float = 1.0, allowed: Allowed | N
     `capacity` is the largest share of the weight that can be reviewed.
     """
     allowed = allowed or Allowed(part.widest)
-    if rule in ("auto", "expected_cost") and part.falling and capacity >= 1.0:
-        return Cuts(0, part.n_places)
+    if rule in ("auto", "expected_cost") and part.falling:
+        # The scores say nothing: decide all cases alike, or review them all.
+        n = part.n_places
+        alike = np.array([0, n, 0], dtype=np.intp), np.array([n, n, 0], dtype=np.intp)
+        allowed = allowed._replace(points=alike)
     if rule == "confidence" and allowed.points is None:
         allowed = allowed._replace(points=part.symmetric())
     groups = part.groups(blend_of(rule, part.n_cases))

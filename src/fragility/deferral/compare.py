@@ -16,7 +16,7 @@ from .._summary import Summary, SummaryRow
 from .._typing import Floats, Interval
 from .._validation import check_labelled_probabilities
 from .costs import Costs
-from .policy import Policy, same_classes
+from .policy import Policy, check_policies
 from .policy_search import PolicyCases
 from .solving import PolicySettings
 
@@ -52,6 +52,15 @@ class PairedCosts:
     p_value: float
     effective: float
     too_few: bool
+
+    @property
+    def why_no_test(self) -> str:
+        """Why there is no p-value; empty if there is one."""
+        if not isnan(self.p_value):
+            return ""
+        if self.too_few:
+            return "too few costly cases make the difference"
+        return "every case differs by the same" if self.difference else "the costs do not differ"
 
 
 class CostSums(NamedTuple):
@@ -170,8 +179,7 @@ class CostComparison(Summary):
         low, high = self.interval
         between = f"{100 * self.confidence:g}% interval {low:.3g} to {high:.3g}"
         if isnan(self.p_value):
-            between = "no test: "
-            between += "too few costly cases" if self.too_few else "the costs do not differ"
+            between = f"no test: {self.test.why_no_test}"
         yield "difference", f"{self.difference:+.4g}", between
         yield "p-value", "-" if isnan(self.p_value) else f"{self.p_value:.3g}", ""
         yield "cases", str(self.n_samples), ""
@@ -199,7 +207,7 @@ def compare_costs(
     """Test whether one model costs less than another, each at its own best policy.
 
     Every case pays at policies that other cases chose, and the costs of both models are compared
-    case by case.
+    case by case. The cases must be independent.
 
     Parameters
     ----------
@@ -251,9 +259,9 @@ def compare_costs(
         if policies is None:
             found.append(cases.held_out_costs(settings.checked(n_classes), seed))
         else:
-            policy = policies[len(found)]
-            same_classes(policy.labels, cases.data.labels.tolist())
-            found.append(cases.costs_at(policy))
+            names = "proba_a", "proba_b"
+            pair = check_policies(policies, data.labels, data.positive, names)
+            found.append(cases.costs_at(pair[len(found)]))
     weights = cases.data.weights
     sums = CostSums.of(found[0] - found[1], weights)
     a, b = (float(np.average(part, weights=weights)) for part in found)

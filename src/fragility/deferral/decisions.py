@@ -37,6 +37,8 @@ class Decisions(Summary):
         costs more than it saves.
     lower, upper : float
         Thresholds of the score; of several classes the loss is compared with `lower`.
+    what : str
+        What `score` is, in words.
     reason : ndarray of str of shape (n_samples,)
         Why, in a short sentence for each case.
     """
@@ -47,30 +49,38 @@ class Decisions(Summary):
     saving: Floats
     lower: float
     upper: float
-    of_two: bool = True
+    what: str = "score"
 
     @cached_property
     def reason(self) -> NDArray[np.object_]:
         """Why each case was decided alone or not."""
         reasons = np.empty(self.score.size, dtype=object)
-        sentence = self._of_two if self.of_two else self._of_several
+        sentence = self._of_two if self.what == "score" else self._of_several
         reasons[:] = [sentence(score) for score in self.score.tolist()]
         return reasons
 
     def _of_two(self, score: float) -> str:
+        if self.lower == self.upper and self.lower in (0.0, np.inf):
+            return "every case is decided so"
         if score < self.lower:
             return f"score {_compared(score, self.lower, 'is below')}"
         if score >= self.upper:
             return f"score {_compared(score, self.upper, 'is not below')}"
+        if self.lower == 0.0 and self.upper == np.inf:
+            return "every case is reviewed"
         if self.upper == np.inf:
             return f"score {_compared(score, self.lower, 'is not below')}: review"
+        if self.lower == 0.0:
+            return f"score {_compared(score, self.upper, 'is below')}: review"
         ours, low, high = _told_apart(score, self.lower, self.upper)
         return f"score {ours} is between {low} and {high}: review"
 
     def _of_several(self, loss: float) -> str:
+        if np.isinf(self.lower):
+            return f"every case is {'decided alone' if self.lower > 0.0 else 'reviewed'}"
         if loss <= self.lower:
-            return f"expected loss {_compared(loss, self.lower, 'is not above')}"
-        return f"expected loss {_compared(loss, self.lower, 'is above')}: review"
+            return f"{self.what} {_compared(loss, self.lower, 'is not above')}"
+        return f"{self.what} {_compared(loss, self.lower, 'is above')}: review"
 
     def __len__(self) -> int:
         return self.score.size

@@ -115,7 +115,8 @@ class Guarantee:
     limit, level : float
         The share, and the probability with which it is kept (several limits share the rest).
     kept : bool
-        Whether any case may be automated under it. If not, humans review all of them.
+        Whether decisions that can break it were proved to keep it. If not, there are none: the
+        model never decides negative (misses), positive (false alarms), or anything at all.
     reason : str
         If not: how many more cases would do, or that no number will.
     """
@@ -247,18 +248,22 @@ def passed_keys(steps: Steps, limit: float, delta: float) -> Floats:
     """
     number, wrong = np.cumsum(steps.number), np.cumsum(steps.wrong)
     n = float(number[-1]) if number.size else 0.0
-    first = cases_that_pass(0, limit, delta)
-    for errors in range(_FIRST_ERRORS, 0, -1):
-        enough = cases_that_pass(errors, limit, delta)
-        if enough <= max(_FIRST_SHARE * n, first):
-            first = enough
-            break
-    start = int(np.searchsorted(number, first - 1e-9))
+    start = int(np.searchsorted(number, first_tested(n, limit, delta) - 1e-9))
     number, wrong = number[start:], wrong[start:]
     passed = betainc(np.maximum(number - wrong, 1e-300), wrong + 1.0, 1.0 - limit) <= delta
     failed = np.flatnonzero(~passed)
     end = int(failed[0]) if failed.size else passed.size
     return steps.key[start : start + end]
+
+
+def first_tested(n: float, limit: float, delta: float) -> int:
+    """Number of cases that the sequence of tests begins with."""
+    first = cases_that_pass(0, limit, delta)
+    for errors in range(_FIRST_ERRORS, 0, -1):
+        enough = cases_that_pass(errors, limit, delta)
+        if enough <= max(_FIRST_SHARE * n, first):
+            return enough
+    return first
 
 
 def cases_that_pass(errors: float, limit: float, delta: float) -> int:
@@ -290,14 +295,20 @@ def cases_for_rate(steps: Steps, limit: float, delta: float) -> str:
     number, wrong = np.cumsum(steps.number), np.cumsum(steps.wrong)
     n = float(number[-1])
     rate = (wrong + 0.5) / (number + 1.0)
-    hopeful = np.flatnonzero(rate < limit)
-    if not hopeful.size:
+    start = int(np.searchsorted(number, first_tested(n, limit, delta) - 1e-9))
+    # The sequence begins with the surest cases and does not go beyond a rate that is too high.
+    high = np.flatnonzero(rate[start:] >= limit)
+    reached = np.arange(start, start + int(high[0]) if high.size else rate.size)
+    if start < rate.size and not reached.size:
         return (
-            f"no number of cases will do for max_error_rate={limit:g}: the model is wrong more "
-            "often even where it is surest"
+            f"no number of cases will do for max_error_rate={limit:g}: of the {number[start]:,.0f} "
+            f"cases that the model is surest of, {100 * wrong[start] / number[start]:.3g} % are "
+            "wrong"
         )
-    # Of the many points the surest, and those with the lowest rates, tell.
-    tried = hopeful[np.argsort(rate[hopeful] + 1.0 / np.sqrt(number[hopeful]))[:20]]
+    if not reached.size:
+        reached = np.array([rate.size - 1])
+    # Of many points the last ones, and those with the lowest rates, tell.
+    tried = reached[np.argsort(rate[reached] + 1.0 / np.sqrt(number[reached]))[:20]]
     least = min(
         n * _cases_at_rate(float(rate[place]), limit, delta) / float(number[place])
         for place in tried.tolist()

@@ -72,10 +72,10 @@ def least_fragile(
     """Cuts of the least fragile cost, of those that are allowed."""
     cuts = cheapest_allowed(part.groups(blend), allowed, capacity)
     s = _root(part, blend, cuts, bound)
-    if not 0.0 < s < inf:
+    if s == inf:
         return cuts
     firm = _cheapest_below(part, blend, bound, allowed, capacity, cuts)
-    if _root(part, blend, firm, bound) == inf:
+    if s == 0.0 or _root(part, blend, firm, bound) == inf:
         return firm
     for _ in range(_MOST_ROUNDS):
         found = cheapest_allowed(_tilted(part, blend, s), allowed, capacity)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from .._labels import listed
+from .._names import shown
 from .._parameters import require
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Interval
@@ -214,9 +215,14 @@ class Policy(Summary):
         if isinstance(found, LossLimit):
             loss = found.loss(self.costs, labels.size)
             decided, losses = loss.decide(loss.probabilities(scores))
-            saving = losses - self.costs.review_cost
-            alone = losses <= found.limit
-            return Decisions(labels[decided], alone, losses, saving, found.limit, inf, False)
+            # What a review saves does not depend on the rule that sends cases there.
+            priced = ExpectedLoss.of(self.costs, labels.size, found.temperature, "auto")
+            saving = priced.decide(priced.probabilities(scores))[1] - self.costs.review_cost
+            limit = -inf if self.automation_rate == 0.0 else found.limit
+            what = "one minus the confidence" if found.by_confidence else "expected loss"
+            return Decisions(
+                labels[decided], losses <= found.limit, losses, saving, limit, inf, what
+            )
         stakes, p = Stakes.of(self.costs, self.positive), found.calibrated(scores)
         losses = np.minimum(stakes.loss_of_negative(p), stakes.loss_of_positive(p))
         negative, positive = scores < found.lower, scores >= found.upper
@@ -320,7 +326,7 @@ class Policy(Summary):
         parts = [
             f"Cost per case {self.cost:.4g} ({100 * self.confidence:g} % interval {low:.4g} to "
             f"{high:.4g}); without any review {self.cost_without_review:.4g}, with full review "
-            f"{self.cost_review_all:.4g}"
+            f"{self.cost_review_all:.4g}{self._beyond}"
         ]
         if not isnan(self.error_rate):
             parts.append(f"of the cases decided alone {percent(self.error_rate)} are wrong")
@@ -331,33 +337,45 @@ class Policy(Summary):
             )
         return "; ".join(parts) + " (measured on cases that did not choose)."
 
+    @property
+    def _beyond(self) -> str:
+        """A remark on the cost of full review, if there are too few humans for it."""
+        capacity = self.costs.capacity
+        return "" if capacity is None or capacity >= 1.0 else " (beyond the capacity)"
+
     def _promises(self) -> Iterator[str]:
+        never = {"max_misses": 1 - self.positive, "max_false_alarms": self.positive}
         for part in self.guarantees:
             if part.kept:
                 yield (
                     f"Guaranteed with {100 * part.level:g} % probability: {part.words}, at most "
                     f"{part.percent}."
                 )
+            elif part.name in never:
+                label = self.labels[never[part.name]]
+                yield f"The model never decides {label}, since {part.reason}."
             else:
-                yield f"Nothing can be guaranteed, so humans decide: {part.reason}."
+                yield f"Humans decide every case, since {part.reason}."
 
     def _rows(self) -> Iterator[SummaryRow]:
         level = f"{100 * self.confidence:g}% interval"
+        same = "same cost {} to {}"
         if isinstance(self.decision, TwoThresholds):
             negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
-            same = "same cost {} to {}"
             yield (
                 f"{negative} below"[:16],
-                "never" if self.lower == 0.0 else _threshold(self.lower),
+                "none" if self.lower == 0.0 else _threshold(self.lower),
                 same.format(*map(_threshold, self.lower_interval)),
             )
             yield (
                 f"{positive} from"[:16],
-                "never" if isinf(self.upper) else _threshold(self.upper),
+                {inf: "none", 0.0: "all"}.get(self.upper, f"{self.upper:.4g}"),
                 same.format(*map(_threshold, self.upper_interval)),
             )
         else:
-            yield "largest loss", f"{self.decision.limit:.4g}", "that is decided alone"
+            limit = -inf if self.automation_rate == 0.0 else self.decision.limit
+            between = same.format(*map(_threshold, self.lower_interval))
+            yield "largest loss", _threshold(limit), f"that is decided alone; {between}"
         low, high = self.cost_interval
         yield "cost per case", f"{self.cost:.4g}", f"{level} {low:.3g} to {high:.3g}"
         wrong = "" if isnan(self.error_rate) else f"of these {percent(self.error_rate)} wrong"
@@ -366,12 +384,17 @@ class Policy(Summary):
             alarms = f"false alarms {percent(self.false_alarms)} of the negatives"
             yield "misses", percent(self.misses), f"of the positives; {alarms}"
         yield "without review", f"{self.cost_without_review:.4g}", "per case, at its best"
-        yield "full review", f"{self.cost_review_all:.4g}", "per case"
+        yield "full review", f"{self.cost_review_all:.4g}", f"per case{self._beyond}"
         low, high = self.fragility_interval
+        between = f"{low:.3g} to {high:.3g}"
+        if isinf(high):
+            between = f"{low:.3g} or more"
+        elif self.fragility == 0.0:
+            between = f"{high:.3g} or less"
         yield (
             "fragility",
             f"{self.fragility:.3g}",
-            f"of a cost above {self.fragility_bound:.4g}, {level} {low:.3g} to {high:.3g}",
+            f"of a cost above {self.fragility_bound:.4g}, {level} {between}",
         )
         for part in self.guarantees:
             words = "guaranteed" if part.kept else "not kept"
@@ -382,7 +405,10 @@ class Policy(Summary):
 
 
 def _threshold(value: float) -> str:
-    return "-" if isnan(value) else "inf" if isinf(value) else f"{value:.4g}"
+    """A threshold in words: an infinite one is never reached, or always."""
+    if isnan(value):
+        return "-"
+    return {inf: "all", -inf: "none"}.get(value, f"{value:.4g}")
 
 
 def _plain(value: Any) -> Any:
@@ -401,9 +427,24 @@ def _cost_values(costs: Costs) -> Any:
     return float(cost.mean()) if cost.ndim == 1 else cost.tolist()
 
 
-def same_classes(labels: Sequence[Any], others: NDArray[Any] | Sequence[Any]) -> None:
-    """Refuse classes that a policy does not know."""
+def check_policies(
+    policies: Any, labels: NDArray[Any], positive: int, names: Sequence[str]
+) -> tuple[Policy, Policy]:
+    """Two policies for these classes, of which the same one is positive."""
+    pair = tuple(policies) if isinstance(policies, (tuple, list)) else ()
     require(
-        [str(_plain(a)) for a in labels] == [str(_plain(b)) for b in others],
-        f"The policy is for the classes {listed(labels)}; these are {listed(others)}.",
+        len(pair) == len(names) and all(isinstance(part, Policy) for part in pair),
+        f"policies must be a Policy for each of {' and '.join(names)}; got {shown(policies)}.",
     )
+    for policy in pair:
+        same = [_plain(a) for a in policy.labels] == labels.tolist()
+        require(
+            same,
+            f"The policy is for the classes {listed(policy.labels)}; these are {listed(labels)}.",
+        )
+        require(
+            labels.size > 2 or policy.positive == positive,
+            f"The policy is for scores of the class {policy.labels[policy.positive]!r}, these are "
+            f"of {labels.tolist()[positive]!r}: give pos_label.",
+        )
+    return pair[0], pair[1]

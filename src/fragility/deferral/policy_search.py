@@ -28,7 +28,6 @@ from .held_out import ClusterCosts, paid_by_case
 from .policy import Policy
 from .problems import (
     FALLING,
-    REVERSED,
     binned_classes,
     can_calibrate,
     case_folds,
@@ -136,7 +135,8 @@ def best_policy(
     used here is that of the lowest cost by calibrated probabilities, each by a map of the other
     folds: that limits hold then, too, rests on simulation, as for the error rate, which is tested
     along one fixed sequence. With weights or clusters, bets on one cluster after the other are used
-    instead, valid for any bounded clusters; the largest cluster is taken for the bound.
+    instead, valid for any bounded clusters; the largest cluster is taken for the bound. There the
+    limits were proved on all cases, also for the cost and errors that are printed.
 
     `capacity` is kept on the cases that choose, on others up to chance. With costs by case the
     policy looks at the scores alone, as if every case had the mean cost.
@@ -208,6 +208,8 @@ class PolicyCases:
         if weights is not None:
             rows = np.flatnonzero(weights)
             weights = weights[rows] * order_one_factor(float(weights.max()))
+            if weights.min() == weights.max():  # as good as none
+                weights = None
             scores = scores[rows]
             by_case = None if by_case is None else by_case[rows]
         if clusters is not None:
@@ -335,9 +337,8 @@ class PolicyCases:
         allowed = finer.refined(solved.allowed, problem.whole)
         cuts = choose(finer, settings, self.capacity, allowed)
         made = policy_of_two(problem, solved, labels, settings, confidence, n, (finer, cuts))
-        for note in (FALLING, REVERSED):
-            if note in made.notes:
-                warnings.warn(note, UserWarning, stacklevel=4)
+        if FALLING in made.notes:
+            warnings.warn(FALLING, UserWarning, stacklevel=4)
         return made
 
     def _weighted_cases(self, problem: AnyProblem, seed: int) -> WeightedCases:

@@ -30,7 +30,7 @@ from .several_classes import (
 )
 from .solving import PolicySettings, Solved, equally_cheap
 from .two_classes import TwoClasses, TwoClassPart
-from .two_thresholds import Cuts
+from .two_thresholds import Box, Cuts
 
 #: Folds of the cases that choose, if there are as many.
 FOLDS = 5
@@ -42,11 +42,7 @@ _DOMINANT = 0.1
 UNCALIBRATED = (
     "A class has fewer than two cases: the probabilities are taken as they are, uncalibrated."
 )
-FALLING = (
-    "Higher scores do not mean more positives here, so the scores say nothing: humans decide. Are "
-    "they the scores of the other class?"
-)
-REVERSED = "Higher scores do not mean more positives here. Are they the scores of the other class?"
+FALLING = "Higher scores do not mean more positives here. Are they the scores of the other class?"
 OVER_CAPACITY = (
     "No policy that keeps the limits needs as few reviews as the capacity allows: this one needs "
     "more."
@@ -64,13 +60,25 @@ def dominant_case(name: str, paid: float, total: float) -> str:
     )
 
 
-def check_enough(n_cases: float) -> None:
-    """Refuse to choose on too few cases."""
+def check_enough(n_cases: float, clusters: Integers | None = None) -> None:
+    """Refuse to choose on too few cases, or clusters of them."""
     if n_cases < LEAST_CASES:
+        what = "cases (of positive weight)" if clusters is None else "clusters of cases"
         raise ValueError(
             f"A policy is chosen on some cases and measured on others, which takes at least "
-            f"{LEAST_CASES} cases (of positive weight); got {n_cases:.0f}."
+            f"{LEAST_CASES} {what}; got {n_cases:.0f}."
         )
+
+
+def check_folds(codes: NDArray[Any], folds: Indices) -> None:
+    """Refuse folds whose other cases are of one class: clusters may be of one class each."""
+    for fold in range(int(folds.max()) + 1):
+        if np.unique(codes[folds != fold]).size < 2:
+            raise ValueError(
+                "The clusters separate the classes: without some of them the other cases are of "
+                "one class, and nothing can be chosen on those. Are they clusters of cases that "
+                "belong together?"
+            )
 
 
 def two_classes(
@@ -109,10 +117,11 @@ def several_classes(
     check_enough(data.codes.size)
     folds = case_folds(data, case_costs, seed, clusters)
     temperatures, temperature = [1.0] * (int(folds.max()) + 1), 1.0
-    if rule != "confidence" and can_calibrate(data):
+    if can_calibrate(data):
         temperatures = [fitted_temperature(data, folds != k) for k in range(len(temperatures))]
         temperature = fitted_temperature(data)
-    return SeveralClasses(data, case_costs, costs, rule, folds, temperatures, temperature)
+    known = can_calibrate(data)
+    return SeveralClasses(data, case_costs, costs, rule, folds, temperatures, temperature, known)
 
 
 def binned_classes(
@@ -164,8 +173,11 @@ def case_folds(
     """Fold of each case, whatever the order of the cases; clusters are kept whole."""
     rng, n = random_generator(seed), data.codes.size
     if clusters is not None:
+        check_enough(int(clusters.max()) + 1, clusters)
         drawn = cluster_order(clusters, case_kinds(data, case_costs), rng)
-        return drawn % min(FOLDS, int(drawn.max()) + 1)
+        found = drawn % min(FOLDS, int(drawn.max()) + 1)
+        check_folds(data.codes, found)
+        return found
     beside = [] if case_costs is None else [case_costs]
     order = content_order(data.codes, data.scores, data.weights, beside)
     folds = np.empty(n, dtype=np.intp)
@@ -225,14 +237,18 @@ def policy_of_two(
     if solved.guarantees:
         lower, upper = certain_thresholds(problem.whole, solved.allowed, part, cuts)
     suggestion = min(max(part.threshold(bare.lower), lower), upper)
-    lowers, uppers = equally_cheap(part, cuts, confidence)
+    box = part.widest
+    if solved.guarantees:
+        allowed = solved.allowed if finer is None else part.refined(solved.allowed, problem.whole)
+        box = allowed.box if allowed.points is None else Box(cuts.lower, cuts.upper)
+    share = 1.0 if capacity is None else capacity
+    lowers, uppers = equally_cheap(part, cuts, confidence, box, share)
     decision = TwoThresholds(lower, upper, suggestion, *TwoThresholds.line(problem.map))
     notes = []
     if problem.calibration is None and settings.rule in ("auto", "expected_cost"):
         notes.append(UNCALIBRATED)
     if problem.whole.falling:
-        all_reviewed = cuts.lower == 0 and cuts.upper == part.n_places
-        notes.append(FALLING if all_reviewed else REVERSED)
+        notes.append(FALLING)
     found = _policy(decision, labels, problem.positive, problem.costs, solved, settings, confidence)
     weight = part.weight
     reviewed = float(weight[cuts.lower : cuts.upper].sum()) / float(weight.sum())
@@ -275,17 +291,25 @@ def policy_of_several(
         problem.temperature,
         settings.rule == "confidence",
     )
-    (first, last), _ = equally_cheap(part, solved.cuts, confidence)
+    capacity, box = problem.costs.capacity, part.widest
+    if solved.guarantees:
+        box = Box(solved.cuts.lower, part.n_places)
+        if solved.allowed.points is None:
+            box = solved.allowed.box
+    share = 1.0 if capacity is None else capacity
+    (first, last), _ = equally_cheap(part, solved.cuts, confidence, box, share)
     ends = [part.limit(Cuts(cut, part.n_places)) for cut in (first, last)]
     found = _policy(decision, labels, 1, problem.costs, solved, settings, confidence)
-    capacity = problem.costs.capacity
+    notes = []
+    if not problem.calibrated and settings.rule in ("auto", "expected_cost"):
+        notes.append(UNCALIBRATED)
     within = capacity is None or 1.0 - solved.automation_rate <= capacity + 1e-9
     return replace(
         found,
         lower_interval=Interval(*ends),
         n_samples=n_samples,
         within_capacity=within,
-        notes=() if within else (OVER_CAPACITY,),
+        notes=(*notes, *([] if within else [OVER_CAPACITY])),
     )
 
 
@@ -318,7 +342,7 @@ def _policy(
         positive,
         costs,
         held_out.cost,
-        held_out.interval(confidence, solved.n_cases),
+        held_out.interval(confidence, solved.n_independent),
         solved.automation_rate,
         held_out.error_rate,
         held_out.error_share,

@@ -234,6 +234,7 @@ class SeveralClassPart(Part):
         return np.zeros((2, self.n_places))
 
     def steps(self) -> Steps:
+        """By the loss, of which a limit can be deployed; the best path if all errors cost alike."""
         rows = self._honest
         right = rows.units[rows.decided, np.arange(rows.loss.size)]
         number = rows.units.sum(axis=0)
@@ -281,6 +282,8 @@ class SeveralClasses:
         By fold, fitted to the others.
     temperature : float
         Fitted to all.
+    calibrated : bool
+        Whether temperatures were fitted.
     """
 
     data: LabelledScores
@@ -290,6 +293,7 @@ class SeveralClasses:
     folds: Indices
     temperatures: Sequence[float]
     temperature: float
+    calibrated: bool = True
 
     def loss(self, temperature: float) -> ExpectedLoss:
         """Losses at a temperature."""
@@ -457,6 +461,7 @@ class BinnedClasses:
     costs: Costs
     temperature: float
     seed: int
+    calibrated: bool = True
 
     @cached_property
     def rows(self) -> DecidedRows:

@@ -25,7 +25,7 @@ from .choosing import (
 from .guarantees import Certified, Guarantee, RiskLimits, certify
 from .held_out import ClusterCosts, HeldOut
 from .least_fragile import FragileCost, cost_bound, fragility_of, least_fragile
-from .two_thresholds import Cuts
+from .two_thresholds import Box, Cuts
 
 Criterion = Literal["cost", "fragility"]
 
@@ -99,6 +99,8 @@ class Solved:
     automation_rate : float
         Share of all cases that the cuts automate.
     fragile : FragileCost
+    n_independent : float
+        Cases, or clusters of them.
     """
 
     cuts: Cuts
@@ -110,7 +112,7 @@ class Solved:
     cost_review_all: float
     automation_rate: float
     fragile: FragileCost
-    n_cases: float
+    n_independent: float
 
 
 def solve(
@@ -147,7 +149,7 @@ def solve(
         float(outcomes.costs[1].sum()) / outcomes.total,
         1.0 - reviewed / float(weight[-1]),
         fragility_of(whole, blend, cuts, bound, confidence),
-        whole.n_cases,
+        whole.n_cases if clusters is None else float(clusters.cluster.max() + 1),
     )
 
 
@@ -189,33 +191,39 @@ def _paid(problem: Problem, choice: Callable[[Part], Cuts]) -> Floats:
     return total
 
 
-def equally_cheap(part: Part, cuts: Cuts, confidence: float) -> tuple[tuple[int, int], ...]:
+def equally_cheap(
+    part: Part, cuts: Cuts, confidence: float, box: Box, capacity: float
+) -> tuple[tuple[int, int], tuple[int, int]]:
     """Lower cuts, and upper cuts, that these cases do not show to be dearer than the chosen ones.
 
-    Each is moved alone: the first and the last cut whose difference in cost is within its error.
+    Each is moved alone, or both together where nothing is reviewed, within the box and the
+    capacity: the first and the last cut whose difference in cost is within its error.
     """
     z = float(-ndtri((1.0 - confidence) / 2.0))
-    gain, squares = np.zeros((2, part.n_places)), np.zeros((2, part.n_places))
     scale = part.n_cases / float(part.weight.sum())
-    for weight, costs in part.layers(0.0):
-        for side, decision in enumerate((0, 2)):
-            apart = np.broadcast_to(costs[decision] - costs[1], weight.shape)
-            gain[side] += part.by_place(weight * apart)
-            squares[side] += part.by_place(weight * apart**2)
-    found = []
-    box, rounding = part.widest, part.groups(0.0).rounding
-    ends = (
-        (0, min(cuts.upper, box.highest_lower)),
-        (max(cuts.lower, box.lowest_upper), part.n_places),
-    )
-    for side, (at, (first, last)) in enumerate(zip((cuts.lower, cuts.upper), ends, strict=True)):
-        # Moving the lower cut up decides cases that were reviewed; moving the upper cut up, the
-        # other way round.
-        totals, errors = running_totals(gain[side]), running_totals(squares[side])
-        sign = 1.0 if side == 0 else -1.0
-        dearer = sign * (totals - totals[at])
-        error = z * np.sqrt(np.abs(errors - errors[at]) / scale)
-        alike = np.flatnonzero(dearer <= error + rounding)
-        alike = alike[(alike >= first) & (alike <= last)]
-        found.append((int(alike[0]), int(alike[-1])))
-    return tuple(found)
+    layers, rounding = list(part.layers(0.0)), part.groups(0.0).rounding
+    reviews, most = running_totals(part.weight), most_reviews(part, capacity)
+
+    def alike(
+        at: int, first: int, last: int, one: int, other: int, fixed: int | None
+    ) -> tuple[int, int]:
+        """Cuts like the one at a place, if moving it up decides cases one way and not the other."""
+        gain = sum(part.by_place(weight * (costs[one] - costs[other])) for weight, costs in layers)
+        squares = sum(
+            part.by_place(weight * (costs[one] - costs[other]) ** 2) for weight, costs in layers
+        )
+        totals, errors = (running_totals(np.asarray(part)) for part in (gain, squares))
+        dearer = totals - totals[at]
+        same = dearer <= z * np.sqrt(np.abs(errors - errors[at]) / scale) + rounding
+        if fixed is not None:
+            same &= np.abs(reviews - reviews[fixed]) <= most + rounding
+        same[at] = True
+        places = np.flatnonzero(same[first : last + 1]) + first
+        return int(places[0]), int(places[-1])
+
+    if cuts.lower == cuts.upper and box.highest_lower == part.n_places and box.lowest_upper == 0:
+        both = alike(cuts.lower, 0, part.n_places, 0, 2, None)
+        return both, both
+    lowers = alike(cuts.lower, 0, min(cuts.upper, box.highest_lower), 0, 1, cuts.upper)
+    first = max(cuts.lower, box.lowest_upper)
+    return lowers, alike(cuts.upper, first, part.n_places, 1, 2, cuts.lower)

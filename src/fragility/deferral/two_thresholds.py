@@ -139,9 +139,12 @@ def _range_minima(values: Floats, first: Indices, final: Indices) -> Floats:
 
 def _last_at_most(values: Floats, limits: Floats, first: Indices, final: Indices) -> Indices:
     """Last place of each range at which a sequence is at most the limit; there is one."""
-    found = np.empty(first.size, dtype=np.intp)
-    for k, (low, high, limit) in enumerate(zip(first, final, limits, strict=True)):
-        found[k] = _last_below(values, float(limit), int(low), int(high))
+    # Most often it is the last minimum so far, which all ranges that begin at 0 can share.
+    records = np.flatnonzero(values <= np.minimum.accumulate(values))
+    found = records[np.searchsorted(records, final, side="right") - 1]
+    unknown = (found < first) | (values[found] > limits)
+    for k in np.flatnonzero(unknown).tolist():
+        found[k] = _last_below(values, float(limits[k]), int(first[k]), int(final[k]))
     return found
 
 

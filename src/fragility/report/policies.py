@@ -74,7 +74,7 @@ class PolicyMaker:
     ) -> Decided:
         """Two classes, by bins of the scores; limits of weighted errors take the cases."""
         state = self._state
-        if self._settings.limits.given and state.weighted:
+        if self._settings.limits.given and state.weighted and not _equally_weighted(cases):
             if cases is None:
                 raise ValueError(
                     "Limits of errors of weighted cases take all cases, which this state does not "
@@ -104,7 +104,7 @@ class PolicyMaker:
         """Several classes, cases in memory."""
         state = self._state
         data = state.labelled(model, cases)
-        if self._settings.limits.given and state.weighted:
+        if self._settings.limits.given and state.weighted and not _equally_weighted(cases):
             given = PolicyCases(data, self._costs, cases.costs, None, np.arange(self._n))
             problem, solved = given.solved(self._settings, self._confidence, self._seed)
             assert not isinstance(problem, TwoClasses)
@@ -167,6 +167,13 @@ class PolicyMaker:
 
         binned = isinstance(problem, BinnedClasses)
         return Decided(policy, cost_of, "sample_fitted" if binned else "cross_fitted")
+
+
+def _equally_weighted(cases: Cases | None) -> bool:
+    """Whether cases are known to weigh the same, which is as good as no weights."""
+    if cases is None or cases.weights is None:
+        return False
+    return bool(cases.weights.min() == cases.weights.max())
 
 
 def fill_bins(bins: Mapping[str, LossBins], cases: Cases) -> None:

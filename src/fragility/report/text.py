@@ -62,13 +62,14 @@ def cost_rows(report: Report) -> Table:
             continue
         test = pair.cost.test
         defined = not isnan(test.p_value)
-        why_not = "no test: too few costly cases" if test.too_few else "the costs do not differ"
         rows.append(
             [
                 f"{words.shortened(pair.a)} − {words.shortened(pair.b)}",
                 f"{words.money(test.a)}, {words.money(test.b)}",
                 words.signed(test.difference, 4),
-                " to ".join(map(words.money, test.interval)) if defined else why_not,
+                " to ".join(map(words.money, test.interval))
+                if defined
+                else f"no test: {test.why_no_test}",
                 f"{pair.cost.p_value:.2g}" if defined else "–",
             ]
         )
@@ -117,7 +118,10 @@ def policy_rows(report: Report) -> Table:
             row("at the same cost", lambda p: _thresholds(p.upper_interval)),
         ]
     else:
-        rows += [row("alone up to a loss of", _loss_limit)]
+        rows += [
+            row("alone up to a loss of", _loss_limit),
+            row("at the same cost", lambda p: _thresholds(p.lower_interval)),
+        ]
     rows += [
         row("decided alone", lambda p: words.percent(p.automation_rate)),
         row("errors among them", lambda p: words.percent(p.error_rate)),
@@ -145,7 +149,7 @@ def _threshold(value: float, at_zero: str, at_infinity: str) -> str:
 
 
 def _thresholds(ends: Interval) -> str:
-    return " to ".join("1" if end == inf else f"{end:.4g}" for end in ends)
+    return " to ".join({inf: "all", -inf: "none"}.get(end, f"{end:.4g}") for end in ends)
 
 
 def _loss_limit(policy: Policy) -> str:
@@ -156,16 +160,16 @@ def _loss_limit(policy: Policy) -> str:
 
 
 def _kept(part: Guarantee) -> str:
-    return f"guaranteed, {100 * part.level:g} %" if part.kept else "not kept: full review"
+    return f"guaranteed, {100 * part.level:g} %" if part.kept else "too few cases to prove it"
 
 
 def about_policies(report: Report) -> str:
     """What the rows of `policy_rows` are, in a line or two."""
     return (
         "Costs and errors are those of cases that did not choose the policy; without review: of "
-        "the best policy that needs none. These cases do not tell thresholds at the same cost apart. "
-        "The fragility of the cost is how fast a shift in the mix of cases can raise it above its "
-        "bound."
+        "the best policy that needs none. These cases do not tell thresholds at the same cost "
+        "apart. The fragility of the cost is how fast a shift in the mix of cases can raise it "
+        "above its bound."
     )
 
 

@@ -30,7 +30,13 @@ _LOGITS = (
 )
 
 
-def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[str]) -> TableError:
+#: How rows with missing values are left out, where a command can.
+_DROP = "fill them in, or leave such rows out with --drop-missing (drop_missing=True)."
+
+
+def missing_values(
+    table: Table, categorical: Sequence[str], numeric: Sequence[str], remedy: str = _DROP
+) -> TableError:
     """The error for empty fields, NA, NaN and null."""
     found = {name: WrongRows() for name in (*categorical, *numeric)}
     for batch in table.batches(list(found), table.number_types(numeric)):
@@ -45,8 +51,8 @@ def missing_values(table: Table, categorical: Sequence[str], numeric: Sequence[s
     also = ", ".join(f"{other!r} ({findings.count})" for other, findings in others[:5])
     return table.error(
         f"column {name!r} has missing values {first.where(table)}"
-        f"{f'; so have {also}' if also else ''}. Empty fields, NA, NaN and null are missing: fill "
-        "them in, or leave such rows out with --drop-missing (drop_missing=True)."
+        f"{f'; so have {also}' if also else ''}. Empty fields, NA, NaN and null are missing: "
+        f"{remedy}"
     )
 
 
@@ -89,8 +95,7 @@ def _unreadable(name: str, found: WrongRows, missing: int, table: Table) -> str:
         )
     return (
         f"column {name!r} holds values that cannot be read as numbers, {found.such_as}, "
-        f"{found.where(table)}. Correct them; if they stand for missing values, "
-        "leave the field empty and use --drop-missing."
+        f"{found.where(table)}. Correct them, or leave the field empty if the value is missing."
     )
 
 

@@ -42,7 +42,7 @@ def read_probabilities(table: Table, columns: Sequence[str]) -> Floats:
                     raise table.error(flaw) from None
     found = [np.concatenate([np.zeros(0), *part]) for part in parts]
     if any(np.isnan(values).any() for values in found):
-        raise missing_values(table, [], columns)
+        raise missing_values(table, [], columns, "fill them in, or have a human decide these rows.")
     for name, values in zip(columns, found, strict=True):
         if not np.all((values >= -PROBABILITY_ROUNDING) & (values <= 1.0 + PROBABILITY_ROUNDING)):
             raise not_probabilities(table, name)

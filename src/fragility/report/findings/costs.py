@@ -32,7 +32,7 @@ def cheapest(report: Report) -> Sentences:
         f"{short(second)} with {words.money(known[second])}"
     )
     if isnan(test.p_value):
-        text += "; too few costly cases make the difference for a test"
+        text += f"; no test: {test.test.why_no_test}"
     else:
         low, high = sorted(sign * end for end in test.test.interval)
         chance = "" if test.p_value < 1.0 - report.confidence else ", which could be chance"
