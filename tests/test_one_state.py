@@ -12,6 +12,7 @@ import pytest
 from fragility import Costs, Report, ScoreState
 from fragility.report.data import to_dict
 from fragility.report.files import report_on_file
+from fragility.report.inputs import as_policy
 from fragility.scores import state as state_module
 from fragility.tables import PredictionFile, open_table
 
@@ -323,6 +324,49 @@ def test_more_scores_than_are_held(seed, tmp_path, monkeypatch):
     state = problem.merged_state(hold)
     assert not state.complete
     close(exact, Report.from_state(state, problem.costs), merged=True, worst=False)
+
+
+@pytest.mark.parametrize("limits", [{"max_error_share": 0.1}, {"max_error_rate": 0.2}])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_guarantees_are_the_same_on_every_path(limits, classes, tmp_path, monkeypatch):
+    """In memory, streamed and merged; of several classes a merged state says that it has none."""
+    rng = np.random.default_rng(classes)
+    problem = Problem(0 if classes == 2 else 1)
+    problem.n_classes, problem.n = classes, 900
+    problem.y = rng.integers(0, classes, 900)
+    problem.kind, problem.weights, problem.groups, problem.by_case = "smooth", None, None, None
+    problem.scores = {"a": problem._scores(1.0), "b": problem._scores(2.5)}
+    costs = Costs(5.0, 1.0, None, 0.02)
+    if classes == 2:
+        limits = {**limits, "max_misses": 0.2}
+    hold = 100 * len(MODELS) * (1 if classes == 2 else classes)
+    monkeypatch.setattr(state_module, "HOLD", hold)
+    exact = Report.from_predictions(
+        problem.y, problem.scores, costs=costs, policy=limits, labels=range(classes)
+    )
+    assert all(model.policy.guaranteed for model in exact.models)
+    assert all(0.0 < model.policy.automation_rate < 1.0 for model in exact.models)
+    order = problem.rng.permutation(problem.n)
+    problem.write(tmp_path / "p.csv", order)
+    columns = range(1 if classes == 2 else classes)
+    file = PredictionFile(
+        open_table(tmp_path / "p.csv"),
+        label="y",
+        models={name: [name + str(k) for k in columns] for name in MODELS},
+        classes=[str(c) for c in range(classes)],
+    )
+    settings = as_policy(limits)
+    streamed = report_on_file(file, costs=costs, policy=settings, hold=hold)
+    assert streamed.streamed
+    merged = Report.from_state(problem.merged_state(hold), costs, policy=limits)
+    for one, two, three in zip(exact.models, streamed.models, merged.models, strict=True):
+        close_policies(one.policy, two.policy)
+        if classes == 2:
+            close_policies(one.policy, three.policy)
+        else:
+            assert three.policy is None
+    if classes == 3:
+        assert any("no policies" in note for note in merged.notes)
 
 
 @each_problem
