@@ -462,8 +462,8 @@ def test_folds_never_split_clusters(n_classes):
     renamed = rng.permutation(clusters.max() + 1)[clusters]
     again = check_labelled_probabilities(codes[order], p[order], None, None, None, name="p")
     np.testing.assert_array_equal(case_folds(again, None, 3, renamed[order]), folds[order])
-    few = case_folds(data, None, 0, np.arange(n) % 3)
-    assert np.unique(few).size == 3
+    few = case_folds(data, None, 0, np.arange(n) % 4)
+    assert np.unique(few).size == 4
 
 
 @pytest.mark.parametrize("kind", ["counted", "weights", "clusters"])

@@ -1,4 +1,4 @@
-"""Scores that fall where positives rise: what is decided then, and whether the warning is true."""
+"""Scores that fall where positives rise: all cases are treated alike, and a warning says why."""
 
 import numpy as np
 import pytest
@@ -14,15 +14,23 @@ def falling():
 
 
 @pytest.mark.parametrize("how", [{}, {"rule": "expected_cost"}, {"criterion": "fragility"}])
-def test_humans_decide(falling, how):
-    with pytest.warns(UserWarning, match="humans decide"):
-        found = best_policy(*falling, error_cost=[[0, 1], [5, 0]], **how)
-    assert found.automation_rate == 0.0
+@pytest.mark.parametrize(
+    ("costs", "pair"),
+    [
+        ({"error_cost": [[0, 1], [5, 0]]}, (np.inf, np.inf)),  # few positives: negative
+        ({"error_cost": [[0, 1], [50, 0]], "review_cost": 0.5}, (0.0, np.inf)),
+        ({"error_cost": [[0, 1], [50, 0]], "review_cost": 5}, (0.0, 0.0)),
+    ],
+)
+def test_all_cases_are_treated_alike(falling, how, costs, pair):
+    with pytest.warns(UserWarning, match="scores of the other class"):
+        found = best_policy(*falling, **costs, **how)
+    assert (found.lower, found.upper) == pair
+    assert found.cost <= min(found.cost_review_all, found.cost_without_review) + 1e-12
 
 
 @pytest.mark.parametrize("how", [{"rule": "tuned"}, {"rule": "confidence"}, {"capacity": 0.2}])
-def test_no_warning_says_that_humans_decide_what_the_model_does(falling, how):
-    with pytest.warns(UserWarning, match="scores of the other class") as warned:
+def test_other_rules_are_warned_of_too(falling, how):
+    with pytest.warns(UserWarning, match="scores of the other class"):
         found = best_policy(*falling, error_cost=[[0, 1], [5, 0]], **how)
     assert found.automation_rate > 0.9
-    assert not any("humans decide" in text for text in (*found.notes, str(warned[0].message)))
