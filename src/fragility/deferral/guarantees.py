@@ -16,6 +16,7 @@ maps fitted to the other folds; that the limits hold there, too, rests on simula
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, inf, log, log1p
 from typing import NamedTuple
@@ -32,6 +33,8 @@ from .two_thresholds import Box
 LEVEL = 0.95
 #: Errors that the sequence of tests may begin with, and the share of the cases by which it must.
 _FIRST_ERRORS, _FIRST_SHARE = 5, 0.25
+#: Nobody has more cases than this.
+_MOST_CASES = 10**12
 #: Largest bet, as a share of what would bankrupt, and points on a path at which bets are placed.
 _LARGEST_BET, _POINTS = 0.9, 200
 
@@ -223,16 +226,17 @@ def _full_review(part: Part, name: str = "") -> Box:
 
 def allowed_errors(n: float, limit: float, delta: float) -> int:
     """Largest k with P(Bin(n, limit) ≤ k) ≤ delta; −1 if there is none."""
-    if n <= 0.0 or at_most_probability(0.0, n, limit) > delta:
+    if n <= 0.0:
         return -1
-    low, high = 0, ceil(n)  # the first is allowed, the second is not
+    return _first(lambda k: at_most_probability(k, n, limit) > delta, -1, ceil(n)) - 1
+
+
+def _first(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Least whole number above `low` that fits, if `high` does and all above a fit, too."""
     while high - low > 1:
         middle = (low + high) // 2
-        if at_most_probability(middle, n, limit) <= delta:
-            low = middle
-        else:
-            high = middle
-    return low
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
 
 
 def at_most_probability(k: float, n: float, limit: float) -> float:
@@ -266,18 +270,20 @@ def first_tested(n: float, limit: float, delta: float) -> int:
     return first
 
 
-def cases_that_pass(errors: float, limit: float, delta: float) -> int:
-    """Least number of cases at which so many errors prove a rate below the limit."""
-    low, high = ceil(errors), ceil(errors) + 1
-    while at_most_probability(errors, high, limit) > delta:
+def cases_that_pass(errors: float, limit: float, delta: float, rate: float = 0.0) -> int:
+    """Least number of cases at which so many errors prove a rate below the limit.
+
+    With a `rate`, there are that many more errors for each case.
+    """
+
+    def passes(n: int) -> bool:
+        return at_most_probability(errors + rate * n, n, limit) <= delta
+
+    low = ceil(errors)
+    high = low + 1
+    while not passes(high) and high < _MOST_CASES:
         low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if at_most_probability(errors, middle, limit) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
+    return _first(passes, low, high)
 
 
 def cases_for_share(name: str, n: float, limit: float, delta: float) -> str:
@@ -310,29 +316,13 @@ def cases_for_rate(steps: Steps, limit: float, delta: float) -> str:
     # Of many points the last ones, and those with the lowest rates, tell.
     tried = reached[np.argsort(rate[reached] + 1.0 / np.sqrt(number[reached]))[:20]]
     least = min(
-        n * _cases_at_rate(float(rate[place]), limit, delta) / float(number[place])
+        n * cases_that_pass(0.0, limit, delta, float(rate[place])) / float(number[place])
         for place in tried.tolist()
     )
     return (
         f"{n:,.0f} cases are too few for max_error_rate={limit:g}: about "
         f"{max(ceil(least - n), 1):,} more would do, if the model errs as often as here"
     )
-
-
-def _cases_at_rate(rate: float, limit: float, delta: float) -> float:
-    """Least number of cases at which errors at this rate prove a rate below the limit."""
-    low, high = 1.0, 2.0
-    while at_most_probability(rate * high, high, limit) > delta:
-        low, high = high, 2.0 * high
-        if high > 1e12:
-            return high
-    while high - low > 1.0:
-        middle = (low + high) / 2.0
-        if at_most_probability(rate * middle, middle, limit) <= delta:
-            high = middle
-        else:
-            low = middle
-    return high
 
 
 # Weights and clusters: bets against the limit.
