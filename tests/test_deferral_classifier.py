@@ -74,10 +74,13 @@ def same_policy(one, other):
         {name: part for name, part in policy.to_dict().items() if not isinstance(part, float)}
         for policy in (one, other)
     )
-    for name in ("decision", "costs", "cost_interval", "fragility_interval"):
+    for name in ("decision", "costs", "fragility_interval"):
         del left[name], right[name]
+    for name in ("cost_interval", "lower_interval", "upper_interval"):
+        del left[name], right[name]
+        ends = getattr(one, name), getattr(other, name)
+        np.testing.assert_allclose(*ends, rtol=1e-9, err_msg=name)
     assert left == right
-    np.testing.assert_allclose(one.cost_interval, other.cost_interval, rtol=1e-9)
 
 
 class Recorder(ClassifierMixin, BaseEstimator):
