@@ -11,7 +11,7 @@ from scipy.optimize import brentq
 from fragility import best_policy
 from fragility._validation import check_labelled_probabilities
 from fragility.calibration_table import ScoreTable
-from fragility.deferral import Costs
+from fragility.deferral import Costs, policy_search
 from fragility.deferral.choosing import Allowed
 from fragility.deferral.least_fragile import cost_bound, fragility_of, least_fragile
 from fragility.deferral.two_classes import TwoClassPart
@@ -203,3 +203,15 @@ def test_guarantees_come_first():
     policy = best_policy(y, p, criterion="fragility", **options)
     assert policy.guaranteed
     assert np.mean(p[y == 1] < policy.lower) < 0.03
+
+
+def test_of_many_cases_the_thresholds_are_edges_of_bins(monkeypatch):
+    y, p = model(2, 3000)
+    fine = best_policy(y, p, error_cost=5, criterion="fragility")
+    monkeypatch.setattr(policy_search, "_MANY_CASES", 0)
+    coarse = best_policy(y, p, error_cost=5, criterion="fragility")
+    assert coarse.cost == fine.cost
+    for one, two in ((coarse.lower, fine.lower), (coarse.upper, fine.upper)):
+        assert one != two
+        assert one == pytest.approx(two, abs=2e-3)
+        assert (one * 2**20) % 1 == 0  # an edge, a short binary number

@@ -44,6 +44,10 @@ from .several_classes import BinnedClasses, ExpectedLoss, SeveralClasses
 from .solving import PolicySettings, Solved, choose, held_out_mix, solve
 from .two_classes import TwoClasses
 
+#: The least fragile policy of more cases has thresholds at the edges of bins: it is found by many
+#: searches.
+_MANY_CASES = 100_000
+
 AnyProblem = TwoClasses | SeveralClasses | BinnedClasses
 
 
@@ -333,10 +337,12 @@ class PolicyCases:
         labels, n = self.data.labels, self.data.codes.size
         if not isinstance(problem, TwoClasses):
             return policy_of_several(problem, solved, labels, settings, confidence, n)
-        finer = problem.refined(ScoreTable.of_cases(self.data, self.case_costs))
-        allowed = finer.refined(solved.allowed, problem.whole)
-        cuts = choose(finer, settings, self.capacity, allowed)
-        made = policy_of_two(problem, solved, labels, settings, confidence, n, (finer, cuts))
+        finer = None
+        if settings.criterion == "cost" or n <= _MANY_CASES:
+            part = problem.refined(ScoreTable.of_cases(self.data, self.case_costs))
+            allowed = part.refined(solved.allowed, problem.whole)
+            finer = part, choose(part, settings, self.capacity, allowed)
+        made = policy_of_two(problem, solved, labels, settings, confidence, n, finer)
         if FALLING in made.notes:
             warnings.warn(FALLING, UserWarning, stacklevel=4)
         return made
