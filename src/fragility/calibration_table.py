@@ -23,7 +23,7 @@ from .scores.layout import Tails
 from .scores.tally import units_of
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
-_FOLDS, _SPLITS, _MANY_CASES = 5, 4, 100_000
+FOLDS, SPLITS, MANY_CASES = 5, 4, 100_000
 
 
 class ScoreTable(NamedTuple):
@@ -163,8 +163,8 @@ def dealt_folds(
     """
     units = table.units
     sizes = units.sum(axis=1)
-    n_folds = min(_FOLDS, int(sizes.min())) if n_folds is None else min(n_folds, int(sizes.sum()))
-    n_splits = _SPLITS if int(sizes.sum()) <= _MANY_CASES else 1
+    n_folds = min(FOLDS, int(sizes.min())) if n_folds is None else min(n_folds, int(sizes.sum()))
+    n_splits = SPLITS if int(sizes.sum()) <= MANY_CASES else 1
     return [
         np.stack(
             [dealt(units[code], n_folds, [int(code == positive), split, seed]) for code in range(2)]

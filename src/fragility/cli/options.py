@@ -134,11 +134,6 @@ policy_options = _together(
         help="How much more that may cost, of what full review costs more.",
     ),
 )
-#: Names of the policy options, as `fragility.best_policy` has them.
-POLICY_PARAMETERS = (
-    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
-    *("rule", "criterion", "slack"),
-)
 
 
 def output_option(words: str) -> Callable[[Command], Command]:

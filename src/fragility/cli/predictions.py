@@ -20,7 +20,6 @@ from .console import (
     write_json,
 )
 from .options import (
-    POLICY_PARAMETERS,
     as_costs,
     check_ending,
     cost_options,
@@ -197,7 +196,7 @@ def make_report(
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe."""
-    from ..deferral import PolicySettings
+    from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.files import report_on_file
     from ..tables import PredictionFile, open_table, parse_models
 

@@ -172,7 +172,7 @@ def cheapest(part: Part, rule: Rule, capacity: float = 1.0, allowed: Allowed | N
     `capacity` is the largest share of the weight that can be reviewed.
     """
     allowed = allowed or Allowed(part.widest)
-    if rule in ("auto", "expected_cost") and part.falling:
+    if rule in ("auto", "expected_cost") and part.falling and allowed.points is None:
         # The scores say nothing: decide all cases alike, or review them all.
         n = part.n_places
         alike = np.array([0, n, 0], dtype=np.intp), np.array([n, n, 0], dtype=np.intp)

@@ -34,12 +34,12 @@ from .decisions import Decisions
 from .out_of_fold import Part, out_of_fold
 from .policy import Policy
 from .policy_search import best_policy
+from .solving import POLICY_PARAMETERS
 
 #: Parameters that `best_policy` takes as they are.
 _OF_POLICIES = (
     *("review_cost", "capacity", "reviewer_error"),
-    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
-    *("rule", "criterion", "slack"),
+    *POLICY_PARAMETERS,
 )
 
 

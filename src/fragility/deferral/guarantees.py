@@ -232,7 +232,7 @@ def allowed_errors(n: float, limit: float, delta: float) -> int:
 
 
 def _first(fits: Callable[[int], bool], low: int, high: int) -> int:
-    """Least whole number above `low` that fits, if `high` does and all above a fit, too."""
+    """Least whole number above `low` that fits; `high` does, as all do from the first on."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if fits(middle) else (middle, high)

@@ -27,6 +27,11 @@ from .two_classes import Stakes
 
 #: What the file of a policy is, and its version.
 KIND, VERSION = "fragility policy", 1
+#: Attributes of a policy that are single numbers.
+NUMBERS = (
+    *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
+    *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
+)
 
 
 @dataclass(frozen=True)
@@ -242,10 +247,6 @@ class Policy(Summary):
             TwoThresholds: ("lower", "upper", "suggestion", "slope", "intercept"),
             LossLimit: ("limit", "temperature", "by_confidence"),
         }[type(found)]
-        numbers = (
-            *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
-            *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
-        )
         intervals = ("cost_interval", "lower_interval", "upper_interval", "fragility_interval")
         return {
             "format": KIND,
@@ -255,7 +256,7 @@ class Policy(Summary):
             "columns": list(self.columns),
             "decision": {name: _finite(getattr(found, name)) for name in names},
             "costs": {**self.costs.to_dict(), "error_cost": _cost_values(self.costs)},
-            **{name: _finite(getattr(self, name)) for name in numbers},
+            **{name: _finite(getattr(self, name)) for name in NUMBERS},
             **{name: [_finite(end) for end in getattr(self, name)] for name in intervals},
             "guarantees": [vars(part) for part in self.guarantees],
             "rule": self.rule,
@@ -397,7 +398,7 @@ class Policy(Summary):
             f"of a cost above {self.fragility_bound:.4g}, {level} {between}",
         )
         for part in self.guarantees:
-            words = "guaranteed" if part.kept else "not kept"
+            words = "guaranteed" if part.kept else "not proved"
             yield words, f"{part.percent} at {100 * part.level:g}%", part.words
         for note in [*(p.reason for p in self.guarantees if p.reason), *self.notes]:
             yield "note", "", note

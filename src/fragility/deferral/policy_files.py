@@ -15,15 +15,11 @@ from .._typing import Interval
 from .choosing import RULES
 from .costs import Costs
 from .guarantees import Guarantee, RiskLimits
-from .policy import KIND, VERSION, LossLimit, Policy, TwoThresholds
+from .policy import KIND, NUMBERS, VERSION, LossLimit, Policy, TwoThresholds
 
 #: A file of a policy is far below this many bytes.
 _LARGEST = 16 * 2**20
 _COSTS = ("error_cost", "review_cost", "capacity", "reviewer_error")
-_NUMBERS = (
-    *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
-    *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
-)
 #: What null is at either end: thresholds may be infinite, of several classes losses, too.
 _OF_BOTH = {"cost_interval": (nan, nan), "fragility_interval": (inf, inf)}
 _OF_TWO = {**_OF_BOTH, "lower_interval": (inf, inf), "upper_interval": (inf, inf)}
@@ -84,7 +80,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     costs = _object(content, "costs")
     require(set(costs) == set(_COSTS), f"costs must have just {listed(_COSTS)}")
     error_cost = _error_cost(costs["error_cost"], len(labels))
-    numbers = {name: _number(content, name, nan) for name in _NUMBERS}
+    numbers = {name: _number(content, name, nan) for name in NUMBERS}
     if content.get("fragility") is None:
         numbers["fragility"] = inf
     n_samples, within = content.get("n_samples"), content.get("within_capacity")

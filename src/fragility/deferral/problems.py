@@ -14,7 +14,13 @@ from .._random import content_order, random_generator, spread_over_folds
 from .._typing import Floats, Indices, Integers, Interval
 from .._validation import LabelledScores
 from ..calibration import CannotCalibrateError, check_can_calibrate, fitted_temperature
-from ..calibration_table import ScoreTable, TableCalibration, calibrated_table, dealt_folds
+from ..calibration_table import (
+    FOLDS,
+    ScoreTable,
+    TableCalibration,
+    calibrated_table,
+    dealt_folds,
+)
 from ..exact import MOST_TERMS
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
@@ -32,8 +38,6 @@ from .solving import PolicySettings, Solved, equally_cheap
 from .two_classes import TwoClasses, TwoClassPart
 from .two_thresholds import Box, Cuts
 
-#: Folds of the cases that choose, if there are as many.
-FOLDS = 5
 #: With fewer cases nothing is learned from some about the others.
 LEAST_CASES = 4
 #: A case that makes this share of the cost is named.

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores
 from ..calibration import tempered
+from ..calibration_table import FOLDS, MANY_CASES, SPLITS
 from ..exact import ExactSums
 from ..scores.cases import case_amounts
 from ..scores.folds import dealt
@@ -36,8 +37,6 @@ _FINEST, _COARSEST, _MOST_CELLS = 11, 4, 1 << 21
 _ROUNDING = 2.0**-40
 #: Unit of the probabilities in expected weights.
 _UNIT = 2.0**-36
-#: Folds, and ways to deal bins to them: one way will do for many cases.
-_FOLDS, _SPLITS, _MANY_CASES = 5, 4, 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,10 +478,10 @@ class BinnedClasses:
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""
         units = self.rows.units.astype(np.int64)
-        n_splits = 1 if int(units.sum()) > _MANY_CASES else _SPLITS
+        n_splits = 1 if int(units.sum()) > MANY_CASES else SPLITS
         for split in range(n_splits):
             folds = np.stack(
-                [dealt(own, _FOLDS, [code, split, self.seed]) for code, own in enumerate(units)]
+                [dealt(own, FOLDS, [code, split, self.seed]) for code, own in enumerate(units)]
             )
             for own in np.moveaxis(folds / np.maximum(units, 1)[:, np.newaxis], 1, 0):
                 part = SeveralClassPart(self.rows.scaled(1.0 - own), self.costs, binned=True)

@@ -28,6 +28,11 @@ from .least_fragile import FragileCost, cost_bound, fragility_of, least_fragile
 from .two_thresholds import Box, Cuts
 
 Criterion = Literal["cost", "fragility"]
+#: Parameters of `fragility.best_policy` that `PolicySettings` is made from.
+POLICY_PARAMETERS = (
+    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
+    *("rule", "criterion", "slack"),
+)
 
 
 @dataclass(frozen=True)

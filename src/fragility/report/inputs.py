@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from .._labels import listed
 from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
-from ..deferral import Costs, PolicySettings, RiskLimits
+from ..deferral import Costs, PolicySettings
+from ..deferral.solving import POLICY_PARAMETERS
 from ..measured import FIGURES
 from ..scores.state import ScoreState
 
@@ -70,11 +71,9 @@ def as_policy(policy: PolicySettings | Mapping[str, Any] | None) -> PolicySettin
         return PolicySettings()
     if isinstance(policy, PolicySettings):
         return policy
-    limits = [name for name in RiskLimits.__dataclass_fields__ if name != "level"]
-    known = ["rule", "criterion", "slack", "guarantee", *limits]
-    unknown = [name for name in policy if name not in known]
+    unknown = [name for name in policy if name not in POLICY_PARAMETERS]
     if unknown:
-        raise ValueError(f"policy has {listed(unknown)}; it may have {listed(known)}.")
+        raise ValueError(f"policy has {listed(unknown)}; it may have {listed(POLICY_PARAMETERS)}.")
     return PolicySettings.of(**policy)
 
 
