@@ -232,7 +232,7 @@ def test_two_axes_are_needed():
     _, axes = plt.subplots(1, 2)
     display = RankingErrorDisplay.from_predictions(y, p, ax=axes)
     assert list(display.axes_) == list(axes)
-    with pytest.raises(ValueError, match=r"two axes.*got 1.*plt\.subplots\(1, 2\)"):
+    with pytest.raises(ValueError, match=r"two matplotlib Axes.*got 1.*plt\.subplots\(1, 2\)"):
         RankingErrorDisplay.from_predictions(y, p, ax=axes[0])
 
 

@@ -12,13 +12,10 @@ from numpy.typing import ArrayLike
 
 from .._typing import Floats, Indices
 from ..metrics.displays.estimator import FromEstimator, named_models, probabilities
-from ..metrics.displays.figure import GREY, number, pyplot, shortened, tidy
+from ..metrics.displays.figure import GREY, number, pyplot, shortened, style, tidy
 from .costs import chow_threshold
 from .curve import DeferralCurve, deferral_curve
 
-# Of Okabe and Ito, told apart by every kind of colour vision; styles tell them apart in grey.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-_STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5)), (0, (10, 3)))
 #: Points that a line is drawn with; more are not seen.
 _MOST_POINTS = 4_000
 _FAINT = 0.25
@@ -55,6 +52,11 @@ class DeferralDisplay(FromEstimator):
     >>> display.curves["b"].best().threshold
     0.7
     """
+
+    _grid = (2, 1)
+    _heights = (3.0, 2.0)
+    _share_x = True
+    _size = (7.2, 6.6)
 
     curves: Mapping[str, DeferralCurve]
 
@@ -153,48 +155,24 @@ class DeferralDisplay(FromEstimator):
         }
         return cls.from_curves(curves, ax=ax)
 
-    def plot(self, ax: Any = None) -> DeferralDisplay:
-        """Draw on two axes, one above the other, or on new ones.
-
-        Parameters
-        ----------
-        ax : sequence of two matplotlib Axes, optional
-
-        Returns
-        -------
-        DeferralDisplay
-        """
-        plt = pyplot()
-        if ax is None:
-            _, axes = plt.subplots(
-                2, 1, figsize=(7.2, 6.6), sharex=True, layout="constrained", height_ratios=(3, 2)
-            )
-        else:
-            axes = np.asarray(ax, dtype=object).ravel()
-            if len(axes) != 2:
-                raise ValueError(f"ax must be two matplotlib Axes; got {len(axes)}.")
+    def _draw(self, axes: Any) -> None:
         cost, automation = axes
         errors = automation.twinx()
         left = min(float(curve.thresholds[1]) for curve in self.curves.values())
         left = max(0.0, np.floor(20.0 * left - 0.2) / 20.0)
         for place, (name, curve) in enumerate(self.curves.items()):
-            style = {
-                "color": _COLOURS[place % len(_COLOURS)],
-                "linestyle": _STYLES[place % len(_STYLES)],
-            }
+            own = style(place)
             best = curve.best()
             label = f"{shortened(name)}: {number(best.cost)} at {number(best.threshold)}"
-            _steps(cost, curve, curve.cost, left, style, width=1.8, label=label)
-            _steps(automation, curve, 100.0 * curve.automation_rate, left, style, width=1.8)
-            _steps(errors, curve, 100.0 * curve.error_rate, left, style, width=0.9)
-            marker = {"color": style["color"], "linestyle": "none", "clip_on": False, "zorder": 4}
+            _steps(cost, curve, curve.cost, left, own, width=1.8, label=label)
+            _steps(automation, curve, 100.0 * curve.automation_rate, left, own, width=1.8)
+            _steps(errors, curve, 100.0 * curve.error_rate, left, own, width=0.9)
+            marker = {"color": own["color"], "linestyle": "none", "clip_on": False, "zorder": 4}
             cost.plot([left], [curve.cost[0]], "s", fillstyle="none", markersize=6, **marker)
             cost.plot([max(best.threshold, left)], [best.cost], "o", markersize=7, **marker)
         self._plot_levels(cost, automation, left)
         self._finish(cost, automation, errors, left)
-        self.axes_, self.error_axes_ = np.asarray(axes, dtype=object), errors
-        self.figure_ = cost.figure
-        return self
+        self.error_axes_ = errors
 
     def _plot_levels(self, cost: Any, automation: Any, left: float) -> None:
         """Draw Chow's threshold and the cost of full review, each once if all models agree."""

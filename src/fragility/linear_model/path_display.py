@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats
-from ..metrics.displays.figure import GREY, RIGHT, new_axes, pyplot, shortened, tidy
+from ..metrics.displays.base import Display
+from ..metrics.displays.figure import GREY, RIGHT, pyplot, shortened, tidy
 from .path import FragilityPath, fragility_path
 
 _LABELLED = 8
@@ -17,7 +18,7 @@ _WIDE = 1e3
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FragilityPathDisplay:
+class FragilityPathDisplay(Display):
     """The least fragility for each acceptable loss, and the coefficients that reach it.
 
     Left: fragility against target, from the lowest loss that any model reaches to that of a model
@@ -48,6 +49,9 @@ class FragilityPathDisplay:
     >>> display.size.shape
     (2, 4)
     """
+
+    _grid = (1, 2)
+    _size = (10.0, 4.2)
 
     target: Floats
     fragility: Floats
@@ -97,22 +101,7 @@ class FragilityPathDisplay:
         """
         return cls.from_path(fragility_path(X, y, **kwargs), ax=ax)
 
-    def plot(self, *, ax: Any = None) -> FragilityPathDisplay:
-        """Draw it again, on other axes.
-
-        Parameters
-        ----------
-        ax : sequence of two matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        FragilityPathDisplay
-            Itself.
-        """
-        axes = new_axes(2, 10.0, 4.2) if ax is None else np.asarray(ax, dtype=object).ravel()
-        if len(axes) != 2:
-            raise ValueError(f"ax must be two matplotlib Axes; got {len(axes)}.")
+    def _draw(self, axes: Any) -> None:
         left, right = axes
         finite = np.isfinite(self.fragility)
         left.plot(self.target[finite], self.fragility[finite], "o-", color=RIGHT, markersize=4)
@@ -136,9 +125,6 @@ class FragilityPathDisplay:
         self._plot_coefficients(right)
         if left.get_yscale() == "log":  # then the coefficients span as much
             right.set_yscale("symlog", linthresh=float(np.abs(self.size).max()) / _WIDE)
-        self.axes_ = np.asarray(axes, dtype=object)
-        self.figure_ = left.figure
-        return self
 
     def _plot_coefficients(self, ax: Any) -> None:
         """All of them as lines, the largest by name."""

@@ -23,7 +23,6 @@ from .figure import (
     GREY,
     RIGHT,
     WRONG,
-    new_axes,
     pyplot,
     tidy,
     write_note,
@@ -127,19 +126,8 @@ class ConfidenceDisplay(FromEstimator):
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> ConfidenceDisplay:
-        """Draw on the axes given, or on new ones.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        ConfidenceDisplay
-        """
-        ax = new_axes(1, 6.4, 4.2) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.figure
+    def _draw(self, axes: Any) -> None:
+        (ax,) = axes
         for shares, colour in ((self.right, RIGHT), (self.wrong, WRONG)):
             ax.stairs(shares, self.edges, fill=True, color=colour, alpha=0.35)
             ax.stairs(shares, self.edges, color=colour, linewidth=1.5)
@@ -162,4 +150,3 @@ class ConfidenceDisplay(FromEstimator):
         ax.set_ylabel("share of right, share of wrong predictions")
         ax.set_title(self.name or "Confidence", loc="left")
         tidy(ax)
-        return self

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..._labels import later_category
 from ..._names import told_apart
+from .base import Display
 from .figure import pyplot
 
 
-class FromEstimator:
+class FromEstimator(Display):
     """A Display of predictions, which can be those of a classifier."""
 
     from_predictions: ClassVar[Any]  # each Display has its own options

@@ -10,6 +10,9 @@ from ..._optional import needed_for
 
 # Blue and vermilion of Okabe and Ito, told apart by every kind of colour vision.
 RIGHT, WRONG, GREY = "#0072B2", "#D55E00", "#5F5F5F"
+#: Several models: told apart by every kind of colour vision, in grey by the styles.
+COLOURS = (RIGHT, WRONG, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1.5, 2)), (0, (1.5, 1.5)), (0, (10, 3)))
 #: Behind words that a line may cross.
 BACKED = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5}
 _LONGEST_NAME = 18
@@ -22,10 +25,9 @@ def pyplot() -> Any:
     return plt
 
 
-def new_axes(columns: int, width: float, height: float) -> Any:
-    """Axes of a new figure (an array of several), laid out so that nothing overlaps."""
-    _, axes = pyplot().subplots(1, columns, figsize=(width, height), layout="constrained")
-    return axes
+def style(place: int) -> dict[str, Any]:
+    """Colour and style of the line of a model, by its place among the models."""
+    return {"color": COLOURS[place % len(COLOURS)], "linestyle": STYLES[place % len(STYLES)]}
 
 
 def tidy(ax: Any) -> None:

@@ -18,7 +18,6 @@ from .estimator import FromEstimator
 from .figure import (
     BACKED,
     RIGHT,
-    new_axes,
     pyplot,
     shortened,
     summary,
@@ -126,24 +125,13 @@ class PairwiseFragilityDisplay(FromEstimator):
         )
         return display.plot(ax)
 
-    def plot(self, ax: Any = None) -> PairwiseFragilityDisplay:
-        """Draw on the axes given, or on new ones.
+    def _new_size(self) -> tuple[float, float]:
+        side = float(np.clip(0.55 * self.labels.size, 3.4, 10.0))
+        names = 0.075 * max(map(len, self._class_names()))
+        return 1.1 * side + names + 1.5, side + names + 0.8
 
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-
-        Returns
-        -------
-        PairwiseFragilityDisplay
-        """
-        n = self.labels.size
-        plt = pyplot()
-        if ax is None:
-            side = float(np.clip(0.55 * n, 3.4, 10.0))
-            names = 0.075 * max(map(len, self._class_names()))
-            ax = new_axes(1, 1.1 * side + names + 1.5, side + names + 0.8)
-        self.ax_, self.figure_ = ax, ax.figure
+    def _draw(self, axes: Any) -> None:
+        n, plt, (ax,) = self.labels.size, pyplot(), axes
         finite = self.pairs[np.isfinite(self.pairs)]
         highest = float(finite.max()) if finite.size and finite.max() > 0.0 else 1.0
         colours = plt.get_cmap("YlOrBr")
@@ -161,7 +149,6 @@ class PairwiseFragilityDisplay(FromEstimator):
         self.text_ = self._annotate(ax, highest, colours) if n <= _MOST_ANNOTATED else None
         self._name_classes(ax)
         ax.set_title(self._title(), loc="left", fontsize=10)
-        return self
 
     def _annotate(self, ax: Any, highest: float, colours: Any) -> NDArray[Any]:
         n = self.labels.size

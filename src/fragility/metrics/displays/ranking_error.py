@@ -22,7 +22,6 @@ from .figure import (
     GREY,
     RIGHT,
     WRONG,
-    new_axes,
     number,
     pyplot,
     shortened,
@@ -79,6 +78,10 @@ class RankingErrorDisplay(FromEstimator):
     >>> display.share_above  # of the four pairs, one is ranked wrongly
     0.25
     """
+
+    _grid = (1, 2)
+    _size = (10.5, 4.0)
+    _axes_for = ", for the density and for the tail"
 
     edges: Floats
     density: Floats
@@ -154,27 +157,9 @@ class RankingErrorDisplay(FromEstimator):
             name=name,
         )
 
-    def plot(self, ax: Any = None) -> RankingErrorDisplay:
-        """Draw on two axes, those given or new ones.
-
-        Parameters
-        ----------
-        ax : sequence of two matplotlib Axes, optional
-
-        Returns
-        -------
-        RankingErrorDisplay
-        """
-        axes = new_axes(2, 10.5, 4.0) if ax is None else np.ravel(np.asarray(ax, dtype=object))
-        if axes.size != 2:
-            raise ValueError(
-                f"ax must hold two axes, for the density and for the tail; got {axes.size}. "
-                "Give those of plt.subplots(1, 2)."
-            )
-        self.axes_, self.figure_ = axes, axes[0].figure
+    def _draw(self, axes: Any) -> None:
         self._plot_density(axes[0])
         self._plot_tail(axes[1])
-        return self
 
     def _plot_density(self, ax: Any) -> None:
         past_target = self.edges[:-1] >= self.target

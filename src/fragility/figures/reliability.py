@@ -1,0 +1,279 @@
+r"""Probability against frequency: the reliability curve with a band, and what sums it up.
+
+The scores foretell how frequent the cases that `happened` are: of two classes the positive ones, of
+several the right predictions, by their confidence. Scores of an atom that is a bin count at its
+mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Literal, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtri
+
+from .._typing import Floats, Indices
+from ..ordered import running_totals
+from ..scores.atoms import Atoms
+
+Strategy = Literal["quantile", "uniform"]
+
+#: Probabilities nearer to 0 and 1 count as this near, so that their log-odds are finite.
+_NEAREST = 1e-12
+#: Groups of equal mass that the smooth curve is fitted to, and the share of them in a window.
+SMOOTHED_GROUPS, SPAN = 200, 0.75
+#: A step of Newton's method that is smaller changes nothing; it takes a few steps.
+_STEP, _MOST_STEPS = 1e-13, 200
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityCurve:
+    """Predicted against observed frequency, by bins of the score.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n_bins,)
+        Mean score in each bin, ascending.
+    observed : ndarray of shape (n_bins,)
+        Frequency of the positive class (of several classes: of right predictions).
+    lower, upper : ndarray of shape (n_bins,)
+        Wilson's interval of the frequency.
+    counts : ndarray of shape (n_bins,)
+        Cases, or their weight. A case that is divided between bins counts in parts.
+    effective : ndarray of shape (n_bins,)
+        Number of independent cases of equal weight that would be as uncertain: what the band is
+        made from. Equal to `counts` where there are no weights, clusters or other prevalence.
+    confidence : float
+        Confidence level of the band.
+    """
+
+    predicted: Floats
+    observed: Floats
+    lower: Floats
+    upper: Floats
+    counts: Floats
+    effective: Floats
+    confidence: float
+
+
+class Forecasts(NamedTuple):
+    """Cases by ascending score: weight, squared weights, and what part of them happened."""
+
+    mean: Floats
+    weight: Floats
+    yes: Floats
+    squares: Floats
+
+    @classmethod
+    def of(cls, happened: Atoms, others: Atoms) -> Forecasts:
+        """Both kinds together; atoms of the same range become one."""
+        low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+        both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
+        weight, total, squares = (
+            np.bincount(origin, part, low.size).astype(np.float64)
+            for part in (both[2], both[2] * both[3], both[4])
+        )
+        yes = np.bincount(origin[: happened.low.size], happened.weight, low.size)
+        # Within the class means, however the quotient is rounded.
+        least, most = np.full(low.size, inf), np.full(low.size, -inf)
+        np.minimum.at(least, origin, both[3])
+        np.maximum.at(most, origin, both[3])
+        return cls(np.clip(total / weight, least, most), weight, yes.astype(np.float64), squares)
+
+    def summed(self, n_bins: int, strategy: Strategy) -> BinSums:
+        """Sums in bins: of equal mass, cases on a boundary divided; or of equal width."""
+        amounts = self.weight, self.weight * self.mean, self.yes, self.squares
+        if strategy == "uniform":
+            edges = np.linspace(0.0, 1.0, n_bins + 1)
+            places = np.searchsorted(edges[1:-1], self.mean, side="right")
+            return BinSums(*(np.bincount(places, part, n_bins) for part in amounts))
+        mass = running_totals(self.weight)
+        at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
+        return BinSums(*(np.diff(np.interp(at, mass, running_totals(part))) for part in amounts))
+
+
+class BinSums(NamedTuple):
+    """Sums by bin: weight, weight times score, weight of what happened, squared weights."""
+
+    weight: Floats
+    score: Floats
+    yes: Floats
+    squares: Floats
+
+    def curve(
+        self, confidence: float, counts: Floats | None = None, effective: Floats | None = None
+    ) -> ReliabilityCurve:
+        """The curve; by default `counts` are the weights, `effective` numbers those of Kish."""
+        held = np.flatnonzero(self.weight > 0.0)
+        weight, score, yes = (part[held] for part in self[:3])
+        observed = np.clip(yes / weight, 0.0, 1.0)
+        if effective is None:
+            effective = self.weight**2 / np.where(self.squares > 0.0, self.squares, 1.0)
+        number = effective[held]
+        lower, upper = wilson(observed, number, confidence)
+        return ReliabilityCurve(
+            score / weight,
+            observed,
+            lower,
+            upper,
+            weight if counts is None else counts[held],
+            number,
+            confidence,
+        )
+
+
+def wilson(observed: Floats, number: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Wilson's interval of frequencies among numbers of cases, which need not be whole."""
+    z = float(ndtri(0.5 + 0.5 * confidence))
+    shrunk = 1.0 + z * z / number
+    middle = (observed + z * z / (2.0 * number)) / shrunk
+    half = z * np.sqrt(observed * (1.0 - observed) / number + (z / (2.0 * number)) ** 2) / shrunk
+    # Rounding must not push the ends beyond the frequencies 0 and 1.
+    lower = np.where(observed <= 0.0, 0.0, np.clip(middle - half, 0.0, 1.0))
+    upper = np.where(observed >= 1.0, 1.0, np.clip(middle + half, 0.0, 1.0))
+    return lower, upper
+
+
+def log_odds(p: Floats) -> Floats:
+    """Log-odds of probabilities, which are clipped near 0 and 1."""
+    found: Floats = logit(np.clip(p, _NEAREST, 1.0 - _NEAREST))
+    return found
+
+
+def calibration_slope(happened: Atoms, others: Atoms) -> float:
+    """Slope of a logistic regression of what happened on the log-odds of the score.
+
+    Infinite where a score separates what happened from the rest; NaN if all scores are the same, or
+    nothing or everything happened.
+    """
+    x, y, weight = _regression(happened, others)
+    if x.size == 0 or not happened.weight.size or not others.weight.size:
+        return nan
+    ours, theirs = x[y == 1.0], x[y == 0.0]
+    if x.min() == x.max():
+        return nan
+    if theirs.max() <= ours.min():
+        return inf
+    if ours.max() <= theirs.min():
+        return -inf
+    weight = weight / weight.sum()
+    centre = float(weight @ x)
+    scale = float(np.sqrt(weight @ (x - centre) ** 2))
+    design = np.stack([np.ones(x.size), (x - centre) / scale])
+    share = float(weight @ y)
+    beta = _logistic(design, y, weight, np.array([float(logit(share)), 0.0]))
+    return float(beta[1]) / scale
+
+
+def calibration_intercept(happened: Atoms, others: Atoms) -> float:
+    """Intercept of that regression with the slope held at one; NaN if all or nothing happened."""
+    x, y, weight = _regression(happened, others)
+    if not happened.weight.size or not others.weight.size:
+        return nan
+    weight = weight / weight.sum()
+    share = float(weight @ y)
+
+    def excess(a: float) -> tuple[float, float]:
+        p = expit(a + x)
+        return float(weight @ p) - share, float(weight @ (p * (1.0 - p)))
+
+    # The mean probability rises with the intercept, so the root lies between these.
+    low, high = float(logit(share)) - float(x.max()), float(logit(share)) - float(x.min())
+    a = min(max(0.0, low), high)
+    for _ in range(_MOST_STEPS):
+        over, slope = excess(a)
+        low, high = (low, min(a, high)) if over > 0.0 else (max(a, low), high)
+        step = over / slope if slope > 0.0 else inf
+        following = a - step
+        if not low <= following <= high:
+            following = 0.5 * (low + high)
+        if abs(following - a) <= _STEP * max(1.0, abs(a)):
+            return following
+        a = following
+    return a
+
+
+def _regression(happened: Atoms, others: Atoms) -> tuple[Floats, Floats, Floats]:
+    """Log-odds, what happened, and weights."""
+    x = log_odds(np.concatenate([happened.mean, others.mean]))
+    y = np.repeat([1.0, 0.0], [happened.mean.size, others.mean.size])
+    return x, y, np.concatenate([happened.weight, others.weight])
+
+
+def _logistic(design: Floats, y: Floats, weight: Floats, beta: Floats) -> Floats:
+    """Coefficients of the greatest likelihood, which must exist: Newton's method, steps halved."""
+
+    def loss(at: Floats) -> float:
+        z = at @ design
+        return float(weight @ (np.logaddexp(0.0, z) - y * z))
+
+    value = loss(beta)
+    for _ in range(_MOST_STEPS):
+        p = expit(beta @ design)
+        gradient = design @ (weight * (p - y))
+        hessian = (design * (weight * p * (1.0 - p))) @ design.T
+        step = np.linalg.solve(hessian, gradient)
+        length = 1.0
+        while length > _STEP and loss(beta - length * step) > value + 1e-15 * abs(value):
+            length *= 0.5
+        beta = beta - length * step
+        value = loss(beta)
+        if float(np.abs(length * step).max()) <= _STEP * max(1.0, float(np.abs(beta).max())):
+            break
+    return beta
+
+
+def observed_expected_ratio(happened: Atoms, others: Atoms) -> float:
+    """Weight of what happened over the sum of the probabilities."""
+    observed = float(happened.weight.sum())
+    expected = float(happened.weight @ happened.mean + others.weight @ others.mean)
+    if expected > 0.0:
+        return observed / expected
+    return inf if observed > 0.0 else nan
+
+
+def integrated_calibration_index(happened: Atoms, others: Atoms) -> float:
+    """Mean distance of the scores to a smooth curve of the frequencies.
+
+    The cases, by score, in 200 groups of equal mass (a case may be in several, in parts). At each
+    group, a straight line is fitted to the frequencies of the three quarters of the groups whose
+    mean scores are nearest, with tricube weights (1 − (d/h)³)³, h the distance of the farthest of
+    them.
+    """
+    found = Forecasts.of(happened, others).summed(SMOOTHED_GROUPS, "quantile")
+    x, y = found.score / found.weight, found.yes / found.weight
+    return float(np.abs(_smooth(x, y) - x).mean())
+
+
+def _smooth(x: Floats, y: Floats) -> Floats:
+    """Local straight lines at each of some ascending points of equal weight."""
+    near = _nearest(x, int(np.ceil(SPAN * x.size)))
+    apart = np.abs(x[near] - x[:, np.newaxis])
+    width = apart.max(axis=1, keepdims=True)
+    ratio = np.divide(apart, width, out=np.zeros_like(apart), where=width > 0.0)
+    weight = (1.0 - ratio**3) ** 3
+    weight /= weight.sum(axis=1, keepdims=True)
+    offset, height = x[near] - x[:, np.newaxis], y[near]
+    mean_x, mean_y = (weight * offset).sum(axis=1), (weight * height).sum(axis=1)
+    centred = offset - mean_x[:, np.newaxis]
+    spread = (weight * centred**2).sum(axis=1)
+    joint = (weight * centred * height).sum(axis=1)
+    # Where all scores in reach are the same but for rounding, their mean is the curve.
+    flat = spread <= 1e-24
+    slope = np.divide(joint, spread, out=np.zeros_like(joint), where=~flat)
+    return np.asarray(np.clip(mean_y - slope * mean_x, 0.0, 1.0), dtype=np.float64)
+
+
+def _nearest(x: Floats, count: int) -> Indices:
+    """Places of the `count` points nearest to each of some ascending points, (n, count)."""
+    first = np.zeros(x.size, dtype=np.intp)
+    start = 0
+    for place, value in enumerate(x.tolist()):
+        while start + count < x.size and x[start + count] - value < value - x[start]:
+            start += 1
+        first[place] = start
+    return first[:, np.newaxis] + np.arange(count)
+
+
