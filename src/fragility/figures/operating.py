@@ -174,7 +174,8 @@ def ks_statistic(others: Atoms, happened: Atoms) -> Measured:
     # Inside a bin, the difference is the farthest if all of one kind come first.
     open_bins = low < high
     ends = np.stack([apart[:-1] + yes, apart[:-1] - no])[:, open_bins]
-    return measured_between(min(least, 1.0), min(max(least, float(np.abs(ends).max(initial=0.0))), 1.0))
+    most = max(least, float(np.abs(ends).max(initial=0.0)))
+    return measured_between(min(least, 1.0), min(most, 1.0))
 
 
 def implied_threshold(false_alarm: float, miss: float) -> float:

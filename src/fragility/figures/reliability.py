@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from .._typing import Floats, Indices
+from .._typing import Floats, Indices, Integers, Mask
 from ..ordered import running_totals
 from ..scores.atoms import Atoms
 
@@ -101,6 +101,12 @@ class BinSums(NamedTuple):
     score: Floats
     yes: Floats
     squares: Floats
+
+    def counts(self, others: float, happened: float) -> Floats:
+        """Weights by bin before those of each kind were divided by such a factor."""
+        if others == happened:
+            return self.weight * others
+        return self.yes * happened + (self.weight - self.yes) * others
 
     def curve(
         self, confidence: float, counts: Floats | None = None, effective: Floats | None = None
@@ -277,3 +283,45 @@ def _nearest(x: Floats, count: int) -> Indices:
     return first[:, np.newaxis] + np.arange(count)
 
 
+def clustered_sizes(
+    score: Floats,
+    happened: Mask,
+    weight: Floats,
+    clusters: Integers,
+    n_bins: int,
+    strategy: Strategy,
+) -> Floats:
+    r"""Effective number of cases in each bin, if those of a cluster are alike.
+
+    The variance of the frequency :math:`\bar y` of a bin follows from sums of residuals by cluster:
+    :math:`\sum_g (\sum_{i \in g} w_i (y_i - \bar y))^2 / (\sum w_i)^2`, times G / (G − 1) for G
+    clusters. The number is :math:`\bar y (1 - \bar y)` over this variance, never more than that of
+    the cases without clusters. Where all or none happened, it is that of the clusters by weight.
+    """
+    values, origin = np.unique(score, return_inverse=True)
+    mass = running_totals(np.bincount(origin, weight, values.size))
+    edges = np.linspace(0.0, 1.0, n_bins + 1)
+    at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
+    places = np.searchsorted(edges[1:-1], values, side="right")
+    found = np.ones(n_bins)
+    for place in range(n_bins):
+        if strategy == "uniform":
+            shares = (places == place).astype(np.float64)
+        else:
+            inside = np.diff(np.clip(mass, at[place], at[place + 1]))
+            shares = inside / np.diff(mass)
+        own = weight * shares[origin]
+        total = float(own.sum())
+        if total == 0.0:
+            continue
+        mean = float(own @ happened) / total
+        sums = np.bincount(clusters, own)
+        count = np.count_nonzero(sums)
+        by_weight = total**2 / float(sums @ sums)
+        spread = np.bincount(clusters, own * (happened - mean))
+        variance = float(spread @ spread) / total**2 * count / max(count - 1, 1)
+        kish = total**2 / float(own @ (weight * (own > 0.0)))
+        found[place] = by_weight
+        if count > 1 and 0.0 < mean < 1.0 and variance > 0.0:
+            found[place] = min(mean * (1.0 - mean) / variance, kish)
+    return found

@@ -6,7 +6,19 @@ from .companions import (
     ranking_error_cvar,
 )
 from .comparison import FragilityComparison, compare_fragility
-from .displays import ConfidenceDisplay, PairwiseFragilityDisplay, RankingErrorDisplay
+from .coverage import RiskCoverageCurve, risk_coverage_curve, surest_error_rate
+from .credit import gini_score, ks_statistic, population_stability_index
+from .displays import (
+    ConfidenceDisplay,
+    KSDisplay,
+    NetBenefitDisplay,
+    OperatingPointsDisplay,
+    PairwiseFragilityDisplay,
+    PopulationStabilityDisplay,
+    RankingErrorDisplay,
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+)
 from .functions import (
     fragility_index,
     fragility_ratio,
@@ -14,24 +26,55 @@ from .functions import (
     measure_fragility,
     wasserstein_fragility_index,
 )
+from .operating import OperatingPoints, implied_threshold, net_benefit, operating_points
+from .reliability import (
+    ReliabilityCurve,
+    calibration_intercept,
+    calibration_slope,
+    integrated_calibration_index,
+    observed_expected_ratio,
+    reliability_curve,
+)
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
 
 __all__ = [
     "ConfidenceDisplay",
     "FragilityComparison",
+    "KSDisplay",
+    "NetBenefitDisplay",
+    "OperatingPoints",
+    "OperatingPointsDisplay",
     "PairwiseFragilityDisplay",
+    "PopulationStabilityDisplay",
     "RankingErrorDisplay",
+    "ReliabilityCurve",
+    "ReliabilityDisplay",
+    "RiskCoverageCurve",
+    "RiskCoverageDisplay",
     "area_under_risk_coverage",
     "buffered_auc_score",
+    "calibration_intercept",
+    "calibration_slope",
     "compare_fragility",
     "confident_error_rate",
     "equal_mass_calibration_error",
     "fragility_index",
     "fragility_ratio",
+    "gini_score",
+    "implied_threshold",
+    "integrated_calibration_index",
+    "ks_statistic",
     "loss_fragility",
     "measure_fragility",
     "neg_fragility_index_scorer",
     "neg_fragility_ratio_scorer",
+    "net_benefit",
+    "observed_expected_ratio",
+    "operating_points",
+    "population_stability_index",
     "ranking_error_cvar",
+    "reliability_curve",
+    "risk_coverage_curve",
+    "surest_error_rate",
     "wasserstein_fragility_index",
 ]
