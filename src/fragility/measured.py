@@ -12,8 +12,10 @@ from typing import Literal
 
 from ._typing import Interval
 
-#: A prediction above this confidence is a confident one.
+#: A prediction above this confidence is a confident one, unless a report says another level.
 CONFIDENT = 0.9
+#: Errors are counted among these shares of the cases, the surest.
+SUREST = (0.9, 0.95)
 #: A smaller probability counts as this one, as in scikit-learn, so that log-loss is finite.
 LEAST_PROBABILITY = float_info.epsilon
 #: CVaR is the mean of the ranking errors beyond this quantile.
@@ -57,7 +59,7 @@ class FigureKind:
     """What a figure is called, which way is better, and what it means in a sentence."""
 
     title: str
-    better: Literal["lower", "higher"]
+    better: Literal["lower", "higher", "near 1", "near 0"]
     meaning: str
 
 
@@ -81,3 +83,37 @@ FIGURES: dict[str, FigureKind] = {
     "aurc": FigureKind("AURC", "lower", "error rate when the least sure cases are left out, mean"),
     "cost": FigureKind("cost per case", "lower", "at the threshold chosen on other cases"),
 }
+
+#: What a report says of a model beside these figures: calibration, surest cases, credit, costs.
+EVIDENCE: dict[str, FigureKind] = {
+    "calibration_slope": FigureKind(
+        "calibration slope", "near 1", "below 1 the probabilities are too extreme"
+    ),
+    "calibration_intercept": FigureKind(
+        "calibration intercept", "near 0", "slope held at 1; above 0 the probabilities are too low"
+    ),
+    "observed_expected_ratio": FigureKind(
+        "observed : expected", "near 1", "positives over the sum of the probabilities"
+    ),
+    "integrated_calibration_index": FigureKind(
+        "ICI", "lower", "mean distance of the probabilities to a smooth curve of the frequencies"
+    ),
+    "gini": FigureKind("Gini", "higher", "twice the AUC minus one"),
+    "ks": FigureKind("KS", "higher", "largest difference of true and false positive rate"),
+    **{
+        f"error_rate_surest_{100 * share:.0f}": FigureKind(
+            f"errors in surest {100 * share:.0f} %",
+            "lower",
+            f"error rate among the {100 * share:.0f} % of the cases that it is surest of",
+        )
+        for share in SUREST
+    },
+    "net_benefit": FigureKind(
+        "net benefit", "higher", "true positives less false alarms, at the threshold of the costs"
+    ),
+}
+
+
+def meaning_of(name: str, confident: float) -> str:
+    """What a figure means, if predictions above such a confidence are confident ones."""
+    return FIGURES[name].meaning.replace("90 %", f"{100 * confident:g} %")

@@ -59,6 +59,20 @@ prediction_options = _together(
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
     click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
+    click.option(
+        "--confident",
+        default=0.9,
+        show_default=True,
+        metavar="LEVEL",
+        help="Predictions above this confidence are confident ones.",
+    ),
+    click.option(
+        "--prevalence",
+        type=float,
+        metavar="SHARE",
+        help="Share of the positive class to restate calibration, predictive values and net "
+        "benefit for [that of the file].",
+    ),
 )
 #: What errors and reviews cost.
 cost_options = _together(

@@ -40,13 +40,20 @@ if TYPE_CHECKING:
 @group_option
 @cost_options
 @policy_options
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Also reliability, operating points, net benefit, surest cases, decisions of policies.",
+)
 @json_option
-def evaluate(as_json: bool, **options: Any) -> None:
+def evaluate(as_json: bool, full: bool, **options: Any) -> None:
     """Measure one or several models: Fragility Index, its companions, findings.
 
     \b
     fragility evaluate predictions.csv --label sick --score p_a --score p_b
+    fragility evaluate predictions.csv --label sick --score p --full --prevalence 0.02
     """  # noqa: D301
+    from ..report.full_text import full_tables
     from ..report.text import about, group_rows, table
 
     made = make_report(**options)
@@ -57,6 +64,9 @@ def evaluate(as_json: bool, **options: Any) -> None:
     if made.groups:
         show_text("", stderr=as_json)
         show_table(*group_rows(made), stderr=as_json)
+    for title, note, found in full_tables(made) if full else ():
+        show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
+        show_table(*found, stderr=as_json)
     _show_sentences(made, [finding.text for finding in made.findings], as_json)
 
 
@@ -186,6 +196,8 @@ def make_report(
     in_memory: bool,
     no_calibration: bool,
     confidence: float,
+    confident: float,
+    prevalence: float | None,
     error_cost: str | None = None,
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
@@ -224,6 +236,8 @@ def make_report(
             costs=costs,
             policy=policy,
             confidence=confidence,
+            confident=confident,
+            prevalence=prevalence,
             n_worst=n_worst,
             id_column=id_column,
             calibrate=not no_calibration,

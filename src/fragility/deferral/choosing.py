@@ -149,6 +149,10 @@ class Problem(Protocol):
     def outcomes(self) -> Outcomes:
         """What every kind of cases costs under each decision."""
 
+    @property
+    def decisions(self) -> Integers:
+        """Classes that are decided before the lower and from the upper cut on, (2, R)."""
+
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""
 

@@ -82,6 +82,20 @@ class Outcomes(NamedTuple):
         """Mean cost of a case, if these shares of each kind are decided so."""
         return float((mix * self.costs).sum()) / self.total
 
+    def confusion(self, mix: Floats, n_classes: int, decisions: Integers) -> Floats:
+        """Weight by true class and by decision, (n_classes, n_classes + 1); the last is review.
+
+        Kinds are the classes of each of some rows, (n_classes, R) in a row. `decisions`, of shape
+        (2, R), are the classes that are decided before the lower and from the upper cut on.
+        """
+        weight = (mix * self.weight).reshape(3, n_classes, -1)
+        found = np.zeros((n_classes, n_classes + 1))
+        for row, decided in zip((0, 2), decisions, strict=True):
+            for true in range(n_classes):
+                found[true, :-1] += np.bincount(decided, weight[row, true], n_classes)
+        found[:, -1] = weight[1].sum(axis=1)
+        return found
+
     def costs_by_kind(self, mix: Floats) -> Floats:
         """Mean cost of a case of each kind."""
         paid = (mix * self.costs).sum(axis=0)

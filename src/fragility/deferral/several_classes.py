@@ -321,6 +321,11 @@ class SeveralClasses:
     def outcomes(self) -> Outcomes:
         return self.cross_fitted.outcomes(self.costs)
 
+    @property
+    def decisions(self) -> Integers:
+        """Class that is decided on each case before the lower cut; the upper one is the last."""
+        return np.stack([self.cross_fitted.decided] * 2)
+
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""
         for fold, temperature in enumerate(self.temperatures):
@@ -474,6 +479,11 @@ class BinnedClasses:
     @cached_property
     def outcomes(self) -> Outcomes:
         return self.rows.outcomes(self.costs)
+
+    @property
+    def decisions(self) -> Integers:
+        """Class that is decided in each row before the lower cut; the upper one is the last."""
+        return np.stack([self.rows.decided] * 2)
 
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""

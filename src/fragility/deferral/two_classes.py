@@ -328,6 +328,12 @@ class TwoClasses:
         """What every class and place costs under each decision."""
         return Outcomes.of_two_classes(self.table, self.positive, self.costs)
 
+    @property
+    def decisions(self) -> Integers:
+        """Class that is decided at each place before the lower cut, and from the upper on."""
+        sides = np.array([[1 - self.positive], [self.positive]])
+        return np.repeat(sides, self.table.scores.size, axis=1)
+
     def _pay(self, part: TwoClassPart, shares: Floats, cuts: Cuts) -> Floats:
         """Shares of each kind that are decided negative, reviewed and decided positive."""
         lower, upper = part.settled(cuts)[:2]

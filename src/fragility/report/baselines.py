@@ -191,7 +191,8 @@ def _baseline(path: str, content: Any) -> Baseline:
     numbered = isinstance(content, dict) and type(content.get("format")) is int
     require(numbered, "it has no format, as a report in JSON does")
     read = content["format"]
-    require(read == FORMAT, f"it has format {read}, this version reads {FORMAT}")
+    # The figures that gates hold are the same in the format before.
+    require(read in (FORMAT - 1, FORMAT), f"it has format {read}, this version reads {FORMAT}")
     costs, n = content.get("costs"), content.get("n_samples")
     require(type(n) is int and 1 <= n < 2**63, "n_samples must be a number of cases")
     known = costs is None or (isinstance(costs, dict) and set(costs) == _SETTINGS)

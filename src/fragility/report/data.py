@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, fields, is_dataclass
 from importlib import import_module
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._names import told_apart
+from .._parameters import check_choice
 from .._typing import Interval
+from ..figures.coverage import RiskCoverageCurve
+from ..figures.operating import OperatingPoints
+from ..figures.reliability import ReliabilityCurve
 from ..measured import Measured
+from .evidence import Evidence
 from .parts import ModelFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
 #: Version of the dictionary, by which a reader tells old files.
-FORMAT = 2
+FORMAT = 3
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -38,6 +43,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "positive": report.positive,
         "weighted": report.weighted,
         "confidence": report.confidence,
+        "confident": report.confident,
+        "prevalence": report.prevalence,
         "costs": _costs(report),
         "findings": [asdict(finding) for finding in report.findings],
         "notes": list(report.notes),
@@ -48,6 +55,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "calibrated": model.calibrated and _figures(model.calibrated),
                 "why_not_calibrated": model.why_not_calibrated or None,
                 "policy": model.policy and model.policy.to_dict(),
+                "confusion": None if model.confusion is None else model.confusion.tolist(),
                 "worst_cases": [asdict(case) for case in model.worst],
             }
             for model in report.models
@@ -92,7 +100,28 @@ def _figures(model: ModelFigures) -> dict[str, Any]:
         "pairs": model.pairs.tolist(),
         "n_infinite_pairs": model.n_infinite_pairs,
         "confident_cases": asdict(model.confident),
+        "evidence": _evidence(model.evidence),
     }
+
+
+def _evidence(found: Evidence) -> dict[str, Any]:
+    """Single numbers, and the curves by column; limits only where points are not exact."""
+    return {
+        "figures": {name: _plain(figure) for name, figure in found.figures.items()},
+        "prevalence": found.prevalence,
+        "cost_threshold": found.cost_threshold,
+        "reliability": _columns(found.reliability),
+        "risk_coverage": _columns(found.risk_coverage),
+        "operating": found.operating and _columns(found.operating),
+        "decision_curve": found.decision_curve and _columns(found.decision_curve),
+    }
+
+
+def _columns(part: Any) -> Any:
+    """Arrays of a curve as lists, by name."""
+    if is_dataclass(part):
+        return {name: _columns(value) for name, value in vars(part).items()}
+    return part.tolist() if isinstance(part, np.ndarray) else part
 
 
 def _test(test: PairedFigures) -> dict[str, Any]:
@@ -152,16 +181,11 @@ def to_metrics(report: Report) -> dict[str, float]:
     return found
 
 
-def to_table(report: Report, library: str, constructor: str) -> Any:
-    """The table, long: a row for each model, calibration and figure; made by a library."""
-    names = ("model", "calibrated", "figure", "value", "low", "high", "exact", "least", "most")
-    rows = []
-    for model, after, part in _versions(report):
-        for name, figure in part.figures.items():
-            interval = figure.interval or (None, None)
-            bounds = figure.bounds or (figure.value, figure.value)
-            rows.append((model, after, name, figure.value, *interval, figure.exact, *bounds))
-    columns = map(list, zip(*rows, strict=True))
+def to_table(report: Report, table: str, library: str, constructor: str) -> Any:
+    """A table, long: a row for each model, calibration, and figure or point; made by a library."""
+    check_choice(table, tuple(_TABLES), "table")
+    names, rows = _TABLES[table](report)
+    columns = map(list, zip(*rows, strict=True)) if rows else [[] for _ in names]
     try:
         module = import_module(library)
     except ImportError as error:
@@ -169,3 +193,67 @@ def to_table(report: Report, library: str, constructor: str) -> Any:
             f"This needs {library}, which is not installed: pip install {library}"
         ) from error
     return getattr(module, constructor)(dict(zip(names, columns, strict=True)))
+
+
+#: Names of columns, and rows.
+Rows = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+_MODEL = ("model", "calibrated")
+
+
+def _measured_rows(report: Report, found: Callable[[ModelFigures], Mapping[str, Measured]]) -> Rows:
+    names = (*_MODEL, "figure", "value", "low", "high", "exact", "least", "most")
+    rows = []
+    for model, after, part in _versions(report):
+        for name, figure in found(part).items():
+            interval = figure.interval or (None, None)
+            bounds = figure.bounds or (figure.value, figure.value)
+            rows.append((model, after, name, figure.value, *interval, figure.exact, *bounds))
+    return names, rows
+
+
+def _curve_rows(report: Report, kind: type, found: Callable[[Evidence], Any]) -> Rows:
+    """A row for each point of a curve of each model that has it."""
+    names = [field.name for field in fields(kind) if field.name != "confidence" or kind in _LEVELS]
+    rows: list[tuple[Any, ...]] = []
+    for model, after, part in _versions(report):
+        curve = found(part.evidence)
+        if curve is not None:
+            arrays = [getattr(curve, name).tolist() for name in names]
+            rows += [(model, after, *point) for point in zip(*arrays, strict=True)]
+    return (*_MODEL, *names), rows
+
+
+#: Curves whose `confidence` is that of each point, not of an interval.
+_LEVELS = (RiskCoverageCurve,)
+
+
+def _confusion(report: Report) -> Rows:
+    rows: list[tuple[Any, ...]] = []
+    for model in report.models:
+        if model.confusion is not None:
+            for true, cells in zip(report.labels, model.confusion.tolist(), strict=True):
+                decided = (*map(str, report.labels), "review")
+                rows += [
+                    (model.name, str(true), label, weight)
+                    for label, weight in zip(decided, cells, strict=True)
+                ]
+    return ("model", "true", "decided", "cases"), rows
+
+
+_TABLES: dict[str, Callable[[Report], Rows]] = {
+    "figures": lambda report: _measured_rows(report, lambda part: part.figures),
+    "evidence": lambda report: _measured_rows(report, lambda part: part.evidence.figures),
+    "reliability": lambda report: _curve_rows(
+        report, ReliabilityCurve, lambda found: found.reliability
+    ),
+    "operating": lambda report: _curve_rows(
+        report, OperatingPoints, lambda found: found.operating and found.operating.points
+    ),
+    "decision_curve": lambda report: _curve_rows(
+        report, OperatingPoints, lambda found: found.decision_curve and found.decision_curve.points
+    ),
+    "risk_coverage": lambda report: _curve_rows(
+        report, RiskCoverageCurve, lambda found: found.risk_coverage
+    ),
+    "confusion": _confusion,
+}

@@ -10,10 +10,12 @@ import numpy as np
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
+from ..measured import CONFIDENT
 from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from ..tables import PredictionBatch, PredictionFile, require_columns
+from .inputs import check_confident, check_prevalence
 from .model_figures import Settings
 from .report import Report
 from .rereading import CaseRows
@@ -33,6 +35,8 @@ def report_on_file(
     calibrate: bool = True,
     hold: float = HOLD,
     progress: Callable[[int], None] | None = None,
+    confident: float = CONFIDENT,
+    prevalence: float | None = None,
 ) -> Report:
     """Report on the predictions in a file.
 
@@ -53,8 +57,13 @@ def report_on_file(
         measured from exact sums over its rows, in constant memory.
     progress : function, optional
         Called with the number of rows read so far.
+    confident, prevalence : float
+        As in `Report.from_predictions`.
     """
     check_count(n_worst, "n_worst", least=0)
+    n_classes = len(file.classes)  # before the long work
+    check_confident(confident, n_classes)
+    check_prevalence(prevalence, n_classes)
     if id_column is not None:
         require_columns(file.table, [id_column])
     state = ScoreState(
@@ -87,6 +96,8 @@ def report_on_file(
             calibrate,
             n_worst,
             policy=policy or PolicySettings(),
+            confident=confident,
+            prevalence=prevalence,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),

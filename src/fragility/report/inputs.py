@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._labels import listed
+from .._parameters import check_confidence, check_threshold
 from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs, PolicySettings
 from ..deferral.solving import POLICY_PARAMETERS
 from ..measured import FIGURES
 from ..scores.state import ScoreState
+from ..scores.tally import threshold_grid
 
 #: Figure of labels and probabilities, with `sample_weight=` if it takes that.
 Metric = Callable[..., float]
@@ -91,6 +93,29 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
         )
     checked = replace(costs, error_cost=0.0).checked(n_classes, None)
     return replace(checked, error_cost=np.array([state.mean_case_cost]))
+
+
+def check_confident(level: float, n_classes: int) -> float:
+    """A level of confidence at which sums of cases are exact: one of the grid of thresholds."""
+    level, grid = check_threshold(level, "confident"), threshold_grid(n_classes)[1:-1]
+    nearest = float(grid[np.abs(grid - level).argmin()])
+    if abs(nearest - level) > 1e-12:
+        raise ValueError(
+            f"confident must be a level that reports count at, from {grid[0]:g} to {grid[-1]:g} in "
+            f"round steps; got {level!r}, the nearest is {nearest:g}."
+        )
+    return nearest
+
+
+def check_prevalence(prevalence: float | None, n_classes: int) -> float | None:
+    """A share of the positive class, between 0 and 1, of two."""
+    if prevalence is None:
+        return None
+    if n_classes > 2:
+        raise ValueError(
+            f"prevalence is the share of the positive class of two; there are {n_classes} classes."
+        )
+    return check_confidence(prevalence, "prevalence")
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:

@@ -169,7 +169,10 @@ class Builder:
                 estimator = self.decided[name].estimator
                 cost = Measured(policy.cost, policy.cost_interval, estimator=estimator)
             raw = model_figures(view, settings, given, cost)
-            models.append(ModelReport(name, raw, after, reason, worst.get(name, ()), policy))
+            confusion = self.decided[name].confusion if policy is not None else None
+            models.append(
+                ModelReport(name, raw, after, reason, worst.get(name, ()), policy, confusion)
+            )
         unknown = [
             model.name
             for model in models

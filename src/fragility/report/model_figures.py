@@ -18,6 +18,7 @@ from ..index.errors import class_pairs
 from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
+from .evidence import evidence
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
 
@@ -32,6 +33,8 @@ class Settings:
     n_worst: int = 0
     random_state: int = 0
     policy: PolicySettings = field(default_factory=PolicySettings)
+    confident: float = CONFIDENT
+    prevalence: float | None = None
 
 
 def model_figures(
@@ -51,7 +54,10 @@ def model_figures(
     log_loss, brier = view.proper_scores()
     others, happened = view.outcomes()
     n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
-    above = cells.place > int(np.searchsorted(grid, CONFIDENT))
+    above = cells.place > int(np.searchsorted(grid, settings.confident))
+    clusters = Clusters.of(view.predictions())
+    positive = view.positive if view.n_classes == 2 else None
+    decisions = decision_counts(cells, grid, positive, whole=view.whole)
     figures = {
         "fragility_index": found.index,
         "ratio": found.ratio,
@@ -62,7 +68,7 @@ def model_figures(
         "buffered_auc": buffered,
         "cvar": cvar,
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
-        "aurc": risk_coverage_area(Clusters.of(view.predictions())),
+        "aurc": risk_coverage_area(clusters),
     }
     if cost is not None:
         figures["cost"] = cost
@@ -72,10 +78,9 @@ def model_figures(
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
         sure**2 / squares if squares > 0.0 else 0.0,
-        view.confident_sum() / sure if sure > 0.0 else nan,
+        view.confident_sum(settings.confident) / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
-    positive = view.positive if view.n_classes == 2 else None
     # Bins of the histogram end at thresholds on offer, so that the cells determine it.
     even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
     edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
@@ -84,9 +89,17 @@ def model_figures(
         found.pairs,
         found.n_infinite_pairs,
         confident,
-        decision_counts(cells, grid, positive, whole=view.whole),
+        decisions,
         confidence_shares(grid[cells.place], cells.wrong, cells.weight, edges, cells.number),
         _drawn(view, found.pairs),
+        evidence(
+            view,
+            clusters,
+            decisions,
+            confidence=settings.confidence,
+            costs=settings.costs,
+            prevalence=settings.prevalence,
+        ),
     )
 
 

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._optional import needed_for
-from ..measured import FIGURES
+from ..measured import FIGURES, meaning_of
 from . import text, words
 from .page_data import MOST_CLASSES, page_data, script_json, starting_cost
 from .parts import GroupFigures
@@ -55,7 +56,11 @@ def page(report: Report, *, cases: bool = True) -> str:
             if cases and model.worst
         ],
         notes=[*report.notes, *_page_notes(report, len(groups))],
-        meanings=[FIGURES[name] for name in report.titles if name in FIGURES],
+        meanings=[
+            replace(FIGURES[name], meaning=meaning_of(name, report.confident))
+            for name in report.titles
+            if name in FIGURES
+        ],
         embedded=script_json(found),
         script=script,
         style=style,

@@ -15,6 +15,7 @@ from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import ErrorCurves
 from ..scores.tally import DecisionCounts
+from .evidence import Evidence
 
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.
 _ROUNDING = 1e-7
@@ -22,7 +23,7 @@ _ROUNDING = 1e-7
 
 @dataclass(frozen=True)
 class ConfidentCases:
-    """The cases above 90 % confidence: how many, how confident, how often right.
+    """The cases above the level of confidence: how many, how confident, how often right.
 
     `effective` is their number where all weigh the same, less where few outweigh the others. After
     calibration they are expected numbers.
@@ -63,6 +64,8 @@ class ModelFigures:
         Confidence of wrong and of right predictions.
     ranking : DrawnPair, optional
         Curves of the ranking errors; None if the index of every pair of classes is infinite.
+    evidence : Evidence
+        Calibration, operating points, net benefit, surest cases.
     """
 
     figures: Mapping[str, Measured]
@@ -72,14 +75,19 @@ class ModelFigures:
     decisions: DecisionCounts
     histogram: ConfidenceShares
     ranking: DrawnPair | None
+    evidence: Evidence
 
     def calibrated(self, estimator: Estimator) -> ModelFigures:
         """The same figures, marked as depending on fitted calibration maps."""
-        figures = {
-            name: replace(figure, estimator=figure.estimator or estimator)
-            for name, figure in self.figures.items()
-        }
-        return replace(self, figures=figures)
+        figures, evidence = (
+            {
+                name: replace(figure, estimator=figure.estimator or estimator)
+                for name, figure in found.items()
+            }
+            for found in (self.figures, self.evidence.figures)
+        )
+        own = replace(self.evidence, figures=evidence)
+        return replace(self, figures=figures, evidence=own)
 
 
 @dataclass(frozen=True)
@@ -135,7 +143,12 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """One model: as it is, after calibration (or why not), its worst cases, and its policy."""
+    """One model: as it is, after calibration (or why not), its worst cases, and its policy.
+
+    `confusion` are the cases by true class and by what the policy decides, in the order of the
+    labels, then reviews: sums of weights, of cases that did not choose the policy. A policy that is
+    chosen anew in every fold may decide a case in parts.
+    """
 
     name: str
     raw: ModelFigures
@@ -143,6 +156,7 @@ class ModelReport:
     why_not_calibrated: str
     worst: tuple[WorstCase, ...]
     policy: Policy | None = None
+    confusion: Floats | None = None
 
 
 @dataclass(frozen=True)

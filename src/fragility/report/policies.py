@@ -33,10 +33,11 @@ from ..scores.state import ScoreState
 
 
 class Decided(NamedTuple):
-    """The policy of one model, and what every case costs at it."""
+    """The policy of one model, what every case costs at it, and what is decided by true class."""
 
     policy: Policy
     cost_of: Callable[[Cases], Floats]
+    confusion: Floats
     estimator: Estimator = "cross_fitted"
 
 
@@ -166,7 +167,8 @@ class PolicyMaker:
             return paid_by_case(outcomes, mix, kinds(part), self._costs, part.costs)
 
         binned = isinstance(problem, BinnedClasses)
-        return Decided(policy, cost_of, "sample_fitted" if binned else "cross_fitted")
+        confusion = problem.outcomes.confusion(mix, self._state.labels.size, problem.decisions)
+        return Decided(policy, cost_of, confusion, "sample_fitted" if binned else "cross_fitted")
 
 
 def _equally_weighted(cases: Cases | None) -> bool:

@@ -15,7 +15,7 @@ from .._labels import encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
 from ..deferral import Costs, PolicySettings
-from ..measured import FIGURES
+from ..measured import CONFIDENT, FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
 from ..scores.state import ScoreState
@@ -26,7 +26,9 @@ from .inputs import (
     Metric,
     as_costs,
     as_policy,
+    check_confident,
     check_extra_metrics,
+    check_prevalence,
     checked_model,
     costs_of_state,
     extra_figures,
@@ -70,6 +72,11 @@ class Report:
         Whether the figures come from sums, because the cases were too many to hold.
     weighted : bool
         Whether the cases have weights.
+    confident : float
+        A prediction above this confidence counts as confident.
+    prevalence : float or None
+        Share of the positive class that calibration, predictive values and net benefit were
+        restated for.
 
     Examples
     --------
@@ -96,6 +103,8 @@ class Report:
     notes: tuple[str, ...] = ()
     streamed: bool = False
     weighted: bool = False
+    confident: float = CONFIDENT
+    prevalence: float | None = None
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +141,8 @@ class Report:
         confidence: float = 0.95,
         calibrate: bool = True,
         random_state: int = 0,
+        confident: float = CONFIDENT,
+        prevalence: float | None = None,
     ) -> Report:
         """Report on predicted probabilities.
 
@@ -166,6 +177,13 @@ class Report:
             models needs.
         random_state : int, default=0
             Seed of the folds and of the draws for intervals of costs.
+        confident : float, default=0.9
+            A prediction above this confidence is a confident one: a round number, such as 0.8 or
+            0.99.
+        prevalence : float, optional
+            Share of the positive class of two, between 0 and 1: restates slope, intercept and the
+            other numbers of calibration, predictive values and net benefit for a place where it is
+            so frequent. All else is that of the cases.
 
         Returns
         -------
@@ -180,6 +198,8 @@ class Report:
             for name, proba in probabilities.items()
         }
         first = next(iter(data.values()))
+        confident = check_confident(confident, first.labels.size)
+        prevalence = check_prevalence(prevalence, first.labels.size)
         n, weights = first.codes.size, first.weights
         if weights is not None:  # only their ratios matter
             scaled = weights * order_one_factor(float(weights.max()))
@@ -217,7 +237,16 @@ class Report:
         rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
         return cls.from_cases(
             state,
-            Settings(confidence, costs, calibrate, n_worst, random_state, chosen_by),
+            Settings(
+                confidence,
+                costs,
+                calibrate,
+                n_worst,
+                random_state,
+                chosen_by,
+                confident,
+                prevalence,
+            ),
             reread=lambda: [CaseRows(part, rows) for part in state.held],
             extra=given,
             name_cases=lambda chosen: {
@@ -235,6 +264,8 @@ class Report:
         confidence: float = 0.95,
         calibrate: bool = True,
         random_state: int = 0,
+        confident: float = CONFIDENT,
+        prevalence: float | None = None,
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
@@ -248,7 +279,7 @@ class Report:
         state : ScoreState
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
-        policy, confidence, calibrate, random_state
+        policy, confidence, calibrate, random_state, confident, prevalence
             As in `from_predictions`.
 
         Returns
@@ -264,6 +295,8 @@ class Report:
             0,
             random_state,
             as_policy(policy),
+            confident,
+            prevalence,
         )
         return cls.from_cases(state, settings)
 
@@ -281,7 +314,14 @@ class Report:
         costs, policy = costs_of_state(settings.costs, state), settings.policy
         if costs is None and policy != PolicySettings():
             raise ValueError("policy says nothing without costs: give costs, too.")
-        settings = replace(settings, costs=costs, policy=policy.checked(state.labels.size))
+        n_classes = state.labels.size
+        settings = replace(
+            settings,
+            costs=costs,
+            policy=policy.checked(n_classes),
+            confident=check_confident(settings.confident, n_classes),
+            prevalence=check_prevalence(settings.prevalence, n_classes),
+        )
         built = Builder(state, settings, reread, extra, name_cases).build()
         labels = state.labels.tolist()
         return cls(
@@ -294,6 +334,8 @@ class Report:
             extra=tuple(next(iter(extra.values()))[0]) if extra else (),
             streamed=not state.complete,
             weighted=state.weighted,
+            confident=settings.confident,
+            prevalence=settings.prevalence,
         )
 
     @classmethod
@@ -352,21 +394,47 @@ class Report:
         """
         return export.to_metrics(self)
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame: a row for each model, figure, and calibration."""
-        return export.to_table(self, "pandas", "DataFrame")
+    def to_frame(self, table: str = "figures") -> Any:
+        """A table as a pandas DataFrame: by default a row for each model, calibration and figure.
 
-    def to_polars(self) -> Any:
-        """The table as a polars DataFrame."""
-        return export.to_table(self, "polars", "DataFrame")
+        Parameters
+        ----------
+        table : str, default="figures"
+            "figures"; "evidence", single numbers of calibration, surest cases, credit and net
+            benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
+            each point; "confusion", the cases by truth and decision of the policy.
 
-    def to_arrow(self) -> Any:
-        """The table as a pyarrow Table."""
-        return export.to_table(self, "pyarrow", "table")
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        return export.to_table(self, table, "pandas", "DataFrame")
 
-    def to_markdown(self) -> str:
-        """The whole report in Markdown, for a README or a pull request."""
-        return text.to_markdown(self)
+    def to_polars(self, table: str = "figures") -> Any:
+        """The same as `to_frame` as a polars DataFrame."""
+        return export.to_table(self, table, "polars", "DataFrame")
+
+    def to_arrow(self, table: str = "figures") -> Any:
+        """The same as `to_frame` as a pyarrow Table."""
+        return export.to_table(self, table, "pyarrow", "table")
+
+    def to_text(self, *, full: bool = False) -> str:
+        """Tables and findings for a terminal, as ``print(report)`` shows them.
+
+        Parameters
+        ----------
+        full : bool, default=False
+            Whether to add reliability, operating points, surest cases, and what policies decide.
+
+        Returns
+        -------
+        str
+        """
+        return text.to_text(self, full=full)
+
+    def to_markdown(self, *, full: bool = False) -> str:
+        """The report in Markdown, for a README or a pull request; `full` as in `to_text`."""
+        return text.to_markdown(self, full=full)
 
     def to_html(self, path: Any = None, *, cases: bool = True) -> str:
         """The report as one HTML page that needs no other file; with `path`, it is written there.

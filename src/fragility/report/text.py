@@ -11,15 +11,13 @@ from .._summary import aligned
 from .._typing import Interval
 from ..deferral.guarantees import Guarantee
 from ..deferral.policy import LossLimit, Policy
-from ..measured import FIGURES, Measured
+from ..measured import FIGURES, Measured, meaning_of
 from . import words
+from .full_text import Table, full_tables
 from .parts import GroupFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
-
-#: Heading and rows.
-Table = tuple[list[str], list[list[str]]]
 
 
 def table(report: Report) -> Table:
@@ -240,24 +238,27 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         yield "By group", "", group_rows(report)
 
 
-def to_text(report: Report) -> str:
-    """Tables and findings for a terminal."""
+def to_text(report: Report, *, full: bool = False) -> str:
+    """Tables and findings for a terminal; `full` adds those of `fragility.report.full_text`."""
     tables = [table(report), *(found for _, _, found in _tables(report))]
     sentences = [
         "\n".join(f"* {finding.text}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
     shown = [aligned([head, *rows]) for head, rows in tables]
+    for title, note, (head, rows) in full_tables(report) if full else ():
+        lead = f"{title}. {note}".rstrip()
+        shown.append(f"{lead}\n\n{aligned([head, *rows])}")
     return "\n\n".join([about(report), *shown, *filter(None, sentences)])
 
 
-def to_markdown(report: Report) -> str:
-    """The whole report in Markdown."""
+def to_markdown(report: Report, *, full: bool = False) -> str:
+    """The whole report in Markdown; `full` adds the tables of `fragility.report.full_text`."""
     parts = ["# Fragility report", about(report)]
     if report.findings:
         parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
     parts += ["## Figures", _markdown(table(report)), _meanings(report)]
-    for title, about_rows, found in _tables(report):
+    for title, about_rows, found in (*_tables(report), *(full_tables(report) if full else ())):
         parts += [f"## {title}", _plain(about_rows), _markdown(found)]
     for place, model in enumerate(report.models if len(report.labels) > 2 else ()):
         parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
@@ -273,7 +274,7 @@ def to_markdown(report: Report) -> str:
 
 def _meanings(report: Report) -> str:
     lines = [
-        f"- {kind.title} ({kind.better} is better): {kind.meaning}"
+        f"- {kind.title} ({kind.better} is better): {meaning_of(name, report.confident)}"
         for name, kind in FIGURES.items()
         if name in report.titles
     ]

@@ -30,7 +30,7 @@ from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, Measured
 from ..scores.atoms import Atoms
 from ..scores.cases import case_amounts
-from ..scores.sums import ModelSums, Shape
+from ..scores.sums import ModelSums, Shape, binned_scores
 from ..scores.tally import (
     Cells,
     cells_of_cases,
@@ -72,6 +72,22 @@ class View(ABC):
         """Confidence of wrong and of right predictions of several classes."""
         raise NotImplementedError
 
+    def binned_outcomes(self) -> tuple[Atoms, Atoms]:
+        """The same as `outcomes` in bins, whether the scores are known or not.
+
+        States have no squared weights of the confidence of several classes: by bin they are in
+        proportion to the weights.
+        """
+        found = self._outcomes_in_bins()
+        if self.n_classes == 2:
+            return found
+        ratio = float(self.cells.squares.sum() / self.cells.weight.sum())
+        others, happened = (part._replace(squares=part.weight * ratio) for part in found)
+        return others, happened
+
+    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+        return self.outcomes()
+
     def predictions(self) -> PredictionAtoms:
         """Predictions by confidence."""
         if self.n_classes > 2:
@@ -92,8 +108,8 @@ class View(ABC):
         """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
 
     @abstractmethod
-    def confident_sum(self) -> float:
-        """Weighted sum of the confidences above 90 %."""
+    def confident_sum(self, level: float) -> float:
+        """Weighted sum of the confidences above a level, which is one of the threshold grid."""
 
     @property
     @abstractmethod
@@ -164,8 +180,19 @@ class DataView(View):
             squares += 1.0 - 2.0 * p_true
         return proper_scores(p_true, squares, self._made.weights_or_ones)
 
-    def confident_sum(self) -> float:
-        above = self._made.confidence > CONFIDENT
+    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+        data, weights = self.data, self.data.weights
+        if self.n_classes == 2:
+            scores, codes = data.scores, data.codes
+            places = 1 - self.positive, self.positive
+        else:
+            scores, codes = self._made.confidence.clip(max=1.0), ~self._made.wrong
+            places = 0, 1
+        bins = binned_scores(scores, codes, weights, None)
+        return bins.atoms(0, places[0]), bins.atoms(0, places[1])
+
+    def confident_sum(self, level: float) -> float:
+        above = self._made.confidence > level
         weights = np.ones(above.size) if self.data.weights is None else self.data.weights
         return float(weights[above] @ self._made.confidence[above])
 
@@ -236,8 +263,18 @@ class BinView(View):
             squares += float(distances.sum())
         return self._sums.log_loss / weight, squares / weight
 
-    def confident_sum(self) -> float:
-        return self._sums.confident
+    def confident_sum(self, level: float) -> float:
+        if level == CONFIDENT:  # which a state keeps
+            return self._sums.confident
+        made, cells = self.predictions(), self.cells
+        place = int(np.searchsorted(threshold_grid(self.n_classes), level))
+        above, divided = made.low > level, (made.low <= level) & (made.high > level)
+        found = float(made.weight[above] @ made.mean[above])
+        # A bin that the level divides has a part above, at half of what remains of the bin.
+        rest = float(cells.weight[cells.place > place].sum() - made.weight[above].sum())
+        if divided.any():
+            found += rest * 0.5 * (level + float(made.high[divided].max()))
+        return found
 
 
 class CalibratedView(View):
@@ -305,7 +342,7 @@ class CalibratedView(View):
         weights = np.concatenate([atoms.weight for atoms in self._by_class])
         return proper_scores(p_true, (1.0 - p_true) ** 2, weights)
 
-    def confident_sum(self) -> float:
+    def confident_sum(self, level: float) -> float:
         made = self.predictions()
-        above = made.mean > CONFIDENT
+        above = made.mean > level
         return float(made.weight[above] @ made.mean[above])

@@ -60,7 +60,7 @@ def infinite_pairs(report: Report, model: ModelReport) -> str | None:
 
 @of_each_model
 def overconfident(report: Report, model: ModelReport) -> str | None:
-    """Predictions above 90 % confidence that are right less often than the confidence says."""
+    """Confident predictions that are right less often than the confidence says."""
     confident = model.raw.confident
     excess = confident.confidence - confident.right
     alpha = 1.0 - report.confidence
@@ -68,7 +68,8 @@ def overconfident(report: Report, model: ModelReport) -> str | None:
         return None
     cases = "case" if confident.n == 1 else f"{words.count(confident.n)} cases"
     return (
-        f"{short(model.name)} is overconfident: in the {cases} above 90 % confidence it claims "
+        f"{short(model.name)} is overconfident: in the {cases} above "
+        f"{100 * report.confident:g} % confidence it claims "
         f"{words.percent(confident.confidence)} and is right in {words.percent(confident.right)}."
     )
 

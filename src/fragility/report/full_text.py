@@ -1,0 +1,129 @@
+"""Tables of a full report: calibration, operating points, surest cases, what policies decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..figures.operating import BoundedPoints
+from ..measured import EVIDENCE
+from . import words
+from .evidence import Evidence
+from .parts import ModelReport
+
+if TYPE_CHECKING:
+    from .report import Report
+
+#: Heading and rows.
+Table = tuple[list[str], list[list[str]]]
+
+#: Rows of the table of surest cases: those above such a confidence.
+_CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+
+
+def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
+    """Title, what the rows are, heading and rows."""
+    note = "" if report.prevalence is None else f"At a prevalence of {_share(report.prevalence)}."
+    yield "Calibration, ranks and surest cases", note, evidence_rows(report)
+    for model in report.models:
+        name, found = words.shortened(model.name), model.raw.evidence
+        yield f"Reliability of {name}", note, reliability_rows(found)
+        if found.operating is not None:
+            what = "Flagged: scores of at least the threshold."
+            yield f"Operating points of {name}", f"{what} {note}".strip(), operating_rows(found)
+        yield f"Surest cases of {name}", "", coverage_rows(found)
+        if model.confusion is not None:
+            what = "Of cases that did not choose it."
+            yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)
+
+
+def evidence_rows(report: Report) -> Table:
+    """Single numbers, as they are and after calibration: a column for each model."""
+    rows = []
+    for after in (False, True):
+        found = [model.calibrated if after else model.raw for model in report.models]
+        for name, kind in EVIDENCE.items():
+            cells = [
+                words.measured(part.evidence.figures[name])
+                if part is not None and name in part.evidence.figures
+                else "–"
+                for part in found
+            ]
+            if any(cell != "–" for cell in cells):
+                rows.append([f"{kind.title}, calibrated" if after else kind.title, *cells])
+    return ["", *(words.shortened(model.name) for model in report.models)], rows
+
+
+def reliability_rows(found: Evidence) -> Table:
+    """Predicted and observed frequency with its band, by bins of equal mass."""
+    curve = found.reliability
+    head = ["predicted", "observed", f"{100 * curve.confidence:g} % band", "cases"]
+    rows = [
+        [_share(p), _share(o), f"{_share(low)} to {_share(high)}", f"{n:,.4g}"]
+        for p, o, low, high, n in zip(
+            curve.predicted, curve.observed, curve.lower, curve.upper, curve.counts, strict=True
+        )
+    ]
+    return head, rows
+
+
+def operating_rows(found: Evidence) -> Table:
+    """What happens at each threshold; that of the costs is named."""
+    assert found.operating is not None
+    points = found.operating.points
+    head = ["threshold", "sensitivity", "specificity", "PPV", "NPV", "flagged"]
+    head += ["to evaluate", "net benefit", "treat all"]
+    names = ("sensitivity", "specificity", "ppv", "npv", "flagged")
+    treat_all = found.treat_all(points.thresholds)
+    rows = []
+    for place, threshold in enumerate(points.thresholds.tolist()):
+        own = " (costs)" if threshold == found.cost_threshold else ""
+        rows.append(
+            [
+                f"{threshold:.4g}{own}",
+                *(_between(found.operating, name, place) for name in names),
+                words.number(points.number_needed_to_evaluate[place], 1),
+                words.number(points.net_benefit[place], 4),
+                words.number(float(treat_all[place]), 4),
+            ]
+        )
+    return head, rows
+
+
+def coverage_rows(found: Evidence) -> Table:
+    """Cases above some confidences, and errors among them."""
+    curve = found.risk_coverage
+    rows = []
+    for level in _CONFIDENCES:
+        # The point at the lowest threshold that is not below: no case lies between.
+        place = int(np.searchsorted(-curve.confidence, -level, side="right")) - 1
+        if place >= 0:
+            cells = [_share(curve.coverage[place]), _share(curve.risk[place])]
+            rows.append([f"above {_share(level)}", *cells])
+    return ["confidence", "of all cases", "wrong of these"], rows
+
+
+def confusion_rows(report: Report, model: ModelReport) -> Table:
+    """Cases by true class, and what the policy decides."""
+    assert model.confusion is not None
+    names = [words.shortened(label) for label in report.labels]
+    rows = [
+        [f"true {name}", *(f"{n:,.5g}" for n in cells)]
+        for name, cells in zip(names, model.confusion.tolist(), strict=True)
+    ]
+    return ["", *(f"decided {name}" for name in names), "reviewed"], rows
+
+
+def _share(value: float) -> str:
+    return words.percent(float(value))
+
+
+def _between(found: BoundedPoints, name: str, place: int) -> str:
+    """A share; where it is known between bounds that a reader sees, with both."""
+    value = _share(getattr(found.points, name)[place])
+    if found.least is None or found.most is None:
+        return value
+    low, high = (_share(getattr(part, name)[place]) for part in (found.least, found.most))
+    return value if low == high else f"{low} to {high}"
