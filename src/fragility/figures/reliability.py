@@ -88,7 +88,9 @@ class Forecasts(NamedTuple):
         if strategy == "uniform":
             edges = np.linspace(0.0, 1.0, n_bins + 1)
             places = np.searchsorted(edges[1:-1], self.mean, side="right")
-            return BinSums(*(np.bincount(places, part, n_bins) for part in amounts))
+            return BinSums(
+                *(np.bincount(places, part, n_bins).astype(np.float64) for part in amounts)
+            )
         mass = running_totals(self.weight)
         at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
         return BinSums(*(np.diff(np.interp(at, mass, running_totals(part))) for part in amounts))
@@ -299,7 +301,7 @@ def clustered_sizes(
     the cases without clusters. Where all or none happened, it is that of the clusters by weight.
     """
     values, origin = np.unique(score, return_inverse=True)
-    mass = running_totals(np.bincount(origin, weight, values.size))
+    mass = running_totals(np.bincount(origin, weight, values.size).astype(np.float64))
     edges = np.linspace(0.0, 1.0, n_bins + 1)
     at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
     places = np.searchsorted(edges[1:-1], values, side="right")
@@ -316,12 +318,12 @@ def clustered_sizes(
             continue
         mean = float(own @ happened) / total
         sums = np.bincount(clusters, own)
-        count = np.count_nonzero(sums)
+        count = int(np.count_nonzero(sums))
         by_weight = total**2 / float(sums @ sums)
         spread = np.bincount(clusters, own * (happened - mean))
         variance = float(spread @ spread) / total**2 * count / max(count - 1, 1)
         kish = total**2 / float(own @ (weight * (own > 0.0)))
         found[place] = by_weight
-        if count > 1 and 0.0 < mean < 1.0 and variance > 0.0:
+        if count > 1 and 1e-9 < mean < 1.0 - 1e-9 and variance > 0.0:  # but for rounding
             found[place] = min(mean * (1.0 - mean) / variance, kish)
     return found

@@ -94,13 +94,13 @@ def _at(data: LabelledScores, others: Atoms, happened: Atoms, prevalence: float 
             "prevalence weighs the classes against each other, but only one has samples (of "
             "positive weight).",
         )
-    *both, share = at_prevalence(others, happened, prevalence)
+    weighed = at_prevalence(others, happened, prevalence)
     unit = 1.0 if data.weights is None else order_one_factor(float(data.weights.max()))
     given = [
         1.0 if before is after else float(before.weight.sum()) / float(after.weight.sum())
-        for before, after in zip((others, happened), both, strict=True)
+        for before, after in zip((others, happened), weighed[:2], strict=True)
     ]
-    return Outcomes(*both, share, (given[0] / unit, given[1] / unit), data)
+    return Outcomes(*weighed, (given[0] / unit, given[1] / unit), data)
 
 
 class CaseOutcomes(NamedTuple):
