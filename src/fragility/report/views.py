@@ -38,6 +38,9 @@ from ..scores.tally import (
     threshold_grid,
 )
 
+#: Calibrated scores of a class are taken together where there are more than this many.
+_MOST_ATOMS = 4096
+
 
 class View(ABC):
     """One model's scores of some cases.
@@ -316,6 +319,16 @@ class CalibratedView(View):
 
     def atoms(self, column: int, code: int) -> Atoms:
         return self._by_class[code]
+
+    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+        """Scores of neighbours together: each bin has a score under each of many maps."""
+        found = self.outcomes()
+        steps = [-(-part.mean.size // _MOST_ATOMS) for part in found]
+        if max(steps) == 1:
+            return found
+        edges = [part.mean[::step] for part, step in zip(found, steps, strict=True)]
+        others, happened = (part.grouped(np.unique(np.concatenate(edges))) for part in found)
+        return others, happened
 
     @cached_property
     def cells(self) -> Cells:

@@ -44,6 +44,19 @@ class Atoms(NamedTuple):
         distinct, sums = sums_by_value(values, weights, weights**2 if squares is None else squares)
         return cls(distinct, distinct, sums[0], distinct, sums[1])
 
+    def grouped(self, edges: Floats) -> Atoms:
+        """Atoms of the scores between ascending edges, the first of which no score is below."""
+        places = np.searchsorted(edges, self.low, side="right") - 1
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        low, highest = edges[places[starts]], np.append(edges[1:], np.inf)[places[starts]]
+        high = np.maximum(np.nextafter(highest, -np.inf), low)
+        high = np.where(np.isinf(highest), max(self.high[-1], edges[-1]), high)
+        weight, total, squares = (
+            np.add.reduceat(part, starts)
+            for part in (self.weight, self.weight * self.mean, self.squares)
+        )
+        return Atoms(low, high, weight, np.clip(total / weight, low, high), squares)
+
     @property
     def known(self) -> bool:
         """Whether every score is known."""
