@@ -86,14 +86,18 @@ class Forecasts(NamedTuple):
         """Sums in bins: of equal mass, cases on a boundary divided; or of equal width."""
         amounts = self.weight, self.weight * self.mean, self.yes, self.squares
         if strategy == "uniform":
-            edges = np.linspace(0.0, 1.0, n_bins + 1)
-            places = np.searchsorted(edges[1:-1], self.mean, side="right")
+            places = _equal_width(self.mean, n_bins)
             return BinSums(
                 *(np.bincount(places, part, n_bins).astype(np.float64) for part in amounts)
             )
         mass = running_totals(self.weight)
         at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
         return BinSums(*(np.diff(np.interp(at, mass, running_totals(part))) for part in amounts))
+
+
+def _equal_width(scores: Floats, n_bins: int) -> Indices:
+    """Bin of each score; an edge is the float next to its decimal number, and lies above."""
+    return np.searchsorted(np.arange(1, n_bins) / n_bins, scores, side="right")
 
 
 class BinSums(NamedTuple):
@@ -295,16 +299,18 @@ def clustered_sizes(
 ) -> Floats:
     r"""Effective number of cases in each bin, if those of a cluster are alike.
 
-    The variance of the frequency :math:`\bar y` of a bin follows from sums of residuals by cluster:
-    :math:`\sum_g (\sum_{i \in g} w_i (y_i - \bar y))^2 / (\sum w_i)^2`, times G / (G − 1) for G
-    clusters. The number is :math:`\bar y (1 - \bar y)` over this variance, never more than that of
-    the cases without clusters. Where all or none happened, it is that of the clusters by weight.
+    That of Kish over the design effect, if this is above one. With the residuals
+    :math:`e_i = w_i (y_i - \bar y)` of the n cases of a bin and G clusters, the effect is
+
+    .. math:: \frac{G}{G - 1} \sum_g \Bigl(\sum_{i \in g} e_i\Bigr)^2 \Big/
+              \frac{n}{n - 1} \sum_i e_i^2 .
+
+    Where all or none happened, there are no residuals: then it is the number of clusters, by Kish.
     """
     values, origin = np.unique(score, return_inverse=True)
     mass = running_totals(np.bincount(origin, weight, values.size).astype(np.float64))
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
     at = mass[-1] * (np.arange(n_bins + 1) / n_bins)
-    places = np.searchsorted(edges[1:-1], values, side="right")
+    places = _equal_width(values, n_bins)
     found = np.ones(n_bins)
     for place in range(n_bins):
         if strategy == "uniform":
@@ -318,12 +324,13 @@ def clustered_sizes(
             continue
         mean = float(own @ happened) / total
         sums = np.bincount(clusters, own)
-        count = int(np.count_nonzero(sums))
-        by_weight = total**2 / float(sums @ sums)
-        spread = np.bincount(clusters, own * (happened - mean))
-        variance = float(spread @ spread) / total**2 * count / max(count - 1, 1)
-        kish = total**2 / float(own @ (weight * (own > 0.0)))
-        found[place] = by_weight
-        if count > 1 and 1e-9 < mean < 1.0 - 1e-9 and variance > 0.0:  # but for rounding
-            found[place] = min(mean * (1.0 - mean) / variance, kish)
+        count, cases = int(np.count_nonzero(sums)), int(np.count_nonzero(own))
+        if count == 1 or not 1e-9 < mean < 1.0 - 1e-9:  # but for rounding
+            found[place] = total**2 / float(sums @ sums)
+            continue
+        residuals = own * (happened - mean)
+        by_cluster = np.bincount(clusters, residuals)
+        alike = float(by_cluster @ by_cluster) * count / (count - 1)
+        effect = alike / (float(residuals @ residuals) * cases / (cases - 1))
+        found[place] = total**2 / float(own @ weight) / max(effect, 1.0)
     return found

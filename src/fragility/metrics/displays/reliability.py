@@ -136,7 +136,7 @@ class ReliabilityDisplay(FromEstimator):
             intercept=figures.calibration_intercept(*both),
             observed_expected=figures.observed_expected_ratio(*both),
             calibration_index=figures.integrated_calibration_index(*both),
-            edges=np.linspace(0.0, 1.0, _HISTOGRAM_BINS + 1),
+            edges=np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS,
             counts=sums.counts(*found.as_given),
             predicts=of_two,
             prevalence=prevalence,
