@@ -59,28 +59,37 @@ class ReliabilityCurve:
 
 
 class Forecasts(NamedTuple):
-    """Cases by ascending score: weight, squared weights, and what part of them happened."""
+    """Cases by ascending score: weight of those that happened and of the others, and squares."""
 
     mean: Floats
-    weight: Floats
     yes: Floats
+    no: Floats
     squares: Floats
+
+    @property
+    def weight(self) -> Floats:
+        """Weight of all cases."""
+        return self.yes + self.no
 
     @classmethod
     def of(cls, happened: Atoms, others: Atoms) -> Forecasts:
         """Both kinds together; atoms of the same range become one."""
         low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
         both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
-        weight, total, squares = (
-            np.bincount(origin, part, low.size).astype(np.float64)
-            for part in (both[2], both[2] * both[3], both[4])
+        yes, no = (
+            np.bincount(place, atoms.weight, low.size).astype(np.float64)
+            for place, atoms in zip(
+                np.split(origin, [happened.low.size]), (happened, others), strict=True
+            )
         )
-        yes = np.bincount(origin[: happened.low.size], happened.weight, low.size)
+        total, squares = (
+            np.bincount(origin, part, low.size) for part in (both[2] * both[3], both[4])
+        )
         # Within the class means, however the quotient is rounded.
         least, most = np.full(low.size, inf), np.full(low.size, -inf)
         np.minimum.at(least, origin, both[3])
         np.maximum.at(most, origin, both[3])
-        return cls(np.clip(total / weight, least, most), weight, yes.astype(np.float64), squares)
+        return cls(np.clip(total / (yes + no), least, most), yes, no, squares.astype(np.float64))
 
     def summed(self, n_bins: int, strategy: Strategy) -> BinSums:
         """Sums in bins: of equal mass, cases on a boundary divided; or of equal width."""
@@ -154,51 +163,71 @@ def log_odds(p: Floats) -> Floats:
     return found
 
 
-def calibration_slope(happened: Atoms, others: Atoms) -> float:
+def calibration_slope(found: Forecasts) -> float:
     """Slope of a logistic regression of what happened on the log-odds of the score.
 
     Infinite where a score separates what happened from the rest; NaN if all scores are the same, or
     nothing or everything happened.
     """
-    x, y, weight = _regression(happened, others)
-    if x.size == 0 or not happened.weight.size or not others.weight.size:
-        return nan
-    ours, theirs = x[y == 1.0], x[y == 0.0]
-    if x.min() == x.max():
+    x = log_odds(found.mean)
+    ours, theirs = x[found.yes > 0.0], x[found.no > 0.0]
+    if not ours.size or not theirs.size or x.min() == x.max():
         return nan
     if theirs.max() <= ours.min():
         return inf
     if ours.max() <= theirs.min():
         return -inf
-    weight = weight / weight.sum()
+    weight, yes = found.weight / found.weight.sum(), found.yes / found.weight.sum()
     centre = float(weight @ x)
     scale = float(np.sqrt(weight @ (x - centre) ** 2))
-    design = np.stack([np.ones(x.size), (x - centre) / scale])
-    share = float(weight @ y)
-    beta = _logistic(design, y, weight, np.array([float(logit(share)), 0.0]))
-    return float(beta[1]) / scale
+    return _logistic_slope((x - centre) / scale, weight, yes) / scale
 
 
-def calibration_intercept(happened: Atoms, others: Atoms) -> float:
+def _logistic_slope(x: Floats, weight: Floats, yes: Floats) -> float:
+    """Slope of the greatest likelihood, which must exist: Newton's method, steps halved."""
+    design = np.stack([np.ones(x.size), x])
+    beta = np.array([float(logit(yes.sum())), 0.0])
+
+    def loss(at: Floats) -> float:
+        z = at @ design
+        return float(weight @ np.logaddexp(0.0, z) - yes @ z)
+
+    value = loss(beta)
+    for _ in range(_MOST_STEPS):
+        p = expit(beta @ design)
+        gradient = design @ (weight * p - yes)
+        spread = weight * p * (1.0 - p)
+        total = float(spread.sum())
+        centre = float(spread @ x) / total
+        curvature = float(spread @ (x - centre) ** 2)
+        if not curvature > 0.0:  # as steep as floating point tells
+            break
+        slope = float(gradient[1] - centre * gradient[0]) / curvature
+        step = np.array([float(gradient[0]) / total - centre * slope, slope])
+        length = 1.0
+        while length > _STEP and loss(beta - length * step) > value + 1e-15 * abs(value):
+            length *= 0.5
+        beta = beta - length * step
+        value = loss(beta)
+        if float(np.abs(length * step).max()) <= _STEP * max(1.0, float(np.abs(beta).max())):
+            break
+    return float(beta[1])
+
+
+def calibration_intercept(found: Forecasts) -> float:
     """Intercept of that regression with the slope held at one; NaN if all or nothing happened."""
-    x, y, weight = _regression(happened, others)
-    if not happened.weight.size or not others.weight.size:
+    if not found.yes.any() or not found.no.any():
         return nan
-    weight = weight / weight.sum()
-    share = float(weight @ y)
-
-    def excess(a: float) -> tuple[float, float]:
-        p = expit(a + x)
-        return float(weight @ p) - share, float(weight @ (p * (1.0 - p)))
-
+    x, weight = log_odds(found.mean), found.weight / found.weight.sum()
+    share = float(found.yes.sum() / found.weight.sum())
     # The mean probability rises with the intercept, so the root lies between these.
     low, high = float(logit(share)) - float(x.max()), float(logit(share)) - float(x.min())
     a = min(max(0.0, low), high)
     for _ in range(_MOST_STEPS):
-        over, slope = excess(a)
+        p = expit(a + x)
+        over, slope = float(weight @ p) - share, float(weight @ (p * (1.0 - p)))
         low, high = (low, min(a, high)) if over > 0.0 else (max(a, low), high)
-        step = over / slope if slope > 0.0 else inf
-        following = a - step
+        following = a - over / slope if slope > 0.0 else nan
         if not low <= following <= high:
             following = 0.5 * (low + high)
         if abs(following - a) <= _STEP * max(1.0, abs(a)):
@@ -207,46 +236,15 @@ def calibration_intercept(happened: Atoms, others: Atoms) -> float:
     return a
 
 
-def _regression(happened: Atoms, others: Atoms) -> tuple[Floats, Floats, Floats]:
-    """Log-odds, what happened, and weights."""
-    x = log_odds(np.concatenate([happened.mean, others.mean]))
-    y = np.repeat([1.0, 0.0], [happened.mean.size, others.mean.size])
-    return x, y, np.concatenate([happened.weight, others.weight])
-
-
-def _logistic(design: Floats, y: Floats, weight: Floats, beta: Floats) -> Floats:
-    """Coefficients of the greatest likelihood, which must exist: Newton's method, steps halved."""
-
-    def loss(at: Floats) -> float:
-        z = at @ design
-        return float(weight @ (np.logaddexp(0.0, z) - y * z))
-
-    value = loss(beta)
-    for _ in range(_MOST_STEPS):
-        p = expit(beta @ design)
-        gradient = design @ (weight * (p - y))
-        hessian = (design * (weight * p * (1.0 - p))) @ design.T
-        step = np.linalg.solve(hessian, gradient)
-        length = 1.0
-        while length > _STEP and loss(beta - length * step) > value + 1e-15 * abs(value):
-            length *= 0.5
-        beta = beta - length * step
-        value = loss(beta)
-        if float(np.abs(length * step).max()) <= _STEP * max(1.0, float(np.abs(beta).max())):
-            break
-    return beta
-
-
-def observed_expected_ratio(happened: Atoms, others: Atoms) -> float:
+def observed_expected_ratio(found: Forecasts) -> float:
     """Weight of what happened over the sum of the probabilities."""
-    observed = float(happened.weight.sum())
-    expected = float(happened.weight @ happened.mean + others.weight @ others.mean)
+    observed, expected = float(found.yes.sum()), float(found.weight @ found.mean)
     if expected > 0.0:
         return observed / expected
     return inf if observed > 0.0 else nan
 
 
-def integrated_calibration_index(happened: Atoms, others: Atoms) -> float:
+def integrated_calibration_index(found: Forecasts) -> float:
     """Mean distance of the scores to a smooth curve of the frequencies.
 
     The cases, by score, in 200 groups of equal mass (a case may be in several, in parts). At each
@@ -254,8 +252,8 @@ def integrated_calibration_index(happened: Atoms, others: Atoms) -> float:
     mean scores are nearest, with tricube weights (1 − (d/h)³)³, h the distance of the farthest of
     them.
     """
-    found = Forecasts.of(happened, others).summed(SMOOTHED_GROUPS, "quantile")
-    x, y = found.score / found.weight, found.yes / found.weight
+    groups = found.summed(SMOOTHED_GROUPS, "quantile")
+    x, y = groups.score / groups.weight, groups.yes / groups.weight
     return float(np.abs(_smooth(x, y) - x).mean())
 
 

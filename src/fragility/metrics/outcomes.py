@@ -13,6 +13,7 @@ from .._typing import Floats, Integers, Labels, Mask
 from .._validation import LabelledScores, check_labelled_probabilities, check_labelled_scores
 from ..figures.confidence import outcome_atoms, predictions, score_atoms
 from ..figures.prevalence import at_prevalence
+from ..figures.reliability import Forecasts
 from ..moments import order_one_factor
 from ..scores.atoms import Atoms
 
@@ -36,6 +37,11 @@ class Outcomes(NamedTuple):
     prevalence: float
     as_given: tuple[float, float]
     data: LabelledScores
+
+    @property
+    def forecasts(self) -> Forecasts:
+        """Both kinds together, by score."""
+        return Forecasts.of(self.happened, self.others)
 
 
 def probability_outcomes(

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from .._parameters import check_choice, check_confidence, check_count
 from .._typing import Labels
 from ..figures import reliability as figures
-from ..figures.reliability import Forecasts, Strategy
 from ..figures.reliability import ReliabilityCurve as ReliabilityCurve
+from ..figures.reliability import Strategy
 from .outcomes import CaseOutcomes, checked_clusters, probability_outcomes
 
 # Products of small numbers may underflow without harm.
@@ -80,7 +80,7 @@ def reliability_curve(
     check_choice(strategy, ("quantile", "uniform"), "strategy")
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
     n_bins = min(n_bins, int(found.data.support.sum()))
-    sums = Forecasts.of(found.happened, found.others).summed(n_bins, strategy)
+    sums = found.forecasts.summed(n_bins, strategy)
     effective = None
     if cluster is not None:
         cases, clusters = CaseOutcomes.of(found), checked_clusters(cluster, found.data)
@@ -125,7 +125,7 @@ def calibration_slope(
     1.635
     """
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
-    return figures.calibration_slope(found.happened, found.others)
+    return figures.calibration_slope(found.forecasts)
 
 
 @_quiet
@@ -162,7 +162,7 @@ def calibration_intercept(
     1.098612
     """
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
-    return figures.calibration_intercept(found.happened, found.others)
+    return figures.calibration_intercept(found.forecasts)
 
 
 @_quiet
@@ -195,7 +195,7 @@ def observed_expected_ratio(
     1.5
     """
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
-    return figures.observed_expected_ratio(found.happened, found.others)
+    return figures.observed_expected_ratio(found.forecasts)
 
 
 @_quiet
@@ -241,4 +241,4 @@ def integrated_calibration_index(
     0.25
     """
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
-    return figures.integrated_calibration_index(found.happened, found.others)
+    return figures.integrated_calibration_index(found.forecasts)

@@ -106,16 +106,17 @@ def evidence(
             factors = before[0] / after[0], before[1] / after[1]
     others, happened = binned
     n_bins = min(RELIABILITY_BINS, int(view.support.sum()))
-    sums = Forecasts.of(happened, others).summed(n_bins, "quantile")
+    forecasts = Forecasts.of(happened, others)
+    sums = forecasts.summed(n_bins, "quantile")
     curve = sums.curve(confidence, sums.counts(*factors))
     covered = _risk_coverage(decisions)
     if view.n_classes > 2:
         return Evidence(surest, curve, covered)
     figures = {
-        "calibration_slope": Measured(calibration_slope(happened, others)),
-        "calibration_intercept": Measured(calibration_intercept(happened, others)),
-        "observed_expected_ratio": Measured(observed_expected_ratio(happened, others)),
-        "integrated_calibration_index": Measured(integrated_calibration_index(happened, others)),
+        "calibration_slope": Measured(calibration_slope(forecasts)),
+        "calibration_intercept": Measured(calibration_intercept(forecasts)),
+        "observed_expected_ratio": Measured(observed_expected_ratio(forecasts)),
+        "integrated_calibration_index": Measured(integrated_calibration_index(forecasts)),
     }
     negatives, positives, share = at_prevalence(*view.outcomes(), prevalence)
     figures |= {"gini": gini(negatives, positives), "ks": ks_statistic(negatives, positives)}

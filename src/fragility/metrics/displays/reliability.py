@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from ..._parameters import check_confidence
 from ..._typing import Floats, Labels
 from ...figures import reliability as figures
-from ...figures.reliability import Forecasts, ReliabilityCurve, Strategy
+from ...figures.reliability import ReliabilityCurve, Strategy
 from ..outcomes import probability_outcomes
 from ..reliability import reliability_curve
 from .estimator import FromEstimator
@@ -127,15 +127,15 @@ class ReliabilityDisplay(FromEstimator):
             pos_label=pos_label,
             sample_weight=sample_weight,
         )
-        sums = Forecasts.of(found.happened, found.others).summed(_HISTOGRAM_BINS, "uniform")
-        both, data = (found.happened, found.others), found.data
+        forecasts, data = found.forecasts, found.data
+        sums = forecasts.summed(_HISTOGRAM_BINS, "uniform")
         of_two = f"P({data.labels.tolist()[data.positive]})" if data.is_binary else "confidence"
         display = cls(
             curve=curve,
-            slope=figures.calibration_slope(*both),
-            intercept=figures.calibration_intercept(*both),
-            observed_expected=figures.observed_expected_ratio(*both),
-            calibration_index=figures.integrated_calibration_index(*both),
+            slope=figures.calibration_slope(forecasts),
+            intercept=figures.calibration_intercept(forecasts),
+            observed_expected=figures.observed_expected_ratio(forecasts),
+            calibration_index=figures.integrated_calibration_index(forecasts),
             edges=np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS,
             counts=sums.counts(*found.as_given),
             predicts=of_two,
