@@ -59,6 +59,9 @@ prediction_options = _together(
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
     click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
+)
+#: What counts as confident, and which base rate calibration and thresholds are told for.
+evidence_options = _together(
     click.option(
         "--confident",
         default=0.9,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..measured import CONFIDENT
 from .console import (
     progress_bar,
     say,
@@ -23,6 +24,7 @@ from .options import (
     as_costs,
     check_ending,
     cost_options,
+    evidence_options,
     force_option,
     group_option,
     json_option,
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 @click.command()
 @prediction_options
 @group_option
+@evidence_options
 @cost_options
 @policy_options
 @click.option(
@@ -98,6 +101,7 @@ def compare(as_json: bool, **options: Any) -> None:
 @click.command()
 @prediction_options
 @group_option
+@evidence_options
 @cost_options
 @policy_options
 @output_option("File to write: .html, .md or .json.")
@@ -196,8 +200,8 @@ def make_report(
     in_memory: bool,
     no_calibration: bool,
     confidence: float,
-    confident: float,
-    prevalence: float | None,
+    confident: float = CONFIDENT,
+    prevalence: float | None = None,
     error_cost: str | None = None,
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
