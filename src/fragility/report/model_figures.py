@@ -11,11 +11,13 @@ import numpy as np
 from .._typing import Floats
 from ..deferral.costs import Costs
 from ..deferral.solving import PolicySettings
+from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
-from ..figures.rank import Clusters, auc, calibration_error, measured_between, risk_coverage_area
-from ..figures.tails import tail_bounds, tail_of
-from ..index.errors import class_pairs
-from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
+from ..figures.intervals import Circumstances, index_intervals, with_interval
+from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
+from ..figures.spread import MOVED, MoveSums, Population
+from ..figures.tails import tail_of
+from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
 from .parts import ConfidentCases, DrawnPair, ModelFigures
@@ -38,11 +40,14 @@ def model_figures(
     view: View,
     settings: Settings,
     extra: Mapping[str, float],
+    population: Population,
+    moves: MoveSums | None,
     cost: Measured | None = None,
 ) -> ModelFigures:
     """All figures of a model, in the order of `fragility.measured.FIGURES`.
 
-    `extra` are figures of the user's own, and `cost` is that of its policy, if there is one.
+    `extra` are figures of the user's own, `moves` how the cases move the figures (None: no
+    intervals), and `cost` is that of its policy, if there is one.
     """
     found = view.index(settings.confidence)
     cells, grid = view.cells, threshold_grid(view.n_classes)
@@ -62,8 +67,10 @@ def model_figures(
         "buffered_auc": buffered,
         "cvar": cvar,
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
-        "aurc": risk_coverage_area(Clusters.of(view.predictions())),
+        "aurc": risk_coverage_area(Levels.of(view.predictions())),
     }
+    if moves is not None:
+        figures = _with_intervals(figures, view, moves, population, settings.confidence)
     if cost is not None:
         figures["cost"] = cost
     figures |= {name: Measured(value) for name, value in extra.items()}
@@ -92,17 +99,36 @@ def model_figures(
 
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
     """AUC, buffered AUC and CVaR: means over the pairs of classes."""
-    pairs = list(class_pairs(view.support, view.positive, "ovo"))
-    bounds = []
-    for pair in pairs:
-        column = 0 if view.n_classes == 2 else pair.positive
-        negatives, positives = (
-            view.atoms(column, code) for code in (pair.negatives[0], pair.positive)
-        )
-        tails = tail_bounds(negatives, positives, CVAR_LEVEL, len(pairs))
-        bounds.append((auc(negatives, positives), tails.buffered_auc, tails.cvar))
+    bounds = [(found.auc, found.tails.buffered_auc, found.tails.cvar) for found in view.ranked]
     ranked, buffered, cvar = np.mean(bounds, axis=0).tolist()
     return measured_between(*ranked), measured_between(*buffered), measured_between(*cvar)
+
+
+def _with_intervals(
+    figures: Mapping[str, Measured],
+    view: View,
+    moves: MoveSums,
+    population: Population,
+    confidence: float,
+) -> dict[str, Measured]:
+    """The same figures with standard errors and intervals."""
+    influences = view.case_influences
+    about = Circumstances(
+        population,
+        influences.worst,
+        influences.calibration,
+        confidence,
+        moves.n_clusters or population.size,
+    )
+    found = dict(figures)
+    spreads = {name: moves.spread(name, population) for name in MOVED}
+    for name in FIGURES_BY_CASE:
+        found[name] = with_interval(name, found[name], spreads[name], about)
+    independent = None
+    if moves.n_clusters:
+        independent = moves.spread("fragility_index", population, clustered=False)
+    index, ratio = found["fragility_index"], found["ratio"]
+    return found | index_intervals(index, ratio, spreads, independent, about)
 
 
 def _drawn(view: View, pairs: Floats) -> DrawnPair | None:

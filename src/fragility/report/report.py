@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import encode_groups, later_category, listed
+from .._labels import check_clusters, encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
 from ..deferral import Costs, PolicySettings
@@ -70,6 +70,8 @@ class Report:
         Whether the figures come from sums, because the cases were too many to hold.
     weighted : bool
         Whether the cases have weights.
+    clustered : bool
+        Whether intervals and tests count clusters of cases, not cases.
 
     Examples
     --------
@@ -96,6 +98,7 @@ class Report:
     notes: tuple[str, ...] = ()
     streamed: bool = False
     weighted: bool = False
+    clustered: bool = False
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +130,7 @@ class Report:
         labels: Sequence[Any] | NDArray[Any] | None = None,
         pos_label: Any = None,
         sample_weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         cases: Sequence[Any] | NDArray[Any] | None = None,
         n_worst: int = 10,
         confidence: float = 0.95,
@@ -155,6 +159,9 @@ class Report:
             ``sample_weight=`` where weights are given.
         labels, pos_label, sample_weight
             As in `fragility.confident_error_rate`.
+        cluster : array-like of shape (n_samples,), optional
+            Cases that belong together, such as those of one patient: intervals and tests count
+            clusters, not cases.
         cases : sequence of length n_samples, optional
             Name of each case; by default its row, from 0.
         n_worst : int, default=10
@@ -189,6 +196,7 @@ class Report:
         if groups is not None:
             group_names, codes = encode_groups(groups, n)
             group_codes = codes[:, np.newaxis]
+        clusters = check_clusters(cluster, n)
         if cases is not None and len(cases) != n:
             raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")
         case_costs = None
@@ -218,11 +226,15 @@ class Report:
         return cls.from_cases(
             state,
             Settings(confidence, costs, calibrate, n_worst, random_state, chosen_by),
-            reread=lambda: [CaseRows(part, rows) for part in state.held],
+            reread=lambda: [
+                CaseRows(part, rows, None if clusters is None else clusters[rows])
+                for part in state.held
+            ],
             extra=given,
             name_cases=lambda chosen: {
                 row: str(row if cases is None else cases[row]) for row in chosen
             },
+            clustered=clusters is not None,
         )
 
     @classmethod
@@ -276,13 +288,14 @@ class Report:
         reread: Rereading | None = None,
         extra: ExtraFigures | None = None,
         name_cases: CaseNames | None = None,
+        clustered: bool = False,
     ) -> Report:
         """Report on a state whose cases may be read again; the other constructors call it."""
         costs, policy = costs_of_state(settings.costs, state), settings.policy
         if costs is None and policy != PolicySettings():
             raise ValueError("policy says nothing without costs: give costs, too.")
         settings = replace(settings, costs=costs, policy=policy.checked(state.labels.size))
-        built = Builder(state, settings, reread, extra, name_cases).build()
+        built = Builder(state, settings, reread, extra, name_cases, clustered=clustered).build()
         labels = state.labels.tolist()
         return cls(
             **vars(built),
@@ -294,6 +307,7 @@ class Report:
             extra=tuple(next(iter(extra.values()))[0]) if extra else (),
             streamed=not state.complete,
             weighted=state.weighted,
+            clustered=clustered,
         )
 
     @classmethod
