@@ -74,8 +74,8 @@ def check_clusters(cluster: ArrayLike | None, n_samples: int) -> Integers | None
     names, codes = encode_groups(cluster, n_samples, "cluster")
     if len(names) < 2:
         raise ValueError(
-            f"cluster holds {names[0]!r} alone; samples of one cluster say nothing about others. "
-            "Give the name of what samples have in common, such as a patient, or leave it out."
+            f"cluster holds {names[0]!r} alone; at least 2 clusters are needed. Give the name of "
+            "what samples have in common, such as a patient, or leave it out."
         )
     return codes.astype(np.int64)
 

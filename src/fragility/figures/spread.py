@@ -80,23 +80,26 @@ class MoveSums:
 
     Parameters
     ----------
-    n_classes : int
-    scale : float, default=1
+    population : Population
+        All of the cases.
+    scale : float
         Largest finite index: that of tiny scores moves so little that fourth powers would be zero.
     """
 
-    def __init__(self, n_classes: int, scale: float = 1.0) -> None:
+    def __init__(self, population: Population, scale: float) -> None:
+        self.population = population
         self._factors = np.ones(len(MOVED))
         self._factors[0] = order_one_factor(scale)
-        self._sums = np.zeros((2, len(MOVED), n_classes))
+        self._sums = np.zeros((2, len(MOVED), population.support.size))
         self._clusters = ClusterSums(len(MOVED) + 1)  # the last row has the weight
 
     @classmethod
-    def of_units(cls, units: Iterable[tuple[Floats, Floats]], scale: float) -> MoveSums:
+    def of_units(
+        cls, units: Iterable[tuple[Floats, Floats]], population: Population, scale: float
+    ) -> MoveSums:
         """Of the cases of each class: moves that cases have in common, and how many have them."""
-        found = list(units)
-        sums = cls(len(found), scale)
-        for code, (moves, counts) in enumerate(found):
+        sums = cls(population, scale)
+        for code, (moves, counts) in enumerate(units):
             squares = (moves * sums._factors[:, np.newaxis]) ** 2
             sums._sums[0, :, code] = squares @ counts
             sums._sums[1, :, code] = squares**2 @ counts
@@ -119,9 +122,9 @@ class MoveSums:
         weight = self._clusters.totals[-1]
         return float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else 0.0
 
-    def spread(self, name: str, population: Population, *, clustered: bool = True) -> Spread:
+    def spread(self, name: str, *, clustered: bool = True) -> Spread:
         """Standard error of a figure; without `clustered` as if cases were independent."""
-        place = MOVED.index(name)
+        place, population = MOVED.index(name), self.population
         if self.n_clusters and clustered:
             found = Spread(*clustered_error(self._clusters.totals[place]))
         elif name in _BY_CLASS:

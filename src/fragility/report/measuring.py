@@ -180,16 +180,15 @@ class Builder:
             after = None
             if self.after is not None:
                 moves = self._moves(name, self.after, self.reader_after)
-                after = model_figures(
-                    self.after[name], settings, given_after, self.population, moves
-                ).calibrated(self.estimator)
+                after = model_figures(self.after[name], settings, given_after, moves)
+                after = after.calibrated(self.estimator)
             policy = policies.get(name)
             cost = None
             if policy is not None:
                 estimator = self.decided[name].estimator
                 cost = Measured(policy.cost, policy.cost_interval, estimator=estimator)
             moves = self._moves(name, self.raw, self.reader)
-            raw = model_figures(view, settings, given, self.population, moves, cost)
+            raw = model_figures(view, settings, given, moves, cost)
             models.append(ModelReport(name, raw, after, reason, worst.get(name, ()), policy))
         unknown = [
             model.name
@@ -499,7 +498,7 @@ class Builder:
         error, freedom = nan, inf
         of_index = name in ("fragility_index", "ratio")
         if isfinite(a) and isfinite(b) and (min(a, b) > 0.0 or not of_index):
-            error, freedom = sums.spread(name, self.population)
+            error, freedom = sums.spread(name)
         if error == 0.0 and not of_index:  # no case tells the models apart
             error = nan
         return PairedDifference.of(a, b, error, freedom, self.settings.confidence)
@@ -520,7 +519,7 @@ def moves_of_two(view: View, population: Population) -> MoveSums:
             ]
             yield np.concatenate(moves), weight / typical
 
-    return MoveSums.of_units(units(), influence.known.largest)
+    return MoveSums.of_units(units(), population, influence.known.largest)
 
 
 def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:

@@ -15,7 +15,7 @@ from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.intervals import Circumstances, index_intervals, with_interval
 from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
-from ..figures.spread import MOVED, MoveSums, Population
+from ..figures.spread import MOVED, MoveSums
 from ..figures.tails import tail_of
 from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
 from ..metrics.displays.error_curves import page_curves
@@ -40,8 +40,7 @@ def model_figures(
     view: View,
     settings: Settings,
     extra: Mapping[str, float],
-    population: Population,
-    moves: MoveSums | None,
+    moves: MoveSums | None = None,
     cost: Measured | None = None,
 ) -> ModelFigures:
     """All figures of a model, in the order of `fragility.measured.FIGURES`.
@@ -70,7 +69,7 @@ def model_figures(
         "aurc": risk_coverage_area(Levels.of(view.predictions())),
     }
     if moves is not None:
-        figures = _with_intervals(figures, view, moves, population, settings.confidence)
+        figures = _with_intervals(figures, view, moves, settings.confidence)
     if cost is not None:
         figures["cost"] = cost
     figures |= {name: Measured(value) for name, value in extra.items()}
@@ -105,28 +104,24 @@ def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
 
 
 def _with_intervals(
-    figures: Mapping[str, Measured],
-    view: View,
-    moves: MoveSums,
-    population: Population,
-    confidence: float,
+    figures: Mapping[str, Measured], view: View, moves: MoveSums, confidence: float
 ) -> dict[str, Measured]:
     """The same figures with standard errors and intervals."""
     influences = view.case_influences
     about = Circumstances(
-        population,
+        moves.population,
         influences.worst,
         influences.calibration,
         confidence,
-        moves.n_clusters or population.size,
+        moves.n_clusters or moves.population.size,
     )
     found = dict(figures)
-    spreads = {name: moves.spread(name, population) for name in MOVED}
+    spreads = {name: moves.spread(name) for name in MOVED}
     for name in FIGURES_BY_CASE:
         found[name] = with_interval(name, found[name], spreads[name], about)
     independent = None
     if moves.n_clusters:
-        independent = moves.spread("fragility_index", population, clustered=False)
+        independent = moves.spread("fragility_index", clustered=False)
     index, ratio = found["fragility_index"], found["ratio"]
     return found | index_intervals(index, ratio, spreads, independent, about)
 

@@ -77,16 +77,15 @@ class Reader:
         self._state, self._influences, self._population = state, influences, population
         self._group, self._n_worst = group, n_worst
         self._figures = figures or {}
-        n_classes = state.labels.size
         scales = {name: found.known.largest for name, found in influences.items()}
         #: By pair of models the sums of the differences of their influences.
         self.pairs = {
-            (a, b): MoveSums(n_classes, max(scales[a], scales[b]))
+            (a, b): MoveSums(population, max(scales[a], scales[b]))
             for a, b in combinations(influences, 2)
             if paired
         }
         #: By model the sums of its own influences.
-        self.own = {name: MoveSums(n_classes, scale) for name, scale in scales.items() if spreads}
+        self.own = {name: MoveSums(population, scale) for name, scale in scales.items() if spreads}
         self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()

@@ -9,7 +9,7 @@ from .. import words
 from ..parts import Comparison, PairedFigures
 from ..text import level
 from ..words import shortened as short
-from .basis import Sentences, possessive
+from .basis import Sentences, corrected, possessive
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -51,7 +51,10 @@ def explained_by_scale(report: Report) -> Sentences:
         if not _certain(after, report) and not isnan(after.p_value):
             left = "nothing is left of the difference"
             if not after.is_rounding:
-                left = f"{_difference(after, first_lower, report)}, which could be chance"
+                left = (
+                    f"{_difference(after, first_lower, report)}, which could be chance"
+                    f"{_corrected(after)}"
+                )
             remains = after.index.difference / pair.raw.index.difference
             verdict = "is explained by its smaller scores"
             if remains > _EXPLAINED:  # calibration took away the certainty, not the difference
@@ -98,7 +101,7 @@ def no_difference(report: Report) -> Sentences:
     if not alike:
         return
     pairs = [
-        f"{short(pair.a)} from {short(pair.b)} ({_change(test, True, report)})"
+        f"{short(pair.a)} from {short(pair.b)} ({_change(test, True, report)}{_corrected(test)})"
         for pair, test in alike
     ]
     calibrated = ", at equal calibration" if alike[0][0].calibrated else ""
@@ -108,6 +111,12 @@ def no_difference(report: Report) -> Sentences:
         f"{'; '.join(pairs)}{calibrated}.",
         list(names),
     )
+
+
+def _corrected(test: PairedFigures) -> str:
+    """Why the index counts as equal although the interval of the difference leaves zero out."""
+    n_tests = test.n_tests["fragility_index"]
+    return corrected(test.index.interval, test.index.p_value, test.p_value, n_tests)
 
 
 def _certain(test: PairedFigures, report: Report) -> bool:
