@@ -27,6 +27,7 @@ from .spread import Population, Spread
 LEAST_FREEDOM = 2.0
 
 
+_SHARES = "auc", "buffered_auc", "calibration_error", "confident_error_rate", "aurc"
 _Rule = Callable[[float, Spread, "Circumstances"], Interval | None]
 
 
@@ -70,8 +71,9 @@ def with_interval(name: str, figure: Measured, spread: Spread, about: Circumstan
         return figure
     found = _RULES[name](figure.value, spread, about)
     if found is not None and figure.bounds is not None:
+        lowest, highest = _LIMITS.get(name, (0.0, inf))
         least, most = (end - figure.value for end in figure.bounds)
-        found = Interval(found.low + least, found.high + most)
+        found = Interval(max(found.low + least, lowest), min(found.high + most, highest))
     return replace(figure, standard_error=spread.error, interval=found)
 
 
@@ -171,6 +173,8 @@ def _calibration(value: float, spread: Spread, about: Circumstances) -> Interval
     return Interval(max(value - stretch * reach, 0.0), min(high, 1.0))
 
 
+#: Least and largest possible value, of those that are bounded.
+_LIMITS = dict.fromkeys(_SHARES, (0.0, 1.0)) | {"cvar": (-1.0, 1.0)}
 _RULES: dict[str, _Rule] = {
     "auc": _auc,
     "buffered_auc": _buffered_auc,
