@@ -372,7 +372,7 @@ class PolicyCases:
 
     def held_out_costs(self, settings: PolicySettings, seed: int) -> Floats:
         """Cost of every case at policies that others chose, the mean over the folds of its kind."""
-        problem = self.problem(settings.rule, seed, by_case=False)
+        problem = self.problem(settings.rule, seed, by_case=self.clusters is not None)
         return self._paid(problem, held_out_mix(problem, settings, self.capacity))
 
     def _paid(self, problem: AnyProblem, mix: Floats) -> Floats:
