@@ -1,8 +1,9 @@
-"""Do the intervals cover, and does the paired test hold its level? A seeded simulation.
+"""Do the intervals cover, and do the paired tests hold their level? A seeded simulation.
 
-Run with ``make coverage``. Every row draws fresh samples from a model whose index is known, and
-counts how often the nominal 95 % interval holds it; then how often the paired test finds a
-difference between models that do not differ, and between models that do.
+Run with ``make coverage``. Every row draws fresh samples from a model whose figures are known, and
+counts how often the nominal 95 % interval holds them; then how often the paired test finds a
+difference between models that do not differ, and between models that do. First the index in detail,
+then every figure of a report.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import scipy.stats
 from joblib import Parallel, delayed
 from scipy import special
 
-from fragility import compare_fragility, fragility_index, measure_fragility
+from fragility import Report, compare_fragility, fragility_index, measure_fragility
+from fragility.figures.spread import MOVED
 
 RESULTS = Path(__file__).parent / "results" / "coverage.md"
 SIZES = (100, 300, 1000)
@@ -90,6 +92,25 @@ SCENARIOS = (
     Scenario("heavy-tailed", heavy_tailed),
     Scenario("three classes", three_classes(2.0)),
     Scenario("three classes, overlapping", three_classes(1.0)),
+)
+
+
+def clustered(confidence: float, size: int = 5):
+    """As `logistic`, but cases of a cluster have half of their logit, and luck, in common."""
+
+    def draw(rng: np.random.Generator, n: int) -> Drawn:
+        cluster = np.arange(n) // size
+        shared, luck = rng.normal(size=(2, cluster[-1] + 1))[:, cluster]
+        logit = 2.0 * np.sqrt(0.5) * (shared + rng.normal(size=n)) - 0.8
+        return (rng.random(n) < special.expit(logit + luck)).astype(np.int64), confidence * logit
+
+    return draw
+
+
+#: Beside the others, for figures of reports: cases that come in clusters.
+CLUSTERED = (
+    Scenario("clustered", clustered(1.0)),
+    Scenario("clustered, overconfident", clustered(2.5)),
 )
 
 
@@ -169,6 +190,71 @@ def paired_rows(repetitions: int) -> Iterable[tuple[str, ...]]:
             yield scenario.name, str(n), *rejected, f"{np.isnan(p_values[:, 0]).mean():.3f}"
 
 
+def made_report(scenario: Scenario, n: int, seed: int) -> Report:
+    """Report on two models whose logits differ by independent noise of equal size."""
+    rng = np.random.default_rng(seed)
+    y, logits = scenario.sample(rng, n)
+    noise = 0.35 * scipy.stats.iqr(logits, scale="normal")
+    models = {
+        "a": scores(logits),
+        "b": scores(logits + noise * rng.normal(size=logits.shape)),
+        "c": scores(logits + noise * rng.normal(size=logits.shape)),
+    }
+    cluster = np.arange(n) // 5 if scenario in CLUSTERED else None
+    weights = scenario.weights(rng, n)
+    return Report.from_predictions(
+        y, models, sample_weight=weights, cluster=cluster, calibrate=False, n_worst=0
+    )
+
+
+def report_outcomes(scenario: Scenario, truth: dict[str, float], n: int, seed: int) -> list[float]:
+    """By figure: whether the interval of model a lies above or below the truth, or is absent.
+
+    Then p-values of models b and c, which do not differ.
+    """
+    made = made_report(scenario, n, seed)
+    found: list[float] = []
+    for name in MOVED:
+        interval = made.models[0].raw.figures[name].interval
+        if interval is None:
+            found += [np.nan, np.nan]
+        else:
+            found += [truth[name] < interval.low, truth[name] > interval.high]
+    return found + [made.comparisons[-1].raw.tests[name].p_value for name in MOVED]
+
+
+def every_figure(
+    repetitions: int, population: int
+) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """Rows of coverage and of the level of paired tests, by scenario and size."""
+    covered, levels = [], []
+    for scenario in (*SCENARIOS, *CLUSTERED):
+        y, logits = scenario.sample(np.random.default_rng(2**32), population)
+        made = Report.from_predictions(y, scores(logits), calibrate=False, n_worst=0)
+        truth = {name: made.models[0].raw.figures[name].value for name in MOVED}
+        for n in SIZES:
+
+            def task(seed: int, scenario=scenario, truth=truth, n=n) -> list[float]:
+                return report_outcomes(scenario, truth, n, seed)
+
+            found = simulate(task, f"figures of {scenario.name}", n, repetitions)
+            outside, p_values = np.split(found, [2 * len(MOVED)], axis=1)
+            shares = []
+            for place in range(len(MOVED)):
+                own = outside[:, 2 * place : 2 * place + 2]
+                told = own[~np.isnan(own[:, 0])]
+                absent = 1.0 - len(told) / len(own)
+                share = f"{1 - told.any(axis=1).mean():.3f}" if len(told) else "–"
+                shares.append(share + (f" ({100 * absent:.1f} % none)" if absent else ""))
+            covered.append((scenario.name, str(n), *shares))
+            print("  ", " | ".join(covered[-1]), flush=True)
+            tested = ~np.isnan(p_values)
+            rejected = (p_values < LEVEL).sum(axis=0) / np.maximum(tested.sum(axis=0), 1)
+            levels.append((scenario.name, str(n), *(f"{share:.3f}" for share in rejected)))
+            print("  ", " | ".join(levels[-1]), flush=True)
+    return covered, levels
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [head, ["---"] + ["---:"] * (len(head) - 1)]
     for row in rows:
@@ -181,8 +267,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=4000)
     parser.add_argument("--quick", action="store_true", help="100 repetitions, nothing written")
+    parser.add_argument("--figures", action="store_true", help="figures of reports only, printed")
     args = parser.parse_args()
     repetitions = 100 if args.quick else args.repetitions
+    figures, levels = every_figure(max(repetitions // 2, 1), 10**5 if args.quick else 2 * 10**6)
+    if args.figures:
+        return
     coverage = table(
         (
             "scores", "n", "FI", "coverage", "truth below", "truth above", "infinite upper limit",
@@ -211,6 +301,11 @@ def main() -> None:
             "itself with logits times 1.3, and against itself with as much noise again. No test: "
             "an index is 0 or infinite. On few samples the test errs on the side of caution.",
             paired,
+            f"Every figure of a report, {repetitions // 2} samples per row: share of the intervals "
+            "that hold the figure of the population (and how many samples have no interval).",
+            table(("scores", "n", *MOVED), figures),
+            "Paired tests of these figures at level 0.05, of models that do not differ.",
+            table(("scores", "n", *MOVED), levels),
         ]
     )
     if not args.quick:

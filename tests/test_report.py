@@ -162,8 +162,23 @@ def test_comparisons_are_paired_tests_and_allow_for_their_number():
             ours, theirs = getattr(pair.raw.ratio, name), getattr(expected.ratio, name)
             assert ours == pytest.approx(theirs, rel=1e-10)
         plain.append(expected.p_value)
+    # Tests before and after calibration stand side by side: they count together.
+    plain += [pair.calibrated.index.p_value for pair in report.comparisons]
     adjusted = [pair.raw.p_value for pair in report.comparisons]
+    adjusted += [pair.calibrated.p_value for pair in report.comparisons]
     assert adjusted == pytest.approx(holm(plain), rel=1e-10)
+    others = [
+        test
+        for kind in ("raw", "calibrated")
+        for pair in report.comparisons
+        for test in [getattr(pair, kind)]
+    ]
+    names = [name for name in others[0].tests if name != "fragility_index"]
+    found = [test.adjusted[name] for test in others for name in names]
+    expected = holm([test.tests[name].p_value for test in others for name in names])
+    assert found == pytest.approx(expected, rel=1e-10, nan_ok=True)
+    assert others[0].n_tests["auc"] == len(found)
+    assert others[0].n_tests["fragility_index"] == 6
 
 
 def test_holm():

@@ -82,7 +82,11 @@ def comparison(raw, calibrated):
     report = fair_and("noisy", logistic(NOISY))
     (pair,) = report.comparisons
     parts = [
-        replace(part, index=replace(part.index, difference=difference), p_value=p_value)
+        replace(
+            part,
+            tests={**part.tests, "fragility_index": replace(part.index, difference=difference)},
+            adjusted={**part.adjusted, "fragility_index": p_value},
+        )
         for part, (difference, p_value) in (
             (pair.raw, raw),
             (pair.calibrated, calibrated),

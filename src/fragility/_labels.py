@@ -51,18 +51,33 @@ def encode_labels(y_true: ArrayLike) -> Encoded:
     return _encode_sorted(y)
 
 
-def encode_groups(groups: ArrayLike, n_samples: int) -> tuple[list[str], NDArray[Any]]:
+def encode_groups(
+    groups: ArrayLike, n_samples: int, name: str = "groups"
+) -> tuple[list[str], NDArray[Any]]:
     """Sorted names of the groups, as text, and the place of each sample's group among them."""
     try:
         groups_found, codes = encode_labels(groups)
     except ValueError as error:
-        raise ValueError(str(error).replace("y_true", "groups")) from None
+        raise ValueError(str(error).replace("y_true", name)) from None
     if codes.size != n_samples:
         raise ValueError(
-            f"groups has {codes.size} entries for {n_samples} samples; give one for each."
+            f"{name} has {codes.size} entries for {n_samples} samples; give one for each."
         )
     names, places = np.unique([str(group) for group in groups_found.tolist()], return_inverse=True)
     return names.tolist(), places[codes]
+
+
+def check_clusters(cluster: ArrayLike | None, n_samples: int) -> Integers | None:
+    """Number of each sample's cluster, from 0; at least two clusters."""
+    if cluster is None:
+        return None
+    names, codes = encode_groups(cluster, n_samples, "cluster")
+    if len(names) < 2:
+        raise ValueError(
+            f"cluster holds {names[0]!r} alone; at least 2 clusters are needed. Give the name of "
+            "what samples have in common, such as a patient, or leave it out."
+        )
+    return codes.astype(np.int64)
 
 
 def later_category(y_true: Any, classes: NDArray[Any]) -> Any:

@@ -36,6 +36,8 @@ class Measured:
     value : float
     interval : Interval, optional
         Confidence interval for the population that the samples are from.
+    standard_error : float, optional
+        Of the figure, to first order, from the influence of each case.
     bounds : Interval, optional
         The exact figure of the data lies between these; None if `value` is that figure.
     estimator : {"cross_fitted", "sample_fitted"}, optional
@@ -47,6 +49,7 @@ class Measured:
     interval: Interval | None = None
     bounds: Interval | None = None
     estimator: Estimator | None = None
+    standard_error: float | None = None
 
     @property
     def exact(self) -> bool:

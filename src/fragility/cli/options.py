@@ -43,6 +43,11 @@ prediction_options = _together(
         help="The positive class of two [the last, or the later of ordered categories].",
     ),
     click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
+    click.option(
+        "--cluster",
+        metavar="COLUMN",
+        help="Column of what cases have in common, such as a patient: intervals count these.",
+    ),
     click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values."),
     click.option(
         "--hold",

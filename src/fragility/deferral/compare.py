@@ -13,7 +13,7 @@ from scipy.special import stdtr, stdtrit
 
 from .._parameters import check_confidence, check_count
 from .._summary import Summary, SummaryRow
-from .._typing import Floats, Interval
+from .._typing import Floats, Integers, Interval
 from .._validation import check_labelled_probabilities
 from .costs import Costs
 from .policy import Policy, check_policies
@@ -74,10 +74,14 @@ class CostSums(NamedTuple):
     fourth: float = 0.0
 
     @classmethod
-    def of(cls, difference: Floats, weights: Floats | None) -> CostSums:
-        """Of the differences of some cases."""
+    def of(
+        cls, difference: Floats, weights: Floats | None, clusters: Integers | None = None
+    ) -> CostSums:
+        """Of the differences of some cases; a cluster counts as one case."""
         w = np.ones(difference.size) if weights is None else weights
         terms = w * difference
+        if clusters is not None:
+            w, terms = (np.bincount(clusters, part).astype(np.float64) for part in (w, terms))
         return cls(
             float(w.sum()),
             float(w @ w),
@@ -198,6 +202,7 @@ def compare_costs(
     rule: str = "auto",
     criterion: str = "cost",
     slack: float = 0.1,
+    cluster: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
@@ -207,15 +212,15 @@ def compare_costs(
     """Test whether one model costs less than another, each at its own best policy.
 
     Every case pays at policies that other cases chose, and the costs of both models are compared
-    case by case. The cases must be independent.
+    case by case.
 
     Parameters
     ----------
     y_true : array-like of shape (n_samples,)
     proba_a, proba_b : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities of both models for the same cases.
-    error_cost, review_cost, capacity, reviewer_error, rule, criterion, slack, sample_weight, \
-    labels, pos_label, random_state
+    error_cost, review_cost, capacity, reviewer_error, rule, criterion, slack, cluster, \
+    sample_weight, labels, pos_label, random_state
         As in `fragility.best_policy`.
     policies : pair of Policy, optional
         Policies that were fixed beforehand, on other cases. By default each model has the best one,
@@ -255,7 +260,7 @@ def compare_costs(
         )
         n_classes = data.labels.size
         costs = Costs(error_cost, review_cost, capacity, reviewer_error)
-        cases = PolicyCases.of(data, costs.checked(n_classes, data.codes.size), None)
+        cases = PolicyCases.of(data, costs.checked(n_classes, data.codes.size), cluster)
         if policies is None:
             found.append(cases.held_out_costs(settings.checked(n_classes), seed))
         else:
@@ -263,7 +268,7 @@ def compare_costs(
             pair = check_policies(policies, data.labels, data.positive, names)
             found.append(cases.costs_at(pair[len(found)]))
     weights = cases.data.weights
-    sums = CostSums.of(found[0] - found[1], weights)
+    sums = CostSums.of(found[0] - found[1], weights, cases.clusters)
     a, b = (float(np.average(part, weights=weights)) for part in found)
     factor = _SHARED_THRESHOLDS if policies is None else 1.0
     return CostComparison(sums.compared(a, b, confidence, factor), confidence, found[0].size)

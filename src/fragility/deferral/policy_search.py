@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import encode_groups
+from .._labels import check_clusters
 from .._parameters import check_confidence, check_count
 from .._random import random_generator
 from .._typing import Floats, Indices, Integers
@@ -208,7 +208,7 @@ class PolicyCases:
         n = data.codes.size
         by_case = np.asarray(costs.error_cost) if np.ndim(costs.error_cost) == 1 else None
         rows, scores, weights = np.arange(n), clipped(data), data.weights
-        clusters = None if cluster is None else np.asarray(encode_groups(cluster, n)[1])
+        clusters = check_clusters(cluster, n)
         if weights is not None:
             rows = np.flatnonzero(weights)
             weights = weights[rows] * order_one_factor(float(weights.max()))
@@ -372,7 +372,7 @@ class PolicyCases:
 
     def held_out_costs(self, settings: PolicySettings, seed: int) -> Floats:
         """Cost of every case at policies that others chose, the mean over the folds of its kind."""
-        problem = self.problem(settings.rule, seed, by_case=False)
+        problem = self.problem(settings.rule, seed, by_case=self.clusters is not None)
         return self._paid(problem, held_out_mix(problem, settings, self.capacity))
 
     def _paid(self, problem: AnyProblem, mix: Floats) -> Floats:

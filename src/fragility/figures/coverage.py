@@ -9,7 +9,7 @@ import numpy as np
 from .._typing import Floats
 from ..measured import Measured
 from ..ordered import running_totals
-from .rank import Clusters, measured_between
+from .rank import Levels, measured_between
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,25 +31,25 @@ class RiskCoverageCurve:
     confidence: Floats
 
 
-def risk_coverage_curve(clusters: Clusters) -> RiskCoverageCurve:
+def risk_coverage_curve(levels: Levels) -> RiskCoverageCurve:
     """A point for each confidence that occurs."""
-    weight, wrong = np.cumsum(clusters.weight[::-1]), np.cumsum(clusters.wrong[::-1])
-    return RiskCoverageCurve(weight / weight[-1], wrong / weight, clusters.low[::-1].copy())
+    weight, wrong = np.cumsum(levels.weight[::-1]), np.cumsum(levels.wrong[::-1])
+    return RiskCoverageCurve(weight / weight[-1], wrong / weight, levels.low[::-1].copy())
 
 
-def errors_in_surest(clusters: Clusters, share: float) -> Measured:
+def errors_in_surest(levels: Levels, share: float) -> Measured:
     """Error rate among this share of the cases, the surest.
 
     Cases of equal confidence at the boundary are taken in proportion. Where a bin lies across it,
     the order within is not known: the figure has bounds.
     """
-    weight, wrong = clusters.weight[::-1], clusters.wrong[::-1]
+    weight, wrong = levels.weight[::-1], levels.wrong[::-1]
     mass, errors = running_totals(weight), running_totals(wrong)
     taken = share * float(mass[-1])
     place = min(int(np.searchsorted(mass, taken, side="right")) - 1, weight.size - 1)
     inside = min(taken - float(mass[place]), float(weight[place]))
     before, own, size = float(errors[place]), float(wrong[place]), float(weight[place])
-    if clusters.tied[::-1][place] or inside <= 0.0 or inside >= size:
+    if levels.tied[::-1][place] or inside <= 0.0 or inside >= size:
         return Measured((before + own * inside / size) / taken)
     least, most = max(inside - (size - own), 0.0), min(inside, own)
     return measured_between((before + least) / taken, (before + most) / taken)

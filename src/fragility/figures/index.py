@@ -180,6 +180,11 @@ class KnownIndex:
         return 0 if self.is_binary else pair.positive
 
     @property
+    def largest(self) -> float:
+        """Largest finite index of a pair."""
+        return max((part.fragility for part in self.found if part.fragility < inf), default=1.0)
+
+    @property
     def share(self) -> float:
         """Of each pair in the average."""
         return 1.0 / len(self.pairs)

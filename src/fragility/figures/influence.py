@@ -6,17 +6,15 @@ The cases come once more, class by class, after the index of every pair is known
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import exp, inf, nan
+from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Floats, Indices, Integers
+from .._typing import Floats, Indices
 from ..index.certified import CertifiedIndex
-from ..index.inference import PairedDifference
-from ..index.influence import LEAST_REST, error_of_squares, freedom_of_squares
+from ..index.influence import LEAST_REST
 from ..index.root import solve
-from ..moments import order_one_factor
 from .index import KnownIndex, PairSums, pair_scale
 
 #: Up to this share -ln(1 - x) comes from four terms of its series.
@@ -133,61 +131,24 @@ class TableInfluence:
             yield Tilted(side, lift.take(places), value.take(places))
 
 
-class Population(NamedTuple):
-    """Numbers, weights and effective numbers of the cases of each class."""
+def case_influences(tilted: Sequence[Tilted], shares: Floats, *, left_out: bool) -> Floats:
+    """Movement of index and ratio, (2, n), with a case that has a share of its class's weight.
 
-    support: Integers
-    weight: Floats
-    sizes: Floats
-
-
-class PairedSums:
-    """Two models on the same cases: sums of the differences of their influences."""
-
-    def __init__(self, n_classes: int, *models: KnownIndex) -> None:
-        self._sums = np.zeros((2, 2, n_classes))  # index, ratio; second and fourth powers
-        # The index of tiny scores moves so little that the fourth powers would be zero.
-        found = [part.fragility for known in models for part in known.found]
-        largest = max((value for value in found if value < inf), default=1.0)
-        self._factors = order_one_factor(largest), 1.0
-
-    def add(self, code: int, a: tuple[Floats, Floats], b: tuple[Floats, Floats]) -> None:
-        """Add cases of a class, by the influences of both models."""
-        for kind in range(2):
-            change = (a[kind] - b[kind]) * self._factors[kind]
-            change *= change
-            self._sums[kind, :, code] += float(change.sum()), float(change @ change)
-
-    def difference(
-        self, a: float, b: float, kind: int, population: Population, confidence: float
-    ) -> PairedDifference:
-        """Test of index (0) or ratio (1)."""
-        error, freedom = nan, inf
-        if all(0.0 < value < inf for value in (a, b)):
-            squares, fourths = self._sums[kind]
-            counted = np.flatnonzero(population.support)
-            sizes = {int(code): float(population.sizes[code]) for code in counted}
-            error = error_of_squares(squares, sizes) / self._factors[kind]
-            if squares.any():
-                unit = float(squares.max())
-                freedom = freedom_of_squares(squares / unit, fourths / unit**2, population.support)
-        return PairedDifference.of(a, b, error, freedom, confidence)
-
-
-def case_influences(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, Floats]:
-    """Movement of index and ratio if a case is left out, which has a share of its class's weight.
-
-    As `fragility.index.influence` has it.
+    To first order, or if the case is left out, as `fragility.index.influence` has it.
     """
-    index, ratio = np.zeros(shares.size), np.zeros(shares.size)
+    index, ratio = found = np.zeros((2, shares.size))
     rest = np.maximum(1.0 - shares, LEAST_REST)
-    own = _minus_log_of_rest(shares)
+    own = _minus_log_of_rest(shares) if left_out else shares
     for side, lift, value in tilted:
         if not 0.0 < side.tilt.s < inf:
             continue
-        excess = _minus_log_of_rest(lift * shares)
-        excess -= own
-        excess *= rest * (side.share * side.scale)
+        if left_out:
+            excess = _minus_log_of_rest(lift * shares)
+            excess -= own
+            excess *= rest
+        else:
+            excess = (lift - 1.0) * shares
+        excess *= side.share * side.scale
         index += excess
         # Of FI / separation, where the separation falls with the values.
         deviation = value - side.mean
@@ -197,7 +158,7 @@ def case_influences(tilted: Sequence[Tilted], shares: Floats) -> tuple[Floats, F
         excess += deviation
         excess /= side.found.separation
         ratio += excess
-    return index, ratio
+    return found
 
 
 def _minus_log_of_rest(shares: Floats) -> Floats:
@@ -252,10 +213,8 @@ class PairReading:
         self, code: int, columns: Floats, tilted: Sequence[Tilted], weights: Floats | None
     ) -> None:
         """Add cases of a class, with how they are tilted."""
-        shares = (1.0 if weights is None else weights) / self._weight[code]
-        first_order = np.zeros(columns.shape[1])
-        for side, lift, _ in tilted:
-            first_order += (lift - 1.0) * (side.share * side.scale * shares)
+        shares = np.broadcast_to(1.0 if weights is None else weights, columns.shape[1:])
+        first_order, _ = case_influences(tilted, shares / self._weight[code], left_out=False)
         self.sums.squares[code] += float(first_order @ first_order)
         members = self._mistaken[code]
         excesses = np.empty((len(members), columns.shape[1]))

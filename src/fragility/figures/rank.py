@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._typing import Floats, Interval, Mask
+from .._typing import Floats, Indices, Interval, Mask
 from ..measured import Measured
 from ..ordered import running_totals
 from ..scores.atoms import Atoms
@@ -43,8 +43,8 @@ def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:
     return least / total, min((least + float(pairs[~tied].sum())) / total, 1.0)
 
 
-class Clusters(NamedTuple):
-    """Cases by ascending confidence: all cases of a cluster are below all cases of the next.
+class Levels(NamedTuple):
+    """Cases by ascending confidence: all cases of a level are below all cases of the next.
 
     Attributes
     ----------
@@ -52,16 +52,19 @@ class Clusters(NamedTuple):
         Least and largest confidence.
     weight, wrong : ndarray
         Weight of the cases, and of those predicted wrongly.
+    places : ndarray of int
+        Level of each of the atoms that they were made of.
     """
 
     low: Floats
     high: Floats
     weight: Floats
     wrong: Floats
+    places: Indices
 
     @classmethod
-    def of(cls, atoms: PredictionAtoms) -> Clusters:
-        """Clusters of atoms whose ranges may overlap."""
+    def of(cls, atoms: PredictionAtoms) -> Levels:
+        """Levels of atoms whose ranges may overlap."""
         low, high, _, weight, wrong = atoms
         order = np.argsort(low, kind="stable")
         reach = np.maximum.accumulate(high[order])
@@ -69,20 +72,22 @@ class Clusters(NamedTuple):
         starts = np.flatnonzero(begins)
         sums = [np.add.reduceat(amount[order], starts) for amount in (weight, weight * wrong)]
         ends = np.append(starts[1:], order.size) - 1
-        return cls(low[order][starts], reach[ends], *sums)
+        places = np.empty(order.size, dtype=np.intp)
+        places[order] = np.cumsum(begins) - 1
+        return cls(low[order][starts], reach[ends], sums[0], sums[1], places)
 
     @property
     def tied(self) -> Mask:
-        """Clusters of one confidence."""
+        """Levels of one confidence."""
         return np.equal(self.low, self.high)
 
 
-def risk_coverage_area(clusters: Clusters) -> Measured:
+def risk_coverage_area(levels: Levels) -> Measured:
     """Mean over the cases of the error rate among those at least as confident."""
-    weight, wrong = clusters.weight[::-1], clusters.wrong[::-1]  # from the most confident on
+    weight, wrong = levels.weight[::-1], levels.wrong[::-1]  # from the most confident on
     after, wrong_after = np.cumsum(weight), np.cumsum(wrong)
     before, wrong_before = after - weight, wrong_after - wrong
-    tied = clusters.tied[::-1]
+    tied = levels.tied[::-1]
     exact = weight * wrong_after / after
     # Lowest with the right ones first: the error rate falls until the first wrong one, at `turn`,
     # then rises. Whatever the single weights are, a case counts at the end of its own: so no less

@@ -149,54 +149,67 @@ def error_tails(errors: RankingErrors, multi_class: str) -> Iterator[tuple[Error
         yield ErrorTail.of(errors.groups(pair)), errors.factor(pair)
 
 
-def buffered_auc(tail: ErrorTail) -> float:
+class TailFigure(NamedTuple):
+    """A figure that is an optimum over one number, and the number where it is reached."""
+
+    value: float
+    at: float
+
+
+def buffered_auc(tail: ErrorTail) -> TailFigure:
     r"""One minus the least :math:`E(a\varepsilon + 1)_+` over :math:`a \ge 0`."""
     if tail.largest < 0.0:
-        return 1.0
+        return TailFigure(1.0, inf)
     if tail.largest == 0.0:  # the larger a, the less: only ties remain in the limit
-        return 1.0 - tail.share_from(0.0)
+        return TailFigure(1.0 - tail.share_from(0.0), inf)
     if tail.mean >= 0.0:
-        return 0.0
+        return TailFigure(0.0, 0.0)
 
-    least = _least_value(_buffer_search, tail)
-    return min(max(1.0 - least, 0.0), 1.0)
+    least = _least(_buffer_search, tail)
+    return TailFigure(min(max(1.0 - least.value, 0.0), 1.0), least.x)
 
 
-def conditional_value_at_risk(tail: ErrorTail, level: float) -> float:
+def conditional_value_at_risk(tail: ErrorTail, level: float) -> TailFigure:
     r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`."""
     if level == 0.0:
-        return tail.mean
-    least = _least_value(lambda part: _risk_search(part, level), tail)
-    return min(max(least, tail.mean), tail.largest)
+        return TailFigure(tail.mean, -inf)
+    least = _least(lambda part: _risk_search(part, level), tail)
+    return TailFigure(min(max(least.value, tail.mean), tail.largest), least.x)
 
 
 class TailBounds(NamedTuple):
-    """Bounds on both figures of a pair of classes."""
+    """Bounds on both figures of a pair of classes, and where their optima are, nearly."""
 
     buffered_auc: tuple[float, float]
     cvar: tuple[float, float]
+    buffer: float
+    quantile: float
 
 
 def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) -> TailBounds:
     """Bounds for one of `n_pairs` pairs of classes; equal where all scores are known."""
     if negatives.known and positives.known:
         tail = tail_of(negatives, positives)
-        exact = buffered_auc(tail), conditional_value_at_risk(tail, level)
-        return TailBounds((exact[0], exact[0]), (exact[1], exact[1]))
+        buffered, risk = buffered_auc(tail), conditional_value_at_risk(tail, level)
+        exact = (buffered.value, buffered.value), (risk.value, risk.value)
+        return TailBounds(*exact, buffered.at, risk.at)
     # Gathered at the mean of their atom scores are as close as can be; moved to its ends, as far
     # apart. The figures are means of convex functions of the error: between these they lie.
     most = max(_MOST_BINS * 8 // (8 + n_pairs), _LEAST_BINS)
-    groups = [_merged(atoms, most) for atoms in (negatives, positives)]
+    groups = [merged(atoms, most) for atoms in (negatives, positives)]
     close, apart = tail_of(*groups), _tail(*map(_spread, groups))
     # The means are rounded, which a figure that is free of units feels if scores are close.
     scale = (apart.largest - apart.smallest) or abs(apart.largest)
     rounding = _ROUNDING / scale if scale > 0.0 else 1.0
-    lowest, highest = buffered_auc(apart) - rounding, buffered_auc(close) + rounding
+    buffered, risk = buffered_auc(close), conditional_value_at_risk(close, level)
+    lowest, highest = buffered_auc(apart).value - rounding, buffered.value + rounding
     if abs(close.largest) <= _ROUNDING:  # ties, or in the right order, but for rounding
         lowest, highest = min(lowest, 1.0 - apart.share_from(-_ROUNDING)), 1.0
     return TailBounds(
         (max(lowest, 0.0), min(highest, 1.0)),
-        (conditional_value_at_risk(close, level), conditional_value_at_risk(apart, level)),
+        (risk.value, conditional_value_at_risk(apart, level).value),
+        buffered.at,
+        risk.at,
     )
 
 
@@ -209,7 +222,7 @@ def _tail(negatives: SumsByValue, positives: SumsByValue) -> ErrorTail:
     return ErrorTail(negatives, SumsByValue(-positives.values[::-1], positives.sums[:, ::-1]))
 
 
-def _merged(atoms: Atoms, most: int) -> Atoms:
+def merged(atoms: Atoms, most: int) -> Atoms:
     """Fewer and wider atoms, of equal width, so that the widest are not wider than they must be."""
     if atoms.low.size <= most:
         return atoms
@@ -279,14 +292,14 @@ def _risk_search(tail: ErrorTail, level: float) -> _Search:
     return _Search(read, first, _Tangent(high, high, 1.0), (low, high), max(-low, high))
 
 
-def _least_value(search: Callable[[ErrorTail], _Search], tail: ErrorTail) -> float:
-    """Least value for a tail, looked for next to that for a thinned one."""
+def _least(search: Callable[[ErrorTail], _Search], tail: ErrorTail) -> _Tangent:
+    """Lowest point for a tail, looked for next to that for a thinned one."""
     nearby: tuple[float, ...] = ()
     if tail.n_distinct_pairs > _THINNING_PAYS:
         x = _lowest(search(tail.thinned(_THINNED))).x
         reach = _THINNED_ERROR * max(abs(x), tail.largest - tail.smallest)
         nearby = x - reach, x + reach
-    return _lowest(search(tail), nearby).value
+    return _lowest(search(tail), nearby)
 
 
 def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:

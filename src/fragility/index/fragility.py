@@ -18,7 +18,8 @@ from .._typing import Floats, Integers, Interval, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 from .attribution import AttributedSample, WorstCase, worst_case
 from .errors import PairIndex, RankingErrors, SolvedPair, pair_entries
-from .inference import SampleEvidence, confidence_interval
+from .inference import SampleEvidence, cluster_stretch, confidence_interval, stretched
+from .influence import cluster_totals, clustered_error, influences
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,6 +132,7 @@ class Fragility(Summary):
     _pair_shares: Floats = field(repr=False)
     _solved: tuple[SolvedPair, ...] = field(repr=False)
     _errors: SampleEvidence = field(repr=False)
+    _clusters: Integers | None = field(repr=False, default=None)
 
     @cached_property
     @_quiet
@@ -152,12 +154,21 @@ class Fragility(Summary):
     def standard_error(self) -> float:
         """Standard error of `value`, by the delta method on the influence of each sample.
 
-        NaN if the index is 0 or infinite, or if a class has one sample only. With several classes,
-        pairs of index 0 count as certain; prefer `interval`, which does not make that assumption.
+        In clusters the influences of a cluster add up. NaN if the index is 0 or infinite, or if a
+        class has one sample only. With several classes, pairs of index 0 count as certain; prefer
+        `interval`, which does not make that assumption.
         """
         if self.value in (0.0, inf):
             return nan
-        return self._errors.index_error(self._solved, self.target)
+        return self._clustered[0]
+
+    @cached_property
+    def _clustered(self) -> tuple[float, float]:
+        """Standard error, and its degrees of freedom: infinite without clusters."""
+        if self._clusters is None:
+            return self._errors.index_error(self._solved, self.target), inf
+        by_sample = influences(self._errors, self._solved, self.target)
+        return clustered_error(cluster_totals(self._errors, by_sample, self._clusters))
 
     @_quiet
     def interval(
@@ -179,6 +190,7 @@ class Fragility(Summary):
             exclude an infinite index. Several classes: the lower limit of the logarithmic interval
             below; the upper limit combines the upper limits of the pairs by their correlation.
             "log_wald": :math:`FI e^{\pm z \, se / FI}`; too short when mistakes are rare.
+            In clusters either is stretched, in logarithms, as the standard error is.
         score_range : (float, float), optional
             Lowest and highest score that the model could give; by default (0, 1) if no score lies
             outside by more than rounding (1e-6). Without a range the worst possible mistake is
@@ -187,7 +199,8 @@ class Fragility(Summary):
         Returns
         -------
         Interval
-            Named tuple (low, high). With fewer than two samples in a class (0, inf).
+            Named tuple (low, high). With fewer than two samples in a class (0, inf), and so in
+            clusters where the index is 0 or infinite.
 
         Examples
         --------
@@ -199,14 +212,22 @@ class Fragility(Summary):
         (0.082, 0.318)
         """
         check_choice(method, ("auto", "log_wald"), "method")
-        return confidence_interval(
+        confidence = check_confidence(confidence)
+        found = confidence_interval(
             self._errors,
             self._solved,
             self.target,
-            confidence=check_confidence(confidence),
+            confidence=confidence,
             method=method,
             score_range=self._score_range(score_range),
         )
+        if self._clusters is None:
+            return found
+        error, freedom = self._clustered
+        alone = self._errors.index_error(self._solved, self.target)
+        if not (0.0 < self.value < inf and error < inf and 0.0 < alone < inf):
+            return Interval(0.0, inf)
+        return stretched(self.value, found, cluster_stretch(error / alone, freedom, confidence))
 
     @cached_property
     def _usual_interval(self) -> Interval:
@@ -364,7 +385,11 @@ class Fragility(Summary):
 
 @_quiet
 def measure(
-    errors: RankingErrors, target: float, multi_class: str, pair_weight: Floats | None
+    errors: RankingErrors,
+    target: float,
+    multi_class: str,
+    pair_weight: Floats | None,
+    clusters: Integers | None = None,
 ) -> Fragility:
     """Measure everything; `fragility.measure_fragility` is the public face."""
     data = errors.data.copy()  # the caller may change the arrays later
@@ -390,4 +415,5 @@ def measure(
         _pair_shares=table.shares,
         _solved=solved,
         _errors=errors,
+        _clusters=clusters,
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, fsum, inf, isnan, nan, sqrt
+from math import exp, fsum, inf, isnan, log, nan, sqrt
 from typing import Protocol, Self
 
 import numpy as np
@@ -205,6 +205,23 @@ def confidence_interval(
         return Interval(low / own, _first_accurate(readings, highest) / factor)
     low = _low_limit(evidence, solved, target, z)
     return Interval(low, _high_limit(evidence, solved, target, z, score_range))
+
+
+def cluster_stretch(relative: float, freedom: float, confidence: float) -> float:
+    """How much wider an interval is in clusters, whose standard error has few degrees of freedom.
+
+    `relative` is the standard error over that of independent samples.
+    """
+    tail = 0.5 * (1.0 - confidence)
+    return relative * float(stdtrit(freedom, tail) / ndtri(tail))
+
+
+def stretched(value: float, interval: Interval, factor: float) -> Interval:
+    """Interval whose limits are `factor` times as far from the value, in logarithms."""
+    low, high = interval
+    below = factor * log(value / low) if low > 0.0 else inf
+    above = factor * log(high / value) if high < inf else inf
+    return Interval(value * exp(-below), _times_exp(value, above))
 
 
 def _log_wald(

@@ -91,6 +91,32 @@ def error_of_squares(
     return sqrt(total)
 
 
+def cluster_totals(errors: RankingErrors, by_sample: Floats, clusters: Integers) -> Floats:
+    """Sum of the influences of each cluster; samples of no weight are in none."""
+    weights = errors.data.weights
+    held = slice(None) if weights is None else weights > 0.0
+    _, places = np.unique(clusters[held], return_inverse=True)
+    found: Floats = np.bincount(places, by_sample[held]).astype(np.float64, copy=False)
+    return found
+
+
+def clustered_error(totals: Floats) -> tuple[float, float]:
+    """Standard error and degrees of freedom, from the sum of the influences of each cluster.
+
+    NaN if there are fewer than two clusters.
+    """
+    n, unit = totals.size, float(np.abs(totals).max(initial=0.0))
+    if n < 2:
+        return nan, nan
+    if unit == 0.0:
+        return 0.0, inf
+    squares = (totals / unit) ** 2
+    total = squares.sum(keepdims=True)
+    fourths = (squares**2).sum(keepdims=True)
+    freedom = freedom_of_squares(total, fourths, np.array([n]))
+    return unit * sqrt(float(total[0]) * n / (n - 1.0)), freedom
+
+
 def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
     """The classes that occur in some pairs."""
     return sorted({c for pair, _, _ in solved for c in (pair.positive, *pair.negatives)})

@@ -17,7 +17,7 @@ from ..figures.confidence import (
     predictions_by_outcome,
     score_atoms,
 )
-from ..figures.rank import Clusters, calibration_error, risk_coverage_area
+from ..figures.rank import Levels, calibration_error, risk_coverage_area
 from ..figures.tails import buffered_auc, conditional_value_at_risk, error_tails
 from .functions import MultiClass, ranking_errors
 
@@ -63,7 +63,9 @@ def buffered_auc_score(
     0.45
     """
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    return float(np.mean([buffered_auc(tail) for tail, _ in error_tails(errors, multi_class)]))
+    return float(
+        np.mean([buffered_auc(tail).value for tail, _ in error_tails(errors, multi_class)])
+    )
 
 
 @_quiet
@@ -107,7 +109,8 @@ def ranking_error_cvar(
         raise ValueError(f"level must be 0 or more and below 1, such as 0.95; got {level!r}.")
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
     tails = error_tails(errors, multi_class)
-    return float(np.mean([conditional_value_at_risk(t, level) / factor for t, factor in tails]))
+    risks = [conditional_value_at_risk(tail, level).value / factor for tail, factor in tails]
+    return float(np.mean(risks))
 
 
 @_quiet
@@ -195,7 +198,7 @@ def area_under_risk_coverage(
     """
     data = check_labelled_probabilities(y_true, y_proba, labels, pos_label, sample_weight)
     atoms = predictions_by_outcome(*outcome_atoms(predictions(data)))
-    return risk_coverage_area(Clusters.of(atoms)).value
+    return risk_coverage_area(Levels.of(atoms)).value
 
 
 @_quiet

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._labels import check_clusters
 from .._parameters import check_choice, check_confidence, check_number
 from .._summary import aligned
 from .._typing import Labels
@@ -17,7 +18,12 @@ from .._validation import check_labelled_scores, check_pair_weight
 from ..index.errors import RankingErrors
 from ..index.fragility import solve_pairs, solved_pairs
 from ..index.inference import PairedDifference, SampleEvidence
-from ..index.influence import degrees_of_freedom, influences
+from ..index.influence import (
+    cluster_totals,
+    clustered_error,
+    degrees_of_freedom,
+    influences,
+)
 from .functions import MultiClass
 
 
@@ -97,6 +103,7 @@ def compare_fragility(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> FragilityComparison:
     r"""Is one model more fragile than another? A paired test on the same samples.
@@ -117,6 +124,8 @@ def compare_fragility(
         Scores of the two models for the same samples.
     target, multi_class, labels, pos_label, sample_weight, pair_weight
         As in `fragility_index`.
+    cluster : array-like of shape (n_samples,), optional
+        Samples that belong together, such as those of one patient, count as one.
     confidence : float, default=0.95
         Of the interval.
 
@@ -142,6 +151,7 @@ def compare_fragility(
         data = check_labelled_scores(y_true, score, labels, pos_label, sample_weight, name=name)
         models.append(RankingErrors(data))
     weights = check_pair_weight(pair_weight, models[0].data.labels.size, multi_class)
+    clusters = check_clusters(cluster, models[0].data.codes.size)
     with np.errstate(over="ignore", under="ignore"):
         tables = [solve_pairs(errors, target, multi_class, weights) for errors in models]
         indices = [table.average(table.values) for table in tables]
@@ -157,8 +167,11 @@ def compare_fragility(
                     for model in zip(models, solved, strict=True)
                 ]
                 change = own[0] - own[1]
-                error = SampleEvidence(models[0].data).error_of_influences(solved[0], change)
-                freedom = degrees_of_freedom(models[0], change)
+                if clusters is not None:
+                    error, freedom = clustered_error(cluster_totals(models[0], change, clusters))
+                else:
+                    error = SampleEvidence(models[0].data).error_of_influences(solved[0], change)
+                    freedom = degrees_of_freedom(models[0], change)
             return PairedDifference.of(a, b, error, freedom, confidence)
 
         return FragilityComparison(

@@ -13,7 +13,7 @@ from .._validation import check_labelled_probabilities
 from ..figures import coverage as figures
 from ..figures.confidence import outcome_atoms, predictions, predictions_by_outcome
 from ..figures.coverage import RiskCoverageCurve as RiskCoverageCurve
-from ..figures.rank import Clusters
+from ..figures.rank import Levels
 
 # Products of small numbers may underflow without harm.
 _quiet = np.errstate(over="ignore", under="ignore")
@@ -25,11 +25,11 @@ def _by_confidence(
     labels: Labels,
     pos_label: Any,
     sample_weight: ArrayLike | None,
-) -> Clusters:
+) -> Levels:
     data = check_labelled_probabilities(
         y_true, y_score, labels, pos_label, sample_weight, name="y_score"
     )
-    return Clusters.of(predictions_by_outcome(*outcome_atoms(predictions(data))))
+    return Levels.of(predictions_by_outcome(*outcome_atoms(predictions(data))))
 
 
 @_quiet
@@ -105,5 +105,5 @@ def surest_error_rate(
     """
     coverage = check_share(coverage, "coverage")
     require(coverage > 0.0, "coverage must be above 0: no samples have no error rate.")
-    clusters = _by_confidence(y_true, y_score, labels, pos_label, sample_weight)
-    return figures.errors_in_surest(clusters, coverage).value
+    levels = _by_confidence(y_true, y_score, labels, pos_label, sample_weight)
+    return figures.errors_in_surest(levels, coverage).value

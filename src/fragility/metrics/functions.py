@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._labels import check_clusters
 from .._parameters import check_choice, check_number
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
@@ -192,6 +193,7 @@ def measure_fragility(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
     pair_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
 ) -> Fragility:
     """Fragility Index with ratio, worst case, class pairs, bounds and attribution.
 
@@ -199,6 +201,9 @@ def measure_fragility(
     ----------
     y_true, y_score, target, multi_class, labels, pos_label, sample_weight, pair_weight
         As in `fragility_index`.
+    cluster : array-like of shape (n_samples,), optional
+        Samples that belong together, such as those of one patient: standard error and interval
+        count clusters, not samples.
 
     Returns
     -------
@@ -221,7 +226,8 @@ def measure_fragility(
     target = check_number(target, "target")
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
     weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class)
-    return measure(errors, target, multi_class, weights)
+    clusters = check_clusters(cluster, errors.data.codes.size)
+    return measure(errors, target, multi_class, weights, clusters)
 
 
 @np.errstate(over="ignore", under="ignore")

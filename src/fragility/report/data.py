@@ -42,6 +42,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         ],
         "positive": report.positive,
         "weighted": report.weighted,
+        "clustered": report.clustered,
         "confidence": report.confidence,
         "confident": report.confident,
         "prevalence": report.prevalence,
@@ -67,7 +68,11 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "raw": _test(pair.raw),
                 "calibrated": pair.calibrated and _test(pair.calibrated),
                 "cost": pair.cost
-                and {**_plain(pair.cost.test), "adjusted_p_value": pair.cost.p_value},
+                and {
+                    **_plain(pair.cost.test),
+                    "adjusted_p_value": pair.cost.p_value,
+                    "n_tests": pair.cost.n_tests,
+                },
             }
             for pair in report.comparisons
         ],
@@ -126,9 +131,12 @@ def _columns(part: Any) -> Any:
 
 def _test(test: PairedFigures) -> dict[str, Any]:
     return {
-        "fragility_index": _plain(test.index),
-        "ratio": _plain(test.ratio),
-        "adjusted_p_value": test.p_value,
+        name: {
+            **_plain(found),
+            "adjusted_p_value": test.adjusted[name],
+            "n_tests": test.n_tests[name],
+        }
+        for name, found in test.tests.items()
     }
 
 
@@ -139,7 +147,12 @@ def _plain(part: Any) -> Any:
     if isinstance(part, Measured):
         value, interval, bounds = part.value, _plain(part.interval), _plain(part.bounds)
         certainty = {"interval": interval, "exact": part.exact, "bounds": bounds}
-        return {"value": value, **certainty, "estimator": part.estimator}
+        return {
+            "value": value,
+            "standard_error": part.standard_error,
+            **certainty,
+            "estimator": part.estimator,
+        }
     return {n: _plain(v) for n, v in vars(part).items()} if is_dataclass(part) else part
 
 

@@ -25,7 +25,7 @@ from ..figures.operating import (
     operating_points,
 )
 from ..figures.prevalence import at_prevalence
-from ..figures.rank import Clusters, measured_between
+from ..figures.rank import Levels, measured_between
 from ..figures.reliability import (
     Forecasts,
     ReliabilityCurve,
@@ -84,17 +84,16 @@ class Evidence:
 
 def evidence(
     view: View,
-    clusters: Clusters,
+    levels: Levels,
     decisions: DecisionCounts,
     *,
     confidence: float,
     costs: Costs | None,
     prevalence: float | None,
 ) -> Evidence:
-    """Measure a model; `clusters` are its predictions by confidence."""
+    """Measure a model; `levels` are its predictions by confidence."""
     surest = {
-        f"error_rate_surest_{100 * share:.0f}": errors_in_surest(clusters, share)
-        for share in SUREST
+        f"error_rate_surest_{100 * share:.0f}": errors_in_surest(levels, share) for share in SUREST
     }
     binned = view.binned_outcomes()
     factors = 1.0, 1.0

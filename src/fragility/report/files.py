@@ -101,6 +101,7 @@ def report_on_file(
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),
+        clustered=file.columns.cluster is not None,
     )
     columns = file.score_columns
     models = [
@@ -122,12 +123,11 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
             values = np.clip(values, 0.0, 1.0)  # rounding
         scores[name] = values
     groups = None if batch.groups is None else batch.groups[:, np.newaxis]
-    found = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
-    rows = batch.row_numbers
+    cases = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
+    found = CaseRows(cases, batch.row_numbers, batch.clusters)
     if batch.weights is not None and not batch.weights.all():
-        carrying = np.flatnonzero(batch.weights)
-        return CaseRows(found.take(carrying), rows[carrying])
-    return CaseRows(found, rows)
+        return found.take(np.flatnonzero(batch.weights))
+    return found
 
 
 def _dropped_rows(file: PredictionFile) -> list[str]:

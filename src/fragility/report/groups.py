@@ -9,7 +9,8 @@ import numpy as np
 
 from .._typing import Floats, Indices, Interval
 from ..figures.index import BinSource, IndexFigures, KnownIndex
-from ..figures.influence import Population, ScoreInfluence
+from ..figures.influence import ScoreInfluence
+from ..figures.spread import Population
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import GroupFigures, ModelReport

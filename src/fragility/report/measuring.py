@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf, isfinite, nan
 
 import numpy as np
 
 from .._labels import listed
-from .._typing import Floats
+from .._typing import Floats, Integers
 from .._validation import check_presence
 from ..calibration import CannotCalibrateError, calibrated, check_can_calibrate, tempered
 from ..calibration_table import ScoreTable, calibrated_table
 from ..deferral.policy import Policy
 from ..deferral.problems import sample_temperature
-from ..figures.influence import Population
+from ..figures.influence import case_influences
 from ..figures.rank import auc
+from ..figures.spread import MOVED, MoveSums, Population
+from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
@@ -40,6 +43,9 @@ from .views import BinView, CalibratedView, DataView, View
 ExtraFigures = Mapping[str, tuple[dict[str, float], dict[str, float]]]
 #: Names of the cases of some rows.
 CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
+
+#: Differences of two models by figure.
+Tests = Mapping[str, PairedDifference]
 
 #: Where bins leave more than this of the AUC open, they are too wide for calibration.
 _UNRESOLVED = 2e-3
@@ -68,6 +74,8 @@ class Builder:
         Figures of the user's own for each model, as it is and after calibration.
     name_cases : callable, optional
         Names of the cases of some rows, to list worst cases.
+    clustered : bool, default=False
+        Whether the reading tells clusters of cases that are drawn together.
     """
 
     def __init__(
@@ -77,11 +85,13 @@ class Builder:
         reread: Rereading | None = None,
         extra: ExtraFigures | None = None,
         name_cases: CaseNames | None = None,
+        *,
+        clustered: bool = False,
     ) -> None:
         if not state.support.any():
             raise ValueError("The state has no case of positive weight: update it first.")
         self.state, self.settings, self.extra = state, settings, extra or {}
-        self.name_cases, self.reread = name_cases, reread
+        self.name_cases, self.reread, self.clustered = name_cases, reread, clustered
         self.paired = len(state.models) > 1
         self.cases: Cases | None = joined(state.held) if state.complete else None
         if reread is None and self.cases is not None:
@@ -99,6 +109,14 @@ class Builder:
         self.cost_reader: CostReader | None = None
 
     @cached_property
+    def clusters(self) -> Integers | None:
+        """Cluster of each case, if all cases are held."""
+        if not self.clustered or self.cases is None or self.reread is None:
+            return None
+        parts = [found.clusters for found in self.reread() if found.clusters is not None]
+        return np.unique(np.concatenate(parts), return_inverse=True)[1]
+
+    @cached_property
     def sums(self) -> Sums:
         return self.state.sums()
 
@@ -109,10 +127,20 @@ class Builder:
 
     def _bin_views(self, sums: Sums) -> dict[str, View]:
         support = self.state.support
-        return {name: BinView(part, sums.shape, support) for name, part in sums.models.items()}
+        return self._levelled(
+            {name: BinView(part, sums.shape, support) for name, part in sums.models.items()}
+        )
 
     def _data_views(self, cases: Cases) -> dict[str, View]:
-        return {name: DataView(self.state.labelled(name, cases)) for name in self.state.models}
+        return self._levelled(
+            {name: DataView(self.state.labelled(name, cases)) for name in self.state.models}
+        )
+
+    def _levelled(self, views: Mapping[str, View]) -> dict[str, View]:
+        """The same views, which know what confidence is asked for."""
+        for view in views.values():
+            view.confident = self.settings.confident
+        return dict(views)
 
     @cached_property
     def population(self) -> Population:
@@ -161,14 +189,16 @@ class Builder:
             given, given_after = self.extra.get(name, ({}, {}))
             after = None
             if self.after is not None:
-                after = model_figures(self.after[name], settings, given_after)
+                moves = self._moves(name, self.after, self.reader_after)
+                after = model_figures(self.after[name], settings, given_after, moves)
                 after = after.calibrated(self.estimator)
             policy = policies.get(name)
             cost = None
             if policy is not None:
                 estimator = self.decided[name].estimator
                 cost = Measured(policy.cost, policy.cost_interval, estimator=estimator)
-            raw = model_figures(view, settings, given, cost)
+            moves = self._moves(name, self.raw, self.reader)
+            raw = model_figures(view, settings, given, moves, cost)
             confusion = self.decided[name].confusion if policy is not None else None
             models.append(
                 ModelReport(name, raw, after, reason, worst.get(name, ()), policy, confusion)
@@ -194,7 +224,9 @@ class Builder:
         CannotCalibrateError
         """
         if self.state.is_binary:
-            self.after = {name: self._calibrated_two(name) for name in self.state.models}
+            self.after = self._levelled(
+                {name: self._calibrated_two(name) for name in self.state.models}
+            )
         else:
             self._calibrate_several()
 
@@ -235,7 +267,9 @@ class Builder:
             self._take_calibrated(mapped(cases))
         elif reread is not None:
             self.mapped = mapped
-            self.reread_after = lambda: (CaseRows(mapped(part), rows) for part, rows in reread())
+            self.reread_after = lambda: (
+                found._replace(cases=mapped(found.cases)) for found in reread()
+            )
 
     def _cross_fitted(self, name: str, cases: Cases) -> Floats:
         """Scores of a model after cross-fitted calibration; other columns order equal cases."""
@@ -246,7 +280,8 @@ class Builder:
         return calibrated(data, random_state=self.settings.random_state, beside=beside).scores
 
     def _take_calibrated(self, cases: Cases) -> None:
-        self.after, self.reread_after = self._data_views(cases), _one_part(cases)
+        self.after = self._data_views(cases)
+        self.reread_after = _one_part(cases, self.clusters)
 
     @property
     def _sample_size(self) -> int:
@@ -291,8 +326,18 @@ class Builder:
         if settings.costs is None:
             return
         maker = PolicyMaker(
-            state, settings.costs, settings.policy, settings.confidence, settings.random_state
+            state,
+            settings.costs,
+            settings.policy,
+            settings.confidence,
+            settings.random_state,
+            self.clusters,
         )
+        if self.clustered and self.clusters is None:
+            self.notes.append(
+                "Policies are chosen and their costs measured as if cases were independent: folds "
+                "that keep clusters whole take all cases in memory (--in-memory)."
+            )
         if state.is_binary:
             for name in state.models:
                 table = ScoreTable.of_bins(self.sums.models[name].bins)
@@ -318,8 +363,8 @@ class Builder:
             temperatures = dict.fromkeys(self.state.models, 1.0)
             self.notes.append(f"Policies take the probabilities as they are: {error}.")
         bins = {name: maker.bins(temperature) for name, temperature in temperatures.items()}
-        for cases, _ in reread():
-            fill_bins(bins, cases)
+        for found in reread():
+            fill_bins(bins, found.cases)
         self.decided = {
             name: maker.of_bins(name, own, temperatures[name]) for name, own in bins.items()
         }
@@ -341,14 +386,30 @@ class Builder:
 
     def _reader(self, views: Mapping[str, View], *, intervals: bool, n_worst: int = 0) -> Reader:
         influences = {name: view.influence() for name, view in views.items()}
+        spreads = self.clustered or not self.state.is_binary
+        figures = {}
+        if self.paired or spreads:
+            figures = {name: view.case_influences for name, view in views.items()}
         return Reader(
             self.state,
             influences,
             self.population,
+            figures=figures,
             paired=self.paired,
+            spreads=spreads,
             intervals=intervals,
             n_worst=n_worst,
         )
+
+    def _moves(
+        self, name: str, views: Mapping[str, View], reader: Reader | None
+    ) -> MoveSums | None:
+        """How the cases move the figures of a model; None if that takes a reading they lack."""
+        if reader is not None and name in reader.own:
+            return reader.own[name]
+        if not self.state.is_binary or self.clustered:
+            return None
+        return moves_of_two(views[name], self.population)
 
     def _read(self, groups: Groups) -> None:
         """Read the cases again, if something cannot be known otherwise."""
@@ -367,12 +428,13 @@ class Builder:
         if self.decided and (self.paired or state.priced):
             self.cost_reader = CostReader(self.decided, paired=self.paired)
             readers.append(self.cost_reader)
-        if self.paired or summed or n_worst:
+        several = not state.is_binary
+        if self.paired or several or n_worst or self.clustered:
             self.reader = self._reader(self.raw, intervals=summed, n_worst=n_worst)
             readers.append(self.reader)
         if summed:
             readers += groups.readers()
-        if self.after is not None and self.paired and state.is_binary:
+        if self.after is not None and (self.paired or self.clustered) and state.is_binary:
             self.reader_after = self._reader(self.after, intervals=False)
             readers.append(self.reader_after)
         if mapped is None:
@@ -381,13 +443,13 @@ class Builder:
             target = ScoreState(state.labels, state.models, weighted=state.weighted, hold=0)
 
             def filling() -> Iterator[CaseRows]:
-                for cases, rows in reread():
-                    target.add(mapped(cases))
-                    yield CaseRows(cases, rows)
+                for found in reread():
+                    target.add(mapped(found.cases))
+                    yield found
 
             read_again(filling, readers)
             self.after = self._bin_views(target.sums())
-        if self.after is not None and self.reread_after is not None and (self.paired or summed):
+        if self.after is not None and self.reread_after is not None:
             self.reader_after = self._reader(self.after, intervals=summed)
             read_again(self.reread_after, [self.reader_after])
 
@@ -409,13 +471,17 @@ class Builder:
         if self.reader is None or not self.paired:
             return ()
         raw = self._paired(self.reader, {model.name: model.raw for model in models})
-        after: Mapping[tuple[str, str], PairedFigures] = {}
+        after: Mapping[tuple[str, str], Tests] = {}
         if self.reader_after is not None:
             found = {model.name: model.calibrated for model in models if model.calibrated}
             after = self._paired(self.reader_after, found)
         costs = self._cost_tests()
+        before_and_after = adjusted([*raw.values(), *after.values()])
+        tests = dict(zip(raw, before_and_after, strict=False))
+        calibrated = dict(zip(after, before_and_after[len(raw) :], strict=True))
         return tuple(
-            Comparison(*pair, test, after.get(pair), costs.get(pair)) for pair, test in raw.items()
+            Comparison(*pair, test, calibrated.get(pair), costs.get(pair))
+            for pair, test in tests.items()
         )
 
     def _cost_tests(self) -> dict[tuple[str, str], CostTest]:
@@ -423,37 +489,70 @@ class Builder:
         if self.cost_reader is None:
             return {}
         tests = self.cost_reader.tests(self.settings.confidence)
-        adjusted = holm([test.p_value for test in tests.values()])
+        found = holm([test.p_value for test in tests.values()])
         return {
-            pair: CostTest(test, p) for (pair, test), p in zip(tests.items(), adjusted, strict=True)
+            pair: CostTest(test, p, len(tests))
+            for (pair, test), p in zip(tests.items(), found, strict=True)
         }
 
     def _paired(
         self, reader: Reader, models: Mapping[str, ModelFigures]
-    ) -> dict[tuple[str, str], PairedFigures]:
-        """Tests of every two models; p-values allow for the number of pairs."""
-        tests = {}
-        for (a, b), sums in reader.pairs.items():
-            tests[a, b] = [
-                sums.difference(
-                    models[a].figures[figure].value,
-                    models[b].figures[figure].value,
-                    kind,
-                    self.population,
-                    self.settings.confidence,
-                )
-                for kind, figure in enumerate(("fragility_index", "ratio"))
-            ]
-        adjusted = holm([index.p_value for index, _ in tests.values()])
+    ) -> dict[tuple[str, str], Tests]:
+        """Tests of every two models, by figure."""
         return {
-            pair: PairedFigures(index, ratio, p)
-            for (pair, (index, ratio)), p in zip(tests.items(), adjusted, strict=True)
+            (a, b): {
+                name: self._difference(
+                    sums, name, models[a].figures[name].value, models[b].figures[name].value
+                )
+                for name in MOVED
+            }
+            for (a, b), sums in reader.pairs.items()
         }
 
+    def _difference(self, sums: MoveSums, name: str, a: float, b: float) -> PairedDifference:
+        error, freedom = nan, inf
+        of_index = name in ("fragility_index", "ratio")
+        if isfinite(a) and isfinite(b) and (min(a, b) > 0.0 or not of_index):
+            error, freedom = sums.spread(name)
+        if error == 0.0 and not of_index:  # no case tells the models apart
+            error = nan
+        return PairedDifference.of(a, b, error, freedom, self.settings.confidence)
 
-def _one_part(cases: Cases) -> Rereading:
+
+def moves_of_two(view: View, population: Population) -> MoveSums:
+    """How the cases of two classes move the figures, by what is known of their scores."""
+    influence, figures = view.influence(), view.case_influences
+
+    def units() -> Iterator[tuple[Floats, Floats]]:
+        for code, (scores, weight, squares) in enumerate(view.units()):
+            columns, typical = scores[np.newaxis], squares / weight
+            tilted = list(influence.tilted(code, columns))
+            shares = typical / population.weight[code]
+            moves = [
+                case_influences(tilted, shares, left_out=False),
+                figures.values(code, columns) * typical,
+            ]
+            yield np.concatenate(moves), weight / typical
+
+    return MoveSums.of_units(units(), population, influence.known.largest)
+
+
+def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:
+    """Tests with adjusted p-values: those of the index count together, and all others."""
+    p_values = [dict[str, float]() for _ in tests]
+    sizes: dict[str, int] = {}
+    for names in (MOVED[:1], MOVED[1:]):
+        places = [(place, name) for place in range(len(tests)) for name in names]
+        family = holm([tests[place][name].p_value for place, name in places])
+        for (place, name), p in zip(places, family, strict=True):
+            p_values[place][name] = p
+        sizes |= dict.fromkeys(names, len(places))
+    return [PairedFigures(found, own, sizes) for found, own in zip(tests, p_values, strict=True)]
+
+
+def _one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:
     """A reading of cases in memory, whose rows nobody asks for."""
-    return lambda: [CaseRows(cases, np.arange(cases.size))]
+    return lambda: [CaseRows(cases, np.arange(cases.size), clusters)]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

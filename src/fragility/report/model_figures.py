@@ -11,11 +11,13 @@ import numpy as np
 from .._typing import Floats
 from ..deferral.costs import Costs
 from ..deferral.solving import PolicySettings
+from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
-from ..figures.rank import Clusters, auc, calibration_error, measured_between, risk_coverage_area
-from ..figures.tails import tail_bounds, tail_of
-from ..index.errors import class_pairs
-from ..measured import CALIBRATION_BINS, CONFIDENT, CVAR_LEVEL, Measured
+from ..figures.intervals import Circumstances, index_intervals, with_interval
+from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
+from ..figures.spread import MOVED, MoveSums
+from ..figures.tails import tail_of
+from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
 from .evidence import evidence
@@ -41,11 +43,13 @@ def model_figures(
     view: View,
     settings: Settings,
     extra: Mapping[str, float],
+    moves: MoveSums | None = None,
     cost: Measured | None = None,
 ) -> ModelFigures:
     """All figures of a model, in the order of `fragility.measured.FIGURES`.
 
-    `extra` are figures of the user's own, and `cost` is that of its policy, if there is one.
+    `extra` are figures of the user's own, `moves` how the cases move the figures (None: no
+    intervals), and `cost` is that of its policy, if there is one.
     """
     found = view.index(settings.confidence)
     cells, grid = view.cells, threshold_grid(view.n_classes)
@@ -54,8 +58,8 @@ def model_figures(
     log_loss, brier = view.proper_scores()
     others, happened = view.outcomes()
     n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
-    above = cells.place > int(np.searchsorted(grid, settings.confident))
-    clusters = Clusters.of(view.predictions())
+    above = cells.place > int(np.searchsorted(grid, view.confident))
+    levels = Levels.of(view.predictions())
     positive = view.positive if view.n_classes == 2 else None
     decisions = decision_counts(cells, grid, positive, whole=view.whole)
     figures = {
@@ -68,8 +72,10 @@ def model_figures(
         "buffered_auc": buffered,
         "cvar": cvar,
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
-        "aurc": risk_coverage_area(clusters),
+        "aurc": risk_coverage_area(levels),
     }
+    if moves is not None:
+        figures = _with_intervals(figures, view, moves, settings.confidence)
     if cost is not None:
         figures["cost"] = cost
     figures |= {name: Measured(value) for name, value in extra.items()}
@@ -78,7 +84,7 @@ def model_figures(
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
         sure**2 / squares if squares > 0.0 else 0.0,
-        view.confident_sum(settings.confident) / sure if sure > 0.0 else nan,
+        view.confident_sum() / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
     # Bins of the histogram end at thresholds on offer, so that the cells determine it.
@@ -94,7 +100,7 @@ def model_figures(
         _drawn(view, found.pairs),
         evidence(
             view,
-            clusters,
+            levels,
             decisions,
             confidence=settings.confidence,
             costs=settings.costs,
@@ -105,17 +111,32 @@ def model_figures(
 
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
     """AUC, buffered AUC and CVaR: means over the pairs of classes."""
-    pairs = list(class_pairs(view.support, view.positive, "ovo"))
-    bounds = []
-    for pair in pairs:
-        column = 0 if view.n_classes == 2 else pair.positive
-        negatives, positives = (
-            view.atoms(column, code) for code in (pair.negatives[0], pair.positive)
-        )
-        tails = tail_bounds(negatives, positives, CVAR_LEVEL, len(pairs))
-        bounds.append((auc(negatives, positives), tails.buffered_auc, tails.cvar))
+    bounds = [(found.auc, found.tails.buffered_auc, found.tails.cvar) for found in view.ranked]
     ranked, buffered, cvar = np.mean(bounds, axis=0).tolist()
     return measured_between(*ranked), measured_between(*buffered), measured_between(*cvar)
+
+
+def _with_intervals(
+    figures: Mapping[str, Measured], view: View, moves: MoveSums, confidence: float
+) -> dict[str, Measured]:
+    """The same figures with standard errors and intervals."""
+    influences = view.case_influences
+    about = Circumstances(
+        moves.population,
+        influences.worst,
+        influences.calibration,
+        confidence,
+        moves.n_clusters or moves.population.size,
+    )
+    found = dict(figures)
+    spreads = {name: moves.spread(name) for name in MOVED}
+    for name in FIGURES_BY_CASE:
+        found[name] = with_interval(name, found[name], spreads[name], about)
+    independent = None
+    if moves.n_clusters:
+        independent = moves.spread("fragility_index", clustered=False)
+    index, ratio = found["fragility_index"], found["ratio"]
+    return found | index_intervals(index, ratio, spreads, independent, about)
 
 
 def _drawn(view: View, pairs: Floats) -> DrawnPair | None:

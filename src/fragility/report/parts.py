@@ -161,11 +161,37 @@ class ModelReport:
 
 @dataclass(frozen=True)
 class PairedFigures:
-    """Difference of two models on the same cases; `p_value` allows for the number of pairs."""
+    """Differences of two models on the same cases.
 
-    index: PairedDifference
-    ratio: PairedDifference
-    p_value: float
+    Attributes
+    ----------
+    tests : mapping of str to PairedDifference
+        By figure.
+    adjusted : mapping of str to float
+        P-values that allow for the number of tests (Holm).
+    n_tests : mapping of str to int
+        That number: of the index its tests of all pairs of models, before and after calibration;
+        of the other figures all of their tests.
+    """
+
+    tests: Mapping[str, PairedDifference]
+    adjusted: Mapping[str, float]
+    n_tests: Mapping[str, int]
+
+    @property
+    def index(self) -> PairedDifference:
+        """Test of the Fragility Index."""
+        return self.tests["fragility_index"]
+
+    @property
+    def ratio(self) -> PairedDifference:
+        """Test of the ratio."""
+        return self.tests["ratio"]
+
+    @property
+    def p_value(self) -> float:
+        """P-value of the Fragility Index, adjusted."""
+        return self.adjusted["fragility_index"]
 
     @property
     def is_rounding(self) -> bool:
@@ -176,10 +202,11 @@ class PairedFigures:
 
 @dataclass(frozen=True)
 class CostTest:
-    """What one model costs more than another; `p_value` allows for the number of pairs."""
+    """What one model costs more than another; `p_value` allows for the number of tests."""
 
     test: PairedCosts
     p_value: float
+    n_tests: int
 
 
 @dataclass(frozen=True)

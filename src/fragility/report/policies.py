@@ -27,9 +27,11 @@ from ..deferral.problems import (
 from ..deferral.several_classes import BinnedClasses, ExpectedLoss, LossBins
 from ..deferral.solving import PolicySettings, Solved, solve
 from ..deferral.two_classes import TwoClasses
+from ..figures.spread import ClusterSums
 from ..measured import Estimator
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
+from .rereading import CaseRows
 
 
 class Decided(NamedTuple):
@@ -51,6 +53,8 @@ class PolicyMaker:
     settings : PolicySettings
     confidence : float
     seed : int
+    clusters : ndarray of int, optional
+        Of all cases, if they are held: folds keep them whole, and intervals count them.
     """
 
     def __init__(
@@ -60,7 +64,9 @@ class PolicyMaker:
         settings: PolicySettings,
         confidence: float,
         seed: int,
+        clusters: Integers | None = None,
     ) -> None:
+        self._clusters = clusters
         self._state, self._costs, self._settings = state, costs, settings
         self._confidence, self._seed = confidence, seed
         self._capacity = 1.0 if costs.capacity is None else costs.capacity
@@ -75,14 +81,18 @@ class PolicyMaker:
     ) -> Decided:
         """Two classes, by bins of the scores; limits of weighted errors take the cases."""
         state = self._state
-        if self._settings.limits.given and state.weighted and not _equally_weighted(cases):
+        if self._takes_cases(cases):
             if cases is None:
                 raise ValueError(
                     "Limits of errors of weighted cases take all cases, which this state does not "
                     "hold: hold them (hold=inf, --in-memory), or leave the limits out."
                 )
             given = PolicyCases(
-                state.labelled(model, cases), self._costs, cases.costs, None, np.arange(self._n)
+                state.labelled(model, cases),
+                self._costs,
+                cases.costs,
+                self._clusters,
+                np.arange(self._n),
             )
             problem, solved = given.solved(self._settings, self._confidence, self._seed)
             assert isinstance(problem, TwoClasses)
@@ -101,12 +111,19 @@ class PolicyMaker:
 
         return self._decided(problem, solved, policy, kinds)
 
+    def _takes_cases(self, cases: Cases | None) -> bool:
+        """Whether bins will not do: for clusters, and for limits of errors of unequal weights."""
+        if self._clusters is not None:
+            return True
+        weighted = self._state.weighted and not _equally_weighted(cases)
+        return bool(self._settings.limits.given) and weighted
+
     def of_cases(self, model: str, cases: Cases) -> Decided:
         """Several classes, cases in memory."""
         state = self._state
         data = state.labelled(model, cases)
-        if self._settings.limits.given and state.weighted and not _equally_weighted(cases):
-            given = PolicyCases(data, self._costs, cases.costs, None, np.arange(self._n))
+        if self._takes_cases(cases):
+            given = PolicyCases(data, self._costs, cases.costs, self._clusters, np.arange(self._n))
             problem, solved = given.solved(self._settings, self._confidence, self._seed)
             assert not isinstance(problem, TwoClasses)
         else:
@@ -197,12 +214,19 @@ class CostReader:
     def __init__(self, decided: Mapping[str, Decided], *, paired: bool) -> None:
         self._decided = decided
         self._pairs = {pair: CostSums() for pair in (combinations(decided, 2) if paired else ())}
+        #: Costs by model, and weight, of each cluster, if there are clusters.
+        self._clusters = ClusterSums(len(decided) + 1)
         #: By model the cost of the dearest case, its row, and the cost of all.
         self._dearest = dict.fromkeys(decided, (0.0, -1, 0.0))
 
-    def add(self, block: Cases, rows: Integers) -> None:
+    def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
-        costs = {model: found.cost_of(block) for model, found in self._decided.items()}
+        block, rows, clusters = found
+        costs = {model: own.cost_of(block) for model, own in self._decided.items()}
+        if clusters is not None:
+            weights = np.ones(rows.size) if block.weights is None else block.weights
+            paid_for = (weights * paid for paid in costs.values())
+            self._clusters.add(clusters, *paid_for, weights)
         for a, b in self._pairs:
             more = CostSums.of(costs[a] - costs[b], block.weights)
             self._pairs[a, b] = self._pairs[a, b].plus(more)
@@ -219,12 +243,21 @@ class CostReader:
 
     def tests(self, confidence: float) -> dict[tuple[str, str], PairedCosts]:
         """A test of every two models."""
-        return {
-            (a, b): sums.compared(
-                self._decided[a].policy.cost, self._decided[b].policy.cost, confidence
-            )
-            for (a, b), sums in self._pairs.items()
-        }
+        found = {}
+        for (a, b), sums in self._pairs.items():
+            costs = self._decided[a].policy.cost, self._decided[b].policy.cost
+            by_cluster = self._by_cluster(a, b)
+            found[a, b] = (by_cluster or sums).compared(*costs, confidence)
+        return found
+
+    def _by_cluster(self, model: str, other: str) -> CostSums | None:
+        """What one model costs more than another, with clusters for cases."""
+        *costs, weight = self._clusters.totals
+        held = np.flatnonzero(weight)
+        if not held.size:
+            return None
+        a, b = (costs[list(self._decided).index(name)][held] for name in (model, other))
+        return CostSums.of((a - b) / weight[held], weight[held])
 
     def dominant_rows(self) -> dict[str, int]:
         """Row of the case that makes a tenth of the cost or more, by model."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import encode_groups, later_category, listed
+from .._labels import check_clusters, encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
 from ..calibration import calibrated
 from ..deferral import Costs, PolicySettings
@@ -77,6 +77,8 @@ class Report:
     prevalence : float or None
         Share of the positive class that calibration, predictive values and net benefit were
         restated for.
+    clustered : bool
+        Whether intervals and tests count clusters of cases, not cases.
 
     Examples
     --------
@@ -105,6 +107,7 @@ class Report:
     weighted: bool = False
     confident: float = CONFIDENT
     prevalence: float | None = None
+    clustered: bool = False
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -136,6 +139,7 @@ class Report:
         labels: Sequence[Any] | NDArray[Any] | None = None,
         pos_label: Any = None,
         sample_weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
         cases: Sequence[Any] | NDArray[Any] | None = None,
         n_worst: int = 10,
         confidence: float = 0.95,
@@ -166,6 +170,9 @@ class Report:
             ``sample_weight=`` where weights are given.
         labels, pos_label, sample_weight
             As in `fragility.confident_error_rate`.
+        cluster : array-like of shape (n_samples,), optional
+            Cases that belong together, such as those of one patient: intervals and tests count
+            clusters, not cases.
         cases : sequence of length n_samples, optional
             Name of each case; by default its row, from 0.
         n_worst : int, default=10
@@ -209,6 +216,7 @@ class Report:
         if groups is not None:
             group_names, codes = encode_groups(groups, n)
             group_codes = codes[:, np.newaxis]
+        clusters = check_clusters(cluster, n)
         if cases is not None and len(cases) != n:
             raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")
         case_costs = None
@@ -247,11 +255,15 @@ class Report:
                 confident,
                 prevalence,
             ),
-            reread=lambda: [CaseRows(part, rows) for part in state.held],
+            reread=lambda: [
+                CaseRows(part, rows, None if clusters is None else clusters[rows])
+                for part in state.held
+            ],
             extra=given,
             name_cases=lambda chosen: {
                 row: str(row if cases is None else cases[row]) for row in chosen
             },
+            clustered=clusters is not None,
         )
 
     @classmethod
@@ -309,6 +321,7 @@ class Report:
         reread: Rereading | None = None,
         extra: ExtraFigures | None = None,
         name_cases: CaseNames | None = None,
+        clustered: bool = False,
     ) -> Report:
         """Report on a state whose cases may be read again; the other constructors call it."""
         costs, policy = costs_of_state(settings.costs, state), settings.policy
@@ -322,7 +335,7 @@ class Report:
             confident=check_confident(settings.confident, n_classes),
             prevalence=check_prevalence(settings.prevalence, n_classes),
         )
-        built = Builder(state, settings, reread, extra, name_cases).build()
+        built = Builder(state, settings, reread, extra, name_cases, clustered=clustered).build()
         labels = state.labels.tolist()
         return cls(
             **vars(built),
@@ -336,6 +349,7 @@ class Report:
             weighted=state.weighted,
             confident=settings.confident,
             prevalence=settings.prevalence,
+            clustered=clustered,
         )
 
     @classmethod

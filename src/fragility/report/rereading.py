@@ -9,14 +9,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .._typing import Floats, Indices, Integers
-from ..figures.influence import (
-    PairedSums,
-    PairReading,
-    Population,
-    ScoreInfluence,
-    TableInfluence,
-    case_influences,
-)
+from ..figures.case_influence import CaseInfluences
+from ..figures.influence import PairReading, ScoreInfluence, TableInfluence, Tilted, case_influences
+from ..figures.spread import MoveSums, Population
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
@@ -25,10 +20,16 @@ from .parts import WorstCase
 
 
 class CaseRows(NamedTuple):
-    """Cases, and the row of each in the data of the user."""
+    """Cases, the row of each in the data of the user, and its cluster, if there are clusters."""
 
     cases: Cases
     rows: Integers
+    clusters: Integers | None = None
+
+    def take(self, part: slice | Indices) -> CaseRows:
+        """Some of them."""
+        own = None if self.clusters is None else self.clusters[part]
+        return CaseRows(self.cases.take(part), self.rows[part], own)
 
 
 #: Gives the same cases whenever it is called.
@@ -46,10 +47,14 @@ class Reader:
         Influence of the cases on the index of each model.
     population : Population
         All of the cases, by class.
+    figures : mapping of str to CaseInfluences
+        The same for the other figures.
     paired : bool
         Whether every two models are compared.
+    spreads : bool
+        Whether standard errors take sums over the cases.
     intervals : bool
-        Whether intervals of the index take sums over the cases.
+        Whether intervals of the index of several classes take sums over the cases.
     group : tuple of int, optional
         Column of groups and place in it: the cases of other groups are left out.
     n_worst : int
@@ -62,19 +67,25 @@ class Reader:
         influences: Mapping[str, ScoreInfluence | TableInfluence],
         population: Population,
         *,
+        figures: Mapping[str, CaseInfluences] | None = None,
         paired: bool = False,
+        spreads: bool = False,
         intervals: bool = False,
         group: tuple[int, int] | None = None,
         n_worst: int = 0,
     ) -> None:
         self._state, self._influences, self._population = state, influences, population
         self._group, self._n_worst = group, n_worst
-        n_classes = state.labels.size
+        self._figures = figures or {}
+        scales = {name: found.known.largest for name, found in influences.items()}
+        #: By pair of models the sums of the differences of their influences.
         self.pairs = {
-            (a, b): PairedSums(n_classes, influences[a].known, influences[b].known)
+            (a, b): MoveSums(population, max(scales[a], scales[b]))
             for a, b in combinations(influences, 2)
             if paired
         }
+        #: By model the sums of its own influences.
+        self.own = {name: MoveSums(population, scale) for name, scale in scales.items() if spreads}
         self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()
@@ -83,13 +94,13 @@ class Reader:
         #: By model, the cases of the largest lift, still without their names.
         self.worst: dict[str, list[WorstCase]] = {name: [] for name in influences}
 
-    def add(self, block: Cases, rows: Integers) -> None:
+    def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
         if self._group is not None:
-            assert block.groups is not None
+            assert found.cases.groups is not None
             column, place = self._group
-            own = np.flatnonzero(block.groups[:, column] == place)
-            block, rows = block.take(own), rows[own]
+            found = found.take(np.flatnonzero(found.cases.groups[:, column] == place))
+        block, rows, clusters = found
         columns = {
             name: np.ascontiguousarray(np.atleast_2d(block.scores[name].T), dtype=np.float64)
             for name in self._influences
@@ -99,19 +110,27 @@ class Reader:
             weights = None if block.weights is None else block.weights[own]
             total = self._population.weight[code]
             shares = np.full(own.size, 1.0 / total) if weights is None else weights / total
-            moves = {}
+            together = None if clusters is None else clusters[own]
+            moves: dict[str, Floats] = {}
             for name, influence in self._influences.items():
                 part = columns[name][:, own]
                 tilted = list(influence.tilted(code, part))
-                if self.pairs:
-                    moves[name] = case_influences(tilted, shares)
+                if name in self._figures:
+                    figures = self._figures[name].values(code, part)
+                    if weights is not None:
+                        figures *= weights
+                    if self.pairs:
+                        moves[name] = _moves(tilted, shares, figures, left_out=True)
+                    if name in self.own:
+                        found_moves = _moves(tilted, shares, figures, left_out=False)
+                        self.own[name].add(code, found_moves, shares * total, together)
                 if name in self._readings:
                     self._readings[name].add(code, part, tilted, weights)
                 if self._n_worst and tilted:
                     lift = sum((part.lift for part in tilted), start=np.zeros(own.size))
                     self._note_worst(name, block, own, rows, lift / len(tilted))
             for (a, b), sums in self.pairs.items():
-                sums.add(code, moves[a], moves[b])
+                sums.add(code, moves[a] - moves[b], shares * total, together)
 
     def _note_worst(
         self, name: str, block: Cases, own: Indices, rows: Integers, lift: Floats
@@ -151,10 +170,15 @@ class Reader:
             self._influences[name].known.sums = reading.sums
 
 
+def _moves(tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool) -> Floats:
+    """How cases move the figures `fragility.figures.spread.MOVED`."""
+    return np.concatenate([case_influences(tilted, shares, left_out=left_out), figures])
+
+
 class BlockReader(Protocol):
     """Reads the cases block by block."""
 
-    def add(self, block: Cases, rows: Integers) -> None:
+    def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
 
     def finish(self) -> None:
@@ -166,11 +190,10 @@ def read_again(reread: Rereading, readers: Sequence[BlockReader]) -> None:
     if not readers:
         return
     with np.errstate(over="ignore", under="ignore"):
-        for cases, rows in reread():
-            for start in range(0, cases.size, BLOCK):
-                part = slice(start, start + BLOCK)
-                block = cases.take(part)
+        for found in reread():
+            for start in range(0, found.cases.size, BLOCK):
+                block = found.take(slice(start, start + BLOCK))
                 for reader in readers:
-                    reader.add(block, rows[part])
+                    reader.add(block)
     for reader in readers:
         reader.finish()

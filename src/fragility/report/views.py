@@ -6,13 +6,24 @@ All views answer the same questions, so figures do not know which one they ask.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Integers
+from .._typing import Floats, Integers
 from .._validation import LabelledScores
 from ..calibration_table import ScoreTable, TableCalibration
+from ..figures.case_influence import (
+    CaseInfluences,
+    RowInfluences,
+    ScoreInfluences,
+    TableInfluences,
+    outcome_influences,
+    pair_influence,
+    score_influences,
+)
 from ..figures.confidence import (
     PredictionAtoms,
     Predictions,
@@ -25,9 +36,11 @@ from ..figures.confidence import (
 from ..figures.index import AtomSource, BinSource, CaseSource, IndexFigures, KnownIndex
 from ..figures.influence import ScoreInfluence, TableInfluence
 from ..figures.proper import proper_scores
-from ..index.errors import RankingErrors
+from ..figures.rank import auc
+from ..figures.tails import TailBounds, merged, tail_bounds
+from ..index.errors import Pair, RankingErrors, class_pairs
 from ..index.fragility import Fragility, measure
-from ..measured import CONFIDENT, Measured
+from ..measured import CONFIDENT, CVAR_LEVEL, Measured
 from ..scores.atoms import Atoms
 from ..scores.cases import case_amounts
 from ..scores.sums import ModelSums, Shape, binned_scores
@@ -39,7 +52,25 @@ from ..scores.tally import (
 )
 
 #: Calibrated scores of a class are taken together where there are more than this many.
-_MOST_ATOMS = 4096
+_MOST_CALIBRATED = 4096
+#: Of several classes, scores in more atoms than these are merged for influences.
+_MOST_ATOMS = 1 << 13
+
+
+class RankedPair(NamedTuple):
+    """A pair of classes: bounds on its AUC and on the tail of its ranking errors."""
+
+    pair: Pair
+    auc: tuple[float, float]
+    tails: TailBounds
+
+
+class Units(NamedTuple):
+    """Cases of one of two classes that figures do not tell apart, by score."""
+
+    scores: Floats
+    weight: Floats
+    squares: Floats
 
 
 class View(ABC):
@@ -52,7 +83,14 @@ class View(ABC):
         Cases of each class.
     whole : bool
         Whether decisions are counted in whole numbers.
+
+    Attributes
+    ----------
+    confident : float
+        A prediction above this confidence is a confident one: one of the grid of thresholds.
     """
+
+    confident: float = CONFIDENT
 
     def __init__(self, n_classes: int, positive: int, support: Integers, *, whole: bool) -> None:
         self.n_classes, self.positive, self.support = n_classes, positive, support
@@ -76,19 +114,7 @@ class View(ABC):
         raise NotImplementedError
 
     def binned_outcomes(self) -> tuple[Atoms, Atoms]:
-        """The same as `outcomes` in bins, whether the scores are known or not.
-
-        States have no squared weights of the confidence of several classes: by bin they are in
-        proportion to the weights.
-        """
-        found = self._outcomes_in_bins()
-        if self.n_classes == 2:
-            return found
-        ratio = float(self.cells.squares.sum() / self.cells.weight.sum())
-        others, happened = (part._replace(squares=part.weight * ratio) for part in found)
-        return others, happened
-
-    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+        """The same as `outcomes` in bins, whether the scores are known or not."""
         return self.outcomes()
 
     def predictions(self) -> PredictionAtoms:
@@ -111,8 +137,8 @@ class View(ABC):
         """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
 
     @abstractmethod
-    def confident_sum(self, level: float) -> float:
-        """Weighted sum of the confidences above a level, which is one of the threshold grid."""
+    def confident_sum(self) -> float:
+        """Weighted sum of the confidences above the level of confident predictions."""
 
     @property
     @abstractmethod
@@ -126,6 +152,60 @@ class View(ABC):
     def influence(self) -> ScoreInfluence | TableInfluence:
         """Influence of each case on the index."""
         return ScoreInfluence(self.known, self.n_classes)
+
+    @cached_property
+    def ranked(self) -> list[RankedPair]:
+        """Every pair of classes; two classes are one."""
+        pairs = list(class_pairs(self.support, self.positive, "ovo"))
+        found = []
+        for pair in pairs:
+            groups = self._groups(pair)
+            tails = tail_bounds(*groups, CVAR_LEVEL, len(pairs))
+            found.append(RankedPair(pair, auc(*groups), tails))
+        return found
+
+    def _groups(self, pair: Pair) -> tuple[Atoms, Atoms]:
+        """Scores of the negatives and of the positives."""
+        column = 0 if self.n_classes == 2 else pair.positive
+        return self.atoms(column, pair.negatives[0]), self.atoms(column, pair.positive)
+
+    @cached_property
+    def case_influences(self) -> CaseInfluences:
+        """Influence of each case on the figures beside the index."""
+        return self._of_scores() if self.n_classes == 2 else self._of_rows()
+
+    def _of_scores(self) -> ScoreInfluences:
+        atoms = [self._halved_atoms(code) for code in range(2)]
+        tails, n_cases = self.ranked[0].tails, int(self.support.sum())
+        return score_influences(
+            atoms, self.predictions(), self.positive, tails, self.confident, n_cases
+        )
+
+    def _of_rows(self) -> RowInfluences:
+        tables: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+        worst = np.zeros((self.n_classes, 3))
+        share = 1.0 / len(self.ranked)
+        for pair, _, tails in self.ranked:
+            groups = [merged(part, _MOST_ATOMS) for part in self._groups(pair)]
+            found = pair_influence(groups[0], groups[1], tails)
+            codes = pair.negatives[0], pair.positive
+            for code, atoms, table, end in zip(codes, groups, found[:2], found.worst, strict=True):
+                key = code, pair.positive
+                before = tables[key][1] if key in tables else 0.0
+                tables[key] = atoms.low, before + share * table
+                worst[code] += share * end
+        wrong, right = self.outcomes()
+        outcomes, calibration = outcome_influences(
+            wrong, right, self.predictions(), self.confident, int(self.support.sum())
+        )
+        means, total = np.array(self.proper_scores()), float(self.cells.weight.sum())
+        return RowInfluences(tables, outcomes, means, total, worst, calibration)
+
+    def units(self) -> Iterator[Units]:
+        """By class of two, cases that figures do not tell apart."""
+        for code in range(2):
+            atoms = self._halved_atoms(code)
+            yield Units(atoms.mean, atoms.weight, atoms.squares)
 
 
 class DataView(View):
@@ -183,7 +263,7 @@ class DataView(View):
             squares += 1.0 - 2.0 * p_true
         return proper_scores(p_true, squares, self._made.weights_or_ones)
 
-    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+    def binned_outcomes(self) -> tuple[Atoms, Atoms]:
         data, weights = self.data, self.data.weights
         if self.n_classes == 2:
             scores, codes = data.scores, data.codes
@@ -194,8 +274,8 @@ class DataView(View):
         bins = binned_scores(scores, codes, weights, None)
         return bins.atoms(0, places[0]), bins.atoms(0, places[1])
 
-    def confident_sum(self, level: float) -> float:
-        above = self._made.confidence > level
+    def confident_sum(self) -> float:
+        above = self._made.confidence > self.confident
         weights = np.ones(above.size) if self.data.weights is None else self.data.weights
         return float(weights[above] @ self._made.confidence[above])
 
@@ -266,7 +346,8 @@ class BinView(View):
             squares += float(distances.sum())
         return self._sums.log_loss / weight, squares / weight
 
-    def confident_sum(self, level: float) -> float:
+    def confident_sum(self) -> float:
+        level = self.confident
         if level == CONFIDENT:  # which a state keeps
             return self._sums.confident
         made, cells = self.predictions(), self.cells
@@ -317,13 +398,28 @@ class CalibratedView(View):
             found.append(Atoms.of(self.calibration.scores[under], *parts))
         return found
 
+    @cached_property
+    def case_influences(self) -> TableInfluences:
+        found, (scores, shares, *_) = self._of_scores(), self.calibration
+        tables = np.zeros((2, found.tables[0].shape[0], scores.shape[1]))
+        for code in range(2):
+            for map_scores, map_shares in zip(scores, shares[code], strict=True):
+                tables[code] += map_shares * found.values(code, map_scores[np.newaxis])
+        return TableInfluences(tables, self.table.places, found.worst, found.calibration)
+
+    def units(self) -> Iterator[Units]:
+        amounts = self.table.amounts
+        for weight, squares in zip(amounts["weight"], amounts["squares"], strict=True):
+            held = np.flatnonzero(weight)
+            yield Units(self.table.scores[held], weight[held], squares[held])
+
     def atoms(self, column: int, code: int) -> Atoms:
         return self._by_class[code]
 
-    def _outcomes_in_bins(self) -> tuple[Atoms, Atoms]:
+    def binned_outcomes(self) -> tuple[Atoms, Atoms]:
         """Scores of neighbours together: each bin has a score under each of many maps."""
         found = self.outcomes()
-        steps = [-(-part.mean.size // _MOST_ATOMS) for part in found]
+        steps = [-(-part.mean.size // _MOST_CALIBRATED) for part in found]
         if max(steps) == 1:
             return found
         edges = [part.mean[::step] for part, step in zip(found, steps, strict=True)]
@@ -355,7 +451,7 @@ class CalibratedView(View):
         weights = np.concatenate([atoms.weight for atoms in self._by_class])
         return proper_scores(p_true, (1.0 - p_true) ** 2, weights)
 
-    def confident_sum(self, level: float) -> float:
+    def confident_sum(self) -> float:
         made = self.predictions()
-        above = made.mean > level
+        above = made.mean > self.confident
         return float(made.weight[above] @ made.mean[above])

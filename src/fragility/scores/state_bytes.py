@@ -254,8 +254,9 @@ def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> No
         wrong = int(cells.number[cells.wrong].sum())
         outcome = np.array([[wrong, int(state.support.sum()) - wrong]])
         _fill_bins(model.confidence, outcome, later)
-        weights = np.bincount(~cells.wrong, cells.weight, 2)
-        _check_same(model.confidence.table("weight").sum(axis=1), weights)
+        for name in ("weight", "number", "squares"):
+            found = np.bincount(~cells.wrong, getattr(cells, name), 2)
+            _check_same(model.confidence.table(name).sum(axis=1), found)
     read_sums(source, model.totals, "totals")
     most = float(cells.weight.sum()) * (1.0 + _ROUNDING)
     possible = 0.0 <= model.log_loss <= _LARGEST_LOSS * most and 0.0 <= model.confident <= most

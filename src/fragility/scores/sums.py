@@ -109,7 +109,9 @@ class ModelSums:
             shape.layout, columns, classes, ranges=True, squares=exact, costs=shape.priced
         )
         #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
-        self.confidence = None if shape.is_binary else ScoreBins(Tails(_FINEST), 1, 2, ranges=True)
+        self.confidence = None
+        if not shape.is_binary:
+            self.confidence = ScoreBins(Tails(_FINEST), 1, 2, ranges=True, squares=exact)
         groups = sum(shape.n_groups)
         self.groups = None
         if groups:

@@ -22,11 +22,13 @@ class Columns:
     weight: str | None = None
     group: str | None = None
     error_cost: str | None = None
+    cluster: str | None = None
 
     @property
     def categorical(self) -> list[str]:
         """Columns of few values that repeat."""
-        return list(dict.fromkeys(c for c in (self.label, self.group) if c is not None))
+        named = self.label, self.group, self.cluster
+        return list(dict.fromkeys(column for column in named if column is not None))
 
     @property
     def numeric(self) -> list[str]:
@@ -48,8 +50,8 @@ class Columns:
         both = [column for column in self.categorical if column in self.numeric]
         if both:
             raise table.error(
-                f"column {listed(both)} is named as label or group and for numbers, too; name "
-                "another one."
+                f"column {listed(both)} is named as label, group or cluster and for numbers, too; "
+                "name another one."
             )
 
     def types(self, table: Table) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import listed
-from .._typing import Floats, Mask
+from .._typing import Floats, Integers, Mask
 from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
 from .categories import Categories
 from .columns import Columns
@@ -41,6 +41,8 @@ class Conversion:
 
     Attributes
     ----------
+    clusters : dict
+        Numbers of the clusters by name, as they are met.
     n_rows, n_dropped : int
         Rows that were used and left out up to now.
     lowest : dict of str to float
@@ -51,6 +53,7 @@ class Conversion:
     columns: Columns
     known: Known
     drop_missing: bool
+    clusters: dict[Any, int] = field(default_factory=dict)
     n_rows: int = 0
     n_dropped: int = 0
     lowest: dict[str, float] = field(default_factory=dict)
@@ -67,6 +70,10 @@ class Conversion:
         if self.known.groups is not None and self.columns.group is not None:
             groups, missing_groups = self._coded(data, self.columns.group, self.known.groups)
             missing = missing | missing_groups
+        clusters = None
+        if self.columns.cluster is not None:
+            clusters = self._numbered(data, self.columns.cluster)
+            missing = missing | (clusters < 0)
         floats = {name: self._floats(data, name) for name in self.columns.numeric}
         for values in floats.values():
             if np.isnan(values.min()):
@@ -82,7 +89,9 @@ class Conversion:
             rows = there + first_row
             first_row = int(rows[0])
             codes = codes[there]
-            groups = None if groups is None else groups[there]
+            groups, clusters = (
+                None if part is None else part[there] for part in (groups, clusters)
+            )
             floats = {name: values[there] for name, values in floats.items()}
         scores = {model: self._scores(model, floats) for model in self.known.layout}
         weights = self._not_negative(floats, self.columns.weight, "weights")
@@ -98,6 +107,7 @@ class Conversion:
             first_row=first_row,
             rows=rows,
             fraction=fraction,
+            clusters=clusters,
         )
 
     def finish(self) -> None:
@@ -130,6 +140,14 @@ class Conversion:
         missing = places < 0
         codes = np.append(table, table.dtype.type(0))[places]  # −1, missing, is the last one
         return codes, missing
+
+    def _numbered(self, data: Any, name: str) -> Integers:
+        """Numbers of the rows' clusters, −1 where the value is missing."""
+        places, values = encoded_or_refused(self.table, data, name)
+        seen = self.clusters
+        numbers = [seen.setdefault(value, len(seen)) for value in values]
+        found: Integers = np.array([*numbers, -1], dtype=np.int64)[places]
+        return found
 
     def _floats(self, data: Any, name: str) -> NDArray[Any]:
         try:

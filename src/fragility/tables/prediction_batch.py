@@ -26,6 +26,8 @@ class PredictionBatch:
     weights, error_costs : ndarray of shape (n,) or None
     groups : ndarray of shape (n,) or None
         Place of each row's group in the names of the groups.
+    clusters : ndarray of shape (n,) or None
+        Number of each row's cluster, the same in every reading of the file.
     first_row : int
         Number of the first row, as a person counts the rows below the header, from 1.
     rows : ndarray of shape (n,) or None
@@ -42,6 +44,7 @@ class PredictionBatch:
     first_row: int
     rows: Integers | None
     fraction: float
+    clusters: Integers | None = None
 
     @property
     def n_rows(self) -> int:
@@ -62,7 +65,7 @@ def joined(parts: Sequence[PredictionBatch]) -> PredictionBatch:
     if len(parts) == 1:
         return first
     whole: dict[str, Any] = {"fraction": parts[-1].fraction}
-    for name in ("codes", "weights", "groups", "error_costs"):
+    for name in ("codes", "weights", "groups", "error_costs", "clusters"):
         if getattr(first, name) is not None:
             whole[name] = np.concatenate([getattr(part, name) for part in parts])
     whole["scores"] = {

@@ -47,8 +47,9 @@ class PredictionFile:
     positive : str, optional
         The class of two that a single column of scores is for; by default the second, without
         `classes` the later one of ordered categories (in Parquet and Arrow files).
-    weight, group, error_cost : str, optional
-        Columns with the weight of each row, its group, and what an error on it costs.
+    weight, group, error_cost, cluster : str, optional
+        Columns with the weight of each row, its group, what an error on it costs, and which rows
+        belong together, such as those of one patient.
     drop_missing : bool, default=False
         Leave out rows with a missing value in any column that is used, and count them.
 
@@ -73,17 +74,20 @@ class PredictionFile:
         weight: str | None = None,
         group: str | None = None,
         error_cost: str | None = None,
+        cluster: str | None = None,
         drop_missing: bool = False,
     ) -> None:
         self.table = table
         by_model = {name: tuple(columns) for name, columns in models.items()}
-        self.columns = Columns(label, by_model, weight, group, error_cost)
+        self.columns = Columns(label, by_model, weight, group, error_cost, cluster)
         self.columns.check(table)
         self.drop_missing = drop_missing
         self._types = self.columns.types(table)
         self._positive = positive
         self._given = None if classes is None else named(table, classes)
         self._known: Known | None = None
+        #: Numbers of the clusters, in the order in which they were first read.
+        self._clusters: dict[Any, int] = {}
         self._has_warned = False
         self._counts: tuple[int, int] | None = None
         if self._given is not None and group is None:
@@ -133,7 +137,7 @@ class PredictionFile:
         unless `classes` says all there is to know. What only the whole file can show (a single
         class, no weight) is an error after the last part.
         """
-        conversion = Conversion(self.table, self.columns, self._surveyed(), self.drop_missing)
+        conversion = self._conversion(self._surveyed())
         with numbers_explained(self.table, self.columns.numeric):
             source = self.table.batches(self.columns.all, self._types)
             for data in source:
@@ -149,10 +153,13 @@ class PredictionFile:
                 self._peek()
             data = self.table.read(self.columns.all, self._types).to_batches()
             known = self._surveyed(data)
-            conversion = Conversion(self.table, self.columns, known, self.drop_missing)
+            conversion = self._conversion(known)
             parts = [conversion.batch(batch, 1.0) for batch in data if batch.num_rows]
         self._finish(conversion)
         return joined([part for part in parts if part is not None])
+
+    def _conversion(self, known: Known) -> Conversion:
+        return Conversion(self.table, self.columns, known, self.drop_missing, self._clusters)
 
     def _finish(self, conversion: Conversion) -> None:
         conversion.finish()

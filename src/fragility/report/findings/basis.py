@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from ..._typing import Interval
 from ..parts import ModelReport
 from ..words import shortened
 
@@ -28,6 +29,13 @@ def of_each_model(sentence: Callable[[Report, ModelReport], str | None]) -> Rule
                 yield text, [model.name]
 
     return rule
+
+
+def corrected(interval: Interval, p_value: float, adjusted: float, n_tests: int) -> str:
+    """Why a difference counts as chance although its own interval leaves zero out; else nothing."""
+    if interval.low <= 0.0 <= interval.high:
+        return ""
+    return f" (p = {p_value:.2g} alone, {adjusted:.2g} corrected for {n_tests} tests)"
 
 
 def possessive(name: str) -> str:

@@ -9,7 +9,7 @@ from .. import words
 from ..parts import Comparison, PairedFigures
 from ..text import level
 from ..words import shortened as short
-from .basis import Sentences, possessive
+from .basis import Sentences, corrected, possessive
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -30,8 +30,9 @@ def fewer_confident_mistakes(report: Report) -> Sentences:
             continue
         safer, riskier = _lower_first(pair, after)
         yield (
-            f"{short(safer)} makes fewer confident mistakes than {short(riskier)}, at equal "
-            f"calibration: {_difference(after, safer == pair.a, report)}.",
+            f"{short(safer)} makes fewer confident mistakes than {short(riskier)}, "
+            f"{_calibration(after, safer == pair.a, report)}: "
+            f"{_difference(after, safer == pair.a, report)}.",
             [safer, riskier],
         )
 
@@ -51,20 +52,23 @@ def explained_by_scale(report: Report) -> Sentences:
         if not _certain(after, report) and not isnan(after.p_value):
             left = "nothing is left of the difference"
             if not after.is_rounding:
-                left = f"{_difference(after, first_lower, report)}, which could be chance"
+                left = (
+                    f"{_difference(after, first_lower, report)}, which could be chance"
+                    f"{_corrected(after)}"
+                )
             remains = after.index.difference / pair.raw.index.difference
             verdict = "is explained by its smaller scores"
             if remains > _EXPLAINED:  # calibration took away the certainty, not the difference
                 verdict = "is not certain to be more than one of scale"
             yield (
-                f"{before} {verdict}: after the same calibration of {short(lower)} and "
-                f"{short(higher)}, {left}.",
+                f"{before} {verdict}: {_calibration(after, first_lower, report)} of "
+                f"{short(lower)} and {short(higher)}, {left}.",
                 [lower, higher],
             )
         elif _certain(after, report) and _lower_first(pair, after) != (lower, higher):
             yield (
-                f"{before} comes from its smaller scores alone: after the same calibration "
-                f"{short(higher)} has the lower one.",
+                f"{before} comes from its smaller scores alone: "
+                f"{_calibration(after, first_lower, report)}, {short(higher)} has the lower one.",
                 [lower, higher],
             )
 
@@ -97,17 +101,39 @@ def no_difference(report: Report) -> Sentences:
             alike.append((pair, tests[-1]))
     if not alike:
         return
+    calibrated = alike[0][0].calibrated is not None
+    equal = all(_equally_calibrated(test, report) for _, test in alike)
     pairs = [
-        f"{short(pair.a)} from {short(pair.b)} ({_change(test, True, report)})"
+        f"{short(pair.a)} from {short(pair.b)} ({_change(test, True, report)}{_corrected(test)}"
+        + (f"; {_calibration(test, True, report)})" if calibrated and not equal else ")")
         for pair, test in alike
     ]
-    calibrated = ", at equal calibration" if alike[0][0].calibrated else ""
     names = dict.fromkeys(name for pair, _ in alike for name in (pair.a, pair.b))
     yield (
         f"In the Fragility Index {words.count(report.n_samples)} cases do not tell "
-        f"{'; '.join(pairs)}{calibrated}.",
+        f"{'; '.join(pairs)}{', at equal calibration' if calibrated and equal else ''}.",
         list(names),
     )
+
+
+def _equally_calibrated(test: PairedFigures, report: Report) -> bool:
+    """Whether the calibration errors that are left do not clearly differ."""
+    return not test.tests["calibration_error"].p_value < 1.0 - report.confidence
+
+
+def _calibration(test: PairedFigures, as_given: bool, report: Report) -> str:
+    """Whether models are compared at equal calibration, or what is left of their errors."""
+    if _equally_calibrated(test, report):
+        return "at equal calibration"
+    left = test.tests["calibration_error"]
+    a, b = (left.a, left.b) if as_given else (left.b, left.a)
+    return f"after calibration (still unequal: {words.number(a)}, {words.number(b)})"
+
+
+def _corrected(test: PairedFigures) -> str:
+    """Why the index counts as equal although the interval of the difference leaves zero out."""
+    n_tests = test.n_tests["fragility_index"]
+    return corrected(test.index.interval, test.index.p_value, test.p_value, n_tests)
 
 
 def _certain(test: PairedFigures, report: Report) -> bool:

@@ -9,7 +9,7 @@ from .. import words
 from ..parts import CostTest, ModelReport
 from ..text import level
 from ..words import shortened as short
-from .basis import Sentences, of_each_model
+from .basis import Sentences, corrected, of_each_model
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -35,7 +35,10 @@ def cheapest(report: Report) -> Sentences:
         text += f"; no test: {test.test.why_no_test}"
     else:
         low, high = sorted(sign * end for end in test.test.interval)
-        chance = "" if test.p_value < 1.0 - report.confidence else ", which could be chance"
+        chance = ""
+        if not test.p_value < 1.0 - report.confidence:
+            why = corrected(test.test.interval, test.test.p_value, test.p_value, test.n_tests)
+            chance = f", which could be chance{why}"
         text += (
             f": {words.money(-sign * test.test.difference)} less ({level(report)} "
             f"{words.money(-high)} to {words.money(-low)}){chance}"

@@ -1,0 +1,351 @@
+r"""Influence of a case on the figures beside the index, by its class and score.
+
+A figure moves by :math:`w_k \varphi_k` if the weight of case k grows by a small part of itself; the
+squares of these moves add up to the squared standard error. Figures of pairs (AUC, buffered AUC,
+CVaR) are means over two classes, of which each counts by itself: for AUC these are DeLong's
+components. The other figures are means over all cases, or functions of such means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import inf
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from .._typing import Floats, Indices
+from ..measured import CALIBRATION_BINS, CVAR_LEVEL, LEAST_PROBABILITY
+from ..ordered import running_totals
+from ..scores.atoms import Atoms
+from .confidence import PredictionAtoms
+from .rank import Levels
+from .tails import TailBounds
+
+#: Figures of pairs of classes, and figures of all cases.
+OF_PAIRS = ("auc", "buffered_auc", "cvar")
+OF_ALL = ("log_loss", "brier", "calibration_error", "confident_error_rate", "aurc")
+FIGURES_BY_CASE = OF_PAIRS + OF_ALL
+
+
+class PairInfluence(NamedTuple):
+    """Influence on `OF_PAIRS` of cases of unit weight of the two classes of a pair.
+
+    Attributes
+    ----------
+    negatives, positives : ndarray of shape (3, B)
+        By figure and atom of the class, over the weight of the class.
+    worst : ndarray of shape (2, 3)
+        The same, times that weight, for the worst mistake of each class.
+    """
+
+    negatives: Floats
+    positives: Floats
+    worst: Floats
+
+
+def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> PairInfluence:
+    """Influence of scores at the means of their atoms."""
+    below = _share_below(positives, negatives)
+    above = 1.0 - _share_below(negatives, positives)
+    groups = negatives, positives
+    of_negatives, of_positives, worst = [above], [below], [(0.0, 0.0)]
+    if 0.0 < tails.buffer < inf:  # else no case moves it
+        excesses, ends = _excesses(groups, -1.0 / tails.buffer)
+        of_negatives.append(-tails.buffer * excesses[0])
+        of_positives.append(-tails.buffer * excesses[1])
+        worst.append((-tails.buffer * ends[0], -tails.buffer * ends[1]))
+    else:
+        for rows, atoms in ((of_negatives, negatives), (of_positives, positives)):
+            rows.append(np.zeros(atoms.weight.size))
+        worst.append((0.0, 0.0))
+    excesses, ends = _excesses(groups, tails.quantile)
+    of_negatives.append(excesses[0] / (1.0 - CVAR_LEVEL))
+    of_positives.append(excesses[1] / (1.0 - CVAR_LEVEL))
+    worst.append((ends[0] / (1.0 - CVAR_LEVEL), ends[1] / (1.0 - CVAR_LEVEL)))
+    found, ends_of = [], np.array(worst).T
+    for code, (rows, atoms) in enumerate(((of_negatives, negatives), (of_positives, positives))):
+        values, weight = np.stack(rows), float(atoms.weight.sum())
+        means = values @ (atoms.weight / weight)
+        ends_of[code] -= means
+        found.append((values - means[:, np.newaxis]) / weight)
+    return PairInfluence(found[0], found[1], ends_of)
+
+
+def _share_below(own: Atoms, others: Atoms) -> Floats:
+    """Share of the weight of another class below each atom; of the same atom one half."""
+    before = running_totals(others.weight) / others.weight.sum()
+    first = np.searchsorted(others.low, own.low, side="left")
+    last = np.searchsorted(others.low, own.low, side="right")
+    found: Floats = 0.5 * (before[first] + before[last])
+    return found
+
+
+def _excesses(groups: tuple[Atoms, Atoms], level: float) -> tuple[list[Floats], list[float]]:
+    r"""Mean of :math:`(\varepsilon - t)_+` over the other class, by atom.
+
+    Also for the worst mistakes, which are a negative of score 1 and a positive of score 0.
+    """
+    negatives, positives = groups
+    masses, sums = (
+        running_totals(part) / positives.weight.sum()
+        for part in (positives.weight, positives.weight * positives.mean)
+    )
+
+    def of_negatives(scores: Floats) -> Floats:
+        place = np.searchsorted(positives.mean, scores - level)
+        return np.asarray((scores - level) * masses[place] - sums[place])
+
+    masses_above, sums_above = (
+        running_totals(part[::-1])[::-1] / negatives.weight.sum()
+        for part in (negatives.weight, negatives.weight * negatives.mean)
+    )
+
+    def of_positives(scores: Floats) -> Floats:
+        place = np.searchsorted(negatives.mean, scores + level, side="right")
+        return np.asarray(sums_above[place] - (scores + level) * masses_above[place])
+
+    ends = float(of_negatives(np.ones(1))[0]), float(of_positives(np.zeros(1))[0])
+    return [of_negatives(negatives.mean), of_positives(positives.mean)], list(ends)
+
+
+def proper_influence(p_true: Floats, squares: Floats) -> Floats:
+    """Log-loss and squared error of cases, (2, n), by the probability of their class."""
+    losses = -np.log(np.clip(p_true, LEAST_PROBABILITY, 1.0))
+    return np.stack([losses, squares])
+
+
+def risk_coverage_influence(atoms: PredictionAtoms) -> Floats:
+    r"""Influence of each atom of predictions on AURC, per unit of its share of the weight.
+
+    With r(q) the error rate among the cases at least as confident as q, and S(q) their share,
+    :math:`\varphi = r(q_k) - AURC + E[(\text{wrong}_k - r(q)) / S(q);\, q \le q_k]`.
+    """
+    levels = Levels.of(atoms)
+    total = levels.weight.sum()
+    share = levels.weight / total
+    above = np.cumsum(share[::-1])[::-1]
+    risk = np.cumsum(levels.wrong[::-1])[::-1] / total / above
+    inverse, rated = np.cumsum(share / above), np.cumsum(share * risk / above)
+    own = levels.places
+    found: Floats = risk[own] - share @ risk + atoms.wrong * inverse[own] - rated[own]
+    return found
+
+
+class CalibrationInfluence(NamedTuple):
+    """Influence on the calibration error, and how uncertain each of its bins is.
+
+    Attributes
+    ----------
+    sign : ndarray of shape (B,)
+        By atom of all cases: mean sign of the differences in its bins, frequency minus score.
+    variances : ndarray of shape (n_bins,)
+        Of the difference in each bin, over all cases.
+    """
+
+    low: Floats
+    sign: Floats
+    variances: Floats
+
+
+def calibration_influence(happened: Atoms, others: Atoms, n_bins: int) -> CalibrationInfluence:
+    """Bins of equal mass, as in `fragility.figures.rank.calibration_error`."""
+    low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+    yes = np.arange(origin.size) < happened.low.size
+    weight, mean, squares = (
+        np.concatenate([getattr(part, name) for part in (happened, others)])
+        for name in ("weight", "mean", "squares")
+    )
+    total = float(weight.sum())
+    masses, residuals = (
+        running_totals(np.bincount(origin, part, low.size).astype(np.float64)) / total
+        for part in (weight, weight * (yes - mean))
+    )
+    edges = np.arange(n_bins + 1) / n_bins
+    steps = np.diff(np.interp(edges, masses, residuals))
+    # An atom may reach over several bins: its parts move each of them.
+    signed = np.concatenate([[0.0], np.cumsum(np.sign(steps)) / n_bins])
+    reach = np.diff(np.interp(masses, edges, signed))
+    sign = reach / np.maximum(np.diff(masses), 1e-300)
+    # The spread of outcomes within a bin, and at least what the scores themselves say: a bin in
+    # which nothing happened is not therefore certain.
+    centre = masses[:-1] + 0.5 * np.diff(masses)
+    place = np.minimum((centre * n_bins).astype(np.intp), n_bins - 1)[origin]
+    seen = squares * (yes - mean) ** 2
+    told = squares * mean * (1.0 - mean)
+    variances = np.maximum(*(np.bincount(place, part, n_bins) for part in (seen, told)))
+    return CalibrationInfluence(low, sign, variances / total**2)
+
+
+class CaseInfluences(Protocol):
+    """Influence of cases on all figures of one model."""
+
+    @property
+    def worst(self) -> Floats:
+        """Of the worst mistake of each class on `OF_PAIRS`, (C, 3), see `PairInfluence`."""
+
+    @property
+    def calibration(self) -> Floats:
+        """Variance of each bin of the calibration error."""
+
+    def values(self, code: int, columns: Floats) -> Floats:
+        """Influence on `FIGURES_BY_CASE` of cases of a class, (8, n), of unit weight.
+
+        `columns` are their scores, (1, n) or (C, n).
+        """
+
+
+class ScoreInfluences(NamedTuple):
+    """Influence on all figures of cases of two classes, by their score.
+
+    Attributes
+    ----------
+    low : sequence of ndarray
+        By class, the least score of each atom.
+    tables : sequence of ndarray of shape (8, B)
+        By class: influence of a case of unit weight on `FIGURES_BY_CASE`.
+    worst : ndarray of shape (2, 3)
+        Of the worst mistakes, see `PairInfluence`, by class.
+    calibration : ndarray
+        Variance of each bin of the calibration error.
+    """
+
+    low: Sequence[Floats]
+    tables: Sequence[Floats]
+    worst: Floats
+    calibration: Floats
+
+    def values(self, code: int, columns: Floats) -> Floats:
+        return _looked_up(self.low[code], self.tables[code], columns[0])
+
+
+def _looked_up(low: Floats, table: Floats, scores: Floats) -> Floats:
+    """Rows of a table at the atom of each score."""
+    places = np.searchsorted(low, scores, side="right") - 1
+    return table.take(np.maximum(places, 0, out=places), axis=1)
+
+
+def score_influences(
+    atoms: Sequence[Atoms],
+    predictions: PredictionAtoms,
+    positive: int,
+    tails: TailBounds,
+    confident: float,
+    n_cases: int,
+) -> ScoreInfluences:
+    """Influences of two classes.
+
+    Parameters
+    ----------
+    atoms : sequence of Atoms
+        By class.
+    predictions : PredictionAtoms
+        Of these atoms, those of the first class first.
+    positive : int
+    tails : TailBounds
+    confident : float
+        Above this confidence an error is a confident one.
+    n_cases : int
+    """
+    total = float(sum(part.weight.sum() for part in atoms))
+    ranked = pair_influence(atoms[1 - positive], atoms[positive], tails)
+    pairs = [ranked.negatives, ranked.positives][:: 1 if positive else -1]
+    calibration = calibration_influence(
+        atoms[positive], atoms[1 - positive], min(CALIBRATION_BINS, n_cases)
+    )
+    p_true = np.concatenate(
+        [part.mean if code == positive else 1.0 - part.mean for code, part in enumerate(atoms)]
+    )
+    scores = np.concatenate([part.mean for part in atoms])
+    codes = np.repeat([0, 1], [part.mean.size for part in atoms])
+    place = np.searchsorted(calibration.low, np.concatenate([part.low for part in atoms]))
+    rows = np.stack(
+        [
+            *proper_influence(p_true, (1.0 - p_true) ** 2),
+            calibration.sign[place] * ((codes == positive) - scores),
+            predictions.wrong & (predictions.mean > confident),
+            risk_coverage_influence(predictions),
+        ]
+    )
+    weights = np.concatenate([part.weight for part in atoms])
+    rows -= (rows @ weights / total)[:, np.newaxis]
+    parts = np.split(rows / total, [atoms[0].mean.size], axis=1)
+    tables = [np.concatenate([of_pair, part]) for of_pair, part in zip(pairs, parts, strict=True)]
+    worst = ranked.worst if positive else ranked.worst[::-1]
+    return ScoreInfluences([part.low for part in atoms], tables, worst, calibration.variances)
+
+
+class TableInfluences(NamedTuple):
+    """The same for calibrated scores, by the place of the score before calibration in a table.
+
+    `tables` has shape (2, 8, B): cases of a class and place are under several maps, and count with
+    the mean of their influences.
+    """
+
+    tables: Floats
+    places: Callable[[Floats], Indices]
+    worst: Floats
+    calibration: Floats
+
+    def values(self, code: int, columns: Floats) -> Floats:
+        found: Floats = self.tables[code].take(self.places(columns[0]), axis=1)
+        return found
+
+
+class RowInfluences(NamedTuple):
+    """The same for several classes.
+
+    Attributes
+    ----------
+    pairs : mapping of (int, int) to (ndarray, ndarray)
+        By class and column: least score of each atom, and influences on `OF_PAIRS`, (3, B).
+    outcomes : sequence of (ndarray, ndarray)
+        Of wrong and of right predictions, by confidence: least confidence of each atom, and
+        influences on the last three of `OF_ALL`.
+    means : ndarray of shape (2,)
+        Log-loss and Brier score.
+    total : float
+        Weight of all cases.
+    worst, calibration : ndarray
+    """
+
+    pairs: Mapping[tuple[int, int], tuple[Floats, Floats]]
+    outcomes: Sequence[tuple[Floats, Floats]]
+    means: Floats
+    total: float
+    worst: Floats
+    calibration: Floats
+
+    def values(self, code: int, columns: Floats) -> Floats:
+        found = np.zeros((len(FIGURES_BY_CASE), columns.shape[1]))
+        for column, scores in enumerate(columns):
+            if (code, column) in self.pairs:
+                found[:3] += _looked_up(*self.pairs[code, column], scores)
+        p_true = columns[code]
+        squares = np.einsum("cn,cn->n", columns, columns) + 1.0 - 2.0 * p_true
+        found[3:5] = (proper_influence(p_true, squares) - self.means[:, np.newaxis]) / self.total
+        right, confidence = columns.argmax(axis=0) == code, columns.max(axis=0)
+        for outcome, (low, table) in enumerate(self.outcomes):
+            own = np.flatnonzero(right == bool(outcome))
+            if own.size:
+                found[5:, own] = _looked_up(low, table, confidence[own])
+        return found
+
+
+def outcome_influences(
+    wrong: Atoms, right: Atoms, predictions: PredictionAtoms, confident: float, n_cases: int
+) -> tuple[list[tuple[Floats, Floats]], Floats]:
+    """`RowInfluences.outcomes`, and the variances of the bins of the calibration error."""
+    found = calibration_influence(right, wrong, min(CALIBRATION_BINS, n_cases))
+    low = np.concatenate([wrong.low, right.low])
+    rows = np.stack(
+        [
+            found.sign[np.searchsorted(found.low, low)] * (~predictions.wrong - predictions.mean),
+            predictions.wrong & (predictions.mean > confident),
+            risk_coverage_influence(predictions),
+        ]
+    )
+    total = float(predictions.weight.sum())
+    rows -= (rows @ predictions.weight / total)[:, np.newaxis]
+    parts = np.split(rows / total, [wrong.low.size], axis=1)
+    return [(wrong.low, parts[0]), (right.low, parts[1])], found.variances

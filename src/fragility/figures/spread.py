@@ -1,0 +1,152 @@
+"""Standard errors from the influences of cases, which may come in clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import nan, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from .._typing import Floats, Integers
+from ..index.influence import (
+    LEAST_EFFECTIVE,
+    clustered_error,
+    error_of_squares,
+    freedom_of_squares,
+)
+from ..moments import order_one_factor
+from .case_influence import FIGURES_BY_CASE, OF_PAIRS
+
+#: Figures whose influence by case is known, in the order of rows of moves.
+MOVED = ("fragility_index", "ratio", *FIGURES_BY_CASE)
+#: Of these, the figures of pairs of classes: each class counts by itself.
+_BY_CLASS = {"fragility_index", "ratio", *OF_PAIRS}
+
+
+class Population(NamedTuple):
+    """Numbers, weights and effective numbers of the cases of each class."""
+
+    support: Integers
+    weight: Floats
+    sizes: Floats
+
+    @property
+    def size(self) -> float:
+        """Effective number of all cases."""
+        held = self.sizes > 0.0
+        squares = float((self.weight[held] ** 2 / self.sizes[held]).sum())
+        return float(self.weight.sum()) ** 2 / squares
+
+
+class Spread(NamedTuple):
+    """Standard error of a figure, and the degrees of freedom of that error (Satterthwaite)."""
+
+    error: float
+    freedom: float
+
+
+class ClusterSums:
+    """Sums over the cases of each cluster, which grow as clusters come.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of amounts that cases have.
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._sums = np.zeros((n_rows, 0))
+        self._n_clusters = 0
+
+    def add(self, clusters: Integers, *amounts: Floats) -> None:
+        """Add cases by their clusters, numbered from 0."""
+        n_clusters = int(clusters.max(initial=-1)) + 1
+        self._n_clusters = max(self._n_clusters, n_clusters)
+        more = n_clusters - self._sums.shape[1]
+        if more > 0:  # room for as many again
+            self._sums = np.pad(self._sums, ((0, 0), (0, more + n_clusters)))
+        for row, sums in zip(amounts, self._sums, strict=True):
+            sums[:n_clusters] += np.bincount(clusters, row, n_clusters)
+
+    @property
+    def totals(self) -> Floats:
+        """By amount and cluster."""
+        return self._sums[:, : self._n_clusters]
+
+
+class MoveSums:
+    """Sums over cases of how they move figures, or the difference of two models' figures.
+
+    Parameters
+    ----------
+    population : Population
+        All of the cases.
+    scale : float
+        Largest finite index: that of tiny scores moves so little that fourth powers would be zero.
+    """
+
+    def __init__(self, population: Population, scale: float) -> None:
+        self.population = population
+        self._factors = np.ones(len(MOVED))
+        self._factors[0] = order_one_factor(scale)
+        self._sums = np.zeros((2, len(MOVED), population.support.size))
+        self._clusters = ClusterSums(len(MOVED) + 1)  # the last row has the weight
+
+    @classmethod
+    def of_units(
+        cls, units: Iterable[tuple[Floats, Floats]], population: Population, scale: float
+    ) -> MoveSums:
+        """Of the cases of each class: moves that cases have in common, and how many have them."""
+        sums = cls(population, scale)
+        for code, (moves, counts) in enumerate(units):
+            squares = (moves * sums._factors[:, np.newaxis]) ** 2
+            sums._sums[0, :, code] = squares @ counts
+            sums._sums[1, :, code] = squares**2 @ counts
+        return sums
+
+    def add(
+        self, code: int, moves: Floats, weights: Floats, clusters: Integers | None = None
+    ) -> None:
+        """Add cases of a class, by their moves of the figures `MOVED`, (10, n)."""
+        moves = moves * self._factors[:, np.newaxis]
+        if clusters is not None:
+            self._clusters.add(clusters, *moves, weights)
+        moves *= moves
+        self._sums[0, :, code] += moves.sum(axis=1)
+        self._sums[1, :, code] += np.einsum("fn,fn->f", moves, moves)
+
+    @property
+    def n_clusters(self) -> float:
+        """Effective number of clusters; 0 if there are none."""
+        weight = self._clusters.totals[-1]
+        return float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else 0.0
+
+    def spread(self, name: str, *, clustered: bool = True) -> Spread:
+        """Standard error of a figure; without `clustered` as if cases were independent."""
+        place, population = MOVED.index(name), self.population
+        if self.n_clusters and clustered:
+            found = Spread(*clustered_error(self._clusters.totals[place]))
+        elif name in _BY_CLASS:
+            by_class, fourths = self._sums[:, place]
+            counted = np.flatnonzero(population.support)
+            sizes = {int(code): float(population.sizes[code]) for code in counted}
+            unit = float(by_class.max()) or 1.0
+            freedom = freedom_of_squares(by_class / unit, fourths / unit**2, population.support)
+            found = Spread(error_of_squares(by_class, sizes), freedom)
+        else:
+            total, fourth = self._sums[:, place].sum(axis=1).tolist()
+            n_cases = int(population.support.sum())
+            found = _of_one(total, fourth, population.size, n_cases)
+        return Spread(found.error / float(self._factors[place]), found.freedom)
+
+
+def _of_one(squares: float, fourths: float, size: float, number: int) -> Spread:
+    """Spread of the mean of one sample."""
+    if size < LEAST_EFFECTIVE:
+        return Spread(nan, nan)
+    unit = float(squares) or 1.0
+    freedom = freedom_of_squares(
+        np.array([squares / unit]), np.array([fourths / unit**2]), np.array([number])
+    )
+    return Spread(sqrt(squares * size / (size - 1.0)), freedom)

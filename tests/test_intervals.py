@@ -1,0 +1,349 @@
+"""Standard errors, intervals and paired tests of every figure, against literal definitions."""
+
+from __future__ import annotations
+
+import csv
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import fragility as fr
+from fragility import Report
+from fragility._typing import Interval
+from fragility.figures.case_influence import calibration_influence
+from fragility.figures.intervals import _RULES, Circumstances
+from fragility.figures.spread import MOVED, Population, Spread
+from fragility.report.files import report_on_file
+from fragility.scores.atoms import Atoms
+from fragility.tables import PredictionFile, open_table
+
+from .reference import influence as reference
+
+BY_CLASS = ("auc", "buffered_auc", "cvar")
+
+
+def data(seed: int, n: int = 40):
+    """Labels, scores (rounded in every other sample, so that some are tied), and weights."""
+    rng = np.random.default_rng(seed)
+    logit = rng.normal(size=n)
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * logit))).astype(int)
+    y[:4] = 0, 1, 0, 1
+    p = 1.0 / (1.0 + np.exp(-2.0 * logit - rng.normal(size=n)))
+    p = np.clip(p.round(1 + seed % 2 * 15), 0.01, 0.99)
+    return y, p, rng.gamma(2.0, size=n)
+
+
+def effective(w: np.ndarray) -> float:
+    return w.sum() ** 2 / (w @ w)
+
+
+def literal_error(name: str, y: np.ndarray, moves: np.ndarray, w: np.ndarray) -> float:
+    """Squares add up, with n / (n − 1) in each class or over all."""
+    parts = [y == 0, y == 1] if name in BY_CLASS else [np.full(y.size, True)]
+    total = 0.0
+    for part in parts:
+        n = effective(w[part])
+        total += (moves[part] ** 2).sum() * n / (n - 1.0)
+    return sqrt(total)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", reference.FIGURES)
+def test_standard_errors_are_those_of_finite_differences(name, seed):
+    y, p, w = data(seed)
+    figure = reference.FIGURES[name]
+    for weights in (None, w):
+        known = np.ones(y.size) if weights is None else w
+        found = Report.from_predictions(y, p, sample_weight=weights, calibrate=False)
+        measured = found.models[0].raw.figures[name]
+        assert measured.value == pytest.approx(figure(y, p, known), rel=1e-9)
+        moves = reference.moves(figure, y, p, known)
+        expected = literal_error(name, y, moves, known)
+        assert measured.standard_error == pytest.approx(expected, rel=2e-4, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("name", reference.FIGURES)
+def test_errors_of_differences_are_those_of_finite_differences(name, seed):
+    y, p, w = data(seed)
+    other = np.clip(p + 0.2 * np.random.default_rng(seed).normal(size=p.size), 0.02, 0.98)
+    figure = reference.FIGURES[name]
+    found = Report.from_predictions(y, {"a": p, "b": other}, sample_weight=w, calibrate=False)
+    test = found.comparisons[0].raw.tests[name]
+    assert test.difference == pytest.approx(figure(y, p, w) - figure(y, other, w), rel=1e-6)
+    moves = reference.moves(figure, y, p, w) - reference.moves(figure, y, other, w)
+    assert test.standard_error == pytest.approx(literal_error(name, y, moves, w), rel=2e-4)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_auc_is_delongs(seed):
+    y, p, _ = data(seed, 60)
+    other = np.clip(p + 0.2 * np.random.default_rng(seed).normal(size=p.size), 0.0, 1.0).round(2)
+    areas, covariance = reference.delong(y, p, other)
+    found = Report.from_predictions(y, {"a": p, "b": other}, calibrate=False)
+    for model, area, variance in zip(found.models, areas, np.diag(covariance), strict=True):
+        assert model.raw.figures["auc"].value == pytest.approx(area, rel=1e-12)
+        assert model.raw.figures["auc"].standard_error == pytest.approx(sqrt(variance), rel=1e-9)
+    test = found.comparisons[0].raw.tests["auc"]
+    variance = covariance[0][0] + covariance[1][1] - 2.0 * covariance[0][1]
+    assert test.standard_error == pytest.approx(sqrt(variance), rel=1e-9)
+
+
+def test_index_and_ratio_have_the_errors_of_measure_fragility():
+    y, p, w = data(1, 80)
+    figures = Report.from_predictions(y, p, sample_weight=w).models[0].raw.figures
+    found = fr.measure_fragility(y, p, sample_weight=w)
+    assert figures["fragility_index"].standard_error == pytest.approx(
+        found.standard_error, rel=1e-9
+    )
+    assert figures["fragility_index"].interval == pytest.approx(found.interval(), rel=1e-9)
+    moves = reference.moves(
+        lambda y, p, w: fr.fragility_ratio(y, p, sample_weight=w), y, p, w, step=1e-4
+    )
+    expected = literal_error("auc", y, moves, w)
+    assert figures["ratio"].standard_error == pytest.approx(expected, rel=1e-4)
+
+
+def test_several_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    z = rng.normal(size=(60, 3)) + 1.5 * np.eye(3)[y]
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    found = Report.from_predictions(y, p, calibrate=False).models[0].raw.figures
+
+    def mean_auc(y, p, w):
+        pairs = [(i, j) for i in range(3) for j in range(3) if i != j]
+        values = []
+        for i, j in pairs:
+            own = (y == i) | (y == j)
+            values.append(reference.auc((y[own] == i).astype(int), p[own, i], w[own]))
+        return np.mean(values)
+
+    def log_loss(y, p, w):
+        return np.average(-np.log(p[np.arange(y.size), y]), weights=w)
+
+    def brier(y, p, w):
+        return np.average(((p - np.eye(3)[y]) ** 2).sum(axis=1), weights=w)
+
+    def aurc(y, p, w):
+        # As if the surest class of each case were that of two which happened or not.
+        confidence, right = p.max(axis=1), p.argmax(axis=1) == y
+        return reference.aurc(right.astype(int), 0.5 + 0.5 * confidence, w)
+
+    for name, figure in (
+        ("auc", mean_auc),
+        ("log_loss", log_loss),
+        ("brier", brier),
+        ("aurc", aurc),
+    ):
+        moves = reference.moves(figure, y, p, np.ones(60))
+        squares = sum(
+            (moves[part] ** 2).sum() * part.sum() / (part.sum() - 1.0)
+            for part in ([y == c for c in range(3)] if name == "auc" else [y >= 0])
+        )
+        assert found[name].value == pytest.approx(figure(y, p, np.ones(60)), rel=1e-9)
+        assert found[name].standard_error == pytest.approx(sqrt(squares), rel=1e-4), name
+
+
+def test_calibration_influence_by_hand():
+    """Two bins: cases of .2, of which half happened; cases of .6 and .8, of which one happened."""
+    happened = Atoms.of(np.array([0.2, 0.2, 0.8]))
+    others = Atoms.of(np.array([0.2, 0.2, 0.6, 0.6, 0.6]))
+    found = calibration_influence(happened, others, 2)
+    # Frequencies .5 against .2, and .25 against .65.
+    assert found.low.tolist() == [0.2, 0.6, 0.8]
+    assert found.sign.tolist() == pytest.approx([1.0, -1.0, -1.0])
+    first = (2 * 0.8**2 + 2 * 0.2**2) / 64
+    second = max(0.2**2 + 3 * 0.6**2, 0.8 * 0.2 + 3 * 0.6 * 0.4) / 64
+    assert found.variances == pytest.approx([first, second])
+
+
+def circumstances(n: float = 100.0, calibration: tuple[float, ...] = (0.0,)) -> Circumstances:
+    half = np.array([n / 2, n / 2])
+    population = Population(half.astype(int), half, half)
+    worst = np.array([[-0.9, -0.9, 0.5], [-0.8, -0.8, 0.4]])
+    return Circumstances(population, worst, np.array(calibration), 0.95, n)
+
+
+def test_limits_by_hand():
+    t = stats.t.ppf(0.975, 20.0)
+    low, high = _RULES["auc"](0.8, Spread(0.04, 20.0), circumstances())
+    half = t * 0.04 / (0.8 * 0.2)
+    assert (low, high) == pytest.approx(
+        [1 / (1 + np.exp(-(np.log(4.0) + side * half))) for side in (-1, 1)]
+    )
+    low, high = _RULES["log_loss"](0.5, Spread(0.1, 20.0), circumstances())
+    assert (low, high) == pytest.approx((0.5 * np.exp(-t * 0.2), 0.5 * np.exp(t * 0.2)))
+    # Clopper and Pearson: 5 of 100.
+    exact = stats.binomtest(5, 100).proportion_ci(0.95, "exact")
+    share = _RULES["confident_error_rate"](
+        0.05, Spread(sqrt(0.05 * 0.95 / 100), inf), circumstances()
+    )
+    assert share == pytest.approx((exact.low, exact.high), rel=1e-6)
+    # None of 100.
+    exact = stats.binomtest(0, 100).proportion_ci(0.95, "exact")
+    assert _RULES["confident_error_rate"](0.0, Spread(0.0, inf), circumstances()) == pytest.approx(
+        (0.0, exact.high), rel=1e-6
+    )
+    assert _RULES["brier"](0.0, Spread(0.0, inf), circumstances()).high == pytest.approx(
+        2.0 * exact.high
+    )
+
+
+def test_limits_of_the_calibration_error_hold_for_any_signs():
+    """Of normal differences with known variances: the limits hold as often as they should."""
+    rng = np.random.default_rng(0)
+    for truth in (np.zeros(15), np.full(15, 0.002), rng.normal(0.0, 0.01, 15)):
+        deviations = np.full(15, 0.004)
+        missed = 0
+        for _ in range(2000):
+            found = float(np.abs(truth + deviations * rng.normal(size=15)).sum())
+            spread = Spread(float(np.linalg.norm(deviations)), inf)
+            low, high = _RULES["calibration_error"](
+                found, spread, circumstances(calibration=tuple(deviations**2))
+            )
+            missed += not low <= np.abs(truth).sum() <= high
+        assert missed <= 0.06 * 2000
+
+
+def test_no_mistakes_at_all():
+    y, p = np.repeat([0, 1], 50), np.r_[0.05:0.4:50j, 0.6:0.95:50j]
+    figures = Report.from_predictions(y, p, calibrate=False).models[0].raw.figures
+    low, high = figures["auc"].interval
+    assert 0.85 < low < 0.99
+    assert high == 1.0
+    assert figures["aurc"].interval.low == 0.0
+    assert 0.05 < figures["aurc"].interval.high < 0.25
+    assert figures["confident_error_rate"].interval.high == pytest.approx(
+        1 - 0.025 ** (1 / 100), rel=1e-6
+    )
+
+
+# Clusters.
+
+
+def clustered_data(seed: int = 0, n: int = 200, size: int = 4):
+    rng = np.random.default_rng(seed)
+    cluster = rng.permutation(np.arange(n) // size)
+    shared = rng.normal(size=n // size)[cluster]
+    z = shared + rng.normal(size=n)
+    luck = rng.normal(size=n // size)[cluster]  # which the model does not see
+    y = (rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * z - 2.0 * luck))).astype(int)
+    p = 1.0 / (1.0 + np.exp(-1.5 * z - 0.5 * rng.normal(size=n)))
+    return y, p, np.array([f"patient {c}" for c in cluster]), cluster
+
+
+@pytest.mark.parametrize("name", reference.FIGURES)
+def test_clusters_count_as_one(name):
+    y, p, names, cluster = clustered_data(n=60)
+    found = Report.from_predictions(y, p, cluster=names, calibrate=False).models[0].raw
+    moves = reference.moves(reference.FIGURES[name], y, p, np.ones(y.size))
+    totals = [moves[cluster == c].sum() for c in np.unique(cluster)]
+    n = len(totals)
+    expected = sqrt(sum(total**2 for total in totals) * n / (n - 1))
+    assert found.figures[name].standard_error == pytest.approx(expected, rel=2e-4)
+
+
+def test_a_case_repeated_as_a_cluster_tells_no_more():
+    """Copies in one cluster: the same errors as once, but for n / (n − 1); without, far smaller."""
+    y, p, _ = data(1, 60)
+    once = Report.from_predictions(y, p, calibrate=False).models[0].raw.figures
+    copies = Report.from_predictions(
+        np.tile(y, 4), np.tile(p, 4), cluster=np.tile(np.arange(60), 4), calibrate=False
+    )
+    alone = Report.from_predictions(np.tile(y, 4), np.tile(p, 4), calibrate=False)
+    for name in MOVED:
+        one, found = once[name], copies.models[0].raw.figures[name]
+        assert found.standard_error == pytest.approx(one.standard_error, rel=0.02), name
+        assert alone.models[0].raw.figures[name].standard_error < 0.52 * one.standard_error
+        ends = zip(found.interval, one.interval, strict=True)
+        for ours, theirs in ends:
+            assert ours == pytest.approx(theirs, abs=0.5 * one.standard_error + 1e-12), name
+
+
+def test_clusters_of_the_index_are_those_of_the_report():
+    y, p, names, cluster = clustered_data()
+    other = np.clip(p + 0.1 * np.random.default_rng(1).normal(size=p.size), 0.01, 0.99)
+    made = Report.from_predictions(y, {"a": p, "b": other}, cluster=names, calibrate=False)
+    found = fr.measure_fragility(y, p, cluster=cluster)
+    index = made.models[0].raw.figures["fragility_index"]
+    assert index.standard_error == pytest.approx(found.standard_error, rel=1e-9)
+    assert index.interval == pytest.approx(found.interval(), rel=1e-6)
+    alone = fr.measure_fragility(y, p)
+    assert found.standard_error > alone.standard_error
+    assert found.interval().high > alone.interval().high
+    compared = fr.compare_fragility(y, p, other, cluster=names)
+    test = made.comparisons[0].raw
+    assert test.index.p_value == pytest.approx(compared.p_value, rel=1e-9)
+    assert test.ratio.standard_error == pytest.approx(compared.ratio.standard_error, rel=1e-9)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_clusters_are_the_same_in_memory_and_streamed(classes, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 240
+    y, cluster = rng.integers(0, classes, n), rng.integers(0, 30, n)
+    z = rng.normal(size=(n, classes)) + np.eye(classes)[y] + rng.normal(size=(30, classes))[cluster]
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    weights = rng.integers(0, 3, n).astype(float)
+    path = tmp_path / "clusters.csv"
+    with open(path, "w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["y", "w", "patient", *(f"p{k}" for k in range(classes))])
+        writer.writerows(zip(y, weights, [f"no. {c}" for c in cluster], *p.T, strict=True))
+    file = PredictionFile(
+        open_table(path),
+        label="y",
+        models={"m": [f"p{k}" for k in range(classes)]},
+        classes=[str(k) for k in range(classes)],
+        weight="w",
+        cluster="patient",
+    )
+    held = Report.from_predictions(y, {"m": p}, sample_weight=weights, cluster=cluster)
+    for hold in (2**20, 100):
+        read = report_on_file(file, hold=hold)
+        assert read.streamed == (hold == 100)
+        assert read.clustered
+        for name, figure in held.models[0].raw.figures.items():
+            other = read.models[0].raw.figures[name]
+            assert other.standard_error == pytest.approx(figure.standard_error, rel=0.02), name
+            room = 0.1 * figure.standard_error
+            if other.bounds is not None:
+                room += 2.0 * (other.bounds.high - other.bounds.low)
+            assert other.interval == pytest.approx(figure.interval, abs=room), name
+
+
+def test_clusters_of_costs():
+    y, p, names, _ = clustered_data(n=2000)
+    other = np.clip(p + 0.4 * np.random.default_rng(1).normal(size=p.size), 0.01, 0.99)
+    costs = {"error_cost": [[0.0, 1.0], [5.0, 0.0]], "review_cost": 0.5}
+    made = Report.from_predictions(y, {"a": p, "b": other}, costs=costs, cluster=names)
+    expected = fr.compare_costs(y, p, other, **costs, cluster=names)
+    test = made.comparisons[0].cost.test
+    assert test.difference == pytest.approx(expected.difference, rel=1e-9)
+    assert test.p_value == pytest.approx(expected.p_value, rel=1e-9)
+    policy = fr.best_policy(y, p, **costs, cluster=names)
+    assert made.models[0].policy.cost_interval == pytest.approx(policy.cost_interval, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [([1, 2, 3], "cluster has 3 entries for 40"), (["x"] * 40, "at least 2 clusters")],
+)
+def test_bad_clusters_are_refused(cluster, words):
+    y, p, _ = data(0)
+    for call in (
+        lambda: Report.from_predictions(y, p, cluster=cluster),
+        lambda: fr.measure_fragility(y, p, cluster=cluster),
+        lambda: fr.compare_fragility(y, p, p, cluster=cluster),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_an_interval_in_clusters_is_unknown_where_the_index_is_zero():
+    y, p = np.repeat([0, 1], 10), np.r_[0.05:0.4:10j, 0.6:0.95:10j]
+    found = fr.measure_fragility(y, p, cluster=np.arange(20) // 2)
+    assert found.interval() == Interval(0.0, inf)
