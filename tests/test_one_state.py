@@ -211,10 +211,7 @@ def close_models(exact, other, where: str, told_by_cases: bool = False) -> None:
     for one, two in zip(exact.histogram, other.histogram, strict=True):
         np.testing.assert_allclose(one, two, 1e-9, 1e-9)
     for name, value in vars(exact.confident).items():
-        # A state keeps the sum of the confidences above 0.9 alone. Above another level, the part of
-        # a bin that the level divides is known up to the width of the bin, 2⁻¹³ at most.
-        rel = 2.0**-13 if name == "confidence" else 1e-9
-        assert same(value, getattr(other.confident, name), rel), (where, name)
+        assert same(value, getattr(other.confident, name)), (where, name)
     close_evidence(exact.evidence, other.evidence, where)
 
 

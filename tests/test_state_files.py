@@ -21,7 +21,7 @@ from fragility.scores.stored import LIGHTEST
 from .fuzzing import states
 from .fuzzing.states import made
 
-ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=1)
+ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=2)
 STATES = states.states()
 HELD = [name for name, state in STATES.items() if state.complete and state.held]
 BINS = [name for name, state in STATES.items() if not state.complete]
@@ -156,8 +156,9 @@ def test_other_formats_are_refused():
 
     refused(FragilitySketch(16).update([0, 1], [0.1, 0.7]).to_bytes())
     head, arrays = opened("two bins")
-    newer = Envelope(b"fragility-state", "ScoreState", version=2)
-    assert "format 2" in refused(newer.seal(head, arrays))
+    for version in (1, 3):
+        other = Envelope(b"fragility-state", "ScoreState", version=version)
+        assert f"format {version}" in refused(other.seal(head, arrays))
 
 
 @pytest.mark.parametrize("name", ["two held", "four all sample"])

@@ -35,7 +35,7 @@ RANGES = {
 }
 
 
-def sealed(head: bytes, body: bytes, version: int = 1, length: int | None = None) -> bytes:
+def sealed(head: bytes, body: bytes, version: int = 2, length: int | None = None) -> bytes:
     """Bytes with a checksum that fits."""
     length = len(head) if length is None else length
     content = MAGIC + FIXED.pack(version, length % (1 << 32)) + head + body

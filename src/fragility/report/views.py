@@ -347,18 +347,8 @@ class BinView(View):
         return self._sums.log_loss / weight, squares / weight
 
     def confident_sum(self) -> float:
-        level = self.confident
-        if level == CONFIDENT:  # which a state keeps
-            return self._sums.confident
-        made, cells = self.predictions(), self.cells
-        place = int(np.searchsorted(threshold_grid(self.n_classes), level))
-        above, divided = made.low > level, (made.low <= level) & (made.high > level)
-        found = float(made.weight[above] @ made.mean[above])
-        # A bin that the level divides has a part above, at half of what remains of the bin.
-        rest = float(cells.weight[cells.place > place].sum() - made.weight[above].sum())
-        if divided.any():
-            found += rest * 0.5 * (level + float(made.high[divided].max()))
-        return found
+        place = int(np.searchsorted(threshold_grid(self.n_classes), self.confident))
+        return float(self._sums.confidences[place + 1 :].sum())
 
 
 class CalibratedView(View):

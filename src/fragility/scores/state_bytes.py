@@ -35,7 +35,7 @@ from .stored import (
 from .sums import ModelSums, Shape, Sums
 from .tally import Cells, threshold_grid
 
-_ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=1)
+_ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=2)
 #: Most memory that a state from a file may take.
 _MOST_BYTES = 1 << 31
 _MOST_NAMES = 1 << 16
@@ -259,7 +259,12 @@ def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> No
             _check_same(model.confidence.table(name).sum(axis=1), found)
     read_sums(source, model.totals, "totals")
     most = float(cells.weight.sum()) * (1.0 + _ROUNDING)
-    possible = 0.0 <= model.log_loss <= _LARGEST_LOSS * most and 0.0 <= model.confident <= most
+    grid = model.tally.thresholds
+    by_cell = np.bincount(cells.place, cells.weight, grid.size)
+    low, high = by_cell * np.append(0.0, grid[:-1]), by_cell * grid
+    claimed = model.confidences
+    inside = (claimed >= low * (1.0 - _ROUNDING)) & (claimed <= high * (1.0 + _ROUNDING))
+    possible = 0.0 <= model.log_loss <= _LARGEST_LOSS * most and inside.all()
     require(possible, "its log-loss or its confidence is not one of its cases.")
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .._typing import Floats, Integers
 from ..exact import ExactSums
-from ..measured import CONFIDENT, LEAST_PROBABILITY
+from ..measured import LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
 from .layout import Tails
@@ -119,8 +119,8 @@ class ModelSums:
                 shape.group_layout, columns, groups * classes, squares=shape.weighted
             )
         self.tally = Tally(classes, exact, shape.priced)
-        #: Of minus the logarithm of the probability of the truth, and of confidences above 90 %.
-        self.totals = ExactSums((1, 2))
+        #: Of minus the logarithm of the probability of the truth; of the confidence, by its cell.
+        self.totals = ExactSums((1, 1 + self.tally.thresholds.size))
 
     @property
     def parts(self) -> tuple[ScoreBins | Tally | ExactSums | None, ...]:
@@ -139,9 +139,9 @@ class ModelSums:
         return float(self.totals.floats()[0, 0]) * _UNIT
 
     @property
-    def confident(self) -> float:
-        """Sum of the confidences above 90 %, weighted."""
-        return float(self.totals.floats()[0, 1]) * _UNIT
+    def confidences(self) -> Floats:
+        """Sum of the confidences in each cell of the thresholds, weighted."""
+        return np.asarray(self.totals.floats()[0, 1:] * _UNIT)
 
 
 class Sums:
@@ -191,16 +191,18 @@ class Sums:
             assert sums.confidence is not None
             right = predicted == codes
             sums.confidence.add(confidence.clip(max=1.0), right, weights)
-        of_class = self.shape.n_classes * sums.tally.thresholds.size
+        n_cells = sums.tally.thresholds.size
+        of_class, cells = self.shape.n_classes * n_cells, keys % n_cells
         sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
-        claims = np.where(confidence > CONFIDENT, confidence, 0.0)
-        units = [np.rint(terms / _UNIT) for terms in (losses, claims)]
+        lost, claimed = (np.rint(terms / _UNIT) for terms in (losses, np.minimum(confidence, 1.0)))
         if weights is None:
-            sums.totals.add_integers(np.array([[part.astype(np.int64).sum() for part in units]]))
+            # Of a block, the sums in each cell are below 2⁵², exact in float64.
+            claims = np.bincount(cells, claimed, n_cells).astype(np.int64)
+            sums.totals.add_integers(np.append(lost.astype(np.int64).sum(), claims)[np.newaxis])
             return
-        for index, part in enumerate(units):
-            sums.totals.add_at(np.full(part.size, index), part * weights, 0)
+        for places, part in ((np.zeros(lost.size, dtype=np.int64), lost), (1 + cells, claimed)):
+            sums.totals.add_at(places, part * weights, 0)
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
         """Number of the cell of a prediction, among the cells of its true class."""
