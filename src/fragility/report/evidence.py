@@ -13,12 +13,11 @@ from math import isnan
 
 import numpy as np
 
-from .._typing import Floats
+from .._typing import Floats, Interval
 from ..deferral.costs import Costs
 from ..figures.coverage import RiskCoverageCurve, errors_in_surest
 from ..figures.operating import (
     BoundedPoints,
-    gini,
     implied_threshold,
     ks_statistic,
     odds,
@@ -54,7 +53,8 @@ class Evidence:
     figures : mapping of str to Measured
         Single numbers, by the names of `fragility.measured.EVIDENCE`.
     reliability : ReliabilityCurve
-        Ten bins of equal mass. Of several classes: of the confidence.
+        Ten bins of equal mass. Of several classes: of the confidence. The band counts cases, not
+        clusters of them.
     risk_coverage : RiskCoverageCurve
         Error rate among the cases whose confidence is above each of some thresholds.
     prevalence : float, optional
@@ -87,11 +87,12 @@ def evidence(
     levels: Levels,
     decisions: DecisionCounts,
     *,
+    auc: Measured,
     confidence: float,
     costs: Costs | None,
     prevalence: float | None,
 ) -> Evidence:
-    """Measure a model; `levels` are its predictions by confidence."""
+    """Measure a model; `levels` are its predictions by confidence, `auc` was measured before."""
     surest = {
         f"error_rate_surest_{100 * share:.0f}": errors_in_surest(levels, share) for share in SUREST
     }
@@ -118,7 +119,7 @@ def evidence(
         "integrated_calibration_index": Measured(integrated_calibration_index(forecasts)),
     }
     negatives, positives, share = at_prevalence(*view.outcomes(), prevalence)
-    figures |= {"gini": gini(negatives, positives), "ks": ks_statistic(negatives, positives)}
+    figures |= {"gini": _gini(auc), "ks": ks_statistic(negatives, positives)}
     figures |= surest
     thresholds, threshold = THRESHOLDS, None
     if costs is not None and not isnan(found := cost_threshold(costs, view.positive)):
@@ -143,6 +144,16 @@ def cost_threshold(costs: Costs, positive: int) -> float:
     alarm = float(matrix[negative, positive] - matrix[negative, negative])
     miss = float(matrix[positive, negative] - matrix[positive, positive])
     return implied_threshold(alarm, miss)
+
+
+def _gini(auc: Measured) -> Measured:
+    """Twice the AUC minus one, with its interval and bounds."""
+    interval, bounds = (
+        None if part is None else Interval(2.0 * part.low - 1.0, 2.0 * part.high - 1.0)
+        for part in (auc.interval, auc.bounds)
+    )
+    error = None if auc.standard_error is None else 2.0 * auc.standard_error
+    return Measured(2.0 * auc.value - 1.0, interval, bounds, auc.estimator, error)
 
 
 def _net_benefit(at: BoundedPoints) -> Measured:

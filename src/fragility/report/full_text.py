@@ -29,11 +29,12 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     yield "Calibration, ranks and surest cases", note, evidence_rows(report)
     for model in report.models:
         name, found = words.shortened(model.name), model.raw.evidence
-        yield f"Reliability of {name}", note, reliability_rows(found)
+        count = "The band counts cases, not clusters." if report.clustered else ""
+        yield f"Reliability of {name}", f"{note} {count}".strip(), reliability_rows(found)
         if found.operating is not None:
             what = "Flagged: scores of at least the threshold."
             yield f"Operating points of {name}", f"{what} {note}".strip(), operating_rows(found)
-        yield f"Surest cases of {name}", "", coverage_rows(found)
+        yield f"Surest cases of {name}", "", coverage_rows(found, report.confident)
         if model.confusion is not None:
             what = "Of cases that did not choose it."
             yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)
@@ -92,11 +93,11 @@ def operating_rows(found: Evidence) -> Table:
     return head, rows
 
 
-def coverage_rows(found: Evidence) -> Table:
-    """Cases above some confidences, and errors among them."""
+def coverage_rows(found: Evidence, confident: float) -> Table:
+    """Cases above some confidences, that of confident ones among them, and their errors."""
     curve = found.risk_coverage
     rows = []
-    for level in _CONFIDENCES:
+    for level in sorted({*_CONFIDENCES, confident}):
         # The point at the lowest threshold that is not below: no case lies between.
         place = int(np.searchsorted(-curve.confidence, -level, side="right")) - 1
         if place >= 0:

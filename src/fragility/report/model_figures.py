@@ -102,6 +102,7 @@ def model_figures(
             view,
             levels,
             decisions,
+            auc=figures["auc"],
             confidence=settings.confidence,
             costs=settings.costs,
             prevalence=settings.prevalence,
