@@ -188,6 +188,10 @@ class CaseInfluences(Protocol):
     def calibration(self) -> Floats:
         """Variance of each bin of the calibration error."""
 
+    @property
+    def largest_loss(self) -> float:
+        """Largest log-loss of a case."""
+
     def values(self, code: int, columns: Floats) -> Floats:
         """Influence on `FIGURES_BY_CASE` of cases of a class, (8, n), of unit weight.
 
@@ -208,12 +212,15 @@ class ScoreInfluences(NamedTuple):
         Of the worst mistakes, see `PairInfluence`, by class.
     calibration : ndarray
         Variance of each bin of the calibration error.
+    largest_loss : float
+        Largest log-loss of a case.
     """
 
     low: Sequence[Floats]
     tables: Sequence[Floats]
     worst: Floats
     calibration: Floats
+    largest_loss: float
 
     def values(self, code: int, columns: Floats) -> Floats:
         return _looked_up(self.low[code], self.tables[code], columns[0])
@@ -267,12 +274,13 @@ def score_influences(
             risk_coverage_influence(predictions),
         ]
     )
-    weights = np.concatenate([part.weight for part in atoms])
-    rows -= (rows @ weights / total)[:, np.newaxis]
+    means = rows @ np.concatenate([part.weight for part in atoms]) / total
+    rows -= means[:, np.newaxis]
     parts = np.split(rows / total, [atoms[0].mean.size], axis=1)
     tables = [np.concatenate([of_pair, part]) for of_pair, part in zip(pairs, parts, strict=True)]
     worst = ranked.worst if positive else ranked.worst[::-1]
-    return ScoreInfluences([part.low for part in atoms], tables, worst, calibration.variances)
+    lows, largest = [part.low for part in atoms], float(rows[0].max()) + means[0]
+    return ScoreInfluences(lows, tables, worst, calibration.variances, largest)
 
 
 class TableInfluences(NamedTuple):
@@ -286,6 +294,7 @@ class TableInfluences(NamedTuple):
     places: Callable[[Floats], Indices]
     worst: Floats
     calibration: Floats
+    largest_loss: float
 
     def values(self, code: int, columns: Floats) -> Floats:
         found: Floats = self.tables[code].take(self.places(columns[0]), axis=1)
@@ -306,7 +315,8 @@ class RowInfluences(NamedTuple):
         Log-loss and Brier score.
     total : float
         Weight of all cases.
-    worst, calibration : ndarray
+    worst, calibration, largest_loss
+        As in `CaseInfluences`.
     """
 
     pairs: Mapping[tuple[int, int], tuple[Floats, Floats]]
@@ -315,6 +325,7 @@ class RowInfluences(NamedTuple):
     total: float
     worst: Floats
     calibration: Floats
+    largest_loss: float
 
     def values(self, code: int, columns: Floats) -> Floats:
         found = np.zeros((len(FIGURES_BY_CASE), columns.shape[1]))

@@ -3,16 +3,16 @@ r"""Confidence intervals of the figures beside the index.
 All from a standard error by influences, on the scale on which the figure is nearly normal:
 log-odds for AUC and buffered AUC, the logarithm for losses, with Student's quantile at the degrees
 of freedom of the standard error, so that a few heavy cases do not look like certainty. CVaR sees
-few pairs: its upper limit allows for one more mistake in each class, as that of the index does. The
-rate of confident errors is a share (Clopper and Pearson). `benchmarks/coverage.py` shows how often
-they hold.
+few pairs: its upper limit allows for one more mistake in each class, as that of the index does;
+that of log-loss, which has no largest value, for one case worse than any. The rate of confident
+errors is a share (Clopper and Pearson). `benchmarks/coverage.py` shows how often they hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import exp, inf, isfinite, log, pi, sqrt
+from math import exp, hypot, inf, isfinite, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,8 @@ from .spread import Population, Spread
 
 #: With fewer degrees of freedom one or two cases are most of the error: it says nothing then.
 LEAST_FREEDOM = 2.0
+#: A log-loss that was not seen may be this many times the largest one that was.
+_BEYOND_THE_WORST = 1.5
 
 
 _SHARES = "auc", "buffered_auc", "calibration_error", "confident_error_rate", "aurc"
@@ -41,6 +43,8 @@ class Circumstances(NamedTuple):
         Influence of the worst mistakes, see `fragility.figures.case_influence.CaseInfluences`.
     calibration : ndarray
         Variances of the bins of the calibration error.
+    largest_loss : float
+        Largest log-loss of a case.
     confidence : float
     n_independent : float
         Effective number of cases, or of clusters.
@@ -49,6 +53,7 @@ class Circumstances(NamedTuple):
     population: Population
     worst: Floats
     calibration: Floats
+    largest_loss: float
     confidence: float
     n_independent: float
 
@@ -138,6 +143,17 @@ def _loss(worst: float) -> _Rule:
     return rule
 
 
+def _log_loss(value: float, spread: Spread, about: Circumstances) -> Interval | None:
+    """Losses have no limit: the upper one allows for a case half as bad again as the worst."""
+    found = _loss(-log(LEAST_PROBABILITY))(value, spread, about)
+    if found is None or value <= 0.0:
+        return found
+    n, loss = about.n_independent, _BEYOND_THE_WORST * about.largest_loss
+    more = spread._replace(error=hypot(spread.error * n / (n + 1.0), (loss - value) / (n + 1.0)))
+    higher = _loss(inf)((n * value + loss) / (n + 1.0), more, about)
+    return found if higher is None else Interval(found.low, max(found.high, higher.high))
+
+
 def _aurc(value: float, spread: Spread, about: Circumstances) -> Interval | None:
     if value <= 0.0:  # no errors: at worst the few that went unseen are the surest
         share = _most_unseen(about)
@@ -179,7 +195,7 @@ _RULES: dict[str, _Rule] = {
     "auc": _auc,
     "buffered_auc": _buffered_auc,
     "cvar": _cvar,
-    "log_loss": _loss(-log(LEAST_PROBABILITY)),
+    "log_loss": _log_loss,
     "brier": _loss(2.0),
     "calibration_error": _calibration,
     "confident_error_rate": _share,

@@ -126,6 +126,7 @@ def _with_intervals(
         moves.population,
         influences.worst,
         influences.calibration,
+        influences.largest_loss,
         confidence,
         moves.n_clusters or moves.population.size,
     )

@@ -40,7 +40,7 @@ from ..figures.rank import auc
 from ..figures.tails import TailBounds, merged, tail_bounds
 from ..index.errors import Pair, RankingErrors, class_pairs
 from ..index.fragility import Fragility, measure
-from ..measured import CONFIDENT, CVAR_LEVEL, Measured
+from ..measured import CONFIDENT, CVAR_LEVEL, LEAST_PROBABILITY, Measured
 from ..scores.atoms import Atoms
 from ..scores.cases import case_amounts
 from ..scores.sums import ModelSums, Shape, binned_scores
@@ -199,7 +199,9 @@ class View(ABC):
             wrong, right, self.predictions(), self.confident, int(self.support.sum())
         )
         means, total = np.array(self.proper_scores()), float(self.cells.weight.sum())
-        return RowInfluences(tables, outcomes, means, total, worst, calibration)
+        least = min(self.atoms(c, c).mean[0] for c in np.flatnonzero(self.support).tolist())
+        largest = -float(np.log(max(least, LEAST_PROBABILITY)))
+        return RowInfluences(tables, outcomes, means, total, worst, calibration, largest)
 
     def units(self) -> Iterator[Units]:
         """By class of two, cases that figures do not tell apart."""
@@ -395,7 +397,7 @@ class CalibratedView(View):
         for code in range(2):
             for map_scores, map_shares in zip(scores, shares[code], strict=True):
                 tables[code] += map_shares * found.values(code, map_scores[np.newaxis])
-        return TableInfluences(tables, self.table.places, found.worst, found.calibration)
+        return TableInfluences(tables, self.table.places, *found[2:])
 
     def units(self) -> Iterator[Units]:
         amounts = self.table.amounts
