@@ -75,14 +75,16 @@ def evaluate(as_json: bool, full: bool, **options: Any) -> None:
 
 @click.command()
 @prediction_options
+@click.option("--full", is_flag=True, help="Every figure, not the Fragility Index alone.")
 @json_option
-def compare(as_json: bool, **options: Any) -> None:
+def compare(as_json: bool, full: bool, **options: Any) -> None:
     """Test every two models against each other on the same cases.
 
     \b
     fragility compare predictions.csv --label sick --score p_a --score p_b
     """  # noqa: D301
     from ..report.data import json_text
+    from ..report.full_text import about_differences, difference_rows
     from ..report.text import about, comparison_rows
 
     if len(options["scores"]) < 2:
@@ -94,7 +96,9 @@ def compare(as_json: bool, **options: Any) -> None:
         found = [f for f in content["findings"] if len(f["models"]) > 1]
         write_json(json_text({**{name: content[name] for name in kept}, "findings": found}))
     show_text(about(made) + "\n", stderr=as_json)
-    show_table(*comparison_rows(made), stderr=as_json)
+    show_table(*(difference_rows if full else comparison_rows)(made), stderr=as_json)
+    if full and made.comparisons:
+        show_text("\n" + about_differences(made), stderr=as_json)
     _show_sentences(made, [f.text for f in made.findings if len(f.models) > 1], as_json)
 
 
