@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,6 +27,12 @@ _CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     """Title, what the rows are, heading and rows."""
     note = "" if report.prevalence is None else f"At a prevalence of {_share(report.prevalence)}."
+    if report.comparisons:
+        yield (
+            "Every figure, model against model",
+            about_differences(report),
+            difference_rows(report),
+        )
     yield "Calibration, ranks and surest cases", note, evidence_rows(report)
     for model in report.models:
         name, found = words.shortened(model.name), model.raw.evidence
@@ -38,6 +45,39 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         if model.confusion is not None:
             what = "Of cases that did not choose it."
             yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)
+
+
+def about_differences(report: Report) -> str:
+    """What the p-values of `difference_rows` allow for."""
+    n_tests = report.comparisons[0].raw.n_tests
+    return (
+        f"p: of each test alone; Holm: corrected for the {n_tests['fragility_index']} tests of the "
+        f"Fragility Index, and for the {n_tests['auc']} of the other figures."
+    )
+
+
+def difference_rows(report: Report) -> Table:
+    """Paired differences of every figure, before and after calibration."""
+    head = ["", "", "a", "b", "a − b", words.level(report.confidence), "p", "Holm"]
+    rows = []
+    for pair in report.comparisons:
+        name = f"{words.shortened(pair.a)} − {words.shortened(pair.b)}"
+        for found, after in ((pair.raw, ""), (pair.calibrated, ", calibrated")):
+            for figure, test in () if found is None else found.tests.items():
+                cells = [name, report.titles[figure] + after]
+                cells += [words.number(test.a), words.number(test.b)]
+                if isnan(test.p_value):
+                    cells += [words.signed(test.difference), "no test", "–", "–"]
+                else:
+                    decimals = words.decimals_for(test.interval)
+                    cells += [
+                        words.signed(test.difference, decimals),
+                        words.interval(test.interval),
+                        f"{test.p_value:.2g}",
+                        f"{found.adjusted[figure]:.2g}",
+                    ]
+                rows.append(cells)
+    return head, rows
 
 
 def evidence_rows(report: Report) -> Table:

@@ -76,7 +76,7 @@ def cost_rows(report: Report) -> Table:
 
 def level(report: Report) -> str:
     """Name of the intervals in tables and sentences."""
-    return f"{100 * report.confidence:g} % interval"
+    return words.level(report.confidence)
 
 
 def _test_cells(test: PairedFigures) -> list[str]:

@@ -100,3 +100,8 @@ def seen(name: Any) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode("ascii")
+
+
+def level(confidence: float) -> str:
+    """Name of the intervals in tables and sentences."""
+    return f"{100 * confidence:g} % interval"
