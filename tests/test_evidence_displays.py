@@ -18,9 +18,11 @@ from fragility import (
     KSDisplay,
     NetBenefitDisplay,
     OperatingPointsDisplay,
+    PolicyConfusionDisplay,
     PopulationStabilityDisplay,
     ReliabilityDisplay,
     RiskCoverageDisplay,
+    best_policy,
     calibration_intercept,
     calibration_slope,
     gini_score,
@@ -29,6 +31,7 @@ from fragility import (
     net_benefit,
     observed_expected_ratio,
     operating_points,
+    policy_confusion,
     population_stability_index,
     reliability_curve,
     risk_coverage_curve,
@@ -172,6 +175,36 @@ def test_population_stability():
     picture(PopulationStabilityDisplay.from_scores([1.0, 1.0], [1.0]))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_policy_confusion(n_classes, weighted):
+    rng = np.random.default_rng(n_classes)
+    p = rng.dirichlet(np.full(n_classes, 0.5), 300)
+    y = np.array(["a", "b", "c"])[(p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)]
+    w = rng.gamma(1.0, size=300) if weighted else None
+    with np.errstate(under="ignore"):
+        policy = best_policy(y, p, error_cost=5)
+    found = policy_confusion(y, p, policy, sample_weight=w)
+    decided = policy.decide(p)
+    weights = np.ones(300) if w is None else w
+    expected = np.zeros((n_classes, n_classes + 1))
+    for truth, label, alone, weight in zip(
+        y, decided.label, decided.automate, weights, strict=True
+    ):
+        column = found.labels.index(label) if alone else n_classes
+        expected[found.labels.index(truth), column] += weight
+    np.testing.assert_allclose(found.counts, expected)
+    assert found.reviewed.sum() > 0
+    wrong = decided.automate & (decided.label != y)
+    assert found.errors == pytest.approx(weights[wrong].sum())
+    display = PolicyConfusionDisplay.from_predictions(y, p, policy, sample_weight=w, name="m")
+    picture(display)
+    assert [tick.get_text() for tick in display.ax_.get_xticklabels()][-1] == "review"
+    assert f"{expected[0, 0]:,.4g}" in words(display.ax_)
+    with pytest.raises(ValueError, match="policy must be a Policy"):
+        policy_confusion(y, p, "policy")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("display", OF_MODELS)
 def test_from_estimator(display):
@@ -200,7 +233,7 @@ def test_estimators_of_other_classes():
 
 def test_every_display_has_the_same_base():
     found = [getattr(fragility, name) for name in dir(fragility) if name.endswith("Display")]
-    assert len(found) == 11
+    assert len(found) == 12
     for display in found:
         assert issubclass(display, Display)
         assert display.plot is Display.plot

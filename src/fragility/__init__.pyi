@@ -55,9 +55,12 @@ from .deferral import (
     DeferralCurve,
     DeferralDisplay,
     Policy,
+    PolicyConfusion,
+    PolicyConfusionDisplay,
     best_policy,
     compare_costs,
     deferral_curve,
+    policy_confusion,
 )
 from .exceptions import AbsentClassWarning
 from .index.attribution import AttributedSample
@@ -144,6 +147,8 @@ __all__ = [
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "Policy",
+    "PolicyConfusion",
+    "PolicyConfusionDisplay",
     "PopulationStabilityDisplay",
     "RankingErrorDisplay",
     "ReliabilityCurve",
@@ -181,6 +186,7 @@ __all__ = [
     "net_benefit",
     "observed_expected_ratio",
     "operating_points",
+    "policy_confusion",
     "population_stability_index",
     "ranking_error_cvar",
     "reliability_curve",

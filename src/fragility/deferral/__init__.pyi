@@ -1,5 +1,6 @@
 from .classifier import DeferralClassifier
 from .compare import CostComparison, compare_costs
+from .confusion import PolicyConfusion, PolicyConfusionDisplay, policy_confusion
 from .costs import Costs
 from .curve import DeferralCurve, OperatingPoint, deferral_curve
 from .decisions import Decisions
@@ -21,11 +22,14 @@ __all__ = [
     "LossLimit",
     "OperatingPoint",
     "Policy",
+    "PolicyConfusion",
+    "PolicyConfusionDisplay",
     "PolicySettings",
     "RiskLimits",
     "TwoThresholds",
     "best_policy",
     "compare_costs",
     "deferral_curve",
+    "policy_confusion",
     "read_policy",
 ]
