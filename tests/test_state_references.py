@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fragility import Costs, Report, ScoreState
-from fragility.calibration_table import ScoreTable, calibrated_table
+from fragility.calibration.table import ScoreTable, calibrated_table
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows

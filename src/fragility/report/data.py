@@ -14,6 +14,7 @@ import numpy as np
 
 from .._names import told_apart
 from .._typing import Interval
+from ..calibration.choice import CalibrationChoice
 from ..measured import Measured
 from .parts import ModelFigures, PairedFigures
 
@@ -47,6 +48,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "raw": _figures(model.raw),
                 "calibrated": model.calibrated and _figures(model.calibrated),
                 "why_not_calibrated": model.why_not_calibrated or None,
+                "calibration": model.calibration and _choice(model.calibration),
                 "policy": model.policy and model.policy.to_dict(),
                 "worst_cases": [asdict(case) for case in model.worst],
             }
@@ -93,6 +95,12 @@ def _figures(model: ModelFigures) -> dict[str, Any]:
         "n_infinite_pairs": model.n_infinite_pairs,
         "confident_cases": asdict(model.confident),
     }
+
+
+def _choice(found: CalibrationChoice) -> dict[str, Any]:
+    """Which map, the log-loss by each, and the standard error of its difference to the chosen."""
+    losses, errors = dict(found.losses), dict(found.errors)
+    return {"method": found.method, "log_loss": losses, "standard_error": errors}
 
 
 def _test(test: PairedFigures) -> dict[str, Any]:

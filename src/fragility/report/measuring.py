@@ -11,10 +11,13 @@ import numpy as np
 from .._labels import listed
 from .._typing import Floats
 from .._validation import check_presence
-from ..calibration import CannotCalibrateError, calibrated, check_can_calibrate, tempered
-from ..calibration_table import ScoreTable, calibrated_table
+from ..calibration.choice import CalibrationChoice
+from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate, cross_fitted
+from ..calibration.fitting import CalibrationMap
+from ..calibration.sample import sample_map
+from ..calibration.table import ScoreTable, calibrated_table
 from ..deferral.policy import Policy
-from ..deferral.problems import sample_temperature
+from ..deferral.problems import sample_cases, sample_temperature
 from ..figures.influence import Population
 from ..figures.rank import auc
 from ..measured import Estimator, Measured
@@ -36,8 +39,9 @@ from .policies import CostReader, Decided, PolicyMaker, fill_bins
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
 
-#: Figures of the user's own for each model, as it is and after calibration.
-ExtraFigures = Mapping[str, tuple[dict[str, float], dict[str, float]]]
+#: Figures of the user's own for each model as it is, and a function that gives them after
+#: calibration by a map of this name.
+ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
 #: Names of the cases of some rows.
 CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
@@ -91,6 +95,7 @@ class Builder:
         self.after: Mapping[str, View] | None = None
         self.reread_after: Rereading | None = None
         self.mapped: Callable[[Cases], Cases] | None = None
+        self.choices: dict[str, CalibrationChoice] = {}
         self.estimator: Estimator = "cross_fitted"
         self.reader: Reader | None = None
         self.reader_after: Reader | None = None
@@ -158,10 +163,11 @@ class Builder:
         policies = self._policies()
         models = []
         for name, view in self.raw.items():
-            given, given_after = self.extra.get(name, ({}, {}))
-            after = None
+            given, given_after = self.extra.get(name, ({}, lambda method: {}))
+            after, choice = None, None
             if self.after is not None:
-                after = model_figures(self.after[name], settings, given_after)
+                choice = self.choices[name]
+                after = model_figures(self.after[name], settings, given_after(choice.method))
                 after = after.calibrated(self.estimator)
             policy = policies.get(name)
             cost = None
@@ -169,7 +175,9 @@ class Builder:
                 estimator = self.decided[name].estimator
                 cost = Measured(policy.cost, policy.cost_interval, estimator=estimator)
             raw = model_figures(view, settings, given, cost)
-            models.append(ModelReport(name, raw, after, reason, worst.get(name, ()), policy))
+            models.append(
+                ModelReport(name, raw, after, reason, worst.get(name, ()), policy, choice)
+            )
         unknown = [
             model.name
             for model in models
@@ -209,10 +217,11 @@ class Builder:
                 )
             table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
         found = calibrated_table(table, state.positive, state.labels, self.settings.random_state)
+        self.choices[name] = found.choice
         return CalibratedView(table, state.positive, state.support, found)
 
     def _calibrate_several(self) -> None:
-        """One temperature for each model: cross-fitted, or of so many cases fitted to a sample."""
+        """A map for each model: cross-fitted, or of so many cases fitted to a sample."""
         state, cases = self.state, self.cases
         check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
@@ -220,12 +229,14 @@ class Builder:
             self._take_calibrated(cases._replace(scores=scores))
             return
         self.estimator = "sample_fitted"
-        reread, temperatures = self.reread, self._temperatures
+        self._check_sample()
+        reread, maps = self.reread, self._sample_maps()
         of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
-        self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
+        kinds = ", ".join(f"{name}: {self.choices[name].title}" for name in maps)
+        self.notes.append(f"Calibrated by maps that were fitted to {of_all} ({kinds}).")
 
         def mapped(part: Cases) -> Cases:
-            scores = {name: tempered(part.scores[name], t) for name, t in temperatures.items()}
+            scores = {name: found(part.scores[name]) for name, found in maps.items()}
             return part._replace(scores=scores, groups=None)
 
         if cases is not None:
@@ -240,20 +251,35 @@ class Builder:
         if cases.costs is not None:
             beside.append(cases.costs)
         data = self.state.labelled(name, cases)
-        return calibrated(data, random_state=self.settings.random_state, beside=beside).scores
+        found = cross_fitted(data, random_state=self.settings.random_state, beside=beside)
+        self.choices[name] = found.choice
+        return found.data.scores
 
     def _take_calibrated(self, cases: Cases) -> None:
         self.after, self.reread_after = self._data_views(cases), _one_part(cases)
 
     @property
     def _sample_size(self) -> int:
-        """Cases that temperatures are fitted to, if not all of them."""
+        """Cases that maps are fitted to, if not to all of them."""
         sample = self.state.sample()
         return 0 if sample is None else int(sample.counts.sum())
 
+    def _sample_maps(self) -> dict[str, CalibrationMap]:
+        """Maps of each model, chosen and fitted by the sample of cases that the state keeps."""
+        found = {}
+        for name in self.state.models:
+            data, counts = sample_cases(self.state, name)
+            found[name], self.choices[name] = sample_map(data, counts, self.settings.random_state)
+        return found
+
     @cached_property
     def _temperatures(self) -> dict[str, float]:
-        """Temperatures fitted to the sample of cases that the state keeps.
+        """Temperatures fitted to the sample, for policies."""
+        self._check_sample()
+        return {name: sample_temperature(self.state, name) for name in self.state.models}
+
+    def _check_sample(self) -> None:
+        """Refuse what no map can be fitted to.
 
         Raises
         ------
@@ -278,7 +304,6 @@ class Builder:
         except CannotCalibrateError as error:
             flaw = f"in the sample for calibration, {of_all}, {error}; raise --hold"
             raise CannotCalibrateError(flaw) from None
-        return {name: sample_temperature(state, name) for name in state.models}
 
     # Policies.
 
@@ -294,8 +319,10 @@ class Builder:
             for name in state.models:
                 table = ScoreTable.of_bins(self.sums.models[name].bins)
                 view = None if self.after is None else self.after[name]
-                known = isinstance(view, CalibratedView) and view.table.edges is not None
-                calibration = view.calibration if known else None  # type: ignore[union-attr]
+                calibration = None  # of any other kind than policies take
+                if isinstance(view, CalibratedView) and view.table.edges is not None:
+                    by_platt = view.calibration.choice.method == "platt"
+                    calibration = view.calibration if by_platt else None
                 self.decided[name] = maker.of_two(name, table, calibration, cases)
         elif cases is not None and state.fit_to_all:
             self.decided = {name: maker.of_cases(name, cases) for name in state.models}

@@ -8,6 +8,7 @@ from math import isfinite, nan
 from typing import Any
 
 from .._typing import Floats, Interval
+from ..calibration.choice import CalibrationChoice
 from ..deferral.compare import PairedCosts
 from ..deferral.policy import Policy
 from ..figures.confidence import ConfidenceShares
@@ -135,7 +136,10 @@ class GroupFigures:
 
 @dataclass(frozen=True)
 class ModelReport:
-    """One model: as it is, after calibration (or why not), its worst cases, and its policy."""
+    """One model: as it is, after calibration (or why not), its worst cases, and its policy.
+
+    `calibration` is the map by which it was calibrated, and how others would have done.
+    """
 
     name: str
     raw: ModelFigures
@@ -143,6 +147,7 @@ class ModelReport:
     why_not_calibrated: str
     worst: tuple[WorstCase, ...]
     policy: Policy | None = None
+    calibration: CalibrationChoice | None = None
 
 
 @dataclass(frozen=True)

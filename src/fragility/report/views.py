@@ -12,7 +12,7 @@ import numpy as np
 
 from .._typing import Integers
 from .._validation import LabelledScores
-from ..calibration_table import ScoreTable, TableCalibration
+from ..calibration.table import ScoreTable, TableCalibration
 from ..figures.confidence import (
     PredictionAtoms,
     Predictions,

@@ -2,25 +2,29 @@
 
 Figures of cases that are not held need calibration, too. The scores of two classes are kept by
 value or by bin, cases of a class and value are dealt to folds as equals, and each fold's map is
-fitted to the table without its cases.
+fitted to the table without its cases. The first way to deal them chooses the kind of map, all of
+them are calibrated by it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._typing import Floats, Indices, Integers
-from ._validation import LabelledScores
-from .calibration import Platt, check_can_calibrate, log_odds, platt_targets
-from .scores.bins import ScoreBins
-from .scores.cases import case_amounts
-from .scores.folds import dealt
-from .scores.layout import Tails
-from .scores.tally import units_of
+from .._typing import Floats, Indices, Integers
+from .._validation import LabelledScores
+from ..scores.bins import ScoreBins
+from ..scores.cases import case_amounts
+from ..scores.folds import dealt
+from ..scores.layout import Tails
+from ..scores.tally import units_of
+from .choice import CalibrationChoice, chosen, log_loss
+from .cross_fitting import AUTO, check_can_calibrate
+from .fitting import log_odds
+from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_targets
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
 FOLDS, SPLITS, MANY_CASES = 5, 4, 100_000
@@ -108,23 +112,32 @@ class TableCalibration(NamedTuple):
 
     Attributes
     ----------
-    scores : ndarray of shape (n_splits * n_folds, B)
+    scores : ndarray of shape (n_maps, B)
         Calibrated score of each value under each map.
-    shares : ndarray of shape (2, n_splits * n_folds, B)
+    shares : ndarray of shape (2, n_maps, B)
         Share of the cases of each class and value that is under each map.
     n_splits : int
-    maps : tuple of Platt
-        The maps themselves.
+    maps : tuple of ScoreMap
+        The maps themselves, one for each split and fold; one for all if nothing is fitted.
+    choice : CalibrationChoice
+        Of which kind they are, and why.
     """
 
     scores: Floats
     shares: Floats
     n_splits: int
-    maps: tuple[Platt, ...]
+    maps: tuple[ScoreMap, ...]
+    choice: CalibrationChoice
 
     @property
     def n_folds(self) -> int:
         return len(self.maps) // self.n_splits
+
+    @property
+    def platt_maps(self) -> tuple[Platt, ...]:
+        """The maps, which must be of this kind: policies are chosen by it."""
+        assert self.choice.method == "platt"
+        return cast("tuple[Platt, ...]", self.maps)
 
 
 def calibrated_table(
@@ -133,8 +146,9 @@ def calibrated_table(
     labels: NDArray[Any],
     seed: int = 0,
     folds: Sequence[Integers | Floats] | None = None,
+    method: str = AUTO,
 ) -> TableCalibration:
-    """Cross-fitted Platt maps of two classes; raises `CannotCalibrateError` if there are none.
+    """Cross-fitted maps of two classes; raises `CannotCalibrateError` if there are none.
 
     `folds` are the cases of each class, fold and value, (2, n_folds, B), for one or several ways to
     deal them; by default they are dealt at random.
@@ -142,16 +156,62 @@ def calibrated_table(
     units = table.units
     check_can_calibrate(labels, units.sum(axis=1))
     splits = dealt_folds(table, positive, seed) if folds is None else folds
-    scores: list[Floats] = []
-    maps: list[Platt] = []
-    for split in splits:
-        for own in np.moveaxis(split, 1, 0):
-            rest = np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
-            maps.append(fitted_to_table(table, positive, rest, maps[-1] if maps else None))
-            scores.append(maps[-1](table.scores))
+    first = list(_others(table, positive, units, splits[0]))
+    found = {part.name: _fitted(part, first) for part in METHODS if method in (AUTO, part.name)}
+    choice = CalibrationChoice(method)
+    if method == AUTO:
+        shares = splits[0] / np.maximum(units, 1)[:, np.newaxis]
+        choice = _chosen(table, positive, shares, found)
+    if choice.method == "identity":
+        only = found["identity"][0]
+        shares = (units > 0).astype(np.float64)[:, np.newaxis]
+        return TableCalibration(only(table.scores)[np.newaxis], shares, 1, (only,), choice)
+    (kind,) = (part for part in METHODS if part.name == choice.method)
+    maps = found[choice.method]
+    for split in splits[1:]:
+        maps += _fitted(kind, list(_others(table, positive, units, split)), maps[-1])
+    scores = np.stack([each(table.scores) for each in maps])
     joined = np.concatenate(splits, axis=1)
     shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
-    return TableCalibration(np.stack(scores), shares, len(splits), tuple(maps))
+    return TableCalibration(scores, shares, len(splits), tuple(maps), choice)
+
+
+def _others(
+    table: ScoreTable, positive: int, units: Integers, split: Integers | Floats
+) -> Iterator[FitTable]:
+    """What the maps of each fold are fitted to: the table without its cases."""
+    z = log_odds(table.scores)
+    for own in np.moveaxis(split, 1, 0):
+        rest = np.divide(units - own, units, out=np.zeros(own.shape), where=units > 0)
+        yield fit_table(table, positive, rest, z)
+
+
+def _fitted(
+    kind: ScoreMethod, tables: Sequence[FitTable], start: ScoreMap | None = None
+) -> list[ScoreMap]:
+    """A map for each of some tables that differ little: each search begins where another ended."""
+    found: list[ScoreMap] = []
+    for given in tables:
+        start = kind.fitted(given, start)
+        found.append(start)
+    return found
+
+
+def _chosen(
+    table: ScoreTable, positive: int, shares: Floats, found: dict[str, list[ScoreMap]]
+) -> CalibrationChoice:
+    """The choice between maps of the folds, with these shares (2, n_folds, B) of the cases."""
+    under = shares > 0.0
+    weights, squares = (
+        (table.amounts[name][:, np.newaxis] * shares)[under] for name in ("weight", "squares")
+    )
+    largest = float(weights.max())
+    losses = []
+    for maps in found.values():
+        p = np.stack([each(table.scores) for each in maps])
+        both = np.stack([p, 1.0 - p] if positive == 0 else [1.0 - p, p])
+        losses.append(log_loss(both[under]))
+    return chosen(list(found), losses, weights / largest, squares / largest**2)
 
 
 def dealt_folds(
@@ -173,16 +233,25 @@ def dealt_folds(
     ]
 
 
-def fitted_to_table(
-    table: ScoreTable, positive: int, shares: Floats | None = None, start: Platt | None = None
-) -> Platt:
-    """Platt map of all cases of a table, or of these shares (2, B) of them."""
-    shares = np.ones(table.amounts["weight"].shape) if shares is None else shares
+def fitted_to_table(table: ScoreTable, positive: int, start: Platt | None = None) -> Platt:
+    """Platt map of all cases of a table."""
+    shares = np.ones(table.amounts["weight"].shape)
+    return Platt.fitted(fit_table(table, positive, shares), start)
+
+
+def fit_table(
+    table: ScoreTable, positive: int, shares: Floats, z: Floats | None = None
+) -> FitTable:
+    """What a map is fitted to: these shares (2, B) of the cases of a table."""
     weights = table.amounts["weight"]
     rest = weights / weights.max() * shares
-    counts = np.rint((table.units * shares).sum(axis=1)).tolist()
+    numbers = table.units * shares
+    counts = np.rint(numbers.sum(axis=1)).tolist()
     high, low = platt_targets(counts[positive], counts[1 - positive])
     total = rest.sum(axis=0)
     aim = high * rest[positive] + low * rest[1 - positive]
     np.divide(aim, total, out=aim, where=total > 0.0)
-    return Platt.fitted(log_odds(table.scores), total, aim, start)
+    happened = np.divide(rest[positive], total, out=np.zeros(total.size), where=total > 0.0)
+    return FitTable(
+        log_odds(table.scores) if z is None else z, total, aim, happened, numbers.sum(axis=0)
+    )

@@ -1,0 +1,276 @@
+"""Calibration on equal terms: every model after a cross-fitted map, chosen by the same rule.
+
+A model with smaller scores has a smaller Fragility Index, so models are compared after calibration.
+Each case gets the map that was fitted to the other folds, so that no model is calibrated on its own
+answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._parameters import check_count
+from .._random import content_order, random_generator, spread_over_folds
+from .._typing import Floats, Indices, Integers, Mask
+from .._validation import LabelledScores, check_labelled_probabilities
+from . import several_classes, two_classes
+from .choice import CalibrationChoice, chosen, log_loss
+from .fitting import CalibrationMap, log_odds, logs
+from .several_classes import ClassMethod, FitRows
+from .two_classes import FitTable, ScoreMethod, platt_targets
+
+#: What `method` may be.
+AUTO = "auto"
+
+
+def cross_fitted_calibration(
+    y_true: ArrayLike,
+    proba: ArrayLike,
+    *,
+    n_splits: int = 5,
+    method: str = "auto",
+    labels: Any = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+    random_state: Any = 0,
+) -> Floats:
+    r"""Probabilities after calibration, each by a map fitted without its own case.
+
+    Use it to compare models on equal terms. By default the map is chosen: the simplest whose mean
+    log-loss, each case by a map fitted without it, is within one standard error of that of every
+    other. Two classes: the scores as they are, a temperature, Platt scaling, beta calibration,
+    isotonic regression. Several: the same without the last three, but with vector scaling (up to 50
+    classes) and Dirichlet calibration (up to 10). `fragility.calibration.two_classes` and
+    `several_classes` define them.
+
+    The maps of different folds differ a little, so that AUC may move a little, too. Where the
+    likelihood has no maximum, maps are bounded: of two classes by Platt's smoothed targets, of
+    several as `fragility.torch.fit_temperature` says. If the largest probability is right in all n
+    cases, the mean log-loss on them becomes 1/(n + 1) at a temperature; if the probabilities are
+    worse than none, nearly no confidence is left. Probabilities below 1e-12 count as 1e-12, so
+    that a true class of probability 0 costs 28 nats and not infinitely many. No calibrated
+    probability is exactly 0 or, of two classes, 1.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities of the positive class, or of each class in the order of `labels`.
+    n_splits : int, default=5
+        Folds, each with the same mix of classes; fewer if a class has fewer samples.
+    method : {"auto", "identity", "temperature", "platt", "beta", "isotonic", "vector", \
+            "dirichlet"}, default="auto"
+        The map. Platt, beta and isotonic are of two classes, vector and Dirichlet of several.
+    labels, pos_label, sample_weight
+        As in `fragility.confident_error_rate`.
+    random_state : int, Generator, RandomState or None, default=0
+        For the folds, which do not depend on the order of the samples.
+
+    Returns
+    -------
+    ndarray of shape (n_samples,) or (n_samples, n_classes)
+        One column for two classes: the positive one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fragility.calibration import cross_fitted_calibration
+    >>> logit = 2 * np.random.default_rng(0).normal(size=2000)
+    >>> y = np.random.default_rng(1).random(2000) < 1 / (1 + np.exp(-logit))
+    >>> bold = 1 / (1 + np.exp(-3 * logit))
+    >>> fair = cross_fitted_calibration(y, bold)
+    >>> bool(np.mean((fair - y) ** 2) < np.mean((bold - y) ** 2))
+    True
+    """
+    data = check_labelled_probabilities(
+        y_true, proba, labels, pos_label, sample_weight, name="proba"
+    )
+    n_splits = check_count(n_splits, "n_splits", least=2)
+    check_method(method, data.labels.size if not data.is_binary else 2)
+    try:
+        check_can_calibrate(data.labels, data.support)
+    except CannotCalibrateError as error:
+        raise ValueError(f"These predictions cannot be calibrated: {error}.") from None
+    return cross_fitted(data, n_splits, random_state, method=method).data.scores
+
+
+class CannotCalibrateError(Exception):
+    """Why some predictions cannot be calibrated, in words without a full stop."""
+
+
+def check_can_calibrate(labels: NDArray[Any], counts: Integers) -> None:
+    """Refuse numbers of cases by class that cannot be cross-fitted."""
+    present = np.flatnonzero(counts)
+    if present.size < 2:
+        raise CannotCalibrateError("only one class has samples")
+    least = present[np.argmin(counts[present])]
+    if counts[least] < 2:
+        raise CannotCalibrateError(f"class {labels.tolist()[least]!r} has a single sample")
+
+
+class CrossFitted(NamedTuple):
+    """Predictions after cross-fitted calibration, and the map that was chosen for them."""
+
+    data: LabelledScores
+    choice: CalibrationChoice
+
+
+def cross_fitted(
+    data: LabelledScores,
+    n_splits: int = 5,
+    random_state: Any = 0,
+    beside: Sequence[NDArray[Any]] = (),
+    method: str = AUTO,
+) -> CrossFitted:
+    """The same predictions after cross-fitted calibration.
+
+    The folds are drawn from the cases in the order of what they are, so that the order in which
+    they came does not matter. Cases that these predictions do not tell apart are in the order of
+    what else is known of them, `beside`: the scores of other models, for paired tests, and costs.
+    """
+    n_splits = min(n_splits, int(data.support[data.support > 0].min()))
+    strata = _strata(data)
+    order = content_order(strata, data.scores, data.weights, beside)
+    # Sums in that order, too: their last digits decide about ties after calibration.
+    weights = None if data.weights is None else data.weights[order]
+    ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
+    counted = None if weights is None else weights > 0.0
+    folds = spread_over_folds(strata[order], n_splits, random_generator(random_state), counted)
+    fits = Fits(ordered, folds)
+    choice = fits.chosen(method)
+    scores = np.empty(data.scores.shape)
+    for fold, found in enumerate(fits.maps(choice.method)):
+        own = folds == fold
+        scores[order[own]] = found(ordered.scores[own])
+    return CrossFitted(data.with_scores(scores), choice)
+
+
+class Fits:
+    """Maps of every kind, each fitted to all folds but one.
+
+    Parameters
+    ----------
+    data : LabelledScores
+    folds : ndarray of shape (n,)
+        Fold of each case.
+    counts : ndarray of shape (n,), optional
+        How often each case came, which its weight tells already; once by default.
+    """
+
+    def __init__(
+        self, data: LabelledScores, folds: Indices, counts: Integers | None = None
+    ) -> None:
+        self._data, self._folds, self._counts = data, folds, counts
+        self._known: dict[str, list[CalibrationMap]] = {}
+
+    def maps(self, method: str) -> list[CalibrationMap]:
+        """The map of each fold, fitted to the others."""
+        if method not in self._known:
+            self._known[method] = [
+                fitted_map(self._data, self._folds != fold, method, self._counts)
+                for fold in range(int(self._folds.max()) + 1)
+            ]
+        return self._known[method]
+
+    def chosen(self, method: str = AUTO) -> CalibrationChoice:
+        """The simplest map that is not clearly worse than another, or the one that is wanted."""
+        if method != AUTO:
+            return CalibrationChoice(method)
+        data = self._data
+        weights = np.ones(data.codes.size) if data.weights is None else data.weights
+        used = weights > 0.0
+        weights = weights[used] / weights.max()
+        squares = weights**2 if self._counts is None else weights**2 / self._counts[used]
+        names = [part.name for part in methods(2 if data.is_binary else data.labels.size)]
+        losses = [self._losses(name)[used] for name in names]
+        return chosen(names, losses, weights, squares)
+
+    def _losses(self, method: str) -> Floats:
+        """Log-loss of each case by the map that was fitted without it."""
+        data, found = self._data, np.empty(self._data.codes.size)
+        for fold, mapped in enumerate(self.maps(method)):
+            own = self._folds == fold
+            p, codes = mapped(data.scores[own]), data.codes[own]
+            if data.is_binary:
+                found[own] = log_loss(np.where(codes == data.positive, p, 1.0 - p))
+            else:
+                found[own] = log_loss(p[np.arange(codes.size), codes])
+        return found
+
+
+def _strata(data: LabelledScores) -> NDArray[Any]:
+    """Classes that folds have in equal parts; of two, whether it is the positive one."""
+    return data.codes == data.positive if data.is_binary else data.codes
+
+
+def methods(n_classes: int) -> list[ScoreMethod | ClassMethod]:
+    """Kinds of maps for so many classes, the simplest first."""
+    if n_classes == 2:
+        return list(two_classes.METHODS)
+    return [part for part in several_classes.METHODS if n_classes <= part.most_classes]
+
+
+def method_of(name: str, n_classes: int) -> ScoreMethod | ClassMethod:
+    """A kind of map by its name, for any number of classes."""
+    known = two_classes.METHODS if n_classes == 2 else several_classes.METHODS
+    return next(part for part in known if part.name == name)
+
+
+def check_method(name: Any, n_classes: int) -> None:
+    """Refuse a name that no map of so many classes has."""
+    known = two_classes.METHODS if n_classes == 2 else several_classes.METHODS
+    names = [AUTO, *(part.name for part in known)]
+    if name not in names:
+        of = "two classes" if n_classes == 2 else "several classes"
+        raise ValueError(
+            f"method must be one of {', '.join(map(repr, names))} for {of}; got {name!r}."
+        )
+
+
+def fitted_map(
+    data: LabelledScores,
+    rows: Mask | None = None,
+    method: str | None = None,
+    counts: Integers | None = None,
+) -> CalibrationMap:
+    """The map fitted to these rows (all by default) of the predictions.
+
+    By default Platt scaling of two classes, and one temperature of several.
+    """
+    used, weights = _used_rows(data, rows)
+    if data.is_binary:
+        truth = data.codes[used] == data.positive
+        positives = int(np.count_nonzero(truth))
+        high, low = platt_targets(positives, truth.size - positives)
+        found = truth.astype(np.float64)
+        given = FitTable(
+            log_odds(data.scores[used]),
+            weights,
+            np.where(truth, high, low),
+            found,
+            np.ones(truth.size),
+        )
+        return method_of(method or "platt", 2).fitted(given)
+    squares = weights**2 if counts is None else weights**2 / counts[used]
+    number = float(weights.sum()) ** 2 / float(squares.sum())
+    fit = FitRows(logs(data.scores[used]), data.codes[used], weights, number)
+    return method_of(method or "temperature", 3).fitted(fit)
+
+
+def fitted_temperature(data: LabelledScores, rows: Mask | None = None) -> float:
+    """The temperature fitted to these rows (all by default) of predictions of several classes."""
+    found = fitted_map(data, rows, "temperature")
+    assert isinstance(found, several_classes.Temperature)
+    return found.temperature
+
+
+def _used_rows(data: LabelledScores, rows: Mask | None) -> tuple[Mask, Floats]:
+    """Rows that have weight, and their weights, the largest of which is one."""
+    weights = np.ones(data.codes.size) if data.weights is None else data.weights
+    used = weights > 0.0 if rows is None else rows & (weights > 0.0)
+    return used, weights[used] / weights[used].max()

@@ -1,0 +1,36 @@
+"""Calibration of several classes by a sample of their cases, where not all of them are held."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._random import random_generator, spread_over_folds
+from .._typing import Integers
+from .._validation import LabelledScores
+from .choice import CalibrationChoice
+from .cross_fitting import Fits, fitted_map
+from .fitting import CalibrationMap
+
+#: Folds that choose the kind of map.
+_FOLDS = 5
+
+
+def sample_map(
+    data: LabelledScores, counts: Integers, seed: int = 0
+) -> tuple[CalibrationMap, CalibrationChoice]:
+    """The map fitted to a sample of cases, of the kind that folds of the sample choose.
+
+    Parameters
+    ----------
+    data : LabelledScores
+        Distinct cases in an order that depends on what they are alone; every class that occurs has
+        two. A case that came several times has that times its weight, and is in one fold.
+    counts : ndarray of shape (n,)
+        How often each came.
+    seed : int
+    """
+    n_folds = min(_FOLDS, int(data.support[data.support > 0].min()))
+    counted = None if data.weights is None else data.weights > 0.0
+    folds = spread_over_folds(data.codes, n_folds, random_generator(seed), counted)
+    choice = Fits(data, folds, np.maximum(counts, 1)).chosen()
+    return fitted_map(data, None, choice.method, counts), choice

@@ -1,0 +1,225 @@
+r"""Calibration maps of several classes: from probabilities to probabilities.
+
+With :math:`\ell = \ln p`, in the order of their freedom:
+
+=============  ============================================================================
+identity       :math:`p`
+temperature    :math:`\operatorname{softmax}(\ell / T)`
+vector         :math:`\operatorname{softmax}(a_c \ell_c + b_c)`
+Dirichlet      :math:`\operatorname{softmax}(A \ell + b)` (Kull et al., 2019)
+=============  ============================================================================
+
+Vector and Dirichlet scaling have a parameter or more for each class, which few cases do not tell.
+They are the most probable ones if each is drawn around those of the temperature, with a standard
+deviation of one: many cases say what they say, none leave the temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from sys import float_info
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from .._typing import Floats, Integers
+from .fitting import least, logs
+from .temperature import best_temperature, tempered
+
+#: More classes have only a temperature: a step of the search for vector scaling takes time and
+#: memory in the square of their number.
+_MOST_OF_VECTOR = 50
+#: More classes have no Dirichlet map: it has parameters in the square of their number, a step of
+#: its search takes the fourth power, and folds of a few hundred cases do not tell so many.
+_MOST_OF_DIRICHLET = 10
+#: Cases for each parameter that the curvature is taken from; the slope is that of all.
+_CASES_OF_CURVATURE = 100
+#: The search ends where a step gains less than this share of the loss.
+_ACCURACY = 1e-18
+
+
+class FitRows(NamedTuple):
+    """What a map of several classes is fitted to.
+
+    Attributes
+    ----------
+    logs : ndarray of shape (n, C)
+        Logarithms of the probabilities.
+    codes : ndarray of shape (n,)
+        True classes.
+    weights : ndarray of shape (n,)
+        Positive.
+    number : float
+        How many cases of equal weight they count for.
+    """
+
+    logs: Floats
+    codes: Integers
+    weights: Floats
+    number: float
+
+
+class ClassMap(Protocol):
+    """From probabilities of each class to calibrated ones."""
+
+    def __call__(self, p: NDArray[Any], /) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Probabilities as they are, but for those below what any map takes them for."""
+
+    @classmethod
+    def fitted(cls, given: FitRows, start: Identity | None = None) -> Identity:
+        """There is nothing to fit."""
+        return cls()
+
+    def __call__(self, p: NDArray[Any], /) -> Floats:
+        return tempered(p, 1.0)
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """One temperature of maximum likelihood."""
+
+    temperature: float
+
+    @classmethod
+    def fitted(cls, given: FitRows, start: Temperature | None = None) -> Temperature:
+        """Within the bounds of `fragility.torch.fit_temperature`."""
+        return cls(best_temperature(given.logs, given.codes, given.weights, np))
+
+    def __call__(self, p: NDArray[Any], /) -> Floats:
+        return tempered(p, self.temperature)
+
+
+@dataclass(frozen=True, eq=False)
+class Vector:
+    """A scale and a shift for each class."""
+
+    scales: Floats
+    shifts: Floats
+
+    @classmethod
+    def fitted(cls, given: FitRows, start: Vector | None = None) -> Vector:
+        """The most probable scales and shifts."""
+        n_classes = given.logs.shape[1]
+        rows, weights, prior = _around_temperature(given)
+        origin = np.repeat([prior, 0.0], n_classes)
+        truth = np.arange(given.codes.size), given.codes
+        sums = weights * rows[truth], weights
+        happened = np.concatenate([np.bincount(given.codes, part, n_classes) for part in sums])
+
+        def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
+            scales, shifts = parameters.reshape(2, n_classes)
+            loss, p = _loss(scales * rows + shifts, truth, weights)
+            offset = parameters - origin
+            weighted = p * weights[:, np.newaxis]
+            scaled = weighted * rows
+            gradient = np.concatenate([scaled.sum(0), weighted.sum(0)]) - happened + offset
+            curvature = np.eye(origin.size) - np.hstack([scaled, weighted]).T @ np.hstack(
+                [p * rows, p]
+            )
+            blocks = curvature.reshape(2, n_classes, 2, n_classes)
+            place = np.arange(n_classes)
+            blocks[0, place, 0, place] += (scaled * rows).sum(0)
+            blocks[0, place, 1, place] += scaled.sum(0)
+            blocks[1, place, 0, place] += scaled.sum(0)
+            blocks[1, place, 1, place] += weighted.sum(0)
+            return loss + 0.5 * float(offset @ offset), gradient, curvature
+
+        found = least(derivatives, origin, _ACCURACY).reshape(2, n_classes)
+        return cls(*found)
+
+    def __call__(self, p: NDArray[Any], /) -> Floats:
+        return _probabilities(self.scales * logs(p) + self.shifts)
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet:
+    """Every class takes from the logarithms of all."""
+
+    matrix: Floats
+    shifts: Floats
+
+    @classmethod
+    def fitted(cls, given: FitRows, start: Dirichlet | None = None) -> Dirichlet:
+        """The most probable matrix and shifts."""
+        n_classes = given.logs.shape[1]
+        rows, weights, prior = _around_temperature(given)
+        design = np.column_stack([rows, np.ones(len(rows))])
+        origin = np.hstack([prior * np.eye(n_classes), np.zeros((n_classes, 1))])
+        truth = np.arange(given.codes.size), given.codes
+        happened = np.zeros((n_classes, n_classes + 1))
+        np.add.at(happened, given.codes, weights[:, np.newaxis] * design)
+        # A few cases of each class tell the curvature well enough to search by it.
+        thin = slice(None, None, max(1, len(rows) // (_CASES_OF_CURVATURE * origin.size)))
+        share = float(weights.sum() / weights[thin].sum())
+
+        def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
+            matrix = parameters.reshape(origin.shape)
+            loss, p = _loss(design @ matrix.T, truth, weights)
+            offset = parameters - origin.ravel()
+            gradient = (p.T @ (weights[:, np.newaxis] * design) - happened).ravel() + offset
+            few, columns = p[thin], design[thin]
+            heavy = columns * (share * weights[thin, np.newaxis])
+            products, heavier = (
+                (few[:, :, np.newaxis] * part[:, np.newaxis]).reshape(len(few), -1)
+                for part in (columns, heavy)
+            )
+            curvature = np.eye(origin.size) - heavier.T @ products
+            blocks = curvature.reshape(origin.shape * 2)
+            for code in range(n_classes):
+                blocks[code, :, code] += (few[:, code, np.newaxis] * heavy).T @ columns
+            return loss + 0.5 * float(offset @ offset), gradient, curvature
+
+        near = origin if start is None else np.column_stack([start.matrix, start.shifts])
+        found = least(derivatives, near.ravel(), _ACCURACY).reshape(origin.shape)
+        return cls(found[:, :-1], found[:, -1])
+
+    def __call__(self, p: NDArray[Any], /) -> Floats:
+        return _probabilities(logs(p) @ self.matrix.T + self.shifts)
+
+
+class ClassMethod(NamedTuple):
+    """A kind of map, how it is fitted, and for how many classes it is one of the candidates."""
+
+    name: str
+    fitted: Callable[..., ClassMap]
+    most_classes: float
+
+
+#: In the order of their freedom.
+METHODS: Sequence[ClassMethod] = (
+    ClassMethod("identity", Identity.fitted, np.inf),
+    ClassMethod("temperature", Temperature.fitted, np.inf),
+    ClassMethod("vector", Vector.fitted, _MOST_OF_VECTOR),
+    ClassMethod("dirichlet", Dirichlet.fitted, _MOST_OF_DIRICHLET),
+)
+
+
+def _around_temperature(given: FitRows) -> tuple[Floats, Floats, float]:
+    """Logarithms, weights that sum to the number of cases, and one over the temperature."""
+    weights = given.weights * (given.number / given.weights.sum())
+    return given.logs, weights, 1.0 / Temperature.fitted(given).temperature
+
+
+def _loss(
+    logits: Floats, truth: tuple[Integers, Integers], weights: Floats
+) -> tuple[float, Floats]:
+    """Sum of the log-loss, and the probabilities."""
+    logits -= logits.max(axis=1, keepdims=True)
+    own = logits[truth]
+    parts = np.exp(logits, out=logits)
+    total = parts.sum(axis=1)
+    loss = float(weights @ (np.log(total) - own))
+    parts /= total[:, np.newaxis]
+    return loss, parts
+
+
+def _probabilities(logits: Floats) -> Floats:
+    found: Floats = np.maximum(softmax(logits, axis=1), float_info.min)
+    return found
