@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from .._typing import Floats
 
+#: What a caller says to have the map chosen.
+AUTO = "auto"
 #: A smaller share of a log-loss is a rounding error.
 _ROUNDING = 1e-12
 

@@ -16,16 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_count
 from .._random import content_order, random_generator, spread_over_folds
-from .._typing import Floats, Indices, Integers, Mask
+from .._typing import Floats, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
-from . import several_classes, two_classes
-from .choice import CalibrationChoice, chosen, log_loss
-from .fitting import CalibrationMap, log_odds, logs
-from .several_classes import ClassMethod, FitRows
-from .two_classes import FitTable, ScoreMethod, platt_targets
-
-#: What `method` may be.
-AUTO = "auto"
+from .cases import check_method, chosen_maps
+from .choice import AUTO, CalibrationChoice
 
 
 def cross_fitted_calibration(
@@ -91,7 +85,7 @@ def cross_fitted_calibration(
         y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     n_splits = check_count(n_splits, "n_splits", least=2)
-    check_method(method, data.labels.size if not data.is_binary else 2)
+    check_method(method, data)
     try:
         check_can_calibrate(data.labels, data.support)
     except CannotCalibrateError as error:
@@ -141,136 +135,14 @@ def cross_fitted(
     ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
     counted = None if weights is None else weights > 0.0
     folds = spread_over_folds(strata[order], n_splits, random_generator(random_state), counted)
-    fits = Fits(ordered, folds)
-    choice = fits.chosen(method)
+    maps, choice = chosen_maps(ordered, folds, method)
     scores = np.empty(data.scores.shape)
-    for fold, found in enumerate(fits.maps(choice.method)):
+    for fold, found in enumerate(maps):
         own = folds == fold
         scores[order[own]] = found(ordered.scores[own])
     return CrossFitted(data.with_scores(scores), choice)
 
 
-class Fits:
-    """Maps of every kind, each fitted to all folds but one.
-
-    Parameters
-    ----------
-    data : LabelledScores
-    folds : ndarray of shape (n,)
-        Fold of each case.
-    counts : ndarray of shape (n,), optional
-        How often each case came, which its weight tells already; once by default.
-    """
-
-    def __init__(
-        self, data: LabelledScores, folds: Indices, counts: Integers | None = None
-    ) -> None:
-        self._data, self._folds, self._counts = data, folds, counts
-        self._known: dict[str, list[CalibrationMap]] = {}
-
-    def maps(self, method: str) -> list[CalibrationMap]:
-        """The map of each fold, fitted to the others."""
-        if method not in self._known:
-            self._known[method] = [
-                fitted_map(self._data, self._folds != fold, method, self._counts)
-                for fold in range(int(self._folds.max()) + 1)
-            ]
-        return self._known[method]
-
-    def chosen(self, method: str = AUTO) -> CalibrationChoice:
-        """The simplest map that is not clearly worse than another, or the one that is wanted."""
-        if method != AUTO:
-            return CalibrationChoice(method)
-        data = self._data
-        weights = np.ones(data.codes.size) if data.weights is None else data.weights
-        used = weights > 0.0
-        weights = weights[used] / weights.max()
-        squares = weights**2 if self._counts is None else weights**2 / self._counts[used]
-        names = [part.name for part in methods(2 if data.is_binary else data.labels.size)]
-        losses = [self._losses(name)[used] for name in names]
-        return chosen(names, losses, weights, squares)
-
-    def _losses(self, method: str) -> Floats:
-        """Log-loss of each case by the map that was fitted without it."""
-        data, found = self._data, np.empty(self._data.codes.size)
-        for fold, mapped in enumerate(self.maps(method)):
-            own = self._folds == fold
-            p, codes = mapped(data.scores[own]), data.codes[own]
-            if data.is_binary:
-                found[own] = log_loss(np.where(codes == data.positive, p, 1.0 - p))
-            else:
-                found[own] = log_loss(p[np.arange(codes.size), codes])
-        return found
-
-
 def _strata(data: LabelledScores) -> NDArray[Any]:
     """Classes that folds have in equal parts; of two, whether it is the positive one."""
     return data.codes == data.positive if data.is_binary else data.codes
-
-
-def methods(n_classes: int) -> list[ScoreMethod | ClassMethod]:
-    """Kinds of maps for so many classes, the simplest first."""
-    if n_classes == 2:
-        return list(two_classes.METHODS)
-    return [part for part in several_classes.METHODS if n_classes <= part.most_classes]
-
-
-def method_of(name: str, n_classes: int) -> ScoreMethod | ClassMethod:
-    """A kind of map by its name, for any number of classes."""
-    known = two_classes.METHODS if n_classes == 2 else several_classes.METHODS
-    return next(part for part in known if part.name == name)
-
-
-def check_method(name: Any, n_classes: int) -> None:
-    """Refuse a name that no map of so many classes has."""
-    known = two_classes.METHODS if n_classes == 2 else several_classes.METHODS
-    names = [AUTO, *(part.name for part in known)]
-    if name not in names:
-        of = "two classes" if n_classes == 2 else "several classes"
-        raise ValueError(
-            f"method must be one of {', '.join(map(repr, names))} for {of}; got {name!r}."
-        )
-
-
-def fitted_map(
-    data: LabelledScores,
-    rows: Mask | None = None,
-    method: str | None = None,
-    counts: Integers | None = None,
-) -> CalibrationMap:
-    """The map fitted to these rows (all by default) of the predictions.
-
-    By default Platt scaling of two classes, and one temperature of several.
-    """
-    used, weights = _used_rows(data, rows)
-    if data.is_binary:
-        truth = data.codes[used] == data.positive
-        positives = int(np.count_nonzero(truth))
-        high, low = platt_targets(positives, truth.size - positives)
-        found = truth.astype(np.float64)
-        given = FitTable(
-            log_odds(data.scores[used]),
-            weights,
-            np.where(truth, high, low),
-            found,
-            np.ones(truth.size),
-        )
-        return method_of(method or "platt", 2).fitted(given)
-    squares = weights**2 if counts is None else weights**2 / counts[used]
-    number = float(weights.sum()) ** 2 / float(squares.sum())
-    fit = FitRows(logs(data.scores[used]), data.codes[used], weights, number)
-    return method_of(method or "temperature", 3).fitted(fit)
-
-
-def fitted_temperature(data: LabelledScores, rows: Mask | None = None) -> float:
-    """The temperature fitted to these rows (all by default) of predictions of several classes."""
-    found = fitted_map(data, rows, "temperature")
-    assert isinstance(found, several_classes.Temperature)
-    return found.temperature
-
-
-def _used_rows(data: LabelledScores, rows: Mask | None) -> tuple[Mask, Floats]:
-    """Rows that have weight, and their weights, the largest of which is one."""
-    weights = np.ones(data.codes.size) if data.weights is None else data.weights
-    used = weights > 0.0 if rows is None else rows & (weights > 0.0)
-    return used, weights[used] / weights[used].max()

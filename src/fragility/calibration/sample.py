@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .._random import random_generator, spread_over_folds
 from .._typing import Integers
 from .._validation import LabelledScores
+from .cases import chosen_maps, fitted_map
 from .choice import CalibrationChoice
-from .cross_fitting import Fits, fitted_map
 from .fitting import CalibrationMap
 
 #: Folds that choose the kind of map.
@@ -32,5 +30,5 @@ def sample_map(
     n_folds = min(_FOLDS, int(data.support[data.support > 0].min()))
     counted = None if data.weights is None else data.weights > 0.0
     folds = spread_over_folds(data.codes, n_folds, random_generator(seed), counted)
-    choice = Fits(data, folds, np.maximum(counts, 1)).chosen()
+    _, choice = chosen_maps(data, folds, counts=counts)
     return fitted_map(data, None, choice.method, counts), choice

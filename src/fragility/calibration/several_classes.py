@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from sys import float_info
 from typing import Any, NamedTuple, Protocol
 
@@ -41,7 +42,8 @@ _CASES_OF_CURVATURE = 100
 _ACCURACY = 1e-18
 
 
-class FitRows(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class FitRows:
     """What a map of several classes is fitted to.
 
     Attributes
@@ -51,7 +53,7 @@ class FitRows(NamedTuple):
     codes : ndarray of shape (n,)
         True classes.
     weights : ndarray of shape (n,)
-        Positive.
+        The largest is one.
     number : float
         How many cases of equal weight they count for.
     """
@@ -60,6 +62,21 @@ class FitRows(NamedTuple):
     codes: Integers
     weights: Floats
     number: float
+
+    @cached_property
+    def temperature(self) -> float:
+        """Temperature of maximum likelihood."""
+        return best_temperature(self.logs, self.codes, self.weights, np)
+
+    @cached_property
+    def by_class(self) -> Floats:
+        """The logarithms of each class in a row of its own, where sums over classes are fast."""
+        return np.ascontiguousarray(self.logs.T)
+
+    @cached_property
+    def scaled_weights(self) -> Floats:
+        """Weights that sum to the number of cases."""
+        return self.weights * (self.number / float(self.weights.sum()))
 
 
 class ClassMap(Protocol):
@@ -90,7 +107,7 @@ class Temperature:
     @classmethod
     def fitted(cls, given: FitRows, start: Temperature | None = None) -> Temperature:
         """Within the bounds of `fragility.torch.fit_temperature`."""
-        return cls(best_temperature(given.logs, given.codes, given.weights, np))
+        return cls(given.temperature)
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         return tempered(p, self.temperature)
@@ -106,33 +123,30 @@ class Vector:
     @classmethod
     def fitted(cls, given: FitRows, start: Vector | None = None) -> Vector:
         """The most probable scales and shifts."""
-        n_classes = given.logs.shape[1]
-        rows, weights, prior = _around_temperature(given)
-        origin = np.repeat([prior, 0.0], n_classes)
-        truth = np.arange(given.codes.size), given.codes
-        sums = weights * rows[truth], weights
+        columns, weights = given.by_class, given.scaled_weights
+        n_classes = len(columns)
+        origin = np.repeat([1.0 / given.temperature, 0.0], n_classes)
+        truth = given.codes, np.arange(given.codes.size)
+        sums = weights * columns[truth], weights
         happened = np.concatenate([np.bincount(given.codes, part, n_classes) for part in sums])
+        place = np.arange(n_classes)
 
         def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
-            scales, shifts = parameters.reshape(2, n_classes)
-            loss, p = _loss(scales * rows + shifts, truth, weights)
+            scales, shifts = parameters.reshape(2, n_classes, 1)
+            loss, p = _loss(scales * columns + shifts, truth, weights)
             offset = parameters - origin
-            weighted = p * weights[:, np.newaxis]
-            scaled = weighted * rows
-            gradient = np.concatenate([scaled.sum(0), weighted.sum(0)]) - happened + offset
-            curvature = np.eye(origin.size) - np.hstack([scaled, weighted]).T @ np.hstack(
-                [p * rows, p]
-            )
+            both = np.concatenate([p * columns, p])
+            heavy = both * weights
+            sums = heavy.sum(axis=1)
+            curvature = np.eye(origin.size) - heavy @ both.T
             blocks = curvature.reshape(2, n_classes, 2, n_classes)
-            place = np.arange(n_classes)
-            blocks[0, place, 0, place] += (scaled * rows).sum(0)
-            blocks[0, place, 1, place] += scaled.sum(0)
-            blocks[1, place, 0, place] += scaled.sum(0)
-            blocks[1, place, 1, place] += weighted.sum(0)
-            return loss + 0.5 * float(offset @ offset), gradient, curvature
+            blocks[0, place, 0, place] += np.einsum("cn,cn->c", heavy[:n_classes], columns)
+            blocks[0, place, 1, place] += sums[:n_classes]
+            blocks[1, place, 0, place] += sums[:n_classes]
+            blocks[1, place, 1, place] += sums[n_classes:]
+            return loss + 0.5 * float(offset @ offset), sums - happened + offset, curvature
 
-        found = least(derivatives, origin, _ACCURACY).reshape(2, n_classes)
-        return cls(*found)
+        return cls(*least(derivatives, origin, _ACCURACY).reshape(2, n_classes))
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         return _probabilities(self.scales * logs(p) + self.shifts)
@@ -148,32 +162,27 @@ class Dirichlet:
     @classmethod
     def fitted(cls, given: FitRows, start: Dirichlet | None = None) -> Dirichlet:
         """The most probable matrix and shifts."""
-        n_classes = given.logs.shape[1]
-        rows, weights, prior = _around_temperature(given)
-        design = np.column_stack([rows, np.ones(len(rows))])
-        origin = np.hstack([prior * np.eye(n_classes), np.zeros((n_classes, 1))])
-        truth = np.arange(given.codes.size), given.codes
-        happened = np.zeros((n_classes, n_classes + 1))
-        np.add.at(happened, given.codes, weights[:, np.newaxis] * design)
-        # A few cases of each class tell the curvature well enough to search by it.
-        thin = slice(None, None, max(1, len(rows) // (_CASES_OF_CURVATURE * origin.size)))
-        share = float(weights.sum() / weights[thin].sum())
+        columns, weights = given.by_class, given.scaled_weights
+        n_classes, n = columns.shape
+        design = np.concatenate([columns, np.ones((1, n))])
+        origin = np.eye(n_classes, n_classes + 1) / given.temperature
+        truth = given.codes, np.arange(n)
+        happened = np.stack([np.bincount(given.codes, weights * x, n_classes) for x in design], 1)
+        # A part of the cases tells the curvature well enough to search by it.
+        thin = slice(None, None, max(1, n // (_CASES_OF_CURVATURE * origin.size)))
+        few = design[:, thin]
+        heavy = few * (weights[thin] * float(weights.sum() / weights[thin].sum()))
 
         def derivatives(parameters: Floats) -> tuple[float, Floats, Floats]:
-            matrix = parameters.reshape(origin.shape)
-            loss, p = _loss(design @ matrix.T, truth, weights)
+            loss, p = _loss(parameters.reshape(origin.shape) @ design, truth, weights)
             offset = parameters - origin.ravel()
-            gradient = (p.T @ (weights[:, np.newaxis] * design) - happened).ravel() + offset
-            few, columns = p[thin], design[thin]
-            heavy = columns * (share * weights[thin, np.newaxis])
-            products, heavier = (
-                (few[:, :, np.newaxis] * part[:, np.newaxis]).reshape(len(few), -1)
-                for part in (columns, heavy)
-            )
-            curvature = np.eye(origin.size) - heavier.T @ products
+            gradient = ((p * weights) @ design.T - happened).ravel() + offset
+            own = p[:, np.newaxis, thin]
+            products, heavier = ((own * part).reshape(origin.size, -1) for part in (few, heavy))
+            curvature = np.eye(origin.size) - heavier @ products.T
             blocks = curvature.reshape(origin.shape * 2)
             for code in range(n_classes):
-                blocks[code, :, code] += (few[:, code, np.newaxis] * heavy).T @ columns
+                blocks[code, :, code] += (own[code] * heavy) @ few.T
             return loss + 0.5 * float(offset @ offset), gradient, curvature
 
         near = origin if start is None else np.column_stack([start.matrix, start.shifts])
@@ -201,22 +210,16 @@ METHODS: Sequence[ClassMethod] = (
 )
 
 
-def _around_temperature(given: FitRows) -> tuple[Floats, Floats, float]:
-    """Logarithms, weights that sum to the number of cases, and one over the temperature."""
-    weights = given.weights * (given.number / given.weights.sum())
-    return given.logs, weights, 1.0 / Temperature.fitted(given).temperature
-
-
 def _loss(
     logits: Floats, truth: tuple[Integers, Integers], weights: Floats
 ) -> tuple[float, Floats]:
-    """Sum of the log-loss, and the probabilities."""
-    logits -= logits.max(axis=1, keepdims=True)
+    """Sum of the log-loss, and the probabilities; a row for each class."""
+    logits -= logits.max(axis=0)
     own = logits[truth]
     parts = np.exp(logits, out=logits)
-    total = parts.sum(axis=1)
+    total = parts.sum(axis=0)
     loss = float(weights @ (np.log(total) - own))
-    parts /= total[:, np.newaxis]
+    parts /= total
     return loss, parts
 
 

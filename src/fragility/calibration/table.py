@@ -21,8 +21,8 @@ from ..scores.cases import case_amounts
 from ..scores.folds import dealt
 from ..scores.layout import Tails
 from ..scores.tally import units_of
-from .choice import CalibrationChoice, chosen, log_loss
-from .cross_fitting import AUTO, check_can_calibrate
+from .choice import AUTO, CalibrationChoice, chosen, log_loss
+from .cross_fitting import check_can_calibrate
 from .fitting import log_odds
 from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_targets
 

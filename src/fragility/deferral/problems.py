@@ -13,11 +13,8 @@ from numpy.typing import NDArray
 from .._random import content_order, random_generator, spread_over_folds
 from .._typing import Floats, Indices, Integers, Interval
 from .._validation import LabelledScores
-from ..calibration.cross_fitting import (
-    CannotCalibrateError,
-    check_can_calibrate,
-    fitted_temperature,
-)
+from ..calibration.cases import fitted_temperature
+from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
 from ..calibration.table import (
     FOLDS,
     ScoreTable,
