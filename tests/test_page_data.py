@@ -198,7 +198,7 @@ def test_calibrated_decisions_are_those_of_the_calibrated_probabilities(tmp_path
     """A case may be under several maps: so many cases are expected at each threshold."""
     codes, models = scored(2, 300)
     found = page_data(report_of(tmp_path, codes, models))
-    truth, after, shares = calibration.binned(
+    (truth, after, shares), _ = calibration.binned(
         models["m0"],
         codes == 1,
         np.ones(300),
