@@ -97,9 +97,7 @@ def literal_calibration(state: ScoreState, codes, scores, weights, positive, met
             own = w[(codes == code) & (places == place)]
             amounts[code, b], squares[code, b] = own.sum(), (own**2).sum()
             units[code, b] = reference.units_of(own.tolist())
-    means = [
-        float(np.average(scores[places == place], weights=w[places == place])) for place in held
-    ]
+    means = [float(calibration.mean(scores[places == place], w[places == place])) for place in held]
     splits = [
         np.stack([dealt(units[code], 5, [int(code == positive), split, 0]) for code in range(2)])
         for split in range(4)

@@ -86,6 +86,11 @@ def units_of(weights):
     return max(1, int(np.floor(weights.sum() ** 2 / (weights**2).sum() * (1 + 1e-12) + 0.5)))
 
 
+def mean(values, weights):
+    """Weighted mean, between the least and the largest value."""
+    return np.clip(np.average(values, weights=weights), values.min(), values.max())
+
+
 def binned(p, truth, weights, deal, n_splits=4, n_folds=5):
     """Cross-fitted calibration of bins, as cases: truth, calibrated score, weight of each; the map.
 
@@ -94,7 +99,7 @@ def binned(p, truth, weights, deal, n_splits=4, n_folds=5):
     """
     places = np.searchsorted(bin_edges(13), p, side="right") - 1
     bins = np.unique(places)
-    means = np.array([np.average(p[places == b], weights=weights[places == b]) for b in bins])
+    means = np.array([mean(p[places == b], weights[places == b]) for b in bins])
     means = np.clip(means, 1e-12, 1 - 1e-12)
     z = np.log(means / (1 - means))
     weight, squares = np.zeros((2, bins.size)), np.zeros((2, bins.size))
@@ -113,6 +118,8 @@ def binned(p, truth, weights, deal, n_splits=4, n_folds=5):
             share = folds[:, fold] / np.maximum(units, 1)
             rest = units - folds[:, fold]
             calibrated = calibration_maps.OF_TWO[method](z, weight * (1 - share), rest)(z)
+            if method == "identity":
+                calibrated = means  # to the last digit
             for code in (0, 1):
                 held = np.flatnonzero(share[code])
                 rows = np.full(held.size, code), calibrated[held], (weight * share)[code, held]

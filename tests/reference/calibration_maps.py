@@ -144,7 +144,7 @@ def isotonic(z, weight, number):
         centres.append(np.average([distinct[k] for k in places], weights=[mass[k] for k in places]))
         value = np.average([shrunk[b] for b in group], weights=[sizes[b] for b in group])
         values.append(math.log(value / (1.0 - value)))
-    low, spread = distinct[0], distinct[-1] - distinct[0]
+    spread = distinct[-1] - distinct[0]
 
     def one(x):
         if x <= centres[0]:
@@ -155,7 +155,7 @@ def isotonic(z, weight, number):
             k = max(k for k, centre in enumerate(centres) if centre <= x)
             part = (x - centres[k]) / (centres[k + 1] - centres[k])
             found = values[k] + part * (values[k + 1] - values[k])
-        return found + (1e-3 * (x - low) / spread if spread else 0.0) - 5e-4
+        return found + (1e-3 * (x - centres[0]) / spread if spread else 0.0)
 
     return lambda z: sigmoid(np.array([one(float(x)) for x in z]))
 

@@ -273,14 +273,14 @@ def calibrated_units(means, amounts, splits, positive, method="platt"):
                     units += [one] * int(folds[code, fold, b])
         for fold in range(folds.shape[1]):
             others = [unit for unit in units if unit[2] != fold]
-            scores = map_of_units(method, z, others, positive)
+            scores = map_of_units(method, means, z, others, positive)
             for code, b, own, w in units:
                 if own == fold:
                     found.append((code, b, scores[b], w / len(splits)))
     return found
 
 
-def map_of_units(method, z, units, positive):
+def map_of_units(method, means, z, units, positive):
     """Calibrated score of each bin by a map fitted to these units: (class, bin, fold, weight)."""
     if method == "platt":
         a, c = platt(
@@ -289,6 +289,8 @@ def map_of_units(method, z, units, positive):
             [w for _, _, _, w in units],
         )
         return [1.0 / (1.0 + math.exp(-(a * x + c))) for x in z]
+    if method == "identity":
+        return list(means)  # to the last digit
     weight, number = np.zeros((2, len(z))), np.zeros((2, len(z)))
     for code, b, _, w in units:
         weight[int(code == positive), b] += w

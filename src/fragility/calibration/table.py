@@ -165,7 +165,8 @@ def calibrated_table(
     if choice.method == "identity":
         only = found["identity"][0]
         shares = (units > 0).astype(np.float64)[:, np.newaxis]
-        return TableCalibration(only(table.scores)[np.newaxis], shares, 1, (only,), choice)
+        means = np.clip(table.scores, table.low, table.high)  # which rounding may move
+        return TableCalibration(only(means)[np.newaxis], shares, 1, (only,), choice)
     (kind,) = (part for part in METHODS if part.name == choice.method)
     maps = found[choice.method]
     for split in splits[1:]:

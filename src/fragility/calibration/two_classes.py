@@ -28,6 +28,10 @@ from scipy.special import expit, logit
 from .._typing import Floats, Indices
 from .fitting import LEAST_RISE, clipped, least, log_odds
 
+#: Digits after the point that the log-odds of p and of 1 - p share.
+_DIGITS = 12
+#: From here on 1 - σ(z) has fewer digits than σ(-z).
+_FAR = 5.0
 #: Blocks whose frequencies differ by less than this are one.
 _SAME = 1e-12
 
@@ -98,7 +102,10 @@ class Temperature:
         return cls(largest / max(float(slope), LEAST_RISE))
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
-        return _certain_of_nothing(log_odds(p) / self.temperature)
+        # p and 1 - p stay as sure as each other, though their log-odds are rounded differently.
+        z = np.round(log_odds(p), _DIGITS) / self.temperature
+        far = np.abs(z) > _FAR
+        return _certain_of_nothing(np.where(far | (z > 0.0), expit(z), 1.0 - expit(-z)))
 
 
 @dataclass(frozen=True)
@@ -124,7 +131,7 @@ class Platt:
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         z = (log_odds(p) - self.centre) / self.scale
-        return _certain_of_nothing(self.slope * z + self.intercept)
+        return _certain_of_nothing(expit(self.slope * z + self.intercept))
 
 
 @dataclass(frozen=True)
@@ -167,9 +174,8 @@ class Beta:
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         positive, negative = _log_parts(log_odds(p))
-        return _certain_of_nothing(
-            self.of_positive * positive + self.of_negative * negative + self.intercept
-        )
+        z = self.of_positive * positive + self.of_negative * negative + self.intercept
+        return _certain_of_nothing(expit(z))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +191,6 @@ class Isotonic:
 
     centres: Floats
     values: Floats
-    low: float
     rise: float
 
     @classmethod
@@ -193,7 +198,7 @@ class Isotonic:
         """Isotonic regression of the frequencies, made smooth."""
         used = given.weights > 0.0
         if not used.any():
-            return cls(np.zeros(1), np.zeros(1), 0.0, 0.0)
+            return cls(np.zeros(1), np.zeros(1), 0.0)
         z, origin = np.unique(given.z[used], return_inverse=True)
         weights = given.weights[used]
         parts = weights, weights * given.frequencies[used], given.numbers[used]
@@ -209,13 +214,12 @@ class Isotonic:
         values = np.bincount(again, (n + 1.0) * shrunk) / np.bincount(again, n + 1.0)
         centres = np.bincount(blocks, weight * z) / np.bincount(blocks, weight)
         spread = float(z[-1] - z[0])
-        return cls(centres, logit(values), float(z[0]), LEAST_RISE / spread if spread else 0.0)
+        return cls(centres, logit(values), LEAST_RISE / spread if spread else 0.0)
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         z = log_odds(p)
-        return _certain_of_nothing(
-            np.interp(z, self.centres, self.values) + self.rise * (z - self.low) - LEAST_RISE / 2.0
-        )
+        values = np.interp(z, self.centres, self.values)
+        return _certain_of_nothing(expit(values + self.rise * (z - self.centres[0])))
 
 
 class ScoreMethod(NamedTuple):
@@ -262,7 +266,6 @@ def _pooled(values: Floats, weights: Floats) -> Indices:
     return blocks
 
 
-def _certain_of_nothing(z: Floats) -> Floats:
-    """Probabilities of log-odds, none of them 0 or 1."""
-    found: Floats = np.clip(expit(z), float_info.min, 1.0 - float_info.epsilon)
-    return found
+def _certain_of_nothing(p: Floats) -> Floats:
+    """Probabilities, none of them 0 or 1."""
+    return np.clip(p, float_info.min, 1.0 - float_info.epsilon)
