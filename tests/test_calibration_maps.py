@@ -11,9 +11,9 @@ from fragility import Report, ScoreState, measure_fragility
 from fragility._validation import check_labelled_probabilities
 from fragility.calibration import CalibrationChoice, cross_fitted_calibration
 from fragility.calibration.cases import fitted_map
-from fragility.calibration.choice import chosen
-from fragility.calibration.cross_fitting import cross_fitted
-from fragility.calibration.sample import sample_map
+from fragility.calibration.choice import Candidates
+from fragility.calibration.cross_fitting import CrossFit
+from fragility.calibration.sample import sample_folds
 from fragility.calibration.table import ScoreTable, calibrated_table
 from fragility.calibration.two_classes import METHODS, FitTable
 from fragility.scores.folds import dealt
@@ -70,7 +70,7 @@ def test_the_choice_is_the_literal_one(seed, weighted, n_classes):
     weights = rng.gamma(1.0, size=400) if weighted else np.ones(400)
     scores = p[:, 1] if n_classes == 2 else p
     data = check_labelled_probabilities(codes, scores, None, None, weights, name="p")
-    found = cross_fitted(data).choice
+    found = CrossFit(data).choice
     losses = {}
     for name in found.losses:
         q = cross_fitted_calibration(codes, scores, sample_weight=weights, method=name)
@@ -91,8 +91,8 @@ def test_the_chosen_map_is_within_one_standard_error_of_every_other():
     for _ in range(50):
         n = int(rng.integers(2, 30))
         weights = rng.gamma(1.0, size=n)
-        losses = [rng.gamma(1.0, size=n) for _ in range(4)]
-        found = chosen(["a", "b", "c", "d"], losses, weights, weights**2)
+        losses = {name: rng.gamma(1.0, size=n) for name in "abcd"}
+        found = Candidates.of(losses, weights, weights**2).chosen()
         best = min(found.losses.values())
         for name, loss in found.losses.items():
             assert found.losses[found.method] - loss <= found.errors[name] + 1e-12
@@ -151,10 +151,10 @@ def test_each_map_of_several_classes_is_chosen_where_it_is_the_truth(method, map
     p = np.exp(map_of(true))
     p /= p.sum(axis=1, keepdims=True)
     data = check_labelled_probabilities(codes, p, None, None, None, name="p")
-    made = cross_fitted(data)
+    made = CrossFit(data)
     assert made.choice.method == method
     truth = np.exp(true) / np.exp(true).sum(axis=1, keepdims=True)
-    assert np.abs(made.data.scores - truth).mean() < 0.01
+    assert np.abs(made.calibrated(method).scores - truth).mean() < 0.01
 
 
 def test_a_linear_model_is_not_made_worse():
@@ -266,12 +266,11 @@ def test_a_case_that_came_often_is_that_many_cases_of_a_sample():
     codes, p, _, _ = several(300, 3)
     counts = np.random.default_rng(0).integers(1, 4, 300)
     data = check_labelled_probabilities(codes, p, None, None, counts * 1.0, name="p")
-    found, choice = sample_map(data, counts)
+    method = sample_folds(data, counts).choice.method
+    found = fitted_map(data, None, method, counts)
     rows = np.repeat(np.arange(300), counts)
     alone = check_labelled_probabilities(codes[rows], p[rows], None, None, None, name="p")
-    np.testing.assert_allclose(
-        found(p), fitted_map(alone, None, choice.method)(p), rtol=0, atol=1e-9
-    )
+    np.testing.assert_allclose(found(p), fitted_map(alone, None, method)(p), rtol=0, atol=1e-9)
 
 
 def test_many_classes_have_fewer_candidates():
@@ -284,7 +283,7 @@ def test_many_classes_have_fewer_candidates():
         codes = np.tile(np.arange(n_classes), 4)
         p = rng.dirichlet(np.ones(n_classes), codes.size)
         data = check_labelled_probabilities(codes, p, None, None, None, name="p")
-        assert list(cross_fitted(data).choice.losses) == names
+        assert list(CrossFit(data).choice.losses) == names
 
 
 def test_the_report_names_the_map(tmp_path):

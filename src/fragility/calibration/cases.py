@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .._typing import Floats, Indices, Integers, Mask
 from .._validation import LabelledScores
 from . import several_classes, two_classes
-from .choice import AUTO, CalibrationChoice, chosen, log_loss
+from .choice import AUTO, CalibrationChoice, Candidates, log_loss
 from .fitting import CalibrationMap, log_odds, logs
 from .several_classes import ClassMethod, FitRows
 from .two_classes import FitTable, ScoreMethod, platt_targets
@@ -58,46 +59,62 @@ def fitted_temperature(data: LabelledScores, rows: Mask | None = None) -> float:
     return given.temperature
 
 
-def chosen_maps(
-    data: LabelledScores, folds: Indices, method: str = AUTO, counts: Integers | None = None
-) -> tuple[list[CalibrationMap], CalibrationChoice]:
-    """The map of each fold, fitted to the others, of the kind that is wanted or chosen."""
-    names = list(methods(data)) if method == AUTO else [method]
-    maps: dict[str, list[CalibrationMap]] = {name: [] for name in names}
-    known = methods(data, candidates=False)
-    for fold in range(int(folds.max()) + 1):
-        given = _fit_data(data, folds != fold, counts)
-        for name, found in maps.items():
-            found.append(known[name](given))
-    choice = CalibrationChoice(method)
-    if method == AUTO:
-        choice = _choice(data, folds, maps, counts)
-    return maps[choice.method], choice
+class FoldMaps:
+    """Maps of several kinds, each fitted to all folds but one.
 
+    Parameters
+    ----------
+    data : LabelledScores
+    folds : ndarray of shape (n,)
+        Fold of each case.
+    method : str
+        The only kind to fit; by default all to choose from.
+    counts : ndarray of shape (n,), optional
+        How often each case came, which its weight has in it already; once by default.
+    """
 
-def _choice(
-    data: LabelledScores,
-    folds: Indices,
-    maps: Mapping[str, Sequence[CalibrationMap]],
-    counts: Integers | None,
-) -> CalibrationChoice:
-    """The choice by the log-loss of each case under the map that was fitted without it."""
-    weights = np.ones(data.codes.size) if data.weights is None else data.weights
-    used = weights > 0.0
-    weights = weights[used] / weights.max()
-    losses = []
-    for found in maps.values():
-        loss = np.empty(data.codes.size)
-        for fold, mapped in enumerate(found):
-            own = folds == fold
+    def __init__(
+        self,
+        data: LabelledScores,
+        folds: Indices,
+        method: str = AUTO,
+        counts: Integers | None = None,
+    ) -> None:
+        self._data, self._folds, self._counts, self._method = data, folds, counts, method
+        kinds = methods(data, candidates=method == AUTO)
+        kinds = kinds if method == AUTO else {method: kinds[method]}
+        self.maps: dict[str, list[CalibrationMap]] = {name: [] for name in kinds}
+        for fold in range(int(folds.max()) + 1):
+            given = _fit_data(data, folds != fold, counts)
+            for name, fitted in kinds.items():
+                self.maps[name].append(fitted(given))
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """How each kind did: the log-loss of each case under the map that was fitted without it."""
+        data, counts = self._data, self._counts
+        weights = np.ones(data.codes.size) if data.weights is None else data.weights
+        used = weights > 0.0
+        weights = weights[used] / weights.max()
+        squares = weights**2 if counts is None else weights**2 / counts[used]
+        losses = {name: self._losses(maps)[used] for name, maps in self.maps.items()}
+        return Candidates.of(losses, weights, squares)
+
+    def _losses(self, maps: Sequence[CalibrationMap]) -> Floats:
+        data, loss = self._data, np.empty(self._data.codes.size)
+        for fold, mapped in enumerate(maps):
+            own = self._folds == fold
             p, codes = mapped(data.scores[own]), data.codes[own]
             if data.is_binary:
                 loss[own] = log_loss(np.where(codes == data.positive, p, 1.0 - p))
             else:
                 loss[own] = log_loss(p[np.arange(codes.size), codes])
-        losses.append(loss[used])
-    squares = weights**2 if counts is None else weights**2 / counts[used]
-    return chosen(list(maps), losses, weights, squares)
+        return loss
+
+    @property
+    def choice(self) -> CalibrationChoice:
+        """The only kind, or the one that these cases choose."""
+        return self.candidates.chosen() if self._method == AUTO else CalibrationChoice(self._method)
 
 
 def _fit_data(

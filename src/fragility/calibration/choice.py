@@ -1,10 +1,22 @@
-"""Which calibration map: the simplest that is not clearly worse than any other."""
+r"""Which calibration map: the simplest that is not clearly worse than any other.
+
+A candidate stays if :math:`L_c - L_d \le \operatorname{se}(L_c - L_d)` for every other one, where L
+is the mean log-loss on cases that the maps were not fitted to and the standard error is that of the
+paired difference. Of those that stay the simplest is taken; the best always stays.
+
+Models that are compared get maps of one kind, if one will do. Otherwise a model that is another one
+with smaller scores would differ from it after calibration: by how well each kind happens to fit,
+which a paired test of the two takes for a difference of the models. So the simplest kind is taken
+that stays for all of them; if there is none, the one that is the fewest standard errors above
+another for any of them; if these are more than three, each model has its own. None is ever more
+than one standard error above Platt's map (several classes: one temperature).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import sqrt
+from math import inf, sqrt
 from sys import float_info
 from typing import Any
 
@@ -17,6 +29,10 @@ from .._typing import Floats
 AUTO = "auto"
 #: A smaller share of a log-loss is a rounding error.
 _ROUNDING = 1e-12
+#: Standard errors by which a kind that models share may be above another.
+_FAR = 3.0
+#: The kinds that the chosen one is never clearly worse than.
+_STANDARD = ("platt", "temperature")
 
 #: How reports call the maps.
 TITLES = {
@@ -56,55 +72,96 @@ class CalibrationChoice:
         return TITLES[self.method]
 
 
-def chosen(
-    names: Sequence[str], losses: Sequence[Floats], weights: Floats, squares: Floats
-) -> CalibrationChoice:
-    r"""The simplest map whose log-loss is within one standard error of every other.
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """How maps of each kind did on cases that they were not fitted to.
 
-    A candidate stays if :math:`L_c - L_d \le \operatorname{se}(L_c - L_d)` for every other one: the
-    best always does. Of those that stay the first is taken.
-
-    Parameters
+    Attributes
     ----------
-    names : sequence of str
+    names : tuple of str
         The simplest first.
-    losses : sequence of ndarray of shape (n,)
-        Log-loss of each candidate where cases are alike.
-    weights, squares : ndarray of shape (n,)
-        Sum of the weights of these cases, and of their squares.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fragility.calibration.choice import chosen
-    >>> ones, losses = np.ones(4), [np.array([2.0, 2, 2, 3]), np.array([1.0, 1, 1, 0.5])]
-    >>> found = chosen(["simple", "free"], losses, ones, ones)
-    >>> found.method, found.losses["simple"] - found.losses["free"], found.errors["simple"]
-    ('free', 1.375, 0.375)
+    losses : ndarray of shape (n_kinds,)
+        Mean log-loss of each.
+    errors : ndarray of shape (n_kinds, n_kinds)
+        Standard error of the difference of each two.
     """
-    total, squared = float(weights.sum()), float(squares.sum())
-    means = [float(weights @ loss) / total for loss in losses]
-    number = total * total / squared
-    # Deviations from a mean that was fitted to so many cases; one case has none.
-    correction = number / (number - 1.0) if number > 1.0 + 1e-9 else 1.0
 
-    def error(one: int, other: int) -> float:
-        deviation = losses[one] - losses[other] - (means[one] - means[other])
-        return sqrt(correction * float(squares @ (deviation * deviation))) / total
+    names: tuple[str, ...]
+    losses: Floats
+    errors: Floats
 
-    count = range(len(names))
-    errors = np.zeros((len(names), len(names)))
-    for one in count:
-        for other in range(one):
-            errors[one, other] = errors[other, one] = error(one, other)
-    rounding = _ROUNDING * max(map(abs, means))
-    stays = [all(means[c] - means[d] <= errors[c, d] + rounding for d in count) for c in count]
-    best = stays.index(True)
-    return CalibrationChoice(
-        names[best],
-        dict(zip(names, means, strict=True)),
-        dict(zip(names, errors[best].tolist(), strict=True)),
-    )
+    @classmethod
+    def of(cls, losses: Mapping[str, Floats], weights: Floats, squares: Floats) -> Candidates:
+        """From log-losses where cases are alike.
+
+        Parameters
+        ----------
+        losses : mapping of str to ndarray of shape (n,)
+            Log-loss by a map of each kind.
+        weights, squares : ndarray of shape (n,)
+            Sum of the weights of the cases that are alike, and of their squares.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fragility.calibration.choice import Candidates
+        >>> losses = {"identity": np.array([2.0, 2, 2, 3]), "platt": np.array([1.0, 1, 1, 0.5])}
+        >>> found = Candidates.of(losses, np.ones(4), np.ones(4))
+        >>> found.losses, found.errors[0, 1], found.chosen().method
+        (array([2.25 , 0.875]), np.float64(0.375), 'platt')
+        """
+        total = float(weights.sum())
+        number = total * total / float(squares.sum())
+        # Deviations from a mean that was fitted to so many cases; one case has none.
+        correction = number / (number - 1.0) if number > 1.0 + 1e-9 else 1.0
+        names, parts = tuple(losses), list(losses.values())
+        errors = np.zeros((len(names), len(names)))
+        for one in range(len(names)):
+            for other in range(one):
+                gap = parts[one] - parts[other]
+                gap -= float(weights @ gap) / total
+                error = sqrt(correction * float(squares @ (gap * gap))) / total
+                errors[one, other] = errors[other, one] = error
+        return cls(names, np.array([float(weights @ part) / total for part in parts]), errors)
+
+    def excess(self, name: str) -> float:
+        """Largest number of standard errors by which a kind is above another; not below zero."""
+        place = self.names.index(name)
+        return max(self._excess(place, other) for other in range(len(self.names)))
+
+    def _excess(self, one: int, other: int) -> float:
+        gap = float(self.losses[one] - self.losses[other])
+        if gap <= _ROUNDING * float(np.abs(self.losses).max()):
+            return 0.0
+        error = float(self.errors[one, other])
+        return gap / error if error > 0.0 else inf
+
+    def holds_standard(self, name: str) -> bool:
+        """Whether a kind is at most one standard error above Platt's map, or a temperature."""
+        standard = next((part for part in _STANDARD if part in self.names), name)
+        return self._excess(self.names.index(name), self.names.index(standard)) <= 1.0
+
+    def chosen(self, name: str | None = None) -> CalibrationChoice:
+        """A choice by name, or of the simplest within one standard error of every other."""
+        method = name or next(part for part in self.names if self.excess(part) <= 1.0)
+        errors = self.errors[self.names.index(method)]
+        return CalibrationChoice(
+            method,
+            dict(zip(self.names, self.losses.tolist(), strict=True)),
+            dict(zip(self.names, errors.tolist(), strict=True)),
+        )
+
+
+def chosen_together(models: Sequence[Candidates]) -> list[CalibrationChoice]:
+    """The choice for each of some models that are compared, of one kind if one will do."""
+    excess = {
+        name: max(model.excess(name) for model in models)
+        for name in models[0].names
+        if all(model.holds_standard(name) for model in models)
+    }
+    least = min(excess.values())
+    name = next((part for part, far in excess.items() if far <= max(1.0, least)), None)
+    return [model.chosen(name if least <= _FAR else None) for model in models]
 
 
 def log_loss(p: NDArray[Any]) -> Floats:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +18,8 @@ from .._parameters import check_count
 from .._random import content_order, random_generator, spread_over_folds
 from .._typing import Floats, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
-from .cases import check_method, chosen_maps
-from .choice import AUTO, CalibrationChoice
+from .cases import FoldMaps, check_method
+from .choice import AUTO, CalibrationChoice, Candidates
 
 
 def cross_fitted_calibration(
@@ -90,7 +90,8 @@ def cross_fitted_calibration(
         check_can_calibrate(data.labels, data.support)
     except CannotCalibrateError as error:
         raise ValueError(f"These predictions cannot be calibrated: {error}.") from None
-    return cross_fitted(data, n_splits, random_state, method=method).data.scores
+    found = CrossFit(data, n_splits, random_state, method=method)
+    return found.calibrated(found.choice.method).scores
 
 
 class CannotCalibrateError(Exception):
@@ -107,40 +108,51 @@ def check_can_calibrate(labels: NDArray[Any], counts: Integers) -> None:
         raise CannotCalibrateError(f"class {labels.tolist()[least]!r} has a single sample")
 
 
-class CrossFitted(NamedTuple):
-    """Predictions after cross-fitted calibration, and the map that was chosen for them."""
-
-    data: LabelledScores
-    choice: CalibrationChoice
-
-
-def cross_fitted(
-    data: LabelledScores,
-    n_splits: int = 5,
-    random_state: Any = 0,
-    beside: Sequence[NDArray[Any]] = (),
-    method: str = AUTO,
-) -> CrossFitted:
-    """The same predictions after cross-fitted calibration.
+class CrossFit:
+    """Predictions that can be calibrated by maps of several kinds, each fitted without the case.
 
     The folds are drawn from the cases in the order of what they are, so that the order in which
     they came does not matter. Cases that these predictions do not tell apart are in the order of
     what else is known of them, `beside`: the scores of other models, for paired tests, and costs.
     """
-    n_splits = min(n_splits, int(data.support[data.support > 0].min()))
-    strata = _strata(data)
-    order = content_order(strata, data.scores, data.weights, beside)
-    # Sums in that order, too: their last digits decide about ties after calibration.
-    weights = None if data.weights is None else data.weights[order]
-    ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
-    counted = None if weights is None else weights > 0.0
-    folds = spread_over_folds(strata[order], n_splits, random_generator(random_state), counted)
-    maps, choice = chosen_maps(ordered, folds, method)
-    scores = np.empty(data.scores.shape)
-    for fold, found in enumerate(maps):
-        own = folds == fold
-        scores[order[own]] = found(ordered.scores[own])
-    return CrossFitted(data.with_scores(scores), choice)
+
+    def __init__(
+        self,
+        data: LabelledScores,
+        n_splits: int = 5,
+        random_state: Any = 0,
+        beside: Sequence[NDArray[Any]] = (),
+        method: str = AUTO,
+    ) -> None:
+        n_splits = min(n_splits, int(data.support[data.support > 0].min()))
+        strata = _strata(data)
+        self._data, self._order = data, content_order(strata, data.scores, data.weights, beside)
+        # Sums in that order, too: their last digits decide about ties after calibration.
+        order = self._order
+        weights = None if data.weights is None else data.weights[order]
+        ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
+        counted = None if weights is None else weights > 0.0
+        rng = random_generator(random_state)
+        self._folds = spread_over_folds(strata[order], n_splits, rng, counted)
+        self._fits = FoldMaps(ordered, self._folds, method)
+
+    @property
+    def candidates(self) -> Candidates:
+        """How each kind did."""
+        return self._fits.candidates
+
+    @property
+    def choice(self) -> CalibrationChoice:
+        """The kind that was wanted, or that these cases choose."""
+        return self._fits.choice
+
+    def calibrated(self, method: str) -> LabelledScores:
+        """The same predictions after maps of a kind."""
+        scores = np.empty(self._data.scores.shape)
+        for fold, found in enumerate(self._fits.maps[method]):
+            own = self._order[self._folds == fold]
+            scores[own] = found(self._data.scores[own])
+        return self._data.with_scores(scores)
 
 
 def _strata(data: LabelledScores) -> NDArray[Any]:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from .._random import random_generator, spread_over_folds
 from .._typing import Integers
 from .._validation import LabelledScores
-from .cases import chosen_maps, fitted_map
-from .choice import CalibrationChoice
-from .fitting import CalibrationMap
+from .cases import FoldMaps
 
 #: Folds that choose the kind of map.
 _FOLDS = 5
 
 
-def sample_map(
-    data: LabelledScores, counts: Integers, seed: int = 0
-) -> tuple[CalibrationMap, CalibrationChoice]:
-    """The map fitted to a sample of cases, of the kind that folds of the sample choose.
+def sample_folds(data: LabelledScores, counts: Integers, seed: int = 0) -> FoldMaps:
+    """Maps of folds of a sample of cases, which choose the kind of map to fit to all of it.
 
     Parameters
     ----------
@@ -30,5 +26,4 @@ def sample_map(
     n_folds = min(_FOLDS, int(data.support[data.support > 0].min()))
     counted = None if data.weights is None else data.weights > 0.0
     folds = spread_over_folds(data.codes, n_folds, random_generator(seed), counted)
-    _, choice = chosen_maps(data, folds, counts=counts)
-    return fitted_map(data, None, choice.method, counts), choice
+    return FoldMaps(data, folds, counts=counts)

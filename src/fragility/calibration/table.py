@@ -9,6 +9,7 @@ them are calibrated by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..scores.cases import case_amounts
 from ..scores.folds import dealt
 from ..scores.layout import Tails
 from ..scores.tally import units_of
-from .choice import AUTO, CalibrationChoice, chosen, log_loss
+from .choice import AUTO, CalibrationChoice, Candidates, log_loss
 from .cross_fitting import check_can_calibrate
 from .fitting import log_odds
 from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_targets
@@ -153,28 +154,66 @@ def calibrated_table(
     `folds` are the cases of each class, fold and value, (2, n_folds, B), for one or several ways to
     deal them; by default they are dealt at random.
     """
-    units = table.units
-    check_can_calibrate(labels, units.sum(axis=1))
-    splits = dealt_folds(table, positive, seed) if folds is None else folds
-    first = list(_others(table, positive, units, splits[0]))
-    found = {part.name: _fitted(part, first) for part in METHODS if method in (AUTO, part.name)}
-    choice = CalibrationChoice(method)
-    if method == AUTO:
-        shares = splits[0] / np.maximum(units, 1)[:, np.newaxis]
-        choice = _chosen(table, positive, shares, found)
-    if choice.method == "identity":
-        only = found["identity"][0]
-        shares = (units > 0).astype(np.float64)[:, np.newaxis]
-        means = np.clip(table.scores, table.low, table.high)  # which rounding may move
-        return TableCalibration(only(means)[np.newaxis], shares, 1, (only,), choice)
-    (kind,) = (part for part in METHODS if part.name == choice.method)
-    maps = found[choice.method]
-    for split in splits[1:]:
-        maps += _fitted(kind, list(_others(table, positive, units, split)), maps[-1])
-    scores = np.stack([each(table.scores) for each in maps])
-    joined = np.concatenate(splits, axis=1)
-    shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
-    return TableCalibration(scores, shares, len(splits), tuple(maps), choice)
+    fits = TableFits(table, positive, labels, seed, folds, method)
+    auto = method == AUTO
+    return fits.calibrated(fits.candidates.chosen() if auto else CalibrationChoice(method))
+
+
+class TableFits:
+    """Maps of several kinds of two classes, each fitted to all folds but one of the first split.
+
+    The parameters are those of `calibrated_table`.
+    """
+
+    def __init__(
+        self,
+        table: ScoreTable,
+        positive: int,
+        labels: NDArray[Any],
+        seed: int = 0,
+        folds: Sequence[Integers | Floats] | None = None,
+        method: str = AUTO,
+    ) -> None:
+        self.table, self._positive, self._units = table, positive, table.units
+        check_can_calibrate(labels, self._units.sum(axis=1))
+        self._splits = dealt_folds(table, positive, seed) if folds is None else folds
+        first = list(_others(table, positive, self._units, self._splits[0]))
+        kinds = [part for part in METHODS if method in (AUTO, part.name)]
+        self._maps = {part.name: _fitted(part, first) for part in kinds}
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        """How each kind did on the cases of the folds that it was not fitted to."""
+        table = self.table
+        shares = self._splits[0] / np.maximum(self._units, 1)[:, np.newaxis]
+        under = shares > 0.0
+        weights, squares = (
+            (table.amounts[name][:, np.newaxis] * shares)[under] for name in ("weight", "squares")
+        )
+        largest = float(weights.max())
+        losses = {}
+        for name, maps in self._maps.items():
+            p = np.stack([each(table.scores) for each in maps])
+            both = np.stack([p, 1.0 - p] if self._positive == 0 else [1.0 - p, p])
+            losses[name] = log_loss(both[under])
+        return Candidates.of(losses, weights / largest, squares / largest**2)
+
+    def calibrated(self, choice: CalibrationChoice) -> TableCalibration:
+        """The table after maps of a kind, fitted for every split."""
+        table, units, splits = self.table, self._units, self._splits
+        maps = list(self._maps[choice.method])
+        if choice.method == "identity":
+            shares = (units > 0).astype(np.float64)[:, np.newaxis]
+            means = np.clip(table.scores, table.low, table.high)  # which rounding may move
+            return TableCalibration(maps[0](means)[np.newaxis], shares, 1, (maps[0],), choice)
+        (kind,) = (part for part in METHODS if part.name == choice.method)
+        for split in splits[1:]:
+            others = list(_others(table, self._positive, units, split))
+            maps += _fitted(kind, others, maps[-1])
+        scores = np.stack([each(table.scores) for each in maps])
+        joined = np.concatenate(splits, axis=1)
+        shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
+        return TableCalibration(scores, shares, len(splits), tuple(maps), choice)
 
 
 def _others(
@@ -196,23 +235,6 @@ def _fitted(
         start = kind.fitted(given, start)
         found.append(start)
     return found
-
-
-def _chosen(
-    table: ScoreTable, positive: int, shares: Floats, found: dict[str, list[ScoreMap]]
-) -> CalibrationChoice:
-    """The choice between maps of the folds, with these shares (2, n_folds, B) of the cases."""
-    under = shares > 0.0
-    weights, squares = (
-        (table.amounts[name][:, np.newaxis] * shares)[under] for name in ("weight", "squares")
-    )
-    largest = float(weights.max())
-    losses = []
-    for maps in found.values():
-        p = np.stack([each(table.scores) for each in maps])
-        both = np.stack([p, 1.0 - p] if positive == 0 else [1.0 - p, p])
-        losses.append(log_loss(both[under]))
-    return chosen(list(found), losses, weights / largest, squares / largest**2)
 
 
 def dealt_folds(

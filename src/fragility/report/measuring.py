@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from .._labels import listed
-from .._typing import Floats
 from .._validation import check_presence
-from ..calibration.choice import CalibrationChoice
-from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate, cross_fitted
+from ..calibration.cases import fitted_map
+from ..calibration.choice import CalibrationChoice, Candidates, chosen_together
+from ..calibration.cross_fitting import CannotCalibrateError, CrossFit, check_can_calibrate
 from ..calibration.fitting import CalibrationMap
-from ..calibration.sample import sample_map
-from ..calibration.table import ScoreTable, calibrated_table
+from ..calibration.sample import sample_folds
+from ..calibration.table import ScoreTable, TableFits
 from ..deferral.policy import Policy
 from ..deferral.problems import sample_cases, sample_temperature
 from ..figures.influence import Population
@@ -199,11 +199,26 @@ class Builder:
         CannotCalibrateError
         """
         if self.state.is_binary:
-            self.after = {name: self._calibrated_two(name) for name in self.state.models}
+            fits = {name: self._fits_of_two(name) for name in self.state.models}
+            self._choose({name: part.candidates for name, part in fits.items()})
+            self.after = {
+                name: CalibratedView(
+                    part.table,
+                    self.state.positive,
+                    self.state.support,
+                    part.calibrated(self.choices[name]),
+                )
+                for name, part in fits.items()
+            }
         else:
             self._calibrate_several()
 
-    def _calibrated_two(self, name: str) -> View:
+    def _choose(self, models: Mapping[str, Candidates]) -> None:
+        """The kind of map of each model: of one kind if one will do."""
+        choices = chosen_together(list(models.values()))
+        self.choices = dict(zip(models, choices, strict=True))
+
+    def _fits_of_two(self, name: str) -> TableFits:
         """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
         state = self.state
         bins = self.sums.models[name].bins
@@ -216,16 +231,19 @@ class Builder:
                     f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
                 )
             table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
-        found = calibrated_table(table, state.positive, state.labels, self.settings.random_state)
-        self.choices[name] = found.choice
-        return CalibratedView(table, state.positive, state.support, found)
+        return TableFits(table, state.positive, state.labels, self.settings.random_state)
 
     def _calibrate_several(self) -> None:
         """A map for each model: cross-fitted, or of so many cases fitted to a sample."""
         state, cases = self.state, self.cases
         check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
-            scores = {name: self._cross_fitted(name, cases) for name in state.models}
+            fits = {name: self._cross_fit(name, cases) for name in state.models}
+            self._choose({name: part.candidates for name, part in fits.items()})
+            scores = {
+                name: part.calibrated(self.choices[name].method).scores
+                for name, part in fits.items()
+            }
             self._take_calibrated(cases._replace(scores=scores))
             return
         self.estimator = "sample_fitted"
@@ -245,15 +263,13 @@ class Builder:
             self.mapped = mapped
             self.reread_after = lambda: (CaseRows(mapped(part), rows) for part, rows in reread())
 
-    def _cross_fitted(self, name: str, cases: Cases) -> Floats:
-        """Scores of a model after cross-fitted calibration; other columns order equal cases."""
+    def _cross_fit(self, name: str, cases: Cases) -> CrossFit:
+        """Cross-fitted maps of a model; other columns order equal cases."""
         beside = [scores for other, scores in cases.scores.items() if other != name]
         if cases.costs is not None:
             beside.append(cases.costs)
         data = self.state.labelled(name, cases)
-        found = cross_fitted(data, random_state=self.settings.random_state, beside=beside)
-        self.choices[name] = found.choice
-        return found.data.scores
+        return CrossFit(data, random_state=self.settings.random_state, beside=beside)
 
     def _take_calibrated(self, cases: Cases) -> None:
         self.after, self.reread_after = self._data_views(cases), _one_part(cases)
@@ -266,11 +282,13 @@ class Builder:
 
     def _sample_maps(self) -> dict[str, CalibrationMap]:
         """Maps of each model, chosen and fitted by the sample of cases that the state keeps."""
-        found = {}
-        for name in self.state.models:
-            data, counts = sample_cases(self.state, name)
-            found[name], self.choices[name] = sample_map(data, counts, self.settings.random_state)
-        return found
+        samples = {name: sample_cases(self.state, name) for name in self.state.models}
+        seed = self.settings.random_state
+        self._choose({name: sample_folds(*part, seed).candidates for name, part in samples.items()})
+        return {
+            name: fitted_map(data, None, self.choices[name].method, counts)
+            for name, (data, counts) in samples.items()
+        }
 
     @cached_property
     def _temperatures(self) -> dict[str, float]:

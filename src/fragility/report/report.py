@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._files import write_whole
 from .._labels import encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
-from ..calibration.cross_fitting import cross_fitted
+from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs, PolicySettings
 from ..measured import FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
@@ -197,7 +197,8 @@ class Report:
             case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
 
         def calibrated_extra(name: str, method: str) -> dict[str, float]:
-            found = cross_fitted(data[name], random_state=random_state, method=method).data
+            fits = CrossFit(data[name], random_state=random_state, method=method)
+            found = fits.calibrated(method)
             return extra_figures(extra, y_true, shaped_like(probabilities[name], found), weights)
 
         given: ExtraFigures = {
