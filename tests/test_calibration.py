@@ -289,6 +289,7 @@ def test_a_report_does_not_depend_on_the_order_of_the_cases():
 
 
 def test_other_models_do_not_move_the_calibration_of_one():
+    """As long as they take the same kind of map."""
     from fragility import Report
 
     rng = np.random.default_rng(6)
@@ -298,5 +299,7 @@ def test_other_models_do_not_move_the_calibration_of_one():
     alone = Report.from_predictions(y, {"p": p}, n_worst=0).to_metrics()
     for names in (["p", "q"], ["q", "p"], ["r", "q", "p"]):
         chosen = {name: models[name] for name in names}
-        beside = Report.from_predictions(y, chosen, n_worst=0).to_metrics()
+        report = Report.from_predictions(y, chosen, n_worst=0)
+        assert {model.calibration.method for model in report.models} == {"identity"}
+        beside = report.to_metrics()
         assert {name: beside[name] for name in alone} == pytest.approx(alone, rel=1e-9)

@@ -11,7 +11,7 @@ from fragility import Report, ScoreState, measure_fragility
 from fragility._validation import check_labelled_probabilities
 from fragility.calibration import CalibrationChoice, cross_fitted_calibration
 from fragility.calibration.cases import fitted_map
-from fragility.calibration.choice import Candidates
+from fragility.calibration.choice import Candidates, chosen_together
 from fragility.calibration.cross_fitting import CrossFit
 from fragility.calibration.sample import sample_folds
 from fragility.calibration.table import ScoreTable, calibrated_table
@@ -86,21 +86,50 @@ def test_the_choice_is_the_literal_one(seed, weighted, n_classes):
     )
 
 
-def test_the_chosen_map_is_within_one_standard_error_of_every_other():
+def test_the_chosen_map_is_within_one_standard_error_of_the_best():
     rng = np.random.default_rng(0)
     for _ in range(50):
         n = int(rng.integers(2, 30))
         weights = rng.gamma(1.0, size=n)
-        losses = {name: rng.gamma(1.0, size=n) for name in "abcd"}
+        losses = {name: rng.gamma(1.0, size=n) for name in ("identity", "temperature", "platt")}
         found = Candidates.of(losses, weights, weights**2).chosen()
-        best = min(found.losses.values())
-        for name, loss in found.losses.items():
-            assert found.losses[found.method] - loss <= found.errors[name] + 1e-12
-            if name == found.method:
-                break
-            # A simpler one is clearly worse than some other.
-            assert loss > best
+        for name in (min(found.losses, key=found.losses.get), "platt"):
+            gap = found.losses[found.method] - found.losses[name]
+            assert gap <= found.errors[name] + 1e-12
         assert found.errors[found.method] == 0.0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_models_that_are_compared_share_a_kind_if_one_will_do(seed):
+    rng = np.random.default_rng(seed)
+    names = ["identity", "temperature", "platt", "beta"]
+    models = []
+    for _ in range(2):
+        n = int(rng.integers(5, 40))
+        weights, common = rng.gamma(1.0, size=n), rng.gamma(1.0, size=n)
+        shift = rng.normal(size=4) * [0.02, 0.1, 0.5, 3.0][seed % 4]
+        losses = {k: common + b + rng.normal(size=n) for k, b in zip(names, shift, strict=True)}
+        models.append((losses, weights, weights**2))
+    found = chosen_together([Candidates.of(*model) for model in models])
+    expected = literal.chosen_together(
+        [({k: v.tolist() for k, v in a.items()}, b.tolist(), c.tolist()) for a, b, c in models]
+    )
+    assert [part.method for part in found] == expected
+    for part, model in zip(found, models, strict=True):
+        gap = part.losses[part.method] - part.losses["platt"]
+        assert gap <= part.errors["platt"] + 1e-12
+        (alone,) = chosen_together([Candidates.of(*model)])
+        assert alone == Candidates.of(*model).chosen()
+
+
+def test_a_model_and_its_powers_are_calibrated_to_the_same():
+    odds = np.linspace(-3, 3, 400)
+    y = np.random.default_rng(0).random(400) < 1 / (1 + np.exp(-odds))
+    scores = [1 / (1 + np.exp(-k * odds)) for k in (1.0, 3.0)]
+    made = [check_labelled_probabilities(y, part, None, None, None, name="p") for part in scores]
+    for method in ("temperature", "platt", "isotonic"):
+        one, other = (fitted_map(data, None, method)(data.scores) for data in made)
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-7)
 
 
 def power_map(p, a, b):

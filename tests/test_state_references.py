@@ -355,13 +355,16 @@ def test_paired_tests_of_two_classes(seed, kind):
         assert found.calibrated is None
         assert "too close together" in report.models[0].why_not_calibrated
         return
-    calibrated = [calibrated_moments(state, codes, p, weights, positive) for p in (first, second)]
+    calibrated = [
+        calibrated_moments(state, codes, p, weights, positive, model.calibration.method)
+        for p, model in zip((first, second), report.models, strict=True)
+    ]
     check_paired(found.calibrated, codes, weights, [[part] for part in calibrated], pairs, 1e-5)
 
 
-def calibrated_moments(state, codes, scores, weights, positive):
+def calibrated_moments(state, codes, scores, weights, positive, method):
     """Of a case in a bin: means over the maps that units of its class and bin are under."""
-    held, places, units = literal_calibration(state, codes, scores, weights, positive)
+    held, places, units = literal_calibration(state, codes, scores, weights, positive, method)
     own, at, w = (np.array([unit[k] for unit in units]) for k in (0, 2, 3))
     negative = own != positive
     fragility = reference.index(

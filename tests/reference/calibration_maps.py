@@ -205,9 +205,9 @@ def vector(p, codes, weights, power):
     def unpack(parameters, features):
         return features * parameters[:n_classes] + parameters[n_classes:]
 
-    start = np.concatenate([np.full(n_classes, power), np.zeros(n_classes)])
-    found = _fitted(np.log(p), codes, weights, start, unpack)
-    return lambda p: _softmax(unpack(found, np.log(p)))
+    start = np.concatenate([np.ones(n_classes), np.zeros(n_classes)])
+    found = _fitted(power * np.log(p), codes, weights, start, unpack)
+    return lambda p: _softmax(unpack(found, power * np.log(p)))
 
 
 def dirichlet(p, codes, weights, power):
@@ -217,30 +217,56 @@ def dirichlet(p, codes, weights, power):
         matrix = parameters.reshape(n_classes, n_classes + 1)
         return features @ matrix[:, :-1].T + matrix[:, -1]
 
-    start = np.column_stack([power * np.eye(n_classes), np.zeros(n_classes)]).ravel()
-    found = _fitted(np.log(p), codes, weights, start, unpack)
-    return lambda p: _softmax(unpack(found, np.log(p)))
+    start = np.column_stack([np.eye(n_classes), np.zeros(n_classes)]).ravel()
+    found = _fitted(power * np.log(p), codes, weights, start, unpack)
+    return lambda p: _softmax(unpack(found, power * np.log(p)))
 
 
 # The choice.
 
 
+def excess(losses, weights, squares, name, others):
+    """Largest number of standard errors by which the mean loss is above that of others."""
+    total = sum(weights)
+    number = total**2 / sum(squares)
+    worst = 0.0
+    for other in others:
+        gaps = [a - b for a, b in zip(losses[name], losses[other], strict=True)]
+        mean = sum(w * gap for w, gap in zip(weights, gaps, strict=True)) / total
+        spread = sum(s * (gap - mean) ** 2 for s, gap in zip(squares, gaps, strict=True))
+        if mean > 1e-12:
+            worst = max(worst, mean * total / math.sqrt(spread * number / (number - 1.0)))
+    return worst
+
+
+def best_and_standard(losses, weights):
+    means = {name: np.average(part, weights=weights) for name, part in losses.items()}
+    return min(means, key=means.get), "platt" if "platt" in losses else "temperature"
+
+
 def chosen(losses, weights, squares):
-    """The first name whose mean loss is within one standard error of every other's.
+    """The first name whose mean loss is within one standard error of the best and of Platt's.
 
     `losses` by name, the simplest first, of each part of the cases; `weights` and `squares` are the
     sums of their weights and squared weights.
     """
-    total = sum(weights)
-    number = total**2 / sum(squares)
-    for name, own in losses.items():
-        clearly_worse = False
-        for other in losses.values():
-            gaps = [a - b for a, b in zip(own, other, strict=True)]
-            mean = sum(w * gap for w, gap in zip(weights, gaps, strict=True)) / total
-            spread = sum(s * (gap - mean) ** 2 for s, gap in zip(squares, gaps, strict=True))
-            error = math.sqrt(spread * number / (number - 1.0)) / total
-            clearly_worse = clearly_worse or mean > error + 1e-12
-        if not clearly_worse:
+    others = best_and_standard(losses, weights)
+    for name in losses:
+        if excess(losses, weights, squares, name, others) <= 1.0:
             return name
     raise AssertionError("the best is never clearly worse")
+
+
+def chosen_together(models):
+    """One name for models that are compared, if one will do; `models` are arguments of `chosen`."""
+    names = list(models[0][0])
+    others = [best_and_standard(*model[:2]) for model in models]
+    pairs = list(zip(models, others, strict=True))
+    names = [n for n in names if all(excess(*m, n, other[1:]) <= 1.0 for m, other in pairs)]
+    worst = [max(excess(*model, name, other) for model, other in pairs) for name in names]
+    for name, far in zip(names, worst, strict=True):
+        if far <= 1.0:
+            return [name] * len(models)
+    if min(worst) <= 3.0:
+        return [names[worst.index(min(worst))]] * len(models)
+    return [chosen(*model) for model in models]

@@ -1,15 +1,16 @@
-r"""Which calibration map: the simplest that is not clearly worse than any other.
+r"""Which calibration map: the simplest that is not clearly worse than the best.
 
-A candidate stays if :math:`L_c - L_d \le \operatorname{se}(L_c - L_d)` for every other one, where L
-is the mean log-loss on cases that the maps were not fitted to and the standard error is that of the
-paired difference. Of those that stay the simplest is taken; the best always stays.
+A candidate stays if :math:`L_c - L_d \le \operatorname{se}(L_c - L_d)` for the best one and for the
+standard one, which is Platt's map (several classes: one temperature). L is the mean log-loss on
+cases that the maps were not fitted to, and the standard error that of the paired difference. Of
+those that stay the simplest is taken; the best always stays.
 
 Models that are compared get maps of one kind, if one will do. Otherwise a model that is another one
 with smaller scores would differ from it after calibration: by how well each kind happens to fit,
 which a paired test of the two takes for a difference of the models. So the simplest kind is taken
-that stays for all of them; if there is none, the one that is the fewest standard errors above
-another for any of them; if these are more than three, each model has its own. None is ever more
-than one standard error above Platt's map (several classes: one temperature).
+that stays for all of them; if there is none, the one that is the fewest standard errors above the
+best for any of them; if these are more than three, each model has its own. None is ever more than
+one standard error above the standard one.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from .._typing import Floats
 AUTO = "auto"
 #: A smaller share of a log-loss is a rounding error.
 _ROUNDING = 1e-12
-#: Standard errors by which a kind that models share may be above another.
+#: Standard errors by which a kind that models share may be above the best.
 _FAR = 3.0
-#: The kinds that the chosen one is never clearly worse than.
+#: The kinds that the chosen one is never clearly worse than, of two classes and of several.
 _STANDARD = ("platt", "temperature")
 
 #: How reports call the maps.
@@ -125,11 +126,16 @@ class Candidates:
         return cls(names, np.array([float(weights @ part) / total for part in parts]), errors)
 
     def excess(self, name: str) -> float:
-        """Largest number of standard errors by which a kind is above another; not below zero."""
-        place = self.names.index(name)
-        return max(self._excess(place, other) for other in range(len(self.names)))
+        """How many standard errors a kind is above the best, or above the standard one if more."""
+        best = self.names[int(np.argmin(self.losses))]
+        return max(self._excess(name, best), self._excess(name, self._standard))
 
-    def _excess(self, one: int, other: int) -> float:
+    @property
+    def _standard(self) -> str:
+        return next((part for part in _STANDARD if part in self.names), self.names[0])
+
+    def _excess(self, name: str, than: str) -> float:
+        one, other = self.names.index(name), self.names.index(than)
         gap = float(self.losses[one] - self.losses[other])
         if gap <= _ROUNDING * float(np.abs(self.losses).max()):
             return 0.0
@@ -137,12 +143,11 @@ class Candidates:
         return gap / error if error > 0.0 else inf
 
     def holds_standard(self, name: str) -> bool:
-        """Whether a kind is at most one standard error above Platt's map, or a temperature."""
-        standard = next((part for part in _STANDARD if part in self.names), name)
-        return self._excess(self.names.index(name), self.names.index(standard)) <= 1.0
+        """Whether a kind is at most one standard error above the standard one."""
+        return self._excess(name, self._standard) <= 1.0
 
     def chosen(self, name: str | None = None) -> CalibrationChoice:
-        """A choice by name, or of the simplest within one standard error of every other."""
+        """The choice of a kind by name, or of the simplest that is within one standard error."""
         method = name or next(part for part in self.names if self.excess(part) <= 1.0)
         errors = self.errors[self.names.index(method)]
         return CalibrationChoice(

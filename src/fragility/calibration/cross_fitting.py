@@ -36,11 +36,12 @@ def cross_fitted_calibration(
     r"""Probabilities after calibration, each by a map fitted without its own case.
 
     Use it to compare models on equal terms. By default the map is chosen: the simplest whose mean
-    log-loss, each case by a map fitted without it, is within one standard error of that of every
-    other. Two classes: the scores as they are, a temperature, Platt scaling, beta calibration,
-    isotonic regression. Several: the same without the last three, but with vector scaling (up to 50
-    classes) and Dirichlet calibration (up to 10). `fragility.calibration.two_classes` and
-    `several_classes` define them.
+    log-loss, each case by a map fitted without it, is within one standard error of the best one's
+    and of Platt's (several classes: of one temperature's). Two classes: the scores as they are, a
+    temperature, Platt scaling, beta calibration, isotonic regression. Several: the scores as they
+    are, a temperature, vector scaling (up to 50 classes), Dirichlet calibration (up to 10).
+    `fragility.calibration.two_classes` and `several_classes` define them. A report gives models
+    that it compares maps of one kind, if one will do: see `fragility.calibration.choice`.
 
     The maps of different folds differ a little, so that AUC may move a little, too. Where the
     likelihood has no maximum, maps are bounded: of two classes by Platt's smoothed targets, of

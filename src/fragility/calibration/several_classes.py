@@ -10,8 +10,9 @@ Dirichlet      :math:`\operatorname{softmax}(A \ell + b)` (Kull et al., 2019)
 =============  ============================================================================
 
 Vector and Dirichlet scaling have a parameter or more for each class, which few cases do not tell.
-They are the most probable ones if each is drawn around those of the temperature, with a standard
-deviation of one: many cases say what they say, none leave the temperature.
+They are applied after the temperature, and are the most probable ones if each parameter is drawn
+around that of no change with a standard deviation of one: many cases say what they say, none leave
+the temperature.
 """
 
 from __future__ import annotations
@@ -70,8 +71,8 @@ class FitRows:
 
     @cached_property
     def by_class(self) -> Floats:
-        """The logarithms of each class in a row of its own, where sums over classes are fast."""
-        return np.ascontiguousarray(self.logs.T)
+        """Logarithms at the temperature, a row for each class: sums over classes are fast there."""
+        return np.ascontiguousarray(self.logs.T) / self.temperature
 
     @cached_property
     def scaled_weights(self) -> Floats:
@@ -90,7 +91,7 @@ class Identity:
     """Probabilities as they are, but for those below what any map takes them for."""
 
     @classmethod
-    def fitted(cls, given: FitRows, start: Identity | None = None) -> Identity:
+    def fitted(cls, given: FitRows) -> Identity:
         """There is nothing to fit."""
         return cls()
 
@@ -105,7 +106,7 @@ class Temperature:
     temperature: float
 
     @classmethod
-    def fitted(cls, given: FitRows, start: Temperature | None = None) -> Temperature:
+    def fitted(cls, given: FitRows) -> Temperature:
         """Within the bounds of `fragility.torch.fit_temperature`."""
         return cls(given.temperature)
 
@@ -121,11 +122,11 @@ class Vector:
     shifts: Floats
 
     @classmethod
-    def fitted(cls, given: FitRows, start: Vector | None = None) -> Vector:
+    def fitted(cls, given: FitRows) -> Vector:
         """The most probable scales and shifts."""
         columns, weights = given.by_class, given.scaled_weights
         n_classes = len(columns)
-        origin = np.repeat([1.0 / given.temperature, 0.0], n_classes)
+        origin = np.repeat([1.0, 0.0], n_classes)
         truth = given.codes, np.arange(given.codes.size)
         sums = weights * columns[truth], weights
         happened = np.concatenate([np.bincount(given.codes, part, n_classes) for part in sums])
@@ -146,7 +147,8 @@ class Vector:
             blocks[1, place, 1, place] += sums[n_classes:]
             return loss + 0.5 * float(offset @ offset), sums - happened + offset, curvature
 
-        return cls(*least(derivatives, origin, _ACCURACY).reshape(2, n_classes))
+        scales, shifts = least(derivatives, origin, _ACCURACY).reshape(2, n_classes)
+        return cls(scales / given.temperature, shifts)
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         return _probabilities(self.scales * logs(p) + self.shifts)
@@ -160,12 +162,12 @@ class Dirichlet:
     shifts: Floats
 
     @classmethod
-    def fitted(cls, given: FitRows, start: Dirichlet | None = None) -> Dirichlet:
+    def fitted(cls, given: FitRows) -> Dirichlet:
         """The most probable matrix and shifts."""
         columns, weights = given.by_class, given.scaled_weights
         n_classes, n = columns.shape
         design = np.concatenate([columns, np.ones((1, n))])
-        origin = np.eye(n_classes, n_classes + 1) / given.temperature
+        origin = np.eye(n_classes, n_classes + 1)
         truth = given.codes, np.arange(n)
         happened = np.stack([np.bincount(given.codes, weights * x, n_classes) for x in design], 1)
         # A part of the cases tells the curvature well enough to search by it.
@@ -185,9 +187,8 @@ class Dirichlet:
                 blocks[code, :, code] += (own[code] * heavy) @ few.T
             return loss + 0.5 * float(offset @ offset), gradient, curvature
 
-        near = origin if start is None else np.column_stack([start.matrix, start.shifts])
-        found = least(derivatives, near.ravel(), _ACCURACY).reshape(origin.shape)
-        return cls(found[:, :-1], found[:, -1])
+        found = least(derivatives, origin.ravel(), _ACCURACY).reshape(origin.shape)
+        return cls(found[:, :-1] / given.temperature, found[:, -1])
 
     def __call__(self, p: NDArray[Any], /) -> Floats:
         return _probabilities(logs(p) @ self.matrix.T + self.shifts)
@@ -197,7 +198,7 @@ class ClassMethod(NamedTuple):
     """A kind of map, how it is fitted, and for how many classes it is one of the candidates."""
 
     name: str
-    fitted: Callable[..., ClassMap]
+    fitted: Callable[[FitRows], ClassMap]
     most_classes: float
 
 
