@@ -355,11 +355,11 @@ def test_paired_tests_of_two_classes(seed, kind):
         assert found.calibrated is None
         assert "too close together" in report.models[0].why_not_calibrated
         return
-    calibrated = [
-        calibrated_moments(state, codes, p, weights, positive, model.calibration.method)
-        for p, model in zip((first, second), report.models, strict=True)
-    ]
-    check_paired(found.calibrated, codes, weights, [[part] for part in calibrated], pairs, 1e-5)
+    for place, p in enumerate((first, second)):
+        method = report.models[place].calibration.method
+        if method != "identity":
+            by_model[place] = [calibrated_moments(state, codes, p, weights, positive, method)]
+    check_paired(found.calibrated, codes, weights, by_model, pairs, 1e-5)
 
 
 def calibrated_moments(state, codes, scores, weights, positive, method):

@@ -201,15 +201,7 @@ class Builder:
         if self.state.is_binary:
             fits = {name: self._fits_of_two(name) for name in self.state.models}
             self._choose({name: part.candidates for name, part in fits.items()})
-            self.after = {
-                name: CalibratedView(
-                    part.table,
-                    self.state.positive,
-                    self.state.support,
-                    part.calibrated(self.choices[name]),
-                )
-                for name, part in fits.items()
-            }
+            self.after = {name: self._calibrated_two(name, part) for name, part in fits.items()}
         else:
             self._calibrate_several()
 
@@ -217,6 +209,13 @@ class Builder:
         """The kind of map of each model: of one kind if one will do."""
         choices = chosen_together(list(models.values()))
         self.choices = dict(zip(models, choices, strict=True))
+
+    def _calibrated_two(self, name: str, fits: TableFits) -> View:
+        """A model after calibration, which may need none."""
+        choice, state = self.choices[name], self.state
+        if choice.method == "identity":
+            return self.raw[name]
+        return CalibratedView(fits.table, state.positive, state.support, fits.calibrated(choice))
 
     def _fits_of_two(self, name: str) -> TableFits:
         """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
