@@ -10,20 +10,24 @@ import numpy as np
 
 from .._labels import listed
 from .._validation import check_presence
-from ..calibration.cases import fitted_map
-from ..calibration.choice import CalibrationChoice, Candidates, chosen_together
-from ..calibration.cross_fitting import CannotCalibrateError, CrossFit, check_can_calibrate
-from ..calibration.fitting import CalibrationMap
-from ..calibration.sample import sample_folds
+from ..calibration.choice import CalibrationChoice
+from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
 from ..calibration.table import ScoreTable, TableFits
 from ..deferral.policy import Policy
-from ..deferral.problems import sample_cases, sample_temperature
+from ..deferral.problems import sample_temperature
 from ..figures.influence import Population
-from ..figures.rank import auc
 from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
+from .calibrating import (
+    check_sample,
+    chosen_for,
+    fits_of_several,
+    fits_of_two,
+    sample_maps,
+    sample_share,
+)
 from .groups import Groups
 from .model_figures import Settings, model_figures
 from .parts import (
@@ -44,9 +48,6 @@ from .views import BinView, CalibratedView, DataView, View
 ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
 #: Names of the cases of some rows.
 CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
-
-#: Where bins leave more than this of the AUC open, they are too wide for calibration.
-_UNRESOLVED = 2e-3
 
 
 @dataclass(frozen=True)
@@ -198,17 +199,14 @@ class Builder:
         ------
         CannotCalibrateError
         """
-        if self.state.is_binary:
-            fits = {name: self._fits_of_two(name) for name in self.state.models}
-            self._choose({name: part.candidates for name, part in fits.items()})
-            self.after = {name: self._calibrated_two(name, part) for name, part in fits.items()}
-        else:
+        state, seed = self.state, self.settings.random_state
+        if not state.is_binary:
             self._calibrate_several()
-
-    def _choose(self, models: Mapping[str, Candidates]) -> None:
-        """The kind of map of each model: of one kind if one will do."""
-        choices = chosen_together(list(models.values()))
-        self.choices = dict(zip(models, choices, strict=True))
+            return
+        bins = {name: part.bins for name, part in self.sums.models.items()}
+        fits = {name: fits_of_two(state, name, bins[name], self.cases, seed) for name in bins}
+        self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
+        self.after = {name: self._calibrated_two(name, part) for name, part in fits.items()}
 
     def _calibrated_two(self, name: str, fits: TableFits) -> View:
         """A model after calibration, which may need none."""
@@ -217,40 +215,23 @@ class Builder:
             return self.raw[name]
         return CalibratedView(fits.table, state.positive, state.support, fits.calibrated(choice))
 
-    def _fits_of_two(self, name: str) -> TableFits:
-        """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
-        state = self.state
-        bins = self.sums.models[name].bins
-        table = ScoreTable.of_bins(bins)
-        least, most = auc(bins.atoms(0, 1 - state.positive), bins.atoms(0, state.positive))
-        if most - least > _UNRESOLVED:
-            if self.cases is None:
-                raise CannotCalibrateError(
-                    f"the scores of {name!r} lie too close together for bins, which leave "
-                    f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
-                )
-            table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
-        return TableFits(table, state.positive, state.labels, self.settings.random_state)
-
     def _calibrate_several(self) -> None:
         """A map for each model: cross-fitted, or of so many cases fitted to a sample."""
-        state, cases = self.state, self.cases
+        state, cases, seed = self.state, self.cases, self.settings.random_state
         check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
-            fits = {name: self._cross_fit(name, cases) for name in state.models}
-            self._choose({name: part.candidates for name, part in fits.items()})
-            scores = {
-                name: part.calibrated(self.choices[name].method).scores
-                for name, part in fits.items()
-            }
+            fits = {name: fits_of_several(state, name, cases, seed) for name in state.models}
+            self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
+            kinds = {name: choice.method for name, choice in self.choices.items()}
+            scores = {name: part.calibrated(kinds[name]).scores for name, part in fits.items()}
             self._take_calibrated(cases._replace(scores=scores))
             return
         self.estimator = "sample_fitted"
         self._check_sample()
-        reread, maps = self.reread, self._sample_maps()
-        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
-        kinds = ", ".join(f"{name}: {self.choices[name].title}" for name in maps)
-        self.notes.append(f"Calibrated by maps that were fitted to {of_all} ({kinds}).")
+        reread, (maps, self.choices) = self.reread, sample_maps(state, seed)
+        named = ", ".join(f"{name}: {choice.title}" for name, choice in self.choices.items())
+        of_all = sample_share(state)
+        self.notes.append(f"Calibrated by maps that were fitted to {of_all} ({named}).")
 
         def mapped(part: Cases) -> Cases:
             scores = {name: found(part.scores[name]) for name, found in maps.items()}
@@ -262,32 +243,8 @@ class Builder:
             self.mapped = mapped
             self.reread_after = lambda: (CaseRows(mapped(part), rows) for part, rows in reread())
 
-    def _cross_fit(self, name: str, cases: Cases) -> CrossFit:
-        """Cross-fitted maps of a model; other columns order equal cases."""
-        beside = [scores for other, scores in cases.scores.items() if other != name]
-        if cases.costs is not None:
-            beside.append(cases.costs)
-        data = self.state.labelled(name, cases)
-        return CrossFit(data, random_state=self.settings.random_state, beside=beside)
-
     def _take_calibrated(self, cases: Cases) -> None:
         self.after, self.reread_after = self._data_views(cases), _one_part(cases)
-
-    @property
-    def _sample_size(self) -> int:
-        """Cases that maps are fitted to, if not to all of them."""
-        sample = self.state.sample()
-        return 0 if sample is None else int(sample.counts.sum())
-
-    def _sample_maps(self) -> dict[str, CalibrationMap]:
-        """Maps of each model, chosen and fitted by the sample of cases that the state keeps."""
-        samples = {name: sample_cases(self.state, name) for name in self.state.models}
-        seed = self.settings.random_state
-        self._choose({name: sample_folds(*part, seed).candidates for name, part in samples.items()})
-        return {
-            name: fitted_map(data, None, self.choices[name].method, counts)
-            for name, (data, counts) in samples.items()
-        }
 
     @cached_property
     def _temperatures(self) -> dict[str, float]:
@@ -296,31 +253,18 @@ class Builder:
         return {name: sample_temperature(self.state, name) for name in self.state.models}
 
     def _check_sample(self) -> None:
-        """Refuse what no map can be fitted to.
+        """Refuse what no map can be fitted to, or used with.
 
         Raises
         ------
         CannotCalibrateError
         """
-        state, sample = self.state, self.state.sample()
-        if sample is None:
-            raise CannotCalibrateError(
-                "several classes are calibrated by a map that is fitted to cases, and this state "
-                "holds none (hold=0)"
-            )
-        if self.reread is None:
+        if self.reread is None and self.state.sample() is not None:
             raise CannotCalibrateError(
                 "figures of several classes after calibration take the cases once more, which a "
                 "merged state does not hold"
             )
-        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
-        try:
-            check_can_calibrate(
-                state.labels, np.bincount(sample.cases.codes, minlength=state.labels.size)
-            )
-        except CannotCalibrateError as error:
-            flaw = f"in the sample for calibration, {of_all}, {error}; raise --hold"
-            raise CannotCalibrateError(flaw) from None
+        check_sample(self.state)
 
     # Policies.
 
