@@ -25,7 +25,7 @@ from scipy.stats import qmc
 
 from fragility import best_policy, compare_costs
 from fragility._validation import check_labelled_probabilities
-from fragility.calibration_table import ScoreTable
+from fragility.calibration.table import ScoreTable
 from fragility.deferral.choosing import Allowed
 from fragility.deferral.costs import Costs
 from fragility.deferral.guarantees import Certified, certify, certify_weighted

@@ -66,7 +66,10 @@ def merits(y_true: ArrayLike, proba: ArrayLike, labels: Any = None, seed: int = 
     if p.ndim == 2 and classes.size == 2:
         p = p[:, 1]
     found = measure_fragility(truth, p, labels=classes)
-    calibrated = cross_fitted_calibration(truth, p, labels=classes, random_state=seed)
+    method = "platt" if classes.size == 2 else "temperature"  # as the paper has it
+    calibrated = cross_fitted_calibration(
+        truth, p, method=method, labels=classes, random_state=seed
+    )
     varied = bool(np.ptp(p, axis=0).max() > 0.0)
     shares = _columns(p)
     squares = (shares - np.eye(classes.size)[codes]) ** 2

@@ -23,7 +23,7 @@ from fragility import KL, ERMClassifier, SatisficingClassifier, Wasserstein, fra
 from fragility._random import spread_over_folds
 from fragility._validation import check_labelled_probabilities
 from fragility.ambiguity import Ambiguity
-from fragility.calibration import fitted_map
+from fragility.calibration.cases import fitted_map
 from fragility.datasets import flip_labels
 from fragility.exceptions import TargetError
 from fragility.linear_model.base import TrainingData

@@ -12,6 +12,7 @@ from fragility._validation import check_labelled_probabilities
 from fragility.calibration import cross_fitted_calibration
 from tests.confident_models import classes_drawn
 from tests.reference import calibration as reference
+from tests.reference import calibration_maps
 
 
 def binary(n, seed, scale=3.0):
@@ -26,6 +27,13 @@ def several(n, seed, power=3.0):
     codes, p = classes_drawn(rng, n, 4)
     bold = p**power
     return codes, bold / bold.sum(axis=1, keepdims=True), rng.integers(1, 4, n).astype(float), p
+
+
+#: Number of classes and name of each map.
+EVERY_METHOD = [
+    *((2, method) for method in calibration_maps.OF_TWO),
+    *((4, method) for method in ("identity", "temperature", "vector", "dirichlet")),
+]
 
 
 def folds_of(y, p, weights=None, n_splits=5, seed=0):
@@ -45,7 +53,7 @@ def folds_of(y, p, weights=None, n_splits=5, seed=0):
 def test_platt_of_each_fold_is_fitted_to_the_others(weighted):
     y, p, weights = binary(400, 0)
     given = weights if weighted else None
-    found = cross_fitted_calibration(y, p, sample_weight=given)
+    found = cross_fitted_calibration(y, p, sample_weight=given, method="platt")
     used = weights if weighted else np.ones(y.size)
     folds = folds_of(y, p, given)
     for fold in range(5):
@@ -58,7 +66,7 @@ def test_platt_of_each_fold_is_fitted_to_the_others(weighted):
 def test_temperature_of_each_fold_is_fitted_to_the_others(weighted):
     codes, p, weights, _ = several(400, 1)
     given = weights if weighted else None
-    found = cross_fitted_calibration(codes, p, sample_weight=given)
+    found = cross_fitted_calibration(codes, p, sample_weight=given, method="temperature")
     used = weights if weighted else np.ones(codes.size)
     folds = folds_of(codes, p, given)
     for fold in range(5):
@@ -104,12 +112,12 @@ def test_a_model_without_a_mistake_keeps_a_doubt():
     """The likelihood has no maximum: the map is bounded, and one mistake is no catastrophe."""
     codes = np.arange(60) % 3
     sure = np.eye(3)[codes]
-    found = cross_fitted_calibration(codes, sure)
+    found = cross_fitted_calibration(codes, sure, method="temperature")
     doubt = 1.0 - np.exp(-1 / 49)  # 48 cases are in the other folds
     np.testing.assert_allclose(found[np.arange(60), codes], 1.0 - doubt, rtol=1e-12)
     wrong = sure.copy()
     wrong[7] = np.eye(3)[0]  # a mistake that the map of its fold has not seen
-    found = cross_fitted_calibration(codes, wrong)
+    found = cross_fitted_calibration(codes, wrong, method="temperature")
     assert -np.log(found[7, codes[7]]) == pytest.approx(np.log(2 / doubt), rel=1e-9)
 
 
@@ -145,7 +153,7 @@ def test_a_true_class_of_probability_zero_is_a_finite_mistake():
 def test_probabilities_worse_than_none_keep_their_order():
     """A temperature never turns the classes round: it leaves no confidence, and says the same."""
     p = several(400, 8)[3]
-    found = cross_fitted_calibration(p.argmin(axis=1), p)
+    found = cross_fitted_calibration(p.argmin(axis=1), p, method="temperature")
     assert np.abs(4 * found - 1).max() < 2e-3
     assert (np.argsort(found, axis=1) == np.argsort(p, axis=1)).all()
 
@@ -185,13 +193,15 @@ def test_scale_of_the_weights_and_weightless_cases_do_not_matter():
     np.testing.assert_allclose(found[kept], other[kept], rtol=1e-9)
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_a_case_of_all_the_weight_takes_no_weight_from_folds_without_it(n_classes):
+@pytest.mark.parametrize(("n_classes", "method"), EVERY_METHOD)
+def test_a_case_of_all_the_weight_takes_no_weight_from_folds_without_it(n_classes, method):
     y, p = binary(100, 9)[:2] if n_classes == 2 else several(100, 9)[:2]
     weights = np.full(100, 1e-200)
     weights[3] = 1e200
-    found = cross_fitted_calibration(y, p, sample_weight=weights)
-    np.testing.assert_allclose(found[3], cross_fitted_calibration(y, p)[3], rtol=1e-9)
+    assert np.isfinite(cross_fitted_calibration(y, p, sample_weight=weights)).all()
+    found = cross_fitted_calibration(y, p, sample_weight=weights, method=method)
+    expected = cross_fitted_calibration(y, p, method=method)
+    np.testing.assert_allclose(found[3], expected[3], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +228,7 @@ def test_scores_that_are_all_the_same_teach_no_map(n):
     y = np.arange(n) % 3 == 0
     same = np.full(n, 0.3)
     same[7] = 0.31  # its fold has a map that the others, all alike, were fitted to
-    found = cross_fitted_calibration(y, same)
+    found = cross_fitted_calibration(y, same, method="platt")
     assert abs(found[7] - 1 / 3) < 0.02
     # The same of several classes, but for rounding.
     noise = 1 + 1e-16 * np.random.default_rng(0).normal(size=(n, 5))
@@ -279,14 +289,18 @@ def test_a_report_does_not_depend_on_the_order_of_the_cases():
 
 
 def test_other_models_do_not_move_the_calibration_of_one():
+    """As long as it keeps its kind of map."""
     from fragility import Report
 
     rng = np.random.default_rng(6)
     y = rng.random(200) < 0.4
     p = (rng.random(200) * 0.5 + 0.4 * y).round(1)
     models = {"p": p, "q": (0.5 * p + 0.5 * rng.random(200)).round(2), "r": p**2}
-    alone = Report.from_predictions(y, {"p": p}, n_worst=0).to_metrics()
+    single = Report.from_predictions(y, {"p": p}, n_worst=0)
+    alone, kind = single.to_metrics(), single.models[0].calibration.method
     for names in (["p", "q"], ["q", "p"], ["r", "q", "p"]):
         chosen = {name: models[name] for name in names}
-        beside = Report.from_predictions(y, chosen, n_worst=0).to_metrics()
+        report = Report.from_predictions(y, chosen, n_worst=0)
+        assert report.models[names.index("p")].calibration.method == kind
+        beside = report.to_metrics()
         assert {name: beside[name] for name in alone} == pytest.approx(alone, rel=1e-9)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from fragility import best_policy
 from fragility._validation import check_labelled_probabilities
-from fragility.calibration_table import ScoreTable
+from fragility.calibration.table import ScoreTable
 from fragility.deferral import Costs, RiskLimits
 from fragility.deferral.choosing import Steps
 from fragility.deferral.guarantees import (

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from fragility import best_policy
 from fragility._validation import check_labelled_probabilities
-from fragility.calibration_table import ScoreTable
+from fragility.calibration.table import ScoreTable
 from fragility.deferral import Costs, policy_search
 from fragility.deferral.choosing import Allowed
 from fragility.deferral.least_fragile import cost_bound, fragility_of, least_fragile

@@ -297,6 +297,7 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
         else:
             assert two.calibrated is not None
             close_models(one.calibrated, two.calibrated, f"{one.name} calibrated")
+            close_values(vars(one.calibration), vars(two.calibration), "calibration")
             assert (one.raw.figures["fragility_index"].interval is None) == (index.interval is None)
         if worst and 0.0 < one.raw.figures["fragility_index"].value < inf and not several:
             assert [round(case.lift, 5) for case in one.worst] == pytest.approx(

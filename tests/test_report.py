@@ -90,14 +90,15 @@ def test_figures_are_those_of_the_functions(y, p, weights):
         figures = figures_by_functions(y, after, weights)
     else:
         # Bins are dealt to folds: each of its cases, or a share of it, is under the map of a fold.
-        figures = figures_by_functions(
-            *calibration.binned(
-                p[carrying(weights)],
-                y[carrying(weights)],
-                np.ones(300) if weights is None else weights[weights > 0],
-                lambda units, code, split: dealt(units, 5, [code, split, 0]),
-            )
+        made, method = calibration.binned(
+            p[carrying(weights)],
+            y[carrying(weights)],
+            np.ones(300) if weights is None else weights[weights > 0],
+            lambda units, code, split: dealt(units, 5, [code, split, 0]),
         )
+        assert model.calibration.method == method
+        given = (y, p, weights) if method == "identity" else made
+        figures = figures_by_functions(*given)
     for name, expected in figures.items():
         found = model.calibrated.figures[name].value
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-14), name
@@ -253,7 +254,8 @@ def test_extra_metrics_get_what_was_given():
     )
     found = report.models[0].raw.figures["accuracy"].value
     assert found == accuracy_score(SICK, FAIR > 0.5, sample_weight=WEIGHTS)
-    after = cross_fitted_calibration(SICK, FAIR, sample_weight=WEIGHTS)
+    method = report.models[0].calibration.method
+    after = cross_fitted_calibration(SICK, FAIR, sample_weight=WEIGHTS, method=method)
     assert report.models[0].calibrated.figures["accuracy"].value == accuracy_score(
         SICK, after > 0.5, sample_weight=WEIGHTS
     )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fragility import Costs, Report, ScoreState
-from fragility.calibration_table import ScoreTable, calibrated_table
+from fragility.calibration.table import ScoreTable, calibrated_table
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows
@@ -16,6 +16,7 @@ from fragility.report.views import CalibratedView
 from fragility.scores.folds import dealt
 from fragility.scores.tally import threshold_grid, units_of
 
+from .reference import calibration, calibration_maps
 from .reference import states as reference
 
 GRID = threshold_grid(2)
@@ -83,43 +84,47 @@ def close(found: float, expected: float, rel: float = 1e-9) -> bool:
 # a. Calibrated figures.
 
 
-def literal_calibration(state: ScoreState, codes, scores, weights, positive):
-    """Units under their maps, from the folds that were dealt."""
+def literal_calibration(state: ScoreState, codes, scores, weights, positive, method=None):
+    """Units under their maps, from the folds that were dealt; by default the map is chosen."""
     layout = state.sums().shape.layout
     places = layout.places(np.asarray(scores, dtype=np.float64))
     held = np.unique(places)
     w = np.ones(codes.size) if weights is None else weights
-    amounts = np.zeros((2, held.size))
+    amounts, squares = np.zeros((2, held.size)), np.zeros((2, held.size))
     units = np.zeros((2, held.size), dtype=np.int64)
     for code in range(2):
         for b, place in enumerate(held):
             own = w[(codes == code) & (places == place)]
-            amounts[code, b] = own.sum()
+            amounts[code, b], squares[code, b] = own.sum(), (own**2).sum()
             units[code, b] = reference.units_of(own.tolist())
-    means = [
-        float(np.average(scores[places == place], weights=w[places == place])) for place in held
-    ]
+    means = [float(calibration.mean(scores[places == place], w[places == place])) for place in held]
     splits = [
         np.stack([dealt(units[code], 5, [int(code == positive), split, 0]) for code in range(2)])
         for split in range(4)
     ]
-    found = reference.calibrated_units(means, amounts, splits, positive)
+    if method is None:
+        p = np.clip(means, 1e-12, 1 - 1e-12)
+        order = [1 - positive, positive]
+        parts = (part[order] for part in (amounts, squares, units, splits[0]))
+        method = calibration.chosen_of_bins(np.log(p / (1 - p)), *parts)
+    found = reference.calibrated_units(means, amounts, splits, positive, method)
     return held, places, found
 
 
+@pytest.mark.parametrize("method", [None, *calibration_maps.OF_TWO])
 @pytest.mark.parametrize("positive", [1, 0])
 @pytest.mark.parametrize(("seed", "kind"), [(0, "crowded"), (1, "tied"), (3, "crowded")])
-def test_calibrated_figures(seed, kind, positive):
+def test_calibrated_figures(seed, kind, positive, method):
     codes, scores, weights = two_classes(seed, kind, 60)
     codes = codes if positive else 1 - codes
     state = state_of(codes, scores, weights, positive)
     sums = state.sums()
     bins = sums.models["a"].bins
     table = ScoreTable.of_bins(bins)
-    calibration = calibrated_table(table, positive, state.labels)
-    view = CalibratedView(table, positive, state.support, calibration)
+    found = calibrated_table(table, positive, state.labels, method=method or "auto")
+    view = CalibratedView(table, positive, state.support, found)
     figures = model_figures(view, Settings(), {}).figures
-    held, _, units = literal_calibration(state, codes, scores, weights, positive)
+    held, _, units = literal_calibration(state, codes, scores, weights, positive, method)
     assert held.tolist() == np.flatnonzero(bins.table("weight").any(axis=0)).tolist()
     own, at, w = (np.array([unit[place] for unit in units]) for place in (0, 2, 3))
     # Maps of the same bin that differ by rounding alone would be ties of one and not of the other.
@@ -350,13 +355,16 @@ def test_paired_tests_of_two_classes(seed, kind):
         assert found.calibrated is None
         assert "too close together" in report.models[0].why_not_calibrated
         return
-    calibrated = [calibrated_moments(state, codes, p, weights, positive) for p in (first, second)]
-    check_paired(found.calibrated, codes, weights, [[part] for part in calibrated], pairs, 1e-5)
+    for place, p in enumerate((first, second)):
+        method = report.models[place].calibration.method
+        if method != "identity":
+            by_model[place] = [calibrated_moments(state, codes, p, weights, positive, method)]
+    check_paired(found.calibrated, codes, weights, by_model, pairs, 1e-5)
 
 
-def calibrated_moments(state, codes, scores, weights, positive):
+def calibrated_moments(state, codes, scores, weights, positive, method):
     """Of a case in a bin: means over the maps that units of its class and bin are under."""
-    held, places, units = literal_calibration(state, codes, scores, weights, positive)
+    held, places, units = literal_calibration(state, codes, scores, weights, positive, method)
     own, at, w = (np.array([unit[k] for unit in units]) for k in (0, 2, 3))
     negative = own != positive
     fragility = reference.index(

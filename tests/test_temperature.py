@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from fragility.calibration import best_temperature
+from fragility.calibration.temperature import best_temperature
 from tests.reference import calibration as reference
 
 

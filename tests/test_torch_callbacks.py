@@ -96,7 +96,8 @@ def expected(model, calibrated=True):
     scores = probs[:, 1] if probs.shape[1] == 2 else probs
     found = measure_fragility(labels, scores)
     capped = np.nanmean(np.minimum(found.pairs, 10.0))
-    fair = cross_fitted_calibration(labels, scores)
+    method = "platt" if scores.ndim == 1 else "temperature"
+    fair = cross_fitted_calibration(labels, scores, method=method)
     figures = {
         "val_fragility": found.value,
         "val_fragility_ratio": found.ratio,

@@ -4,7 +4,9 @@ from math import log
 
 import mpmath
 import numpy as np
-from scipy.optimize import minimize, minimize_scalar, root
+from scipy.optimize import minimize, minimize_scalar
+
+from . import calibration_maps
 
 
 def platt(p, positive, weights):
@@ -84,49 +86,65 @@ def units_of(weights):
     return max(1, int(np.floor(weights.sum() ** 2 / (weights**2).sum() * (1 + 1e-12) + 0.5)))
 
 
+def mean(values, weights):
+    """Weighted mean, between the least and the largest value."""
+    return np.clip(np.average(values, weights=weights), values.min(), values.max())
+
+
 def binned(p, truth, weights, deal, n_splits=4, n_folds=5):
-    """Cross-fitted Platt scaling of bins, as cases: truth, calibrated score, weight of each.
+    """Cross-fitted calibration of bins, as cases: truth, calibrated score, weight of each; the map.
 
     A case has the mean score of its bin. `deal(units, code, split)` gives how many of the units of
     each bin, of the cases that are not (0) or are (1) true, are in each fold: (n_folds, n_bins).
     """
     places = np.searchsorted(bin_edges(13), p, side="right") - 1
     bins = np.unique(places)
-    means = np.array([np.average(p[places == b], weights=weights[places == b]) for b in bins])
+    means = np.array([mean(p[places == b], weights[places == b]) for b in bins])
     means = np.clip(means, 1e-12, 1 - 1e-12)
     z = np.log(means / (1 - means))
-    weight, units = np.zeros((2, bins.size)), np.zeros((2, bins.size), dtype=int)
+    weight, squares = np.zeros((2, bins.size)), np.zeros((2, bins.size))
+    units = np.zeros((2, bins.size), dtype=int)
     for place, b in enumerate(bins):
         for code in (0, 1):
             own = weights[(places == b) & (truth == code)]
             if own.size:
                 weight[code, place], units[code, place] = own.sum(), units_of(own)
+                squares[code, place] = (own**2).sum()
+    splits = [np.stack([deal(units[code], code, k) for code in (0, 1)]) for k in range(n_splits)]
+    method = chosen_of_bins(z, weight, squares, units, splits[0])
     found = []
-    for split in range(n_splits):
-        folds = np.stack([deal(units[code], code, split) for code in (0, 1)])
+    for folds in splits:
         for fold in range(n_folds):
             share = folds[:, fold] / np.maximum(units, 1)
-            calibrated = _platt_of_bins(
-                z, weight * (1 - share), (units - folds[:, fold]).sum(axis=1)
-            )
+            rest = units - folds[:, fold]
+            calibrated = calibration_maps.OF_TWO[method](z, weight * (1 - share), rest)(z)
+            if method == "identity":
+                calibrated = means  # to the last digit
             for code in (0, 1):
                 held = np.flatnonzero(share[code])
                 rows = np.full(held.size, code), calibrated[held], (weight * share)[code, held]
                 found.append(rows)
     codes, scores, shares = (np.concatenate(part) for part in zip(*found, strict=True))
-    return codes, scores, shares / n_splits
+    return (codes, scores, shares / n_splits), method
 
 
-def _platt_of_bins(z, weight, counts):
-    """Calibrated scores of bins by the map of least smoothed log-loss on these weights."""
-    targets = 1 / (counts[0] + 2), (counts[1] + 1) / (counts[1] + 2)
-    design = np.stack([z, np.ones_like(z)])
+def chosen_of_bins(z, weight, squares, units, folds):
+    """Name of the map that one way to deal the units to folds, (2, n_folds, n_bins), chooses.
 
-    def slope(ab):
-        q = 1 / (1 + np.exp(-(ab @ design)))
-        return sum(design @ (w * (q - target)) for w, target in zip(weight, targets, strict=True))
-
-    ab = np.zeros(2)
-    for _ in range(3):
-        ab = root(slope, ab, options={"xtol": 1e-15}).x
-    return 1 / (1 + np.exp(-(ab @ design)))
+    Rows of `weight`, `squares` and `units` are of negatives and of positives.
+    """
+    losses = {name: [] for name in calibration_maps.OF_TWO}
+    weights, squared = [], []
+    for fold in range(folds.shape[1]):
+        share = folds[:, fold] / np.maximum(units, 1)
+        for name, fitted in calibration_maps.OF_TWO.items():
+            q = fitted(z, weight * (1 - share), units - folds[:, fold])(z)
+            for code in (0, 1):
+                held = np.flatnonzero(share[code])
+                own = q[held] if code else 1 - q[held]
+                losses[name] += (-np.log(np.clip(own, 2.0**-52, 1.0))).tolist()
+        for code in (0, 1):
+            held = np.flatnonzero(share[code])
+            weights += (weight * share)[code, held].tolist()
+            squared += (squares * share)[code, held].tolist()
+    return calibration_maps.chosen(losses, weights, squared)

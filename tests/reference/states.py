@@ -9,6 +9,8 @@ import numpy as np
 from scipy.optimize import brentq, minimize, root
 from scipy.special import stdtr
 
+from . import calibration_maps
+
 NEAREST = 1e-12
 EPS = 2.0**-52
 
@@ -240,7 +242,7 @@ def units_of(weights):
     return max(1, math.floor(number * (1.0 + 1e-12) + 0.5))
 
 
-def calibrated_units(means, amounts, splits, positive):
+def calibrated_units(means, amounts, splits, positive, method="platt"):
     """Every unit under the map that the other folds made.
 
     Parameters
@@ -252,6 +254,8 @@ def calibrated_units(means, amounts, splits, positive):
     splits : sequence of arrays of shape (2, n_folds, B)
         Units of each class, fold and bin.
     positive : int
+    method : str
+        Which map.
 
     Returns
     -------
@@ -269,16 +273,29 @@ def calibrated_units(means, amounts, splits, positive):
                     units += [one] * int(folds[code, fold, b])
         for fold in range(folds.shape[1]):
             others = [unit for unit in units if unit[2] != fold]
-            a, c = platt(
-                [z[b] for _, b, _, _ in others],
-                [code == positive for code, _, _, _ in others],
-                [w for _, _, _, w in others],
-            )
+            scores = map_of_units(method, means, z, others, positive)
             for code, b, own, w in units:
                 if own == fold:
-                    score = 1.0 / (1.0 + math.exp(-(a * z[b] + c)))
-                    found.append((code, b, score, w / len(splits)))
+                    found.append((code, b, scores[b], w / len(splits)))
     return found
+
+
+def map_of_units(method, means, z, units, positive):
+    """Calibrated score of each bin by a map fitted to these units: (class, bin, fold, weight)."""
+    if method == "platt":
+        a, c = platt(
+            [z[b] for _, b, _, _ in units],
+            [code == positive for code, _, _, _ in units],
+            [w for _, _, _, w in units],
+        )
+        return [1.0 / (1.0 + math.exp(-(a * x + c))) for x in z]
+    if method == "identity":
+        return list(means)  # to the last digit
+    weight, number = np.zeros((2, len(z))), np.zeros((2, len(z)))
+    for code, b, _, w in units:
+        weight[int(code == positive), b] += w
+        number[int(code == positive), b] += 1
+    return calibration_maps.OF_TWO[method](np.array(z), weight, number)(np.array(z)).tolist()
 
 
 def hypergeometric_moments(total, marked, drawn):

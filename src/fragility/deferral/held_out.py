@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from .._typing import Floats, Integers, Interval, Mask
-from ..calibration_table import ScoreTable
+from ..calibration.table import ScoreTable
 from .costs import Costs
 
 #: Variances of less than this share of the mean square are rounding errors.

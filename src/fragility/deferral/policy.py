@@ -18,7 +18,8 @@ from .._parameters import require
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Interval
 from .._validation import check_labelled_probabilities, check_values
-from ..calibration import Platt, log_odds
+from ..calibration.fitting import log_odds
+from ..calibration.two_classes import Platt
 from .costs import Costs
 from .decisions import Decisions
 from .guarantees import Guarantee

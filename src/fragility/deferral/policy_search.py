@@ -16,7 +16,7 @@ from .._parameters import check_confidence, check_count
 from .._random import random_generator
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
-from ..calibration_table import ScoreTable
+from ..calibration.table import ScoreTable
 from ..moments import order_one_factor
 from ..scores import HOLD
 from ..scores.cases import Cases

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from .._random import content_order, random_generator, spread_over_folds
 from .._typing import Floats, Indices, Integers, Interval
 from .._validation import LabelledScores
-from ..calibration import CannotCalibrateError, check_can_calibrate, fitted_temperature
-from ..calibration_table import (
+from ..calibration.cases import fitted_temperature
+from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
+from ..calibration.table import (
     FOLDS,
     ScoreTable,
     TableCalibration,
@@ -96,8 +97,8 @@ def two_classes(
 ) -> TwoClasses:
     """The problem of two classes.
 
-    `calibration` is that of the table, if it is known; `case_folds` are folds of its cases that
-    were drawn in another way.
+    `calibration` is that of the table by Platt maps, if it is known; `case_folds` are folds of its
+    cases that were drawn in another way.
     """
     check_enough(float(table.units.sum()))
     few = int(table.units.sum(axis=1).min()) < 2
@@ -105,7 +106,7 @@ def two_classes(
     if folds is None:
         folds = dealt_folds(table, positive, seed, FOLDS if few else None)
     if calibration is None and not few:
-        calibration = calibrated_table(table, positive, labels, seed, folds)
+        calibration = calibrated_table(table, positive, labels, seed, folds, "platt")
     return TwoClasses(table, positive, costs, calibration, folds)
 
 
@@ -152,14 +153,19 @@ def add_to_bins(bins: LossBins, cases: Cases, model: str) -> None:
         bins.add(part.scores[model], part.codes, part.weights, part.costs)
 
 
-def sample_temperature(state: ScoreState, model: str) -> float:
-    """Temperature of several classes, fitted to the sample of cases that a state keeps."""
+def sample_cases(state: ScoreState, model: str) -> tuple[LabelledScores, Integers]:
+    """The sample of cases that a state keeps, weighted by how often each came, and how often."""
     sample = state.sample()
     assert sample is not None
     weights = sample.counts.astype(np.float64)
     if sample.cases.weights is not None:
         weights *= sample.cases.weights
-    return fitted_temperature(state.labelled(model, sample.cases._replace(weights=weights)))
+    return state.labelled(model, sample.cases._replace(weights=weights)), sample.counts
+
+
+def sample_temperature(state: ScoreState, model: str) -> float:
+    """Temperature of several classes, fitted to the sample of cases that a state keeps."""
+    return fitted_temperature(sample_cases(state, model)[0])
 
 
 def can_calibrate(data: LabelledScores) -> bool:

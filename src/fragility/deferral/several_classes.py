@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores
-from ..calibration import tempered
-from ..calibration_table import FOLDS, MANY_CASES, SPLITS
+from ..calibration.table import FOLDS, MANY_CASES, SPLITS
+from ..calibration.temperature import tempered
 from ..exact import ExactSums
 from ..scores.cases import case_amounts
 from ..scores.folds import dealt

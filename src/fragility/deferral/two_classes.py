@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from .._typing import Floats, Indices, Integers, Mask
-from ..calibration import Platt
-from ..calibration_table import ScoreTable, TableCalibration, fitted_to_table
+from ..calibration.table import ScoreTable, TableCalibration, fitted_to_table
+from ..calibration.two_classes import Platt
 from .choosing import Allowed, Layer, Part, Pay, Steps
 from .costs import Costs
 from .held_out import Outcomes
@@ -277,7 +277,8 @@ class TwoClasses:
     positive : int
     costs : Costs
     calibration : TableCalibration or None
-        None if a class has too few cases for maps; the scores are taken as they are then.
+        By Platt maps; None if a class has too few cases for maps, the scores are taken as they are
+        then.
     folds : sequence of ndarray
         Cases of each class, fold and value, for several ways to deal them.
     """
@@ -293,11 +294,11 @@ class TwoClasses:
         """Map fitted to all cases."""
         if self.calibration is None:
             return None
-        return fitted_to_table(self.table, self.positive, start=self.calibration.maps[0])
+        return fitted_to_table(self.table, self.positive, self.calibration.platt_maps[0])
 
     def map_of(self, fold: int) -> Platt | None:
         """Map fitted to the other folds of the first split."""
-        return None if self.calibration is None else self.calibration.maps[fold]
+        return None if self.calibration is None else self.calibration.platt_maps[fold]
 
     @cached_property
     def whole(self) -> TwoClassPart:
@@ -312,7 +313,7 @@ class TwoClasses:
     def _folds(self) -> Iterator[tuple[Floats, Platt | None, int]]:
         """Share of the cases in each fold, the map of the others, and which split it is of."""
         units = np.maximum(self.table.units, 1)
-        maps = iter(() if self.calibration is None else self.calibration.maps)
+        maps = iter(() if self.calibration is None else self.calibration.platt_maps)
         for split, folds in enumerate(self.folds):
             for own in np.moveaxis(folds, 1, 0):
                 yield own / units, next(maps, None), split

@@ -15,6 +15,7 @@ import numpy as np
 from .._names import told_apart
 from .._parameters import check_choice
 from .._typing import Interval
+from ..calibration.choice import CalibrationChoice
 from ..figures.coverage import RiskCoverageCurve
 from ..figures.operating import OperatingPoints
 from ..figures.reliability import ReliabilityCurve
@@ -55,6 +56,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "raw": _figures(model.raw),
                 "calibrated": model.calibrated and _figures(model.calibrated),
                 "why_not_calibrated": model.why_not_calibrated or None,
+                "calibration": model.calibration and _choice(model.calibration),
                 "policy": model.policy and model.policy.to_dict(),
                 "confusion": None if model.confusion is None else model.confusion.tolist(),
                 "worst_cases": [asdict(case) for case in model.worst],
@@ -127,6 +129,12 @@ def _columns(part: Any) -> Any:
     if is_dataclass(part):
         return {name: _columns(value) for name, value in vars(part).items()}
     return part.tolist() if isinstance(part, np.ndarray) else part
+
+
+def _choice(found: CalibrationChoice) -> dict[str, Any]:
+    """Which map, the log-loss by each, and the standard error of its difference to the chosen."""
+    losses, errors = dict(found.losses), dict(found.errors)
+    return {"method": found.method, "log_loss": losses, "standard_error": errors}
 
 
 def _test(test: PairedFigures) -> dict[str, Any]:

@@ -63,7 +63,9 @@ def difference_rows(report: Report) -> Table:
     for pair in report.comparisons:
         name = f"{words.shortened(pair.a)} − {words.shortened(pair.b)}"
         for found, after in ((pair.raw, ""), (pair.calibrated, ", calibrated")):
-            for figure, test in () if found is None else found.tests.items():
+            if found is None:
+                continue
+            for figure, test in found.tests.items():
                 cells = [name, report.titles[figure] + after]
                 cells += [words.number(test.a), words.number(test.b)]
                 if isnan(test.p_value):

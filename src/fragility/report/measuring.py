@@ -12,18 +12,26 @@ import numpy as np
 from .._labels import listed
 from .._typing import Floats, Integers
 from .._validation import check_presence
-from ..calibration import CannotCalibrateError, calibrated, check_can_calibrate, tempered
-from ..calibration_table import ScoreTable, calibrated_table
+from ..calibration.choice import CalibrationChoice
+from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
+from ..calibration.table import ScoreTable, TableFits
 from ..deferral.policy import Policy
 from ..deferral.problems import sample_temperature
 from ..figures.influence import case_influences
-from ..figures.rank import auc
 from ..figures.spread import MOVED, MoveSums, Population
 from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
+from .calibrating import (
+    check_sample,
+    chosen_for,
+    fits_of_several,
+    fits_of_two,
+    sample_maps,
+    sample_share,
+)
 from .groups import Groups
 from .model_figures import Settings, model_figures
 from .parts import (
@@ -39,16 +47,14 @@ from .policies import CostReader, Decided, PolicyMaker, fill_bins
 from .rereading import CaseRows, Reader, Rereading, read_again
 from .views import BinView, CalibratedView, DataView, View
 
-#: Figures of the user's own for each model, as it is and after calibration.
-ExtraFigures = Mapping[str, tuple[dict[str, float], dict[str, float]]]
+#: Figures of the user's own for each model as it is, and a function that gives them after
+#: calibration by a map of this name.
+ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
 #: Names of the cases of some rows.
 CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
 #: Differences of two models by figure.
 Tests = Mapping[str, PairedDifference]
-
-#: Where bins leave more than this of the AUC open, they are too wide for calibration.
-_UNRESOLVED = 2e-3
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ class Builder:
         self.after: Mapping[str, View] | None = None
         self.reread_after: Rereading | None = None
         self.mapped: Callable[[Cases], Cases] | None = None
+        self.choices: dict[str, CalibrationChoice] = {}
         self.estimator: Estimator = "cross_fitted"
         self.reader: Reader | None = None
         self.reader_after: Reader | None = None
@@ -186,11 +193,13 @@ class Builder:
         policies = self._policies()
         models = []
         for name, view in self.raw.items():
-            given, given_after = self.extra.get(name, ({}, {}))
-            after = None
+            given, given_after = self.extra.get(name, ({}, lambda method: {}))
+            after, choice = None, None
             if self.after is not None:
+                choice = self.choices[name]
                 moves = self._moves(name, self.after, self.reader_after)
-                after = model_figures(self.after[name], settings, given_after, moves)
+                extra = given_after(choice.method)
+                after = model_figures(self.after[name], settings, extra, moves)
                 after = after.calibrated(self.estimator)
             policy = policies.get(name)
             cost = None
@@ -201,7 +210,9 @@ class Builder:
             raw = model_figures(view, settings, given, moves, cost)
             confusion = self.decided[name].confusion if policy is not None else None
             models.append(
-                ModelReport(name, raw, after, reason, worst.get(name, ()), policy, confusion)
+                ModelReport(
+                    name, raw, after, reason, worst.get(name, ()), policy, confusion, choice
+                )
             )
         unknown = [
             model.name
@@ -223,44 +234,44 @@ class Builder:
         ------
         CannotCalibrateError
         """
-        if self.state.is_binary:
-            self.after = self._levelled(
-                {name: self._calibrated_two(name) for name in self.state.models}
-            )
-        else:
+        state, seed = self.state, self.settings.random_state
+        if not state.is_binary:
             self._calibrate_several()
+            return
+        bins = {name: part.bins for name, part in self.sums.models.items()}
+        fits = {name: fits_of_two(state, name, bins[name], self.cases, seed) for name in bins}
+        self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
+        self.after = self._levelled(
+            {name: self._calibrated_two(name, part) for name, part in fits.items()}
+        )
 
-    def _calibrated_two(self, name: str) -> View:
-        """Bins of the scores; where they do not tell the classes apart, the scores themselves."""
-        state = self.state
-        bins = self.sums.models[name].bins
-        table = ScoreTable.of_bins(bins)
-        least, most = auc(bins.atoms(0, 1 - state.positive), bins.atoms(0, state.positive))
-        if most - least > _UNRESOLVED:
-            if self.cases is None:
-                raise CannotCalibrateError(
-                    f"the scores of {name!r} lie too close together for bins, which leave "
-                    f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
-                )
-            table = ScoreTable.of_cases(state.labelled(name, self.cases), self.cases.costs)
-        found = calibrated_table(table, state.positive, state.labels, self.settings.random_state)
-        return CalibratedView(table, state.positive, state.support, found)
+    def _calibrated_two(self, name: str, fits: TableFits) -> View:
+        """A model after calibration, which may need none."""
+        choice, state = self.choices[name], self.state
+        if choice.method == "identity":
+            return self.raw[name]
+        return CalibratedView(fits.table, state.positive, state.support, fits.calibrated(choice))
 
     def _calibrate_several(self) -> None:
-        """One temperature for each model: cross-fitted, or of so many cases fitted to a sample."""
-        state, cases = self.state, self.cases
+        """A map for each model: cross-fitted, or of so many cases fitted to a sample."""
+        state, cases, seed = self.state, self.cases, self.settings.random_state
         check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
-            scores = {name: self._cross_fitted(name, cases) for name in state.models}
+            fits = {name: fits_of_several(state, name, cases, seed) for name in state.models}
+            self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
+            kinds = {name: choice.method for name, choice in self.choices.items()}
+            scores = {name: part.calibrated(kinds[name]).scores for name, part in fits.items()}
             self._take_calibrated(cases._replace(scores=scores))
             return
         self.estimator = "sample_fitted"
-        reread, temperatures = self.reread, self._temperatures
-        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
-        self.notes.append(f"Calibrated by one temperature for each model, fitted to {of_all}.")
+        self._check_sample()
+        reread, (maps, self.choices) = self.reread, sample_maps(state, seed)
+        named = ", ".join(f"{name}: {choice.title}" for name, choice in self.choices.items())
+        of_all = sample_share(state)
+        self.notes.append(f"Calibrated by maps that were fitted to {of_all} ({named}).")
 
         def mapped(part: Cases) -> Cases:
-            scores = {name: tempered(part.scores[name], t) for name, t in temperatures.items()}
+            scores = {name: found(part.scores[name]) for name, found in maps.items()}
             return part._replace(scores=scores, groups=None)
 
         if cases is not None:
@@ -271,52 +282,29 @@ class Builder:
                 found._replace(cases=mapped(found.cases)) for found in reread()
             )
 
-    def _cross_fitted(self, name: str, cases: Cases) -> Floats:
-        """Scores of a model after cross-fitted calibration; other columns order equal cases."""
-        beside = [scores for other, scores in cases.scores.items() if other != name]
-        if cases.costs is not None:
-            beside.append(cases.costs)
-        data = self.state.labelled(name, cases)
-        return calibrated(data, random_state=self.settings.random_state, beside=beside).scores
-
     def _take_calibrated(self, cases: Cases) -> None:
         self.after = self._data_views(cases)
         self.reread_after = _one_part(cases, self.clusters)
 
-    @property
-    def _sample_size(self) -> int:
-        """Cases that temperatures are fitted to, if not all of them."""
-        sample = self.state.sample()
-        return 0 if sample is None else int(sample.counts.sum())
-
     @cached_property
     def _temperatures(self) -> dict[str, float]:
-        """Temperatures fitted to the sample of cases that the state keeps.
+        """Temperatures fitted to the sample, for policies."""
+        self._check_sample()
+        return {name: sample_temperature(self.state, name) for name in self.state.models}
+
+    def _check_sample(self) -> None:
+        """Refuse what no map can be fitted to, or used with.
 
         Raises
         ------
         CannotCalibrateError
         """
-        state, sample = self.state, self.state.sample()
-        if sample is None:
-            raise CannotCalibrateError(
-                "several classes are calibrated by a map that is fitted to cases, and this state "
-                "holds none (hold=0)"
-            )
-        if self.reread is None:
+        if self.reread is None and self.state.sample() is not None:
             raise CannotCalibrateError(
                 "figures of several classes after calibration take the cases once more, which a "
                 "merged state does not hold"
             )
-        of_all = f"{self._sample_size:,} of {int(state.support.sum()):,} cases"
-        try:
-            check_can_calibrate(
-                state.labels, np.bincount(sample.cases.codes, minlength=state.labels.size)
-            )
-        except CannotCalibrateError as error:
-            flaw = f"in the sample for calibration, {of_all}, {error}; raise --hold"
-            raise CannotCalibrateError(flaw) from None
-        return {name: sample_temperature(state, name) for name in state.models}
+        check_sample(self.state)
 
     # Policies.
 
@@ -342,8 +330,10 @@ class Builder:
             for name in state.models:
                 table = ScoreTable.of_bins(self.sums.models[name].bins)
                 view = None if self.after is None else self.after[name]
-                known = isinstance(view, CalibratedView) and view.table.edges is not None
-                calibration = view.calibration if known else None  # type: ignore[union-attr]
+                calibration = None  # of any other kind than policies take
+                if isinstance(view, CalibratedView) and view.table.edges is not None:
+                    by_platt = view.calibration.choice.method == "platt"
+                    calibration = view.calibration if by_platt else None
                 self.decided[name] = maker.of_two(name, table, calibration, cases)
         elif cases is not None and state.fit_to_all:
             self.decided = {name: maker.of_cases(name, cases) for name in state.models}

@@ -44,7 +44,10 @@ def page(report: Report, *, cases: bool = True) -> str:
         fields=_fields(report),
         level=text.level(report),
         names=[words.shortened(model.name) for model in report.models],
-        figures=[text.figure_rows(report, after=after) for after in (False, True)],
+        figures=[
+            text.figure_rows(report, after=False),
+            text.figure_rows(report, after=True) + text.map_rows(report),
+        ],
         policies=text.policy_rows(report) if any(m.policy for m in report.models) else None,
         about_policies=text.about_policies(report),
         costs_compared=text.cost_rows(report),

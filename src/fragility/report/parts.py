@@ -8,6 +8,7 @@ from math import isfinite, nan
 from typing import Any
 
 from .._typing import Floats, Interval
+from ..calibration.choice import CalibrationChoice
 from ..deferral.compare import PairedCosts
 from ..deferral.policy import Policy
 from ..figures.confidence import ConfidenceShares
@@ -148,6 +149,7 @@ class ModelReport:
     `confusion` are the cases by true class and by what the policy decides, in the order of the
     labels, then reviews: sums of weights, of cases that did not choose the policy. A policy that is
     chosen anew in every fold may decide a case in parts.
+    `calibration` is the map by which it was calibrated, and how others would have done.
     """
 
     name: str
@@ -157,6 +159,7 @@ class ModelReport:
     worst: tuple[WorstCase, ...]
     policy: Policy | None = None
     confusion: Floats | None = None
+    calibration: CalibrationChoice | None = None
 
 
 @dataclass(frozen=True)

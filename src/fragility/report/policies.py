@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Integers
-from ..calibration_table import ScoreTable, TableCalibration
+from ..calibration.table import ScoreTable, TableCalibration
 from ..deferral.compare import CostSums, PairedCosts
 from ..deferral.costs import Costs
 from ..deferral.held_out import paid_by_case

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._files import write_whole
 from .._labels import check_clusters, encode_groups, later_category, listed
 from .._parameters import check_confidence, check_count
-from ..calibration import calibrated
+from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
@@ -223,13 +223,16 @@ class Report:
         if costs is not None:
             costs = costs.checked(first.labels.size, n)  # before the long work
             case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
-        given: dict[str, tuple[dict[str, float], dict[str, float]]] = {}
-        for name, proba in probabilities.items() if extra else ():
-            after = {}
-            if calibrate and (first.support[first.support > 0] > 1).all():
-                shaped = shaped_like(proba, calibrated(data[name], random_state=random_state))
-                after = extra_figures(extra, y_true, shaped, weights)
-            given[name] = extra_figures(extra, y_true, proba, weights), after
+
+        def calibrated_extra(name: str, method: str) -> dict[str, float]:
+            fits = CrossFit(data[name], random_state=random_state, method=method)
+            found = fits.calibrated(method)
+            return extra_figures(extra, y_true, shaped_like(probabilities[name], found), weights)
+
+        given: ExtraFigures = {
+            name: (extra_figures(extra, y_true, proba, weights), partial(calibrated_extra, name))
+            for name, proba in (probabilities.items() if extra else ())
+        }
         positive = first.labels.tolist()[first.positive] if first.is_binary else None
         state = ScoreState(
             first.labels,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def table(report: Report) -> Table:
     """Heading and rows of the table for people: a column for each model."""
     after = [[f"{title}, calibrated", *cells] for title, *cells in figure_rows(report, after=True)]
-    rows = figure_rows(report, after=False) + after
+    rows = figure_rows(report, after=False) + after + map_rows(report)
     return ["", *(words.shortened(model.name) for model in report.models)], rows
 
 
@@ -37,6 +37,14 @@ def figure_rows(report: Report, *, after: bool) -> list[list[str]]:
         for name, title in report.titles.items()
         if any(part is not None and name in part.figures for part in found)
     ]
+
+
+def map_rows(report: Report) -> list[list[str]]:
+    """By which map each model was calibrated; no row if none was."""
+    found = [model.calibration for model in report.models]
+    if not any(found):
+        return []
+    return [["calibration map", *("–" if part is None else part.title for part in found)]]
 
 
 def comparison_rows(report: Report) -> Table:

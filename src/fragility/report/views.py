@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Floats, Integers
 from .._validation import LabelledScores
-from ..calibration_table import ScoreTable, TableCalibration
+from ..calibration.table import ScoreTable, TableCalibration
 from ..figures.case_influence import (
     CaseInfluences,
     RowInfluences,

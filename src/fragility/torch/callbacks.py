@@ -73,7 +73,8 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
     ``fragility_ratio``
         Its scale-free companion.
     ``fragility_calibrated``
-        The index after cross-fitted calibration, to compare models on equal terms.
+        The index after cross-fitted calibration, to compare models on equal terms: by Platt
+        scaling for two classes, one temperature for several.
     ``cross_entropy``
     ``cross_entropy_fragility``
         The sum of cross-entropy and index, where the index of a pair of classes counts as at most
@@ -237,7 +238,9 @@ class FragilityCallback(Callback):  # type: ignore[misc, unused-ignore]
         if np.count_nonzero(support) < 2 or support[support > 0].min() < 2:
             return nan
         classes = list(range(self._index.n_classes))
-        fair = cross_fitted_calibration(y_true, probs, labels=classes)
+        # One kind of map for all epochs and models: figures of different kinds do not compare.
+        method = "platt" if len(classes) == 2 else "temperature"
+        fair = cross_fitted_calibration(y_true, probs, method=method, labels=classes)
         multi_class = self._index.multi_class
         return float(fragility_index(y_true, fair, labels=classes, multi_class=multi_class))
 

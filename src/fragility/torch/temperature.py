@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..calibration import best_temperature
+from ..calibration.temperature import best_temperature
 from ._checks import check_class_numbers, check_class_range
 
 
