@@ -22,7 +22,7 @@ import fragility as fr
 from fragility.calibration import cross_fitted_calibration
 from fragility.deferral import Costs
 from fragility.report.files import report_on_file
-from fragility.report.measuring import holm
+from fragility.report.comparing import holm
 from fragility.report.page_data import page_data
 from fragility.scores.folds import dealt
 from fragility.tables import PredictionFile, open_table

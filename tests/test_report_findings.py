@@ -74,7 +74,7 @@ def test_explained_by_scale_and_turned_round():
     timid_and_worse = logistic(0.15 * NOISY)
     found = text(fair_and("weak", timid_and_worse), "explained_by_scale")
     assert found.startswith("weak's lower Fragility Index")
-    assert found.endswith("after the same calibration fair has the lower one.")
+    assert found.endswith("at equal calibration, fair has the lower one.")
 
 
 def comparison(raw, calibrated):
@@ -390,3 +390,43 @@ def test_pairs_that_differ_by_rounding_are_equal():
         changed = replace(model, raw=replace(model.raw, pairs=pairs))
         said.add(text(replace(report, models=(changed,)), "fragile_pair"))
     assert len(said) == 1
+
+
+def test_equal_calibration_is_said_only_where_it_is():
+    """No rising map mends scores that go up and down with the risk."""
+    rng = np.random.default_rng(0)
+    logit = 2.0 * rng.normal(size=4000)
+    sick = rng.random(4000) < logistic(logit)
+    odd = logistic(logit + 1.5 * np.sin(4.0 * logit))
+    unequal = Report.from_predictions(sick, {"fair": logistic(logit), "odd": odd})
+    test = unequal.comparisons[0].calibrated.tests["calibration_error"]
+    assert test.p_value < 0.05
+    found = text(unequal, "fewer_confident_mistakes")
+    assert f"after calibration (still unequal: {test.a:.3f}, {test.b:.3f}): " in found
+    assert not any("equal calibration" in finding.text for finding in unequal.findings)
+    noisy = logistic(logit + rng.normal(size=4000))
+    equal = Report.from_predictions(sick, {"fair": logistic(logit), "noisy": noisy})
+    assert equal.comparisons[0].calibrated.tests["calibration_error"].p_value >= 0.05
+    assert "at equal calibration: " in text(equal, "fewer_confident_mistakes")
+
+
+def test_chance_beside_an_interval_without_zero_is_explained():
+    """The interval is that of one test, the p-value allows for all of them."""
+    report = fair_and("noisy", logistic(NOISY))
+    (pair,) = report.comparisons
+    index = replace(pair.raw.index, interval=Interval(-0.03, -0.001), p_value=0.04)
+    parts = [
+        replace(
+            part,
+            tests={**part.tests, "fragility_index": index},
+            adjusted={**part.adjusted, "fragility_index": 0.08},
+        )
+        for part in (pair.raw, pair.calibrated)
+    ]
+    changed = replace(report, comparisons=(replace(pair, raw=parts[0], calibrated=parts[1]),))
+    found = text(changed, "no_difference")
+    assert "−0.030 to −0.001 (p = 0.04 alone, 0.08 corrected for 2 tests)" in found
+    index = replace(index, interval=Interval(-0.03, 0.001))
+    parts = [replace(part, tests={**part.tests, "fragility_index": index}) for part in parts]
+    changed = replace(report, comparisons=(replace(pair, raw=parts[0], calibrated=parts[1]),))
+    assert "corrected" not in text(changed, "no_difference")

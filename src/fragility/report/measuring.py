@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isfinite, nan
 
 import numpy as np
 
 from .._labels import listed
-from .._typing import Floats, Integers
+from .._typing import Integers
 from .._validation import check_presence
 from ..calibration.choice import CalibrationChoice
 from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
 from ..calibration.table import ScoreTable, TableFits
 from ..deferral.policy import Policy
 from ..deferral.problems import sample_temperature
-from ..figures.influence import case_influences
-from ..figures.spread import MOVED, MoveSums, Population
-from ..index.inference import PairedDifference
+from ..figures.spread import MoveSums, Population
 from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
@@ -32,15 +29,13 @@ from .calibrating import (
     sample_maps,
     sample_share,
 )
+from .comparing import Tests, adjusted, cost_tests, moves_of_two, paired_tests
 from .groups import Groups
 from .model_figures import Settings, model_figures
 from .parts import (
     Comparison,
-    CostTest,
     GroupFigures,
-    ModelFigures,
     ModelReport,
-    PairedFigures,
     WorstCase,
 )
 from .policies import CostReader, Decided, PolicyMaker, fill_bins
@@ -52,9 +47,6 @@ from .views import BinView, CalibratedView, DataView, View
 ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
 #: Names of the cases of some rows.
 CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
-
-#: Differences of two models by figure.
-Tests = Mapping[str, PairedDifference]
 
 
 @dataclass(frozen=True)
@@ -460,12 +452,13 @@ class Builder:
         """Every two models, as they are and after calibration."""
         if self.reader is None or not self.paired:
             return ()
-        raw = self._paired(self.reader, {model.name: model.raw for model in models})
+        level = self.settings.confidence
+        raw = paired_tests(self.reader, {model.name: model.raw for model in models}, level)
         after: Mapping[tuple[str, str], Tests] = {}
         if self.reader_after is not None:
             found = {model.name: model.calibrated for model in models if model.calibrated}
-            after = self._paired(self.reader_after, found)
-        costs = self._cost_tests()
+            after = paired_tests(self.reader_after, found, level)
+        costs = {} if self.cost_reader is None else cost_tests(self.cost_reader, level)
         before_and_after = adjusted([*raw.values(), *after.values()])
         tests = dict(zip(raw, before_and_after, strict=False))
         calibrated = dict(zip(after, before_and_after[len(raw) :], strict=True))
@@ -474,83 +467,7 @@ class Builder:
             for pair, test in tests.items()
         )
 
-    def _cost_tests(self) -> dict[tuple[str, str], CostTest]:
-        """Tests of what every two models cost; p-values allow for the number of pairs."""
-        if self.cost_reader is None:
-            return {}
-        tests = self.cost_reader.tests(self.settings.confidence)
-        found = holm([test.p_value for test in tests.values()])
-        return {
-            pair: CostTest(test, p, len(tests))
-            for (pair, test), p in zip(tests.items(), found, strict=True)
-        }
-
-    def _paired(
-        self, reader: Reader, models: Mapping[str, ModelFigures]
-    ) -> dict[tuple[str, str], Tests]:
-        """Tests of every two models, by figure."""
-        return {
-            (a, b): {
-                name: self._difference(
-                    sums, name, models[a].figures[name].value, models[b].figures[name].value
-                )
-                for name in MOVED
-            }
-            for (a, b), sums in reader.pairs.items()
-        }
-
-    def _difference(self, sums: MoveSums, name: str, a: float, b: float) -> PairedDifference:
-        error, freedom = nan, inf
-        of_index = name in ("fragility_index", "ratio")
-        if isfinite(a) and isfinite(b) and (min(a, b) > 0.0 or not of_index):
-            error, freedom = sums.spread(name)
-        if error == 0.0 and not of_index:  # no case tells the models apart
-            error = nan
-        return PairedDifference.of(a, b, error, freedom, self.settings.confidence)
-
-
-def moves_of_two(view: View, population: Population) -> MoveSums:
-    """How the cases of two classes move the figures, by what is known of their scores."""
-    influence, figures = view.influence(), view.case_influences
-
-    def units() -> Iterator[tuple[Floats, Floats]]:
-        for code, (scores, weight, squares) in enumerate(view.units()):
-            columns, typical = scores[np.newaxis], squares / weight
-            tilted = list(influence.tilted(code, columns))
-            shares = typical / population.weight[code]
-            moves = [
-                case_influences(tilted, shares, left_out=False),
-                figures.values(code, columns) * typical,
-            ]
-            yield np.concatenate(moves), weight / typical
-
-    return MoveSums.of_units(units(), population, influence.known.largest)
-
-
-def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:
-    """Tests with adjusted p-values: those of the index count together, and all others."""
-    p_values = [dict[str, float]() for _ in tests]
-    sizes: dict[str, int] = {}
-    for names in (MOVED[:1], MOVED[1:]):
-        places = [(place, name) for place in range(len(tests)) for name in names]
-        family = holm([tests[place][name].p_value for place, name in places])
-        for (place, name), p in zip(places, family, strict=True):
-            p_values[place][name] = p
-        sizes |= dict.fromkeys(names, len(places))
-    return [PairedFigures(found, own, sizes) for found, own in zip(tests, p_values, strict=True)]
-
 
 def _one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:
     """A reading of cases in memory, whose rows nobody asks for."""
     return lambda: [CaseRows(cases, np.arange(cases.size), clusters)]
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjustment for several tests; undefined ones do not count."""
-    p = np.array(p_values, dtype=np.float64)
-    defined = np.flatnonzero(~np.isnan(p))
-    order = defined[np.argsort(p[defined], kind="stable")]
-    adjusted = p.copy()
-    factors = np.arange(order.size, 0, -1)
-    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1.0)
-    return [float(value) for value in adjusted]
