@@ -28,7 +28,7 @@ from .fitting import log_odds
 from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_targets
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
-FOLDS, SPLITS, MANY_CASES = 5, 4, 100_000
+FOLDS, SPLITS, MANY_CASES = 5, 4, 50_000
 
 
 class ScoreTable(NamedTuple):
@@ -122,6 +122,8 @@ class TableCalibration(NamedTuple):
         The maps themselves, one for each split and fold; one for all if nothing is fitted.
     choice : CalibrationChoice
         Of which kind they are, and why.
+    folds : sequence of ndarray of shape (2, n_folds, B)
+        Cases of each class, fold and value, by split; none, if no map was fitted.
     """
 
     scores: Floats
@@ -129,6 +131,7 @@ class TableCalibration(NamedTuple):
     n_splits: int
     maps: tuple[ScoreMap, ...]
     choice: CalibrationChoice
+    folds: Sequence[Integers | Floats] = ()
 
     @property
     def n_folds(self) -> int:
@@ -213,7 +216,7 @@ class TableFits:
         scores = np.stack([each(table.scores) for each in maps])
         joined = np.concatenate(splits, axis=1)
         shares = joined.astype(np.float64) / np.maximum(len(splits) * units, 1)[:, np.newaxis]
-        return TableCalibration(scores, shares, len(splits), tuple(maps), choice)
+        return TableCalibration(scores, shares, len(splits), tuple(maps), choice, splits)
 
 
 def _others(

@@ -97,12 +97,14 @@ def two_classes(
 ) -> TwoClasses:
     """The problem of two classes.
 
-    `calibration` is that of the table by Platt maps, if it is known; `case_folds` are folds of its
-    cases that were drawn in another way.
+    `calibration` is that of the table by Platt maps, if it is known, whose folds are taken;
+    `case_folds` are folds of its cases that were drawn in another way.
     """
     check_enough(float(table.units.sum()))
     few = int(table.units.sum(axis=1).min()) < 2
     folds = case_folds
+    if folds is None and calibration is not None:
+        folds = calibration.folds
     if folds is None:
         folds = dealt_folds(table, positive, seed, FOLDS if few else None)
     if calibration is None and not few:

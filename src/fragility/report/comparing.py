@@ -63,7 +63,7 @@ def cost_tests(reader: CostReader, confidence: float) -> dict[tuple[str, str], C
 
 def moves_of_two(view: View, population: Population) -> MoveSums:
     """How the cases of two classes move the figures, by what is known of their scores."""
-    influence, figures = view.influence(), view.case_influences
+    influence, figures = view.influence, view.case_influences
 
     def units() -> Iterator[tuple[Floats, Floats]]:
         for code, (scores, weight, squares) in enumerate(view.units()):

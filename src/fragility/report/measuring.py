@@ -100,6 +100,7 @@ class Builder:
         self.reread_after: Rereading | None = None
         self.mapped: Callable[[Cases], Cases] | None = None
         self.choices: dict[str, CalibrationChoice] = {}
+        self.fits: dict[str, TableFits] = {}
         self.estimator: Estimator = "cross_fitted"
         self.reader: Reader | None = None
         self.reader_after: Reader | None = None
@@ -236,6 +237,7 @@ class Builder:
         self.after = self._levelled(
             {name: self._calibrated_two(name, part) for name, part in fits.items()}
         )
+        self.fits = fits
 
     def _calibrated_two(self, name: str, fits: TableFits) -> View:
         """A model after calibration, which may need none."""
@@ -320,12 +322,11 @@ class Builder:
             )
         if state.is_binary:
             for name in state.models:
-                table = ScoreTable.of_bins(self.sums.models[name].bins)
-                view = None if self.after is None else self.after[name]
-                calibration = None  # of any other kind than policies take
-                if isinstance(view, CalibratedView) and view.table.edges is not None:
-                    by_platt = view.calibration.choice.method == "platt"
-                    calibration = view.calibration if by_platt else None
+                fits, calibration = self.fits.get(name), None
+                if fits is None or fits.table.edges is None:
+                    table = ScoreTable.of_bins(self.sums.models[name].bins)
+                else:  # whatever map the figures have, policies take Platt's
+                    table, calibration = fits.table, fits.calibrated(CalibrationChoice("platt"))
                 self.decided[name] = maker.of_two(name, table, calibration, cases)
         elif cases is not None and state.fit_to_all:
             self.decided = {name: maker.of_cases(name, cases) for name in state.models}
@@ -367,7 +368,7 @@ class Builder:
     # Further readings.
 
     def _reader(self, views: Mapping[str, View], *, intervals: bool, n_worst: int = 0) -> Reader:
-        influences = {name: view.influence() for name, view in views.items()}
+        influences = {name: view.influence for name, view in views.items()}
         spreads = self.clustered or not self.state.is_binary
         figures = {}
         if self.paired or spreads:

@@ -16,13 +16,17 @@ from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.intervals import Circumstances, index_intervals, with_interval
 from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
 from ..figures.spread import MOVED, MoveSums
-from ..figures.tails import tail_of
+from ..figures.tails import merged, tail_of
 from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
 from .evidence import evidence
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
+
+
+#: Scores in more atoms than these are merged before their errors are drawn.
+_DRAWN_ATOMS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,7 @@ def _drawn(view: View, pairs: Floats) -> DrawnPair | None:
         true = place % len(pairs)
     else:
         return None
-    curves = page_curves(tail_of(view.atoms(column, true), view.atoms(column, scored_as)))
+    groups = (merged(view.atoms(column, code), _DRAWN_ATOMS) for code in (true, scored_as))
+    curves = page_curves(tail_of(*groups))
     named = (scored_as, true) if view.n_classes > 2 else None
     return DrawnPair(named, float(pairs[scored_as, true]), curves)

@@ -43,6 +43,7 @@ from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, CVAR_LEVEL, LEAST_PROBABILITY, Measured
 from ..scores.atoms import Atoms
 from ..scores.cases import case_amounts
+from ..scores.layout import Tails
 from ..scores.sums import ModelSums, Shape, binned_scores
 from ..scores.tally import (
     Cells,
@@ -53,8 +54,9 @@ from ..scores.tally import (
 
 #: Calibrated scores of a class are taken together where there are more than this many.
 _MOST_CALIBRATED = 4096
-#: Of several classes, scores in more atoms than these are merged for influences.
-_MOST_ATOMS = 1 << 13
+#: Scores of several classes, or under many maps, in more atoms than these are merged for
+#: influences: in bins of this power of one half in the middle, and narrower towards 0 and 1.
+_MOST_ATOMS, _INFLUENCE_BINS = 1 << 13, 10
 
 
 class RankedPair(NamedTuple):
@@ -149,6 +151,7 @@ class View(ABC):
         """The index with its interval, ratio and table of pairs."""
         return self.known.figures(confidence)
 
+    @cached_property
     def influence(self) -> ScoreInfluence | TableInfluence:
         """Influence of each case on the index."""
         return ScoreInfluence(self.known, self.n_classes)
@@ -175,11 +178,14 @@ class View(ABC):
         return self._of_scores() if self.n_classes == 2 else self._of_rows()
 
     def _of_scores(self) -> ScoreInfluences:
-        atoms = [self._halved_atoms(code) for code in range(2)]
+        atoms = self._influential_atoms()
+        made = predictions_of_two(atoms, self.positive)
         tails, n_cases = self.ranked[0].tails, int(self.support.sum())
-        return score_influences(
-            atoms, self.predictions(), self.positive, tails, self.confident, n_cases
-        )
+        return score_influences(atoms, made, self.positive, tails, self.confident, n_cases)
+
+    def _influential_atoms(self) -> list[Atoms]:
+        """By class of two, atoms that lie on one side of one half."""
+        return [self._halved_atoms(code) for code in range(2)]
 
     def _of_rows(self) -> RowInfluences:
         tables: dict[tuple[int, int], tuple[Floats, Floats]] = {}
@@ -374,6 +380,7 @@ class CalibratedView(View):
     def known(self) -> KnownIndex:
         return KnownIndex(AtomSource(self._by_class), self.support, self.positive)
 
+    @cached_property
     def influence(self) -> TableInfluence:
         found = self.calibration
         return TableInfluence(self.known, found.scores, found.shares, self.table.places)
@@ -389,6 +396,15 @@ class CalibratedView(View):
             parts = ((part * shares)[under] for part in (weight, squares))
             found.append(Atoms.of(self.calibration.scores[under], *parts))
         return found
+
+    def _influential_atoms(self) -> list[Atoms]:
+        """Scores of many maps in bins, which influences hardly feel."""
+        found = super()._influential_atoms()
+        if max(part.low.size for part in found) <= _MOST_ATOMS:
+            return found
+        sides = np.nextafter(0.5, 1.0), 1.0 - self.confident, self.confident
+        edges = np.unique(np.append(Tails(_INFLUENCE_BINS).edges, sides))
+        return [part.grouped(edges) for part in found]
 
     @cached_property
     def case_influences(self) -> TableInfluences:
