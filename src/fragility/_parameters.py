@@ -67,9 +67,9 @@ def check_radius(radius: float) -> float:
     return check_positive_or_inf(radius, "radius", " Leave it out for no ball.")
 
 
-def check_confidence(confidence: float, name: str = "confidence") -> float:
+def check_confidence(confidence: float, name: str = "confidence", such_as: str = "0.95") -> float:
     """A level strictly between 0 and 1."""
-    must = "lie between 0 and 1, such as 0.95"
+    must = f"lie between 0 and 1, such as {such_as}"
     return _limited(confidence, name, lambda level: 0.0 < level < 1.0, must)
 
 

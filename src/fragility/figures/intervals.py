@@ -148,7 +148,7 @@ def _log_loss(value: float, spread: Spread, about: Circumstances) -> Interval | 
     found = _loss(-log(LEAST_PROBABILITY))(value, spread, about)
     if found is None or value <= 0.0:
         return found
-    n, loss = about.n_independent, _BEYOND_THE_WORST * about.largest_loss
+    n, loss = about.population.size, _BEYOND_THE_WORST * about.largest_loss
     more = spread._replace(error=hypot(spread.error * n / (n + 1.0), (loss - value) / (n + 1.0)))
     higher = _loss(inf)((n * value + loss) / (n + 1.0), more, about)
     return found if higher is None else Interval(found.low, max(found.high, higher.high))

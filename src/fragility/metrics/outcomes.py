@@ -94,7 +94,7 @@ def two_class_outcomes(
 
 def _at(data: LabelledScores, others: Atoms, happened: Atoms, prevalence: float | None) -> Outcomes:
     if prevalence is not None:
-        prevalence = check_confidence(prevalence, "prevalence")
+        prevalence = check_confidence(prevalence, "prevalence", such_as="0.05")
         require(
             others.weight.size and happened.weight.size,
             "prevalence weighs the classes against each other, but only one has samples (of "

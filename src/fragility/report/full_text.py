@@ -95,7 +95,10 @@ def evidence_rows(report: Report) -> Table:
                 for part in found
             ]
             if any(cell != "–" for cell in cells):
-                rows.append([f"{kind.title}, calibrated" if after else kind.title, *cells])
+                title = f"{kind.title}, calibrated" if after else kind.title
+                if name == "net_benefit":
+                    title = f"{title}, at {report.models[0].raw.evidence.cost_threshold:.4g}"
+                rows.append([title, *cells])
     return ["", *(words.shortened(model.name) for model in report.models)], rows
 
 

@@ -115,7 +115,7 @@ def check_prevalence(prevalence: float | None, n_classes: int) -> float | None:
         raise ValueError(
             f"prevalence is the share of the positive class of two; there are {n_classes} classes."
         )
-    return check_confidence(prevalence, "prevalence")
+    return check_confidence(prevalence, "prevalence", such_as="0.05")
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:
