@@ -491,8 +491,13 @@ class TestValues:
         refuse(tmp_path, text, "not UTF-8", "line 3")
 
     def test_columns_of_two_kinds(self, tmp_path):
-        refused(lambda: predicted(tmp_path, BINARY, ["y"]), "'y' is named as label, group or cluster")
-        refused(lambda: predicted(tmp_path, BINARY, group="p"), "'p' is named as label, group or cluster")
+        refused(
+            lambda: predicted(tmp_path, BINARY, ["y"]), "'y' is named as label, group or cluster"
+        )
+        refused(
+            lambda: predicted(tmp_path, BINARY, group="p"),
+            "'p' is named as label, group or cluster",
+        )
         refused(lambda: predicted(tmp_path, BINARY, weight="W"), "no column 'W'")
         table = open_table(file(tmp_path, BINARY))
         refused(lambda: PredictionFile(table, label="y", models={}), "no scores")

@@ -24,7 +24,6 @@ from .evidence import evidence
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
 
-
 #: Scores in more atoms than these are merged before their errors are drawn.
 _DRAWN_ATOMS = 1 << 16
 
