@@ -13,6 +13,7 @@ from fragility import Costs, Report, ScoreState
 from fragility.report.data import to_dict
 from fragility.report.files import report_on_file
 from fragility.report.inputs import as_policy
+from fragility.report.moves import OF_SEVERAL
 from fragility.scores import state as state_module
 from fragility.tables import PredictionFile, open_table
 
@@ -183,7 +184,7 @@ def close_figures(exact, other, where: str, told_by_cases: bool = False) -> None
     assert (exact.interval is None) == (other.interval is None), (where, exact, other)
     # Where bins leave the order of a few cases open, ties within a bin count half: the standard
     # error of so few cases feels it, and the interval is wider by the bounds.
-    room, rel = 1e-4 * (other.standard_error or 0.0), 1e-3
+    room, rel = 1e-3 * (other.standard_error or 0.0), 1e-3
     if other.bounds is not None and other.standard_error:
         width = other.bounds.high - other.bounds.low
         rel = 0.05 + width / other.standard_error
@@ -198,7 +199,7 @@ def close_models(exact, other, where: str, told_by_cases: bool = False) -> None:
     for name, figure in exact.figures.items():
         if name not in other.figures:
             continue
-        own = told_by_cases and name != "cost"
+        own = told_by_cases and name not in (*OF_SEVERAL, "cost")
         close_figures(figure, other.figures[name], f"{where} {name}", own)
     index = other.figures["fragility_index"]
     width = 0.0 if index.bounds is None else index.bounds.high - index.bounds.low

@@ -218,6 +218,8 @@ def index_intervals(
     None if they are.
     """
     of_index, of_ratio = spreads["fragility_index"], spreads["ratio"]
+    if not isfinite(of_index.error):
+        return {"fragility_index": index, "ratio": ratio}
     index = replace(index, standard_error=of_index.error)
     ratio = replace(ratio, standard_error=of_ratio.error)
     if not (0.0 < index.value < inf and 0.0 < of_index.error < inf):

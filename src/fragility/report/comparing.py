@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, isfinite, nan
 
 import numpy as np
 
-from .._typing import Floats
-from ..figures.influence import case_influences
-from ..figures.spread import MOVED, MoveSums, Population
+from ..figures.spread import MOVED, MoveSums
 from ..index.inference import PairedDifference
 from .parts import CostTest, ModelFigures, PairedFigures
 from .policies import CostReader
 from .rereading import Reader
-from .views import View
 
 #: Differences of two models by figure.
 Tests = Mapping[str, PairedDifference]
@@ -61,24 +58,6 @@ def cost_tests(reader: CostReader, confidence: float) -> dict[tuple[str, str], C
     }
 
 
-def moves_of_two(view: View, population: Population) -> MoveSums:
-    """How the cases of two classes move the figures, by what is known of their scores."""
-    influence, figures = view.influence, view.case_influences
-
-    def units() -> Iterator[tuple[Floats, Floats]]:
-        for code, (scores, weight, squares) in enumerate(view.units()):
-            columns, typical = scores[np.newaxis], squares / weight
-            tilted = list(influence.tilted(code, columns))
-            shares = typical / population.weight[code]
-            moves = [
-                case_influences(tilted, shares, left_out=False),
-                figures.values(code, columns) * typical,
-            ]
-            yield np.concatenate(moves), weight / typical
-
-    return MoveSums.of_units(units(), population, influence.known.largest)
-
-
 def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:
     """Tests with adjusted p-values: those of the index count together, and all others."""
     p_values = [dict[str, float]() for _ in tests]
@@ -88,7 +67,7 @@ def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:
         family = holm([tests[place][name].p_value for place, name in places])
         for (place, name), p in zip(places, family, strict=True):
             p_values[place][name] = p
-        sizes |= dict.fromkeys(names, len(places))
+        sizes |= dict.fromkeys(names, int(np.count_nonzero(~np.isnan(family))))
     return [PairedFigures(found, own, sizes) for found, own in zip(tests, p_values, strict=True)]
 
 

@@ -29,9 +29,10 @@ from .calibrating import (
     sample_maps,
     sample_share,
 )
-from .comparing import Tests, adjusted, cost_tests, moves_of_two, paired_tests
+from .comparing import Tests, adjusted, cost_tests, paired_tests
 from .groups import Groups
 from .model_figures import Settings, model_figures
+from .moves import moves_of_several, moves_of_two
 from .parts import (
     Comparison,
     GroupFigures,
@@ -390,16 +391,19 @@ class Builder:
         """How the cases move the figures of a model; None if that takes a reading they lack."""
         if reader is not None and name in reader.own:
             return reader.own[name]
-        if not self.state.is_binary or self.clustered:
+        if self.clustered:
             return None
-        return moves_of_two(views[name], self.population)
+        of_classes = moves_of_two if self.state.is_binary else moves_of_several
+        return of_classes(views[name], self.population)
 
     def _read(self, groups: Groups) -> None:
         """Read the cases again, if something cannot be known otherwise."""
         state, reread, mapped = self.state, self.reread, self.mapped
         summed = self.cases is None and not state.is_binary
         if reread is None:
-            missing = ["paired tests"] * self.paired + ["intervals of several classes"] * summed
+            missing = ["paired tests"] * self.paired + [
+                "intervals but of log-loss and of figures by confidence"
+            ] * summed
             if missing:
                 self.notes.append(
                     f"There are no {' and no '.join(missing)}: they take the cases once more, "
