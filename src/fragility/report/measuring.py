@@ -401,9 +401,8 @@ class Builder:
         state, reread, mapped = self.state, self.reread, self.mapped
         summed = self.cases is None and not state.is_binary
         if reread is None:
-            missing = ["paired tests"] * self.paired + [
-                "intervals but of log-loss and of figures by confidence"
-            ] * summed
+            missing = ["paired tests"] * self.paired
+            missing += ["intervals but of log-loss and of figures by confidence"] * summed
             if missing:
                 self.notes.append(
                     f"There are no {' and no '.join(missing)}: they take the cases once more, "

@@ -286,8 +286,8 @@ class Report:
 
         A state that holds its cases gives the same report as `from_predictions`, without the worst
         cases, which it cannot name. A state that does not hold them gives no paired tests, and for
-        several classes neither intervals nor calibrated figures: these take the cases once more.
-        Notes say so.
+        several classes no calibrated figures, and no intervals but of log-loss and of figures by
+        confidence: these take the cases once more. Notes say so. No state knows clusters.
 
         Parameters
         ----------
