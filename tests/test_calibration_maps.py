@@ -193,7 +193,7 @@ def test_a_linear_model_is_not_made_worse():
     y = rng.random(1_500) < p
     (model,) = Report.from_predictions(y, {"m": p}, n_worst=0).models
     assert model.calibration.method == "identity"
-    assert model.calibration.title == "none needed"
+    assert model.calibration.title == "none"
     for name, figure in model.raw.figures.items():
         assert model.calibrated.figures[name].value == figure.value
 

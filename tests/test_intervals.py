@@ -13,9 +13,11 @@ from scipy import stats
 import fragility as fr
 from fragility import Report
 from fragility._typing import Interval
+from fragility._validation import check_labelled_probabilities
 from fragility.figures.case_influence import calibration_influence
 from fragility.figures.intervals import _RULES, Circumstances
 from fragility.figures.spread import MOVED, Population, Spread
+from fragility.report.calibrating import ClusterFolds
 from fragility.report.files import report_on_file
 from fragility.scores.atoms import Atoms
 from fragility.tables import PredictionFile, open_table
@@ -391,3 +393,147 @@ def test_an_interval_in_clusters_is_unknown_where_the_index_is_zero():
     y, p = np.repeat([0, 1], 10), np.r_[0.05:0.4:10j, 0.6:0.95:10j]
     found = fr.measure_fragility(y, p, cluster=np.arange(20) // 2)
     assert found.interval() == Interval(0.0, inf)
+
+
+# What few clusters, and certain scores, do not tell.
+
+PERFECT = np.repeat([0, 1], 50), np.r_[0.01:0.4:50j, 0.6:0.99:50j]
+
+
+def test_two_clusters_tell_next_to_nothing():
+    y, p = PERFECT
+    made = Report.from_predictions(
+        y, {"a": p, "b": p**1.1}, cluster=np.arange(100) % 2, calibrate=False
+    )
+    for name in ("buffered_auc", "log_loss", "brier"):
+        assert made.models[0].raw.figures[name].interval is None
+        p_value = made.comparisons[0].raw.tests[name].p_value
+        assert np.isnan(p_value) or p_value > 1e-3  # one degree of freedom
+    low, high = made.models[0].raw.figures["auc"].interval
+    assert 0.0 <= low < 0.5
+    assert high == 1.0
+    assert made.models[0].raw.figures["fragility_index"].interval == Interval(0.0, inf)
+    assert not any("larger hold" in note for note in made.notes)
+
+
+@pytest.mark.parametrize("n_clusters", [4, 8])
+def test_intervals_of_few_clusters_cover(n_clusters):
+    """Clusters of their own difficulty, and few of them."""
+    rng = np.random.default_rng(n_clusters)
+    covered, total = 0, 0
+    truth = 0.4**2 + 0.1**2  # of a Brier score: the probability of the truth is .6 ± .1
+    for _ in range(300):
+        y = rng.integers(0, 2, 20 * n_clusters)
+        p_true = 0.6 + np.repeat(rng.normal(0.0, 0.1, n_clusters), 20)
+        p = np.clip(np.where(y == 1, p_true, 1.0 - p_true), 0.0, 1.0)
+        made = Report.from_predictions(y, p, cluster=np.arange(y.size) // 20, calibrate=False)
+        interval = made.models[0].raw.figures["brier"].interval
+        if interval is not None:
+            total += 1
+            covered += interval.low <= truth <= interval.high
+    assert total > 200
+    assert covered / total > 0.9
+
+
+def test_clusters_that_are_the_labels_make_nothing_certain():
+    rng = np.random.default_rng(0)
+    y = (rng.random(300) < 0.4).astype(int)
+    z = 2.0 * y - 1.0 + 1.5 * rng.normal(size=300)
+    p, q = (1.0 / (1.0 + np.exp(-(z + noise))) for noise in (0.0, 0.5 * rng.normal(size=300)))
+    made = Report.from_predictions(y, {"p": p, "q": q}, cluster=y)
+    assert not any(finding.kind == "fewer_confident_mistakes" for finding in made.findings)
+    for name in ("auc", "buffered_auc"):
+        assert np.isnan(made.comparisons[0].raw.tests[name].p_value)
+        assert made.models[0].raw.figures[name].interval is None
+    assert made.models[0].calibrated is None
+    assert "clusters" in made.models[0].why_not_calibrated
+
+
+def test_clusters_without_weight_do_not_count():
+    y, p, _ = data(1, 60)
+    weights = np.r_[np.ones(40), np.zeros(20)]
+    found = Report.from_predictions(
+        y, p, sample_weight=weights, cluster=np.arange(60), calibrate=False
+    )
+    expected = Report.from_predictions(y[:40], p[:40], cluster=np.arange(40), calibrate=False)
+    for name in MOVED:
+        one, two = (part.models[0].raw.figures[name] for part in (found, expected))
+        assert one.standard_error == pytest.approx(two.standard_error, rel=1e-9), name
+
+
+def test_certain_scores_are_not_certain_to_be_calibrated():
+    y = np.repeat([0, 1], 50)
+    figures = Report.from_predictions(y, y.astype(float), calibrate=False).models[0].raw.figures
+    assert figures["calibration_error"].interval.high == pytest.approx(1 - 0.025 ** (1 / 100))
+
+
+def test_calibration_keeps_clusters_whole():
+    """Copies of a calibrated patient must not teach a map what the patient's own copies say."""
+    rng = np.random.default_rng(0)
+    once, copied = [], []
+    for _ in range(12):
+        z = 2.0 * rng.normal(size=40)
+        y = (rng.random(40) < 1.0 / (1.0 + np.exp(-z))).astype(int)
+        y[:2] = 0, 1
+        p, patient = 1.0 / (1.0 + np.exp(-z)), np.arange(40)
+        once.append(Report.from_predictions(y, p).models[0].calibration.method)
+        rows = np.repeat(patient, 25)
+        made = Report.from_predictions(y[rows], p[rows], cluster=patient[rows]).models[0]
+        copied.append(made.calibration.method)
+        assert made.calibration.method != "isotonic"
+    assert once.count("identity") >= 9
+    assert copied.count("identity") >= 9
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_folds_of_calibration_keep_clusters_whole(classes):
+    rng = np.random.default_rng(0)
+    y, cluster = rng.integers(0, classes, 200), rng.integers(0, 40, 200)
+    z = rng.normal(size=(200, classes)) + np.eye(classes)[y]
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    data = check_labelled_probabilities(y, p, None, None, None)
+    drawn, alike = ClusterFolds.of(data, None, 0, cluster)
+    assert all(np.unique(drawn[cluster == c]).size == 1 for c in range(40))
+    sizes = np.bincount(cluster)
+    assert alike == pytest.approx((sizes @ sizes) / 200)
+
+
+def test_groups_count_clusters():
+    y, p, names, cluster = clustered_data(n=400)
+    group = np.where(cluster % 2 == 0, "north", "south")
+    made = Report.from_predictions(y, p, groups=group, cluster=names, calibrate=False)
+    for part in made.groups:
+        own = group == part.group
+        expected = fr.measure_fragility(y[own], p[own], cluster=cluster[own])
+        assert part.index.interval == pytest.approx(expected.interval(), rel=1e-9)
+
+
+def test_where_no_map_is_needed_no_test_is_counted_twice():
+    rng = np.random.default_rng(3)
+    z = 2.0 * rng.normal(size=2000)
+    y = rng.random(2000) < 1.0 / (1.0 + np.exp(-z))
+    models = {
+        "a": 1.0 / (1.0 + np.exp(-z)),
+        "b": 1.0 / (1.0 + np.exp(-z - 0.05 * rng.normal(size=2000))),
+    }
+    made = Report.from_predictions(y, models)
+    assert [model.calibration.method for model in made.models] == ["identity"] * 2
+    (pair,) = made.comparisons
+    assert pair.raw.n_tests["fragility_index"] == 1
+    assert pair.raw.p_value == pair.raw.index.p_value
+    assert pair.calibrated == pair.raw
+
+
+def test_frames_have_errors_and_comparisons():
+    y, p, _ = data(1, 80)
+    other = np.clip(p + 0.1, 0.0, 1.0)
+    made = Report.from_predictions(y, {"a": p, "b": other})
+    figures = made.to_frame()
+    row = figures[(figures.model == "a") & (figures.figure == "auc") & ~figures.calibrated].iloc[0]
+    assert row.standard_error == made.models[0].raw.figures["auc"].standard_error
+    tests = made.to_frame("comparisons")
+    assert set(tests.figure) == set(MOVED)
+    row = tests[(tests.figure == "brier") & ~tests.calibrated].iloc[0]
+    expected = made.comparisons[0].raw
+    assert row.p_value == expected.tests["brier"].p_value
+    assert row.adjusted_p_value == expected.adjusted["brier"]

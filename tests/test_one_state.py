@@ -185,7 +185,7 @@ def close_figures(exact, other, where: str, told_by_cases: bool = False) -> None
     # Where bins leave the order of a few cases open, ties within a bin count half: the standard
     # error of so few cases feels it, and the interval is wider by the bounds.
     # In a bin all cases weigh alike, as far as degrees of freedom go.
-    room, rel = 0.05 * (other.standard_error or 0.0), 1e-3
+    room, rel = 0.1 * (other.standard_error or 0.0), 1e-3
     if other.bounds is not None and other.standard_error:
         width = other.bounds.high - other.bounds.low
         rel = 0.05 + width / other.standard_error

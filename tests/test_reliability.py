@@ -240,3 +240,27 @@ def test_refused_scores():
         reliability_curve([0, 1, 2], np.eye(3), prevalence=0.1)
     with pytest.raises(ValueError, match="only one has samples"):
         reliability_curve([1, 1], [0.2, 0.4], labels=[0, 1], prevalence=0.1)
+
+
+def test_the_band_at_another_base_rate_is_that_of_the_data_with_shifted_odds():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 300), rng.random(300)
+    plain = reliability_curve(y, p, n_bins=5, strategy="uniform")
+    found = reliability_curve(y, p, n_bins=5, strategy="uniform", prevalence=0.02)
+    base = y.mean()
+    ratio = (0.02 / 0.98) / (base / (1.0 - base))
+
+    def shifted(share):
+        odds = ratio * share / (1.0 - share)
+        return odds / (1.0 + odds)
+
+    for name in ("observed", "lower", "upper"):
+        assert getattr(found, name) == pytest.approx(shifted(getattr(plain, name)), rel=1e-9)
+    assert found.counts == pytest.approx(plain.counts)
+    alone = reliability_curve(y, p, n_bins=5, cluster=np.arange(300))
+    assert alone.upper == pytest.approx(reliability_curve(y, p, n_bins=5).upper, rel=0.02)
+
+
+def test_one_cluster_is_refused():
+    with pytest.raises(ValueError, match="at least 2 clusters"):
+        reliability_curve([0, 1, 0, 1, 1], [0.1, 0.9, 0.2, 0.8, 0.6], cluster=[1] * 5)

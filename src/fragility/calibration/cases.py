@@ -71,6 +71,8 @@ class FoldMaps:
         The only kind to fit; by default all to choose from.
     counts : ndarray of shape (n,), optional
         How often each case came, which its weight has in it already; once by default.
+    alike : float, default=1
+        How many cases count as one when kinds are compared.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class FoldMaps:
         folds: Indices,
         method: str = AUTO,
         counts: Integers | None = None,
+        alike: float = 1.0,
     ) -> None:
         self._data, self._folds, self._counts, self._method = data, folds, counts, method
+        self._alike = alike
         kinds = methods(data, candidates=method == AUTO)
         kinds = kinds if method == AUTO else {method: kinds[method]}
         self.maps: dict[str, list[CalibrationMap]] = {name: [] for name in kinds}
@@ -98,7 +102,7 @@ class FoldMaps:
         weights = weights[used] / weights.max()
         squares = weights**2 if counts is None else weights**2 / counts[used]
         losses = {name: self._losses(maps)[used] for name, maps in self.maps.items()}
-        return Candidates.of(losses, weights, squares)
+        return Candidates.of(losses, weights, self._alike * squares)
 
     def _losses(self, maps: Sequence[CalibrationMap]) -> Floats:
         data, loss = self._data, np.empty(self._data.codes.size)

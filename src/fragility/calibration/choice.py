@@ -37,7 +37,7 @@ _STANDARD = ("platt", "temperature")
 
 #: How reports call the maps.
 TITLES = {
-    "identity": "none needed",
+    "identity": "none",
     "temperature": "temperature",
     "platt": "Platt",
     "beta": "beta",

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_count
 from .._random import content_order, random_generator, spread_over_folds
-from .._typing import Floats, Integers
+from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
 from .cases import FoldMaps, check_method
 from .choice import AUTO, CalibrationChoice, Candidates
@@ -115,6 +115,7 @@ class CrossFit:
     The folds are drawn from the cases in the order of what they are, so that the order in which
     they came does not matter. Cases that these predictions do not tell apart are in the order of
     what else is known of them, `beside`: the scores of other models, for paired tests, and costs.
+    `folds` may be given, by case; `alike` is how many cases count as one when kinds are compared.
     """
 
     def __init__(
@@ -124,6 +125,8 @@ class CrossFit:
         random_state: Any = 0,
         beside: Sequence[NDArray[Any]] = (),
         method: str = AUTO,
+        folds: Indices | None = None,
+        alike: float = 1.0,
     ) -> None:
         n_splits = min(n_splits, int(data.support[data.support > 0].min()))
         strata = _strata(data)
@@ -133,9 +136,12 @@ class CrossFit:
         weights = None if data.weights is None else data.weights[order]
         ordered = replace(data, scores=data.scores[order], codes=data.codes[order], weights=weights)
         counted = None if weights is None else weights > 0.0
-        rng = random_generator(random_state)
-        self._folds = spread_over_folds(strata[order], n_splits, rng, counted)
-        self._fits = FoldMaps(ordered, self._folds, method)
+        if folds is None:
+            rng = random_generator(random_state)
+            self._folds = spread_over_folds(strata[order], n_splits, rng, counted)
+        else:
+            self._folds = folds[order]
+        self._fits = FoldMaps(ordered, self._folds, method, alike=alike)
 
     @property
     def candidates(self) -> Candidates:

@@ -165,7 +165,8 @@ def calibrated_table(
 class TableFits:
     """Maps of several kinds of two classes, each fitted to all folds but one of the first split.
 
-    The parameters are those of `calibrated_table`.
+    The parameters are those of `calibrated_table`; `alike` is how many cases count as one when
+    kinds are compared.
     """
 
     def __init__(
@@ -176,8 +177,10 @@ class TableFits:
         seed: int = 0,
         folds: Sequence[Integers | Floats] | None = None,
         method: str = AUTO,
+        alike: float = 1.0,
     ) -> None:
         self.table, self._positive, self._units = table, positive, table.units
+        self._alike = alike
         check_can_calibrate(labels, self._units.sum(axis=1))
         self._splits = dealt_folds(table, positive, seed) if folds is None else folds
         first = list(_others(table, positive, self._units, self._splits[0]))
@@ -199,7 +202,7 @@ class TableFits:
             p = np.stack([each(table.scores) for each in maps])
             both = np.stack([p, 1.0 - p] if self._positive == 0 else [1.0 - p, p])
             losses[name] = log_loss(both[under])
-        return Candidates.of(losses, weights / largest, squares / largest**2)
+        return Candidates.of(losses, weights / largest, self._alike * squares / largest**2)
 
     def calibrated(self, choice: CalibrationChoice) -> TableCalibration:
         """The table after maps of a kind, fitted for every split."""
@@ -257,6 +260,22 @@ def dealt_folds(
         )
         for split in range(n_splits)
     ]
+
+
+def folds_by_place(table: ScoreTable, data: LabelledScores, drawn: Indices) -> Floats:
+    """Cases of each class, fold and value, if each case was drawn to a fold.
+
+    By weight, where some outweigh the others.
+    """
+    n_folds, n_places = int(drawn.max()) + 1, table.scores.size
+    places = table.places(data.scores.astype(np.float64))
+    keys = (data.codes.astype(np.int64) * n_folds + drawn) * n_places + places
+    weights = np.ones(keys.size) if data.weights is None else data.weights
+    sums = np.bincount(keys, weights, 2 * n_folds * n_places).reshape(2, n_folds, n_places)
+    total = sums.sum(axis=1, keepdims=True)
+    shares = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
+    found: Floats = shares * table.units[:, np.newaxis]
+    return found
 
 
 def fitted_to_table(table: ScoreTable, positive: int, start: Platt | None = None) -> Platt:

@@ -65,15 +65,16 @@ prediction_options = _together(
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
     click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
 )
+confident_option = click.option(
+    "--confident",
+    default=0.9,
+    show_default=True,
+    metavar="LEVEL",
+    help="Predictions above this confidence are confident ones.",
+)
 #: What counts as confident, and which base rate calibration and thresholds are told for.
 evidence_options = _together(
-    click.option(
-        "--confident",
-        default=0.9,
-        show_default=True,
-        metavar="LEVEL",
-        help="Predictions above this confidence are confident ones.",
-    ),
+    confident_option,
     click.option(
         "--prevalence",
         type=float,

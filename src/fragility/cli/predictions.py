@@ -23,6 +23,7 @@ from .console import (
 from .options import (
     as_costs,
     check_ending,
+    confident_option,
     cost_options,
     evidence_options,
     force_option,
@@ -75,6 +76,7 @@ def evaluate(as_json: bool, full: bool, **options: Any) -> None:
 
 @click.command()
 @prediction_options
+@confident_option
 @click.option("--full", is_flag=True, help="Every figure, not the Fragility Index alone.")
 @json_option
 def compare(as_json: bool, full: bool, **options: Any) -> None:

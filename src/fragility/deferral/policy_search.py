@@ -16,7 +16,7 @@ from .._parameters import check_confidence, check_count
 from .._random import random_generator
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
-from ..calibration.table import ScoreTable
+from ..calibration.table import ScoreTable, folds_by_place
 from ..moments import order_one_factor
 from ..scores import HOLD
 from ..scores.cases import Cases
@@ -283,15 +283,7 @@ class PolicyCases:
 
     def _folds_by_place(self, seed: int) -> Floats:
         """Units of each class, fold and place; by weight, where some outweigh the others."""
-        drawn = self._drawn_folds(seed)
-        n_folds, n_places = int(drawn.max()) + 1, self.table.scores.size
-        keys = (self.data.codes.astype(np.int64) * n_folds + drawn) * n_places + self.places
-        sums = np.bincount(keys, self.weights, 2 * n_folds * n_places)
-        sums = sums.reshape(2, n_folds, n_places)
-        total = sums.sum(axis=1, keepdims=True)
-        shares = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0.0)
-        found: Floats = shares * self.table.units[:, np.newaxis]
-        return found
+        return folds_by_place(self.table, self.data, self._drawn_folds(seed))
 
     def _drawn_folds(self, seed: int) -> Indices:
         return case_folds(self.data, self.case_costs, seed, self.clusters)

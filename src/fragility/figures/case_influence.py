@@ -279,7 +279,7 @@ def score_influences(
     parts = np.split(rows / total, [atoms[0].mean.size], axis=1)
     tables = [np.concatenate([of_pair, part]) for of_pair, part in zip(pairs, parts, strict=True)]
     worst = ranked.worst if positive else ranked.worst[::-1]
-    lows, largest = [part.low for part in atoms], float(rows[0].max()) + means[0]
+    lows, largest = [part.low for part in atoms], float(rows[0].max() + means[0])
     return ScoreInfluences(lows, tables, worst, calibration.variances, largest)
 
 

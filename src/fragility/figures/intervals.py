@@ -103,7 +103,8 @@ def _with_mistakes(place: int, error: float, about: Circumstances) -> tuple[floa
 def _auc(value: float, spread: Spread, about: Circumstances) -> Interval | None:
     if value == 1.0:  # no mistakes: one more in each class must be possible
         change, error = _with_mistakes(0, spread.error, about)
-        return Interval(_on_log_odds(1.0 + change, about.z * error).low, 1.0)
+        low = _on_log_odds(1.0 + change, about.z * error).low if 1.0 + change > 0.0 else 0.0
+        return Interval(low, 1.0)
     return _buffered_auc(value, spread, about)
 
 
@@ -185,7 +186,9 @@ def _calibration(value: float, spread: Spread, about: Circumstances) -> Interval
     stretch = max(spread.error / sqrt(total), 1.0) if total > 0.0 else 1.0
     mean = sqrt(2.0 / pi) * float(np.sqrt(about.calibration).sum())
     reach = mean + about.z * sqrt((1.0 - 2.0 / pi) * total)
-    high = value + about.z * max(spread.error, stretch * sqrt(total))
+    above = about.z * max(spread.error, stretch * sqrt(total))
+    # Scores of exactly 0 and 1 say that nothing is uncertain.
+    high = value + max(above, _most_unseen(about))
     return Interval(max(value - stretch * reach, 0.0), min(high, 1.0))
 
 
@@ -223,10 +226,8 @@ def index_intervals(
     index = replace(index, standard_error=of_index.error)
     ratio = replace(ratio, standard_error=of_ratio.error)
     if not (0.0 < index.value < inf and 0.0 < of_index.error < inf):
-        if (
-            independent is not None
-        ):  # no case moves the index, so that nothing is known of its clusters
-            index = replace(index, interval=None)
+        if independent is not None:  # where no case moves the index, no cluster does
+            index = replace(index, interval=Interval(0.0, inf))
         return {"fragility_index": index, "ratio": ratio}
     if independent is not None and index.interval is not None:
         relative = of_index.error / independent.error

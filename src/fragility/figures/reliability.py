@@ -59,12 +59,13 @@ class ReliabilityCurve:
 
 
 class Forecasts(NamedTuple):
-    """Cases by ascending score: weight of those that happened and of the others, and squares."""
+    """Cases by ascending score: weights of those that happened and of the others, and squares."""
 
     mean: Floats
     yes: Floats
     no: Floats
-    squares: Floats
+    yes_squares: Floats
+    no_squares: Floats
 
     @property
     def weight(self) -> Floats:
@@ -76,24 +77,23 @@ class Forecasts(NamedTuple):
         """Both kinds together; atoms of the same range become one."""
         low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
         both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
-        yes, no = (
-            np.bincount(place, atoms.weight, low.size).astype(np.float64)
-            for place, atoms in zip(
-                np.split(origin, [happened.low.size]), (happened, others), strict=True
-            )
+        places = np.split(origin, [happened.low.size])
+        yes, no, *squares = (
+            np.bincount(place, getattr(atoms, name), low.size).astype(np.float64)
+            for name in ("weight", "squares")
+            for place, atoms in zip(places, (happened, others), strict=True)
         )
-        total, squares = (
-            np.bincount(origin, part, low.size) for part in (both[2] * both[3], both[4])
-        )
+        total = np.bincount(origin, both[2] * both[3], low.size)
         # Within the class means, however the quotient is rounded.
         least, most = np.full(low.size, inf), np.full(low.size, -inf)
         np.minimum.at(least, origin, both[3])
         np.maximum.at(most, origin, both[3])
-        return cls(np.clip(total / (yes + no), least, most), yes, no, squares.astype(np.float64))
+        return cls(np.clip(total / (yes + no), least, most), yes, no, *squares)
 
     def summed(self, n_bins: int, strategy: Strategy) -> BinSums:
         """Sums in bins: of equal mass, cases on a boundary divided; or of equal width."""
-        amounts = self.weight, self.weight * self.mean, self.yes, self.squares
+        squares = self.yes_squares, self.no_squares
+        amounts = self.weight, self.weight * self.mean, self.yes, *squares
         if strategy == "uniform":
             places = _equal_width(self.mean, n_bins)
             return BinSums(
@@ -110,12 +110,13 @@ def _equal_width(scores: Floats, n_bins: int) -> Indices:
 
 
 class BinSums(NamedTuple):
-    """Sums by bin: weight, weight times score, weight of what happened, squared weights."""
+    """Sums by bin: weight, weight times score, weight of what happened, squares of both kinds."""
 
     weight: Floats
     score: Floats
     yes: Floats
-    squares: Floats
+    yes_squares: Floats
+    no_squares: Floats
 
     def counts(self, others: float, happened: float) -> Floats:
         """Weights by bin before those of each kind were divided by such a factor."""
@@ -124,25 +125,39 @@ class BinSums(NamedTuple):
         return self.yes * happened + (self.weight - self.yes) * others
 
     def curve(
-        self, confidence: float, counts: Floats | None = None, effective: Floats | None = None
+        self,
+        confidence: float,
+        given: tuple[float, float] = (1.0, 1.0),
+        alike: Floats | None = None,
     ) -> ReliabilityCurve:
-        """The curve; by default `counts` are the weights, `effective` numbers those of Kish."""
+        """The curve, with a band.
+
+        Parameters
+        ----------
+        confidence : float
+        given : (float, float)
+            Factors that turn weights of the others, and of what happened, into the given ones.
+            The band is that of the given cases, by Kish's effective number; at another base rate
+            its odds are those of the given cases times a constant.
+        alike : ndarray of shape (n_bins,), optional
+            How many cases count as one in each bin.
+        """
         held = np.flatnonzero(self.weight > 0.0)
-        weight, score, yes = (part[held] for part in self[:3])
+        weight, score, yes, yes_squares, no_squares = (part[held] for part in self)
         observed = np.clip(yes / weight, 0.0, 1.0)
-        if effective is None:
-            effective = self.weight**2 / np.where(self.squares > 0.0, self.squares, 1.0)
-        number = effective[held]
-        lower, upper = wilson(observed, number, confidence)
-        return ReliabilityCurve(
-            score / weight,
-            observed,
-            lower,
-            upper,
-            weight if counts is None else counts[held],
-            number,
-            confidence,
+        others, happened = given
+        counts, frequency = self.counts(*given)[held], observed
+        if others != happened:
+            frequency = np.clip(yes * happened / counts, 0.0, 1.0)
+        squares = yes_squares * happened**2 + no_squares * others**2
+        number = counts**2 / np.where(squares > 0.0, squares, 1.0)
+        if alike is not None:
+            number = number / alike[held]
+        lower, upper = (
+            end if others == happened else end / happened / (end / happened + (1.0 - end) / others)
+            for end in wilson(frequency, number, confidence)
         )
+        return ReliabilityCurve(score / weight, observed, lower, upper, counts, number, confidence)
 
 
 def wilson(observed: Floats, number: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -287,7 +302,7 @@ def _nearest(x: Floats, count: int) -> Indices:
     return first[:, np.newaxis] + np.arange(count)
 
 
-def clustered_sizes(
+def cases_alike(
     score: Floats,
     happened: Mask,
     weight: Floats,
@@ -295,15 +310,15 @@ def clustered_sizes(
     n_bins: int,
     strategy: Strategy,
 ) -> Floats:
-    r"""Effective number of cases in each bin, if those of a cluster are alike.
+    r"""How many cases count as one in each bin, if those of a cluster are alike: one or more.
 
-    That of Kish over the design effect, if this is above one. With the residuals
-    :math:`e_i = w_i (y_i - \bar y)` of the n cases of a bin and G clusters, the effect is
+    The design effect. With the residuals :math:`e_i = w_i (y_i - \bar y)` of the n cases of a bin
+    and G clusters it is
 
     .. math:: \frac{G}{G - 1} \sum_g \Bigl(\sum_{i \in g} e_i\Bigr)^2 \Big/
               \frac{n}{n - 1} \sum_i e_i^2 .
 
-    Where all or none happened, there are no residuals: then it is the number of clusters, by Kish.
+    Where all or none happened, there are no residuals: there every cluster counts as one.
     """
     values, origin = np.unique(score, return_inverse=True)
     mass = running_totals(np.bincount(origin, weight, values.size).astype(np.float64))
@@ -324,11 +339,11 @@ def clustered_sizes(
         sums = np.bincount(clusters, own)
         count, cases = int(np.count_nonzero(sums)), int(np.count_nonzero(own))
         if count == 1 or not 1e-9 < mean < 1.0 - 1e-9:  # but for rounding
-            found[place] = total**2 / float(sums @ sums)
+            found[place] = float(sums @ sums) / float(own @ own)
             continue
         residuals = own * (happened - mean)
         by_cluster = np.bincount(clusters, residuals)
         alike = float(by_cluster @ by_cluster) * count / (count - 1)
         effect = alike / (float(residuals @ residuals) * cases / (cases - 1))
-        found[place] = total**2 / float(own @ weight) / max(effect, 1.0)
+        found[place] = max(effect, 1.0)
     return found

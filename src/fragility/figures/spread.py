@@ -20,6 +20,8 @@ from .case_influence import FIGURES_BY_CASE, OF_PAIRS
 
 #: Figures whose influence by case is known, in the order of rows of moves.
 MOVED = ("fragility_index", "ratio", *FIGURES_BY_CASE)
+#: Figures are of order one, or made so: a smaller standard error is none.
+_ROUNDING = 1e-13
 #: Of these, the figures of pairs of classes: each class counts by itself.
 _BY_CLASS = {"fragility_index", "ratio", *OF_PAIRS}
 
@@ -126,7 +128,8 @@ class MoveSums:
         """Standard error of a figure; without `clustered` as if cases were independent."""
         place, population = MOVED.index(name), self.population
         if self.n_clusters and clustered:
-            found = Spread(*clustered_error(self._clusters.totals[place]))
+            *moves, weight = self._clusters.totals
+            found = Spread(*clustered_error(moves[place][weight > 0.0]))
         elif name in _BY_CLASS:
             by_class, fourths = self._sums[:, place]
             counted = np.flatnonzero(population.support)
@@ -138,7 +141,9 @@ class MoveSums:
             total, fourth = self._sums[:, place].sum(axis=1).tolist()
             n_cases = int(population.support.sum())
             found = _of_one(total, fourth, population.size, n_cases)
-        return Spread(found.error / float(self._factors[place]), found.freedom)
+        # Sums of moves that cancel, as within each class of clusters, leave rounding errors.
+        error = found.error if not found.error < _ROUNDING else 0.0
+        return Spread(error / float(self._factors[place]), found.freedom)
 
 
 def _of_one(squares: float, fourths: float, size: float, number: int) -> Spread:

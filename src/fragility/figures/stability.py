@@ -44,6 +44,9 @@ class StabilityBins:
 def stability_bins(expected: Floats, actual: Floats, n_bins: int) -> StabilityBins:
     """Bins of equal mass of the expected scores; equal quantiles make one bin of several."""
     edges = np.unique(np.quantile(expected, np.arange(1, n_bins) / n_bins))
+    # Where the largest scores are tied, they are a bin, and what lies above them another.
+    if edges.size and edges[-1] == expected.max():
+        edges = np.append(edges, np.nextafter(edges[-1], np.inf))
     shares = []
     for scores in (expected, actual):
         places = np.searchsorted(edges, scores, side="right")

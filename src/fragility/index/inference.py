@@ -60,9 +60,10 @@ class PairedDifference:
     def of(cls, a: float, b: float, error: float, freedom: float, confidence: float) -> Self:
         """Test of the difference of `a` and `b`, with its standard error and degrees of freedom."""
         difference = a - b if a != b else 0.0  # not ∞ - ∞
-        half = -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * error
         # Models may differ by rounding alone, such as a model and its shrunk scores in the ratio.
         rounding = 1e-12 * (abs(a) + abs(b))
+        doubt = error + (rounding if difference else 0.0)
+        half = -float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * doubt
         t = abs(difference) / (error + rounding) if rounding < inf else nan
         p_value = nan if isnan(error) else 2.0 * float(stdtr(freedom, -t))
         return cls(a, b, difference, error, Interval(difference - half, difference + half), p_value)

@@ -135,9 +135,13 @@ def degrees_of_freedom(errors: RankingErrors, by_sample: Floats) -> float:
 
 
 def freedom_of_squares(squares: NDArray[Any], fourths: NDArray[Any], support: Integers) -> float:
-    """Degrees of freedom from the sums of squares and of fourth powers of each class."""
+    """Degrees of freedom from the sums of squares and of fourth powers of each class.
+
+    No more than samples beyond one in each class: equal squares do not make few samples many.
+    """
+    most = max(float(np.maximum(support - 1, 0).sum()), 1.0)
     total = float((fourths - squares**2 / np.maximum(support, 1)).sum())
-    return 2.0 * float(squares.sum()) ** 2 / total if total > 0.0 else inf
+    return min(2.0 * float(squares.sum()) ** 2 / total, most) if total > 0.0 else most
 
 
 def _tilt_excess(group: Sample, s: float) -> Floats:

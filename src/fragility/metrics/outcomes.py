@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._labels import encode_groups, listed
+from .._labels import check_clusters, listed
 from .._parameters import check_confidence, require
 from .._typing import Floats, Integers, Labels, Mask
 from .._validation import LabelledScores, check_labelled_probabilities, check_labelled_scores
@@ -132,9 +132,7 @@ class CaseOutcomes(NamedTuple):
 
 def checked_clusters(cluster: ArrayLike, data: LabelledScores) -> Integers:
     """Number of the cluster of each case of positive weight."""
-    try:
-        _, codes = encode_groups(cluster, data.codes.size)
-    except ValueError as error:
-        raise ValueError(str(error).replace("groups", "cluster")) from None
-    found: Integers = codes[predictions(data).rows].astype(np.int64)
+    codes = check_clusters(cluster, data.codes.size)
+    assert codes is not None
+    found: Integers = codes[predictions(data).rows]
     return found

@@ -81,11 +81,11 @@ def reliability_curve(
     found = probability_outcomes(y_true, y_score, labels, pos_label, sample_weight, prevalence)
     n_bins = min(n_bins, int(found.data.support.sum()))
     sums = found.forecasts.summed(n_bins, strategy)
-    effective = None
+    alike = None
     if cluster is not None:
         cases, clusters = CaseOutcomes.of(found), checked_clusters(cluster, found.data)
-        effective = figures.clustered_sizes(*cases, clusters, n_bins, strategy)
-    return sums.curve(confidence, sums.counts(*found.as_given), effective)
+        alike = figures.cases_alike(*cases, clusters, n_bins, strategy)
+    return sums.curve(confidence, found.as_given, alike)
 
 
 @_quiet

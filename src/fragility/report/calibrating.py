@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from .._typing import Floats, Indices, Integers
+from .._validation import LabelledScores
 from ..calibration.cases import fitted_map
 from ..calibration.choice import CalibrationChoice, Candidates, chosen_together
 from ..calibration.cross_fitting import CannotCalibrateError, CrossFit, check_can_calibrate
 from ..calibration.fitting import CalibrationMap
 from ..calibration.sample import sample_folds
-from ..calibration.table import ScoreTable, TableFits
-from ..deferral.problems import sample_cases
+from ..calibration.table import ScoreTable, TableFits, folds_by_place
+from ..deferral.problems import case_folds, sample_cases
 from ..figures.rank import auc
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
@@ -27,8 +30,40 @@ def chosen_for(models: Mapping[str, Candidates]) -> dict[str, CalibrationChoice]
     return dict(zip(models, chosen_together(list(models.values())), strict=True))
 
 
+class ClusterFolds(NamedTuple):
+    """Folds that keep clusters whole, by case, and how many cases a cluster has on average."""
+
+    drawn: Indices
+    alike: float
+
+    @classmethod
+    def of(
+        cls, data: LabelledScores, costs: Floats | None, seed: int, clusters: Integers
+    ) -> ClusterFolds:
+        """Of the clusters of some cases.
+
+        Raises
+        ------
+        CannotCalibrateError
+        """
+        try:
+            drawn = case_folds(data, costs, seed, clusters)
+        except ValueError as error:
+            raise CannotCalibrateError(
+                f"folds that keep clusters whole cannot be drawn ({str(error).rstrip('.')})"
+            ) from None
+        weights = np.ones(clusters.size) if data.weights is None else data.weights
+        sums = np.bincount(clusters, weights)
+        return cls(drawn, max(float(sums @ sums) / float(weights @ weights), 1.0))
+
+
 def fits_of_two(
-    state: ScoreState, name: str, bins: ScoreBins, cases: Cases | None, seed: int
+    state: ScoreState,
+    name: str,
+    bins: ScoreBins,
+    cases: Cases | None,
+    seed: int,
+    clusters: Integers | None = None,
 ) -> TableFits:
     """Of bins of the scores; where they do not tell the classes apart, of the scores themselves.
 
@@ -45,15 +80,26 @@ def fits_of_two(
                 f"{most - least:.2g} of the AUC open; hold the cases (a larger hold)"
             )
         table = ScoreTable.of_cases(state.labelled(name, cases), cases.costs)
-    return TableFits(table, state.positive, state.labels, seed)
+    if clusters is None or cases is None:
+        return TableFits(table, state.positive, state.labels, seed)
+    data = state.labelled(name, cases)
+    drawn, alike = ClusterFolds.of(data, cases.costs, seed, clusters)
+    folds = [folds_by_place(table, data, drawn)]
+    return TableFits(table, state.positive, state.labels, seed, folds, alike=alike)
 
 
-def fits_of_several(state: ScoreState, name: str, cases: Cases, seed: int) -> CrossFit:
+def fits_of_several(
+    state: ScoreState, name: str, cases: Cases, seed: int, clusters: Integers | None = None
+) -> CrossFit:
     """Of all cases; other columns order those that a model does not tell apart."""
     beside = [scores for other, scores in cases.scores.items() if other != name]
     if cases.costs is not None:
         beside.append(cases.costs)
-    return CrossFit(state.labelled(name, cases), random_state=seed, beside=beside)
+    data = state.labelled(name, cases)
+    if clusters is None:
+        return CrossFit(data, random_state=seed, beside=beside)
+    drawn, alike = ClusterFolds.of(data, cases.costs, seed, clusters)
+    return CrossFit(data, random_state=seed, beside=beside, folds=drawn, alike=alike)
 
 
 def sample_maps(

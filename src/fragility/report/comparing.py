@@ -52,8 +52,9 @@ def cost_tests(reader: CostReader, confidence: float) -> dict[tuple[str, str], C
     """Tests of what every two models cost; p-values allow for the number of pairs."""
     tests = reader.tests(confidence)
     found = holm([test.p_value for test in tests.values()])
+    n_tests = int(np.count_nonzero(~np.isnan(found)))
     return {
-        pair: CostTest(test, p, len(tests))
+        pair: CostTest(test, p, n_tests)
         for (pair, test), p in zip(tests.items(), found, strict=True)
     }
 

@@ -222,13 +222,32 @@ _MODEL = ("model", "calibrated")
 
 
 def _measured_rows(report: Report, found: Callable[[ModelFigures], Mapping[str, Measured]]) -> Rows:
-    names = (*_MODEL, "figure", "value", "low", "high", "exact", "least", "most")
+    names = (*_MODEL, "figure", "value", "standard_error", "low", "high", "exact", "least", "most")
     rows = []
     for model, after, part in _versions(report):
         for name, figure in found(part).items():
             interval = figure.interval or (None, None)
             bounds = figure.bounds or (figure.value, figure.value)
-            rows.append((model, after, name, figure.value, *interval, figure.exact, *bounds))
+            known = figure.value, figure.standard_error, *interval, figure.exact, *bounds
+            rows.append((model, after, name, *known))
+    return names, rows
+
+
+def _comparison_rows(report: Report) -> Rows:
+    """A row for each two models, calibration and figure."""
+    names = (
+        *("a", "b", "calibrated", "figure", "value_a", "value_b", "difference", "standard_error"),
+        *("low", "high", "p_value", "adjusted_p_value", "n_tests"),
+    )
+    rows: list[tuple[Any, ...]] = []
+    for pair in report.comparisons:
+        for after, found in ((False, pair.raw), (True, pair.calibrated)):
+            if found is None:
+                continue
+            for name, test in found.tests.items():
+                known = test.a, test.b, test.difference, test.standard_error, *test.interval
+                corrected = test.p_value, found.adjusted[name], found.n_tests[name]
+                rows.append((pair.a, pair.b, after, name, *known, *corrected))
     return names, rows
 
 
@@ -277,4 +296,5 @@ _TABLES: dict[str, Callable[[Report], Rows]] = {
         report, RiskCoverageCurve, lambda found: found.risk_coverage
     ),
     "confusion": _confusion,
+    "comparisons": _comparison_rows,
 }

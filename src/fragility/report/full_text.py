@@ -33,7 +33,8 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             about_differences(report),
             difference_rows(report),
         )
-    yield "Calibration, ranks and surest cases", note, evidence_rows(report)
+    restated = note and f"{note[:-1]}, but for ranks and surest cases."
+    yield "Calibration, ranks and surest cases", restated, evidence_rows(report)
     for model in report.models:
         name, found = words.shortened(model.name), model.raw.evidence
         count = "The band counts cases, not clusters." if report.clustered else ""
@@ -68,7 +69,9 @@ def difference_rows(report: Report) -> Table:
             for figure, test in found.tests.items():
                 cells = [name, report.titles[figure] + after]
                 cells += [words.number(test.a), words.number(test.b)]
-                if isnan(test.p_value):
+                if abs(test.difference) <= 1e-12 * (abs(test.a) + abs(test.b)):
+                    cells += ["0", "equal but for rounding", "–", "–"]
+                elif isnan(test.p_value):
                     cells += [words.signed(test.difference), "no test", "–", "–"]
                 else:
                     decimals = words.decimals_for(test.interval)

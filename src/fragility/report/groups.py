@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from .._typing import Floats, Indices, Interval
+from .._typing import Floats, Indices, Integers, Interval
 from ..figures.index import BinSource, IndexFigures, KnownIndex
 from ..figures.influence import ScoreInfluence
 from ..figures.spread import Population
@@ -28,10 +28,19 @@ class Groups:
         All cases, if the state holds them.
     confidence : float
         Of the intervals.
+    clusters : ndarray of int, optional
+        Cluster of each case, if the state holds them.
     """
 
-    def __init__(self, state: ScoreState, cases: Cases | None, confidence: float) -> None:
+    def __init__(
+        self,
+        state: ScoreState,
+        cases: Cases | None,
+        confidence: float,
+        clusters: Integers | None = None,
+    ) -> None:
         self._state, self._cases, self._confidence = state, cases, confidence
+        self._clusters = clusters
         #: Column of groups and place in it, of each group.
         self._places = [
             (column, place)
@@ -100,8 +109,9 @@ class Groups:
             return known.figures(self._confidence), known.interval(cautious)
         assert self._cases.groups is not None
         column, place = self._places[group]
-        part = self._cases.take(self._cases.groups[:, column] == place)
-        view = DataView(self._state.labelled(model, part))
+        own = self._cases.groups[:, column] == place
+        clusters = None if self._clusters is None else self._clusters[own]
+        view = DataView(self._state.labelled(model, self._cases.take(own)), clusters)
         return view.index(self._confidence), view.found.interval(cautious)
 
 

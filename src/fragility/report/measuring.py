@@ -173,6 +173,11 @@ class Builder:
             )
         if self.name_cases is None:
             self.notes.append("The worst cases are not listed: a state does not name its cases.")
+        if self.clustered and self.clusters is None:
+            self.notes.append(
+                "Calibration, policies and groups count cases, not clusters: folds that keep "
+                "clusters whole take all cases in memory (--in-memory)."
+            )
         reason = "" if settings.calibrate else "not asked for"
         try:
             if settings.calibrate:
@@ -181,7 +186,7 @@ class Builder:
             reason = str(error)
             self.notes.append(f"No figures after calibration: {reason}.")
         self._decide()
-        groups = Groups(state, self.cases, settings.confidence)
+        groups = Groups(state, self.cases, settings.confidence, self.clusters)
         self._read(groups)
         worst = self._worst()
         policies = self._policies()
@@ -233,7 +238,8 @@ class Builder:
             self._calibrate_several()
             return
         bins = {name: part.bins for name, part in self.sums.models.items()}
-        fits = {name: fits_of_two(state, name, bins[name], self.cases, seed) for name in bins}
+        own = self.cases, seed, self.clusters
+        fits = {name: fits_of_two(state, name, bins[name], *own) for name in bins}
         self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
         self.after = self._levelled(
             {name: self._calibrated_two(name, part) for name, part in fits.items()}
@@ -252,7 +258,8 @@ class Builder:
         state, cases, seed = self.state, self.cases, self.settings.random_state
         check_can_calibrate(state.labels, state.support)
         if cases is not None and state.fit_to_all:
-            fits = {name: fits_of_several(state, name, cases, seed) for name in state.models}
+            own = cases, seed, self.clusters
+            fits = {name: fits_of_several(state, name, *own) for name in state.models}
             self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
             kinds = {name: choice.method for name, choice in self.choices.items()}
             scores = {name: part.calibrated(kinds[name]).scores for name, part in fits.items()}
@@ -316,11 +323,6 @@ class Builder:
             settings.random_state,
             self.clusters,
         )
-        if self.clustered and self.clusters is None:
-            self.notes.append(
-                "Policies are chosen and their costs measured as if cases were independent: folds "
-                "that keep clusters whole take all cases in memory (--in-memory)."
-            )
         if state.is_binary:
             for name in state.models:
                 fits, calibration = self.fits.get(name), None
@@ -463,9 +465,13 @@ class Builder:
             found = {model.name: model.calibrated for model in models if model.calibrated}
             after = paired_tests(self.reader_after, found, level)
         costs = {} if self.cost_reader is None else cost_tests(self.cost_reader, level)
+        # Where neither needs a map, the test after calibration is the one before.
+        same = [pair for pair in after if {self.choices[n].method for n in pair} == {"identity"}]
+        after = {pair: tests for pair, tests in after.items() if pair not in same}
         before_and_after = adjusted([*raw.values(), *after.values()])
         tests = dict(zip(raw, before_and_after, strict=False))
         calibrated = dict(zip(after, before_and_after[len(raw) :], strict=True))
+        calibrated |= {pair: tests[pair] for pair in same}
         return tuple(
             Comparison(*pair, test, calibrated.get(pair), costs.get(pair))
             for pair, test in tests.items()

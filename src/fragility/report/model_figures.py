@@ -84,9 +84,12 @@ def model_figures(
     figures |= {name: Measured(value) for name, value in extra.items()}
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
     count = float(cells.number[above].sum())
+    effective = sure**2 / squares if squares > 0.0 else 0.0
+    if moves is not None and moves.n_clusters:  # as if cases of a cluster were all alike
+        effective *= min(moves.n_clusters / moves.population.size, 1.0)
     confident = ConfidentCases(
         int(count) if count.is_integer() else count,
-        sure**2 / squares if squares > 0.0 else 0.0,
+        effective,
         view.confident_sum() / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )

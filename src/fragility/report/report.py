@@ -122,6 +122,8 @@ class Report:
     def titles(self) -> dict[str, str]:
         """Names and titles of the figures in the table, in its order."""
         known = {name: kind.title for name, kind in FIGURES.items()}
+        if self.confident != CONFIDENT:
+            known["confident_error_rate"] = f"errors above {100 * self.confident:g} %"
         if not any("cost" in model.raw.figures for model in self.models):
             del known["cost"]
         return {**known, **{name: name for name in self.extra}}

@@ -217,11 +217,14 @@ class View(ABC):
 
 
 class DataView(View):
-    """Cases in memory: every figure is exact."""
+    """Cases in memory: every figure is exact.
 
-    def __init__(self, data: LabelledScores) -> None:
+    With `clusters` the interval of the index counts these.
+    """
+
+    def __init__(self, data: LabelledScores, clusters: Integers | None = None) -> None:
         super().__init__(data.labels.size, data.positive, data.support, whole=data.weights is None)
-        self.data = data
+        self.data, self._clusters = data, clusters
         self._errors = RankingErrors(data)
 
     @cached_property
@@ -231,7 +234,7 @@ class DataView(View):
     @cached_property
     def found(self) -> Fragility:
         """The measured index."""
-        return measure(self._errors, 0.0, "ovo", None)
+        return measure(self._errors, 0.0, "ovo", None, self._clusters)
 
     @cached_property
     def known(self) -> KnownIndex:

@@ -61,8 +61,7 @@ def explained_by_scale(report: Report) -> Sentences:
             if remains > _EXPLAINED:  # calibration took away the certainty, not the difference
                 verdict = "is not certain to be more than one of scale"
             yield (
-                f"{before} {verdict}: {_calibration(after, first_lower, report)} of "
-                f"{short(lower)} and {short(higher)}, {left}.",
+                f"{before} {verdict}: {_calibration(after, first_lower, report, pair)}, {left}.",
                 [lower, higher],
             )
         elif _certain(after, report) and _lower_first(pair, after) != (lower, higher):
@@ -84,8 +83,10 @@ def same_auc(report: Report) -> Sentences:
         if gap >= _EQUAL_AUC or gap > few or not _certain(pair.raw, report):
             continue
         _, bolder = _lower_first(pair, pair.raw)
+        alike = not pair.raw.tests["auc"].p_value < 1.0 - report.confidence
         yield (
-            f"AUC cannot tell {short(pair.a)} from {short(pair.b)} ({words.number(a.value)} and "
+            f"AUC {'cannot tell' if alike else 'hardly tells'} {short(pair.a)} from "
+            f"{short(pair.b)} ({words.number(a.value)} and "
             f"{words.number(b.value)}), but the mistakes of {short(bolder)} are more confident: "
             f"{_difference(pair.raw, bolder == pair.a, report)}.",
             [pair.a, pair.b],
@@ -121,13 +122,22 @@ def _equally_calibrated(test: PairedFigures, report: Report) -> bool:
     return not test.tests["calibration_error"].p_value < 1.0 - report.confidence
 
 
-def _calibration(test: PairedFigures, as_given: bool, report: Report) -> str:
-    """Whether models are compared at equal calibration, or what is left of their errors."""
+def _calibration(
+    test: PairedFigures, as_given: bool, report: Report, pair: Comparison | None = None
+) -> str:
+    """Whether models are compared at equal calibration, or what is left of their errors.
+
+    With their names, if the pair is given.
+    """
+    of_both = ""
+    if pair is not None:
+        names = (pair.a, pair.b) if as_given else (pair.b, pair.a)
+        of_both = f" of {short(names[0])} and {short(names[1])}"
     if _equally_calibrated(test, report):
-        return "at equal calibration"
+        return f"at equal calibration{of_both}"
     left = test.tests["calibration_error"]
     a, b = (left.a, left.b) if as_given else (left.b, left.a)
-    return f"after calibration (still unequal: {words.number(a)}, {words.number(b)})"
+    return f"after calibration{of_both} (still unequal: {words.number(a)}, {words.number(b)})"
 
 
 def _corrected(test: PairedFigures) -> str:
