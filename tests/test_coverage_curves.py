@@ -119,3 +119,9 @@ def test_population_without_a_bin_is_finite():
 def test_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_scores_above_tied_ones_are_not_the_same_population():
+    assert population_stability_index([0.5] * 9, [0.5] * 9) == 0.0
+    assert population_stability_index([0.5] * 9, [0.9] * 9) > 1.0
+    assert population_stability_index([0.5] * 9, [0.1] * 9) > 1.0
