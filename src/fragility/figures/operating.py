@@ -35,7 +35,8 @@ class OperatingPoints:
     flagged : ndarray of shape (n_points,)
         Share of all cases that is flagged.
     number_needed_to_evaluate : ndarray of shape (n_points,)
-        Flagged cases for each positive among them, 1 / `ppv`; infinite if there is none.
+        Flagged cases for each positive among them, 1 / `ppv`; infinite if there is none, NaN if
+        nothing is flagged.
     net_benefit : ndarray of shape (n_points,)
         As in `fragility.net_benefit`, where the threshold is between 0 and 1; else NaN.
     """

@@ -142,7 +142,7 @@ def compare_fragility(
     >>> compare_fragility(sick, cautious, bold)
                      a          b         a - b      95% interval       p-value
     Fragility Index  0.0732868  0.196903  -0.123616  (-0.4608, 0.2136)  0.399
-    ratio            0.183217   0.414533  -0.231316  (-1.111, 0.648)    0.554
+    ratio            0.183217   0.414533  -0.231316  (-1.143, 0.68)     0.557
     """
     check_choice(multi_class, ("ovo", "ovr"), "multi_class")
     target, confidence = check_number(target, "target"), check_confidence(confidence)
