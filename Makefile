@@ -74,11 +74,13 @@ format: $(READY)  ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(READY)  ## Speed and memory against scikit-learn, as ratios (twenty minutes)
+bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt (half an hour)
 	$(BIN)/python benchmarks/index.py
 	$(BIN)/python benchmarks/deciding.py
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/cross_validation.py
+	$(BIN)/python benchmarks/report.py
+	$(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 
