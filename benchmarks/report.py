@@ -8,11 +8,6 @@ Medians of CPU time of one thread, in one process and in turn.
 
 from __future__ import annotations
 
-import os
-
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
-
 import argparse
 import platform
 import time
@@ -23,6 +18,7 @@ from statistics import median
 import numpy as np
 import sklearn
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
+from threadpoolctl import threadpool_limits
 
 import fragility
 from fragility import Report
@@ -56,6 +52,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="10,000 cases, nothing written")
     args = parser.parse_args()
     n = 10_000 if args.quick else 100_000
+    threadpool_limits(1)
     y, models = drawn(n)
 
     def metrics() -> None:
@@ -86,8 +83,8 @@ def main() -> None:
         [
             "# A report beside three metrics of scikit-learn",
             "",
-            f"`python benchmarks/report.py`: {n:,} cases, three models, medians of {RUNS} runs, one "
-            f"thread. Python {platform.python_version()}, NumPy {np.__version__}, scikit-learn "
+            f"`python benchmarks/report.py`: {n:,} cases, three models, medians of {RUNS} runs of "
+            f"one thread. Python {platform.python_version()}, NumPy {np.__version__}, scikit-learn "
             f"{sklearn.__version__}, fragility {fragility.__version__}.",
             "",
             *lines,
