@@ -537,3 +537,15 @@ def test_frames_have_errors_and_comparisons():
     expected = made.comparisons[0].raw
     assert row.p_value == expected.tests["brier"].p_value
     assert row.adjusted_p_value == expected.adjusted["brier"]
+
+
+def test_the_band_of_a_report_counts_clusters():
+    y, p, names, _ = clustered_data(n=400)
+    for prevalence in (None, 0.1):
+        made = Report.from_predictions(y, p, cluster=names, calibrate=False, prevalence=prevalence)
+        found = made.models[0].raw.evidence.reliability
+        expected = fr.reliability_curve(y, p, cluster=names, prevalence=prevalence)
+        plain = fr.reliability_curve(y, p, prevalence=prevalence)
+        assert found.upper == pytest.approx(expected.upper, abs=1e-3)
+        assert found.lower == pytest.approx(expected.lower, abs=1e-3)
+        assert (expected.upper - expected.lower).sum() > 1.02 * (plain.upper - plain.lower).sum()

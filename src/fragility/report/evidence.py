@@ -108,7 +108,7 @@ def evidence(
     n_bins = min(RELIABILITY_BINS, int(view.support.sum()))
     forecasts = Forecasts.of(happened, others)
     sums = forecasts.summed(n_bins, "quantile")
-    curve = sums.curve(confidence, factors)
+    curve = sums.curve(confidence, factors, view.cases_alike(n_bins, factors))
     covered = _risk_coverage(decisions)
     if view.n_classes > 2:
         return Evidence(surest, curve, covered)

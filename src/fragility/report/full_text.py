@@ -37,7 +37,8 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     yield "Calibration, ranks and surest cases", restated, evidence_rows(report)
     for model in report.models:
         name, found = words.shortened(model.name), model.raw.evidence
-        count = "The band counts cases, not clusters." if report.clustered else ""
+        independent = report.clustered and report.streamed
+        count = "The band counts cases, not clusters." if independent else ""
         yield f"Reliability of {name}", f"{note} {count}".strip(), reliability_rows(found)
         if found.operating is not None:
             what = "Flagged: scores of at least the threshold."

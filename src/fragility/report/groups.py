@@ -11,11 +11,13 @@ from .._typing import Floats, Indices, Integers, Interval
 from ..figures.index import BinSource, IndexFigures, KnownIndex
 from ..figures.influence import ScoreInfluence
 from ..figures.spread import Population
+from ..index.errors import RankingErrors
+from ..index.fragility import measure
+from ..measured import Measured
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import GroupFigures, ModelReport
 from .rereading import Reader
-from .views import DataView
 
 
 class Groups:
@@ -111,8 +113,11 @@ class Groups:
         column, place = self._places[group]
         own = self._cases.groups[:, column] == place
         clusters = None if self._clusters is None else self._clusters[own]
-        view = DataView(self._state.labelled(model, self._cases.take(own)), clusters)
-        return view.index(self._confidence), view.found.interval(cautious)
+        data = self._state.labelled(model, self._cases.take(own))
+        found = measure(RankingErrors(data), 0.0, "ovo", None, clusters)
+        index = Measured(found.value, found.interval(self._confidence))
+        figures = IndexFigures(index, Measured(found.ratio), found.pairs, found.n_infinite_pairs)
+        return figures, found.interval(cautious)
 
 
 def _index_between(pairs: Floats, classes: Indices) -> float:

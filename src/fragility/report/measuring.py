@@ -124,7 +124,9 @@ class Builder:
     @cached_property
     def raw(self) -> Mapping[str, View]:
         """Each model as it is."""
-        return self._bin_views(self.sums) if self.cases is None else self._data_views(self.cases)
+        if self.cases is None:
+            return self._bin_views(self.sums)
+        return self._data_views(self.cases, self.clusters)
 
     def _bin_views(self, sums: Sums) -> dict[str, View]:
         support = self.state.support
@@ -132,9 +134,10 @@ class Builder:
             {name: BinView(part, sums.shape, support) for name, part in sums.models.items()}
         )
 
-    def _data_views(self, cases: Cases) -> dict[str, View]:
+    def _data_views(self, cases: Cases, clusters: Integers | None) -> dict[str, View]:
+        labelled = self.state.labelled
         return self._levelled(
-            {name: DataView(self.state.labelled(name, cases)) for name in self.state.models}
+            {name: DataView(labelled(name, cases), clusters) for name in self.state.models}
         )
 
     def _levelled(self, views: Mapping[str, View]) -> dict[str, View]:
@@ -285,7 +288,7 @@ class Builder:
             )
 
     def _take_calibrated(self, cases: Cases) -> None:
-        self.after = self._data_views(cases)
+        self.after = self._data_views(cases, self.clusters)
         self.reread_after = _one_part(cases, self.clusters)
 
     @cached_property

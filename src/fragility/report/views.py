@@ -37,6 +37,7 @@ from ..figures.index import AtomSource, BinSource, CaseSource, IndexFigures, Kno
 from ..figures.influence import ScoreInfluence, TableInfluence
 from ..figures.proper import proper_scores
 from ..figures.rank import auc
+from ..figures.reliability import cases_alike
 from ..figures.tails import TailBounds, merged, tail_bounds
 from ..index.errors import Pair, RankingErrors, class_pairs
 from ..index.fragility import Fragility, measure
@@ -129,6 +130,13 @@ class View(ABC):
         """Scores of one of two classes, in atoms that lie on one side of one half."""
         return self.atoms(0, code)
 
+    def cases_alike(self, n_bins: int, factors: tuple[float, float]) -> Floats | None:
+        """How many cases count as one in bins of `outcomes` of equal mass; None if each does.
+
+        `factors` are what the weights of both kinds are divided by.
+        """
+        return None
+
     @property
     @abstractmethod
     def cells(self) -> Cells:
@@ -219,12 +227,12 @@ class View(ABC):
 class DataView(View):
     """Cases in memory: every figure is exact.
 
-    With `clusters` the interval of the index counts these.
+    With `clusters` the band of the reliability curve counts these.
     """
 
     def __init__(self, data: LabelledScores, clusters: Integers | None = None) -> None:
         super().__init__(data.labels.size, data.positive, data.support, whole=data.weights is None)
-        self.data, self._clusters = data, clusters
+        self.data, self.clusters = data, clusters
         self._errors = RankingErrors(data)
 
     @cached_property
@@ -234,7 +242,7 @@ class DataView(View):
     @cached_property
     def found(self) -> Fragility:
         """The measured index."""
-        return measure(self._errors, 0.0, "ovo", None, self._clusters)
+        return measure(self._errors, 0.0, "ovo", None)
 
     @cached_property
     def known(self) -> KnownIndex:
@@ -284,6 +292,18 @@ class DataView(View):
             places = 0, 1
         bins = binned_scores(scores, codes, weights, None)
         return bins.atoms(0, places[0]), bins.atoms(0, places[1])
+
+    def cases_alike(self, n_bins: int, factors: tuple[float, float]) -> Floats | None:
+        if self.clusters is None:
+            return None
+        made, scores = self._made, self.data.scores
+        happened = ~made.wrong
+        if self.n_classes == 2:
+            happened, scores = self.data.codes == self.positive, scores.astype(np.float64)
+        else:
+            scores = made.confidence
+        weights = made.weights_or_ones / np.where(happened, factors[1], factors[0])
+        return cases_alike(scores, happened, weights, self.clusters, n_bins, "quantile")
 
     def confident_sum(self) -> float:
         above = self._made.confidence > self.confident
