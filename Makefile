@@ -80,7 +80,7 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	$(BIN)/python benchmarks/training.py
 	$(BIN)/python benchmarks/cross_validation.py
 	$(BIN)/python benchmarks/report.py
-	$(BIN)/python benchmarks/calibration.py
+	PYTHONPATH=. $(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 

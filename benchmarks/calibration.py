@@ -1,8 +1,8 @@
 """Is the chosen calibration ever clearly worse than Platt's? On every data set at hand.
 
-``python benchmarks/calibration.py`` takes some minutes and the files of `experiments.data`, in the
-folder that FRAGILITY_DATA names; it writes ``benchmarks/results/calibration.md``. Models predict
-cases that they were not fitted to. Asked for is that the log-loss by the chosen map, each case by a
+``PYTHONPATH=. python benchmarks/calibration.py`` takes some minutes and the files of
+`experiments.data`, in the folder that FRAGILITY_DATA names; it writes
+``benchmarks/results/calibration.md``. Models predict cases that they were not fitted to. Asked for is that the log-loss by the chosen map, each case by a
 map fitted without it, is at most one standard error (of the difference, over the same cases) above
 that by Platt's map; for several classes by one temperature.
 """
@@ -194,7 +194,8 @@ def page(rows: list[Row], seconds: float) -> str:
     lines = [
         "# Chosen calibration against Platt's",
         "",
-        f"`python benchmarks/calibration.py`: seeded, {seconds / 60:.0f} minutes; {versions}.",
+        "`PYTHONPATH=. python benchmarks/calibration.py`: seeded, "
+        f"{seconds / 60:.0f} minutes; {versions}.",
         "",
         "Log-loss on cases that the map was not fitted to: by the chosen map, and by Platt's "
         "(several classes: one temperature). Difference: chosen minus Platt's, with the standard "
