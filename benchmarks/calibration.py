@@ -3,9 +3,9 @@
 ``PYTHONPATH=. python benchmarks/calibration.py`` takes some minutes and the files of
 `experiments.data`, in the folder that FRAGILITY_DATA names; it writes
 ``benchmarks/results/calibration.md``. Models predict cases that they were not fitted to. Asked for
-is that the log-loss by the chosen map, each case by a map fitted without it, is at most one standard
-error (of the difference, over the same cases) above that by Platt's map; for several classes by one
-temperature.
+is that the log-loss by the chosen map, each case by a map fitted without it, is at most one
+standard error (of the difference, over the same cases) above that by Platt's map; for several
+classes by one temperature.
 """
 
 from __future__ import annotations
