@@ -25,6 +25,7 @@ from ..scores.sums import binned_scores
 from .costs import Costs
 from .guarantees import WeightedCases, certify_weighted
 from .held_out import ClusterCosts, paid_by_case
+from .loss_bins import BinnedClasses
 from .policy import Policy
 from .problems import (
     FALLING,
@@ -40,7 +41,7 @@ from .problems import (
     several_classes,
     two_classes,
 )
-from .several_classes import BinnedClasses, ExpectedLoss, SeveralClasses
+from .several_classes import ExpectedLoss, SeveralClasses
 from .solving import PolicySettings, Solved, choose, held_out_mix, solve
 from .two_classes import TwoClasses
 

@@ -27,11 +27,10 @@ from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .choosing import Allowed, cheapest
 from .costs import Costs
+from .loss_bins import BinnedClasses, LossBins
 from .policy import LossLimit, Policy, TwoThresholds
 from .several_classes import (
-    BinnedClasses,
     ExpectedLoss,
-    LossBins,
     SeveralClasses,
     SeveralClassPart,
 )

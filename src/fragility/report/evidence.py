@@ -53,8 +53,8 @@ class Evidence:
     figures : mapping of str to Measured
         Single numbers, by the names of `fragility.measured.EVIDENCE`.
     reliability : ReliabilityCurve
-        Ten bins of equal mass. Of several classes: of the confidence. The band counts cases, not
-        clusters of them.
+        Ten bins of equal mass. Of several classes: of the confidence. The band counts clusters of
+        cases where the scores as they are are held, else cases.
     risk_coverage : RiskCoverageCurve
         Error rate among the cases whose confidence is above each of some thresholds.
     prevalence : float, optional

@@ -14,6 +14,7 @@ from ..calibration.table import ScoreTable, TableCalibration
 from ..deferral.compare import CostSums, PairedCosts
 from ..deferral.costs import Costs
 from ..deferral.held_out import paid_by_case
+from ..deferral.loss_bins import BinnedClasses, LossBins
 from ..deferral.policy import Policy
 from ..deferral.policy_search import AnyProblem, PolicyCases
 from ..deferral.problems import (
@@ -24,7 +25,7 @@ from ..deferral.problems import (
     several_classes,
     two_classes,
 )
-from ..deferral.several_classes import BinnedClasses, ExpectedLoss, LossBins
+from ..deferral.several_classes import ExpectedLoss
 from ..deferral.solving import PolicySettings, Solved, solve
 from ..deferral.two_classes import TwoClasses
 from ..figures.spread import ClusterSums
