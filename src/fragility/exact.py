@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ._typing import Floats, Integers
 
-#: Terms that may be added at once: their digits, below 2³⁷, then have exact sums in float64.
+#: Terms that may be added at once.
 MOST_TERMS = 1 << 16
 _BASE_BITS = 32
 _BASE = 1 << _BASE_BITS
@@ -56,10 +56,22 @@ class ExactSums:
         self.add(totals & (_BASE - 1))
         self.add(totals >> _BASE_BITS, exponent=1)
 
-    def add_at(self, bins: Integers, terms: Floats, place: Any) -> None:
-        """Add each term to the sum at its bin, among the sums at a place; at most `MOST_TERMS`."""
+    def add_each(
+        self, bins: Integers, terms: Integers, place: Any = ..., exponent: int = 0
+    ) -> None:
+        """Add whole numbers, each to the sum at its bin, among all sums or those at a place.
+
+        At most `MOST_TERMS`, below 2⁴⁵. The time does not depend on how many sums there are.
+        """
         assert terms.size <= MOST_TERMS
-        length = self.digits[0][place].size
+        if self._pending >= _ROOM:
+            self.settle()
+        self._pending += int(np.abs(terms).max(initial=0)) * terms.size
+        self._reach(exponent, exponent)
+        np.add.at(self.digits[exponent - self.lowest][place].reshape(-1), bins, terms)
+
+    def add_at(self, bins: Integers, terms: Floats, place: Any = ...) -> None:
+        """Add each term to the sum at its bin, as `add_each` does; at most `MOST_TERMS`."""
         rest = terms.copy()
         largest = float(np.abs(rest).max(initial=0.0))
         exponent = (frexp(largest)[1] - 1) // _BASE_BITS
@@ -73,7 +85,7 @@ class ExactSums:
             else:
                 digit = np.trunc(np.ldexp(rest, -bits))
                 rest -= np.ldexp(digit, bits)
-            self.add(np.bincount(bins, digit, length), place, exponent)
+            self.add_each(bins, digit.astype(np.int64), place, exponent)
             exponent -= 1
 
     def merge(self, other: ExactSums) -> None:

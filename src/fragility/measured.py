@@ -22,6 +22,8 @@ LEAST_PROBABILITY = float_info.epsilon
 CVAR_LEVEL = 0.95
 #: Bins of equal mass of the calibration error; as many as cases, if there are fewer.
 CALIBRATION_BINS = 15
+#: A group with fewer cases than this of any class is too small to be compared with others.
+MIN_CELL = 20
 
 
 Estimator = Literal["cross_fitted", "sample_fitted"]

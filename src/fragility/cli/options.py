@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from ..measured import MIN_CELL
 from ..scores import HOLD
 
 if TYPE_CHECKING:
@@ -164,8 +165,16 @@ def output_option(words: str) -> Callable[[Command], Command]:
     return click.option("--output", required=True, type=click.Path(), help=words)
 
 
-group_option = click.option(
-    "--group", metavar="COLUMN", help="Column of groups, for the index by group."
+group_option = _together(
+    click.option("--group", metavar="COLUMN", help="Column of groups, for all figures by group."),
+    click.option(
+        "--min-cell",
+        type=click.IntRange(min=0),
+        default=MIN_CELL,
+        show_default=True,
+        metavar="N",
+        help="Groups with fewer cases of any class are shown, but not compared.",
+    ),
 )
 force_option = click.option(
     "--force", is_flag=True, help="Replace an existing file of another kind; never an input."

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..measured import CONFIDENT
+from ..measured import CONFIDENT, MIN_CELL
 from .console import (
     progress_bar,
     say,
@@ -58,7 +58,8 @@ def evaluate(as_json: bool, full: bool, **options: Any) -> None:
     fragility evaluate predictions.csv --label sick --score p --full --prevalence 0.02
     """  # noqa: D301
     from ..report.full_text import full_tables
-    from ..report.text import about, group_rows, table
+    from ..report.group_text import about_groups, group_rows
+    from ..report.text import about, table
 
     made = make_report(**options)
     if as_json:
@@ -66,7 +67,7 @@ def evaluate(as_json: bool, full: bool, **options: Any) -> None:
     show_text(about(made) + "\n", stderr=as_json)
     show_models(*table(made), stderr=as_json)
     if made.groups:
-        show_text("", stderr=as_json)
+        show_text(f"\nBy group. {about_groups(made)}\n", stderr=as_json)
         show_table(*group_rows(made), stderr=as_json)
     for title, note, found in full_tables(made) if full else ():
         show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
@@ -208,6 +209,7 @@ def make_report(
     confidence: float,
     confident: float = CONFIDENT,
     prevalence: float | None = None,
+    min_cell: int = MIN_CELL,
     error_cost: str | None = None,
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
@@ -248,6 +250,7 @@ def make_report(
             confidence=confidence,
             confident=confident,
             prevalence=prevalence,
+            min_cell=min_cell,
             n_worst=n_worst,
             id_column=id_column,
             calibrate=not no_calibration,

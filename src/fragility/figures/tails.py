@@ -11,7 +11,7 @@ metrics are minima of convex functions whose tangents consist of these two numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf
+from math import inf, isfinite
 from typing import NamedTuple
 
 import numpy as np
@@ -30,7 +30,7 @@ _MOST_STEPS = 100
 #: place is the place of the minimum up to about the relative error below.
 _THINNING_PAYS, _THINNED, _THINNED_ERROR = 1 << 26, 1 << 11, 1e-4
 #: More bins than these are merged, for one pair and for each of many: the bounds stay narrow.
-_MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
+MOST_BINS, _LEAST_BINS = 1 << 13, 1 << 9
 _ROUNDING = 32.0 * 2.0**-53
 
 
@@ -156,8 +156,11 @@ class TailFigure(NamedTuple):
     at: float
 
 
-def buffered_auc(tail: ErrorTail) -> TailFigure:
-    r"""One minus the least :math:`E(a\varepsilon + 1)_+` over :math:`a \ge 0`."""
+def buffered_auc(tail: ErrorTail, near: float | None = None) -> TailFigure:
+    r"""One minus the least :math:`E(a\varepsilon + 1)_+` over :math:`a \ge 0`.
+
+    `near` is where it is thought to be reached.
+    """
     if tail.largest < 0.0:
         return TailFigure(1.0, inf)
     if tail.largest == 0.0:  # the larger a, the less: only ties remain in the limit
@@ -165,15 +168,17 @@ def buffered_auc(tail: ErrorTail) -> TailFigure:
     if tail.mean >= 0.0:
         return TailFigure(0.0, 0.0)
 
-    least = _least(_buffer_search, tail)
+    least = _least(_buffer_search, tail, near)
     return TailFigure(min(max(1.0 - least.value, 0.0), 1.0), least.x)
 
 
-def conditional_value_at_risk(tail: ErrorTail, level: float) -> TailFigure:
-    r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`."""
+def conditional_value_at_risk(
+    tail: ErrorTail, level: float, near: float | None = None
+) -> TailFigure:
+    r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`, reached near `near`."""
     if level == 0.0:
         return TailFigure(tail.mean, -inf)
-    least = _least(lambda part: _risk_search(part, level), tail)
+    least = _least(lambda part: _risk_search(part, level), tail, near)
     return TailFigure(min(max(least.value, tail.mean), tail.largest), least.x)
 
 
@@ -186,8 +191,13 @@ class TailBounds(NamedTuple):
     quantile: float
 
 
-def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) -> TailBounds:
-    """Bounds for one of `n_pairs` pairs of classes; equal where all scores are known."""
+def tail_bounds(
+    negatives: Atoms, positives: Atoms, level: float, n_pairs: int, most: int = MOST_BINS
+) -> TailBounds:
+    """Bounds for one of `n_pairs` pairs of classes; equal where all scores are known.
+
+    Else from `most` atoms of each class, or fewer if there are many pairs.
+    """
     if negatives.known and positives.known:
         tail = tail_of(negatives, positives)
         buffered, risk = buffered_auc(tail), conditional_value_at_risk(tail, level)
@@ -195,19 +205,20 @@ def tail_bounds(negatives: Atoms, positives: Atoms, level: float, n_pairs: int) 
         return TailBounds(*exact, buffered.at, risk.at)
     # Gathered at the mean of their atom scores are as close as can be; moved to its ends, as far
     # apart. The figures are means of convex functions of the error: between these they lie.
-    most = max(_MOST_BINS * 8 // (8 + n_pairs), _LEAST_BINS)
+    most = max(most * 8 // (8 + n_pairs), _LEAST_BINS)
     groups = [merged(atoms, most) for atoms in (negatives, positives)]
     close, apart = tail_of(*groups), _tail(*map(_spread, groups))
     # The means are rounded, which a figure that is free of units feels if scores are close.
     scale = (apart.largest - apart.smallest) or abs(apart.largest)
     rounding = _ROUNDING / scale if scale > 0.0 else 1.0
     buffered, risk = buffered_auc(close), conditional_value_at_risk(close, level)
-    lowest, highest = buffered_auc(apart).value - rounding, buffered.value + rounding
+    highest = buffered.value + rounding
+    lowest = buffered_auc(apart, buffered.at).value - rounding
     if abs(close.largest) <= _ROUNDING:  # ties, or in the right order, but for rounding
         lowest, highest = min(lowest, 1.0 - apart.share_from(-_ROUNDING)), 1.0
     return TailBounds(
         (max(lowest, 0.0), min(highest, 1.0)),
-        (risk.value, conditional_value_at_risk(apart, level).value),
+        (risk.value, conditional_value_at_risk(apart, level, risk.at).value),
         buffered.at,
         risk.at,
     )
@@ -292,13 +303,18 @@ def _risk_search(tail: ErrorTail, level: float) -> _Search:
     return _Search(read, first, _Tangent(high, high, 1.0), (low, high), max(-low, high))
 
 
-def _least(search: Callable[[ErrorTail], _Search], tail: ErrorTail) -> _Tangent:
-    """Lowest point for a tail, looked for next to that for a thinned one."""
-    nearby: tuple[float, ...] = ()
-    if tail.n_distinct_pairs > _THINNING_PAYS:
+def _least(
+    search: Callable[[ErrorTail], _Search], tail: ErrorTail, near: float | None = None
+) -> _Tangent:
+    """Lowest point for a tail, looked for at a guess, or next to that for a thinned one."""
+    if near is not None and isfinite(near):
+        x = near
+    elif tail.n_distinct_pairs > _THINNING_PAYS:
         x = _lowest(search(tail.thinned(_THINNED))).x
-        reach = _THINNED_ERROR * max(abs(x), tail.largest - tail.smallest)
-        nearby = x - reach, x + reach
+    else:
+        return _lowest(search(tail))
+    reach = _THINNED_ERROR * max(abs(x), tail.largest - tail.smallest)
+    nearby = x - reach, x + reach
     return _lowest(search(tail), nearby)
 
 

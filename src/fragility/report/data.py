@@ -21,13 +21,13 @@ from ..figures.operating import OperatingPoints
 from ..figures.reliability import ReliabilityCurve
 from ..measured import Measured
 from .evidence import Evidence
-from .parts import ModelFigures, PairedFigures
+from .parts import GroupFigures, ModelFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
 
 #: Version of the dictionary, by which a reader tells old files.
-FORMAT = 3
+FORMAT = 4
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -78,17 +78,24 @@ def to_dict(report: Report) -> dict[str, Any]:
             }
             for pair in report.comparisons
         ],
-        "groups": [
-            {
-                "model": part.model,
-                "group": part.group,
-                "n": part.n,
-                "fragility_index": _plain(part.index),
-                "ratio": part.ratio,
-                "undefined_because": part.reason or None,
-            }
-            for part in report.groups
-        ],
+        "min_cell": report.min_cell,
+        "groups": [_group(part) for part in report.groups],
+    }
+
+
+def _group(part: GroupFigures) -> dict[str, Any]:
+    """Intervals are simultaneous: they hold in all groups together."""
+    return {
+        "model": part.model,
+        "column": part.column,
+        "group": part.group,
+        "n": part.n,
+        "support": list(part.support),
+        "base_rate": _plain(part.base_rate),
+        "too_small": part.too_small,
+        "undefined_because": part.reason or None,
+        "figures": {name: _plain(figure) for name, figure in part.figures.items()},
+        "policy": _plain(part.policy),
     }
 
 
@@ -226,10 +233,7 @@ def _measured_rows(report: Report, found: Callable[[ModelFigures], Mapping[str, 
     rows = []
     for model, after, part in _versions(report):
         for name, figure in found(part).items():
-            interval = figure.interval or (None, None)
-            bounds = figure.bounds or (figure.value, figure.value)
-            known = figure.value, figure.standard_error, *interval, figure.exact, *bounds
-            rows.append((model, after, name, *known))
+            rows.append((model, after, name, *_measured_cells(figure)))
     return names, rows
 
 
@@ -280,6 +284,31 @@ def _confusion(report: Report) -> Rows:
     return ("model", "true", "decided", "cases"), rows
 
 
+def _group_rows(report: Report) -> Rows:
+    """A row for each model, group and figure; intervals hold in all groups together."""
+    names = (
+        *("model", "column", "group", "n", "too_small", "figure", "value", "standard_error"),
+        *("low", "high", "exact", "least", "most"),
+    )
+    rows = []
+    for part in report.groups:
+        found = dict(part.figures) if part.base_rate is None else {"base_rate": part.base_rate}
+        found |= part.figures
+        if part.policy is not None:
+            found |= vars(part.policy)
+        for name, figure in found.items():
+            of = part.model, part.column, part.group, part.n, part.too_small, name
+            rows.append((*of, *_measured_cells(figure)))
+    return names, rows
+
+
+def _measured_cells(figure: Measured) -> tuple[Any, ...]:
+    """Value, standard error, interval, whether it is exact, and bounds."""
+    interval = figure.interval or (None, None)
+    bounds = figure.bounds or (figure.value, figure.value)
+    return figure.value, figure.standard_error, *interval, figure.exact, *bounds
+
+
 _TABLES: dict[str, Callable[[Report], Rows]] = {
     "figures": lambda report: _measured_rows(report, lambda part: part.figures),
     "evidence": lambda report: _measured_rows(report, lambda part: part.evidence.figures),
@@ -296,5 +325,6 @@ _TABLES: dict[str, Callable[[Report], Rows]] = {
         report, RiskCoverageCurve, lambda found: found.risk_coverage
     ),
     "confusion": _confusion,
+    "groups": _group_rows,
     "comparisons": _comparison_rows,
 }

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
-from ..measured import CONFIDENT
+from ..measured import CONFIDENT, MIN_CELL
 from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
@@ -37,6 +37,7 @@ def report_on_file(
     progress: Callable[[int], None] | None = None,
     confident: float = CONFIDENT,
     prevalence: float | None = None,
+    min_cell: int = MIN_CELL,
 ) -> Report:
     """Report on the predictions in a file.
 
@@ -98,6 +99,7 @@ def report_on_file(
             policy=policy or PolicySettings(),
             confident=confident,
             prevalence=prevalence,
+            min_cell=min_cell,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: _case_names(file, chosen, id_column),

@@ -12,13 +12,12 @@ from ..figures.operating import BoundedPoints
 from ..measured import EVIDENCE
 from . import words
 from .evidence import Evidence
+from .group_text import about_groups, all_rows
 from .parts import ModelReport
+from .words import Table
 
 if TYPE_CHECKING:
     from .report import Report
-
-#: Heading and rows.
-Table = tuple[list[str], list[list[str]]]
 
 #: Rows of the table of surest cases: those above such a confidence.
 _CONFIDENCES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -44,6 +43,9 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             what = "Flagged: scores of at least the threshold."
             yield f"Operating points of {name}", f"{what} {note}".strip(), operating_rows(found)
         yield f"Surest cases of {name}", "", coverage_rows(found, report.confident)
+        if any(part.model == model.name and part.figures for part in report.groups):
+            title = f"Every figure of {name} by group"
+            yield title, about_groups(report), all_rows(report, model.name)
         if model.confusion is not None:
             what = "Of cases that did not choose it."
             yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)

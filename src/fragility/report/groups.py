@@ -1,23 +1,42 @@
-"""The index of each model in each group of cases."""
+"""Every model in each group of cases: all figures, and what the common policy does there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from math import nan
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from .._typing import Floats, Indices, Integers, Interval
-from ..figures.index import BinSource, IndexFigures, KnownIndex
-from ..figures.influence import ScoreInfluence
-from ..figures.spread import Population
-from ..index.errors import RankingErrors
-from ..index.fragility import measure
+from .._typing import Floats, Indices, Integers
+from ..figures.intervals import share_interval
+from ..figures.rank import Levels
+from ..figures.spread import MoveSums, Population
 from ..measured import Measured
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .parts import GroupFigures, ModelReport
-from .rereading import Reader
+from .group_policies import DecisionSums, GroupDecisions, with_clusters
+from .model_figures import Settings, measured_figures
+from .moves import moves_of_several, moves_of_two
+from .parts import GroupFigures, GroupPolicy, ModelReport
+from .policies import Decided
+from .rereading import BlockReader, CaseRows, Reader, read_again
+from .sum_views import BinView
+from .views import DataView, View, levelled
+
+
+#: There may be many groups: bounds of their tails come from fewer atoms than those of all cases.
+_TAIL_BINS = 512
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A group: its column, its name, and its place among the groups of that column."""
+
+    column: int
+    title: str
+    name: str
+    place: int
 
 
 class Groups:
@@ -28,96 +47,269 @@ class Groups:
     state : ScoreState
     cases : Cases or None
         All cases, if the state holds them.
-    confidence : float
-        Of the intervals.
+    settings : Settings
     clusters : ndarray of int, optional
         Cluster of each case, if the state holds them.
+    decided : mapping of str to Decided
+        Policies of the models, if there are costs.
     """
 
     def __init__(
         self,
         state: ScoreState,
         cases: Cases | None,
-        confidence: float,
-        clusters: Integers | None = None,
+        settings: Settings,
+        clusters: Integers | None,
+        decided: Mapping[str, Decided],
     ) -> None:
-        self._state, self._cases, self._confidence = state, cases, confidence
-        self._clusters = clusters
-        #: Column of groups and place in it, of each group.
+        self._state, self._cases, self._settings = state, cases, settings
+        self._clusters, self._decided = clusters, decided
         self._places = [
-            (column, place)
-            for column, names in enumerate(state.groups.values())
-            for place in range(len(names))
+            _Place(column, title, name, place)
+            for column, (title, names) in enumerate(state.groups.items())
+            for place, name in enumerate(names)
         ]
-        #: By model and group, if the cases are not held.
-        self._known: dict[tuple[str, int], KnownIndex] = {}
-        for name in state.models if cases is None else ():
-            bins = state.sums().models[name].groups
-            for group, support in enumerate(state.group_support):
-                if bins is not None and np.count_nonzero(support) > 1:
-                    source = BinSource(bins, group * state.labels.size)
-                    self._known[name, group] = KnownIndex(source, support, state.positive)
+        # Bonferroni: with this confidence each, all of them hold with that of the report.
+        n_groups = max(len(self._places), 1)
+        self._confidence = 1.0 - (1.0 - settings.confidence) / n_groups
+        #: By group, what a reading tells of several classes, and the views that it is told of.
+        self._summed: dict[int, dict[str, View]] = {}
+        self._readers: dict[int, Reader] = {}
+        self._decisions: GroupDecisions | None = None
 
-    def readers(self) -> Iterator[Reader]:
-        """Readers for the intervals of several classes, one for each group."""
-        state, n_classes = self._state, self._state.labels.size
-        for group, place in enumerate(self._places):
-            influences = {
-                name: ScoreInfluence(self._known[name, group], n_classes)
-                for name in state.models
-                if (name, group) in self._known
+    def _summed_views(self, group: int) -> dict[str, View]:
+        sums, support = self._state.sums(), self._state.group_support[group]
+        views = {
+            name: BinView(part, sums.shape, support, group) for name, part in sums.groups.items()
+        }
+        for view in views.values():
+            view.tail_bins = _TAIL_BINS
+        return levelled(views, self._settings.confident)
+
+    @property
+    def _measurable(self) -> list[int]:
+        """Groups of two classes or more."""
+        support = self._state.group_support
+        found: list[int] = np.flatnonzero(np.count_nonzero(support, axis=1) > 1).tolist()
+        return found
+
+    def readers(self) -> list[BlockReader]:
+        """What takes a reading of cases that are not held.
+
+        That is intervals of several classes, and policies that bins do not tell.
+        """
+        state, found = self._state, list[BlockReader]()
+        if self._cases is not None or not self._places:
+            return found
+        if not state.is_binary:
+            self._summed = {group: self._summed_views(group) for group in self._measurable}
+            self._readers = {
+                group: self._reader(views, group, intervals=True)
+                for group, views in self._summed.items()
             }
-            support = state.group_support[group]
-            weight = support.astype(np.float64)
-            bins = state.sums().models[state.models[0]].groups
-            if state.weighted and bins is not None:
-                weight = bins.table("weight").sum(axis=1).reshape(-1, n_classes)[group]
-            population = Population(support, weight, weight)
-            if influences:
-                yield Reader(state, influences, population, intervals=True, group=place)
+            found.append(_ByGroup(self._places, self._readers))
+        if self._decided and not self._bins_tell:
+            self._decisions = GroupDecisions(state, self._decided)
+            found.append(self._decisions)
+        return found
+
+    @property
+    def _bins_tell(self) -> bool:
+        """Whether sums in bins tell what policies do: of two classes whose cases cost the same."""
+        return self._state.is_binary and not self._state.priced
+
+    def _reader(self, views: Mapping[str, View], group: int, *, intervals: bool) -> Reader:
+        return Reader(
+            self._state,
+            {name: view.influence for name, view in views.items()},
+            self._population(group),
+            figures={name: view.case_influences for name, view in views.items()},
+            spreads=True,
+            intervals=intervals,
+        )
+
+    def note(self) -> str:
+        """A sentence on what is not known by group, and why; empty if all is."""
+        if self._cases is not None or not self._decided or self._bins_tell or self._decisions:
+            return ""
+        return (
+            "What policies do in each group is not told: with costs by case it takes the cases "
+            "once more, which a merged state does not hold."
+        )
+
+    # Figures.
 
     def figures(self, models: Sequence[ModelReport]) -> Iterator[GroupFigures]:
-        """The index of each model in each group; undefined in a group of one class."""
-        state, names = self._state, self._state.group_names
-        labels = state.labels.tolist()
+        """Every model in every group; undefined in a group of one class."""
+        state = self._state
+        measured = {group: self._measured(group) for group in self._measurable}
+        counted = state.group_support[:, state.support > 0]
         for model in models:
-            for group, name in enumerate(names):
+            policies = self._policies(model.name)
+            for group, place in enumerate(self._places):
                 support = state.group_support[group]
-                n, present = int(support.sum()), np.flatnonzero(support)
-                if present.size < 2:
-                    reason = "none of its cases has weight"
-                    if n:
-                        reason = f"all of its cases are {labels[present[0]]!r}"
-                    yield GroupFigures(model.name, name, n, None, nan, None, reason)
-                    continue
-                found, cautious = self._index(model.name, group)
+                present = np.flatnonzero(support)
+                known = group in measured
                 yield GroupFigures(
                     model.name,
-                    name,
-                    n,
-                    found.index,
-                    found.ratio.value,
-                    cautious,
-                    "",
-                    _index_between(model.raw.pairs, present),
-                    present.size < int(np.count_nonzero(state.support)),
+                    place.title,
+                    place.name,
+                    tuple(support.tolist()),
+                    self._base_rate(group),
+                    measured[group][model.name] if known else {},
+                    policies(group) if policies is not None and present.size else None,
+                    bool(counted[group].min() < self._settings.min_cell),
+                    "" if known else self._why_not(present),
+                    _index_between(model.raw.pairs, present) if known else np.nan,
+                    present.size < counted.shape[1],
                 )
 
-    def _index(self, model: str, group: int) -> tuple[IndexFigures, Interval | None]:
-        """The index, and its interval at a confidence that allows for the number of groups."""
-        cautious = 1.0 - (1.0 - self._confidence) / len(self._places)
-        if self._cases is None:
-            known = self._known[model, group]
-            return known.figures(self._confidence), known.interval(cautious)
+    def _why_not(self, present: Indices) -> str:
+        if not present.size:
+            return "none of its cases has weight"
+        return f"all of its cases are {self._state.labels.tolist()[present[0]]!r}"
+
+    def _measured(self, group: int) -> dict[str, dict[str, Measured]]:
+        """Figures of every model in one group."""
+        views, moves = self._in_memory(group) if self._cases is not None else self._in_sums(group)
+        return {
+            name: measured_figures(
+                view,
+                view.index(self._confidence),
+                Levels.of(view.predictions()),
+                moves[name],
+                self._confidence,
+            )
+            for name, view in views.items()
+        }
+
+    def _in_sums(self, group: int) -> tuple[Mapping[str, View], Mapping[str, MoveSums]]:
+        if group in self._readers:
+            return self._summed[group], self._readers[group].own
+        views, population = self._summed_views(group), self._population(group)
+        of_classes = moves_of_two if self._state.is_binary else moves_of_several
+        return views, {name: of_classes(view, population) for name, view in views.items()}
+
+    def _in_memory(self, group: int) -> tuple[Mapping[str, View], Mapping[str, MoveSums]]:
+        state, rows = self._state, self._rows(group)
+        assert self._cases is not None
+        cases, clusters = self._cases.take(rows), None
+        if self._clusters is not None:
+            clusters = np.unique(self._clusters[rows], return_inverse=True)[1]
+        views = levelled(
+            {name: DataView(state.labelled(name, cases), clusters) for name in state.models},
+            self._settings.confident,
+        )
+        if state.is_binary and clusters is None:
+            population = self._population(group)
+            return views, {name: moves_of_two(view, population) for name, view in views.items()}
+        reader = self._reader(views, group, intervals=False)
+        read_again(lambda: [CaseRows(cases, np.arange(rows.size), clusters)], [reader])
+        return views, reader.own
+
+    def _rows(self, group: int) -> Indices:
+        """Cases in memory that are of a group."""
+        assert self._cases is not None
         assert self._cases.groups is not None
-        column, place = self._places[group]
-        own = self._cases.groups[:, column] == place
-        clusters = None if self._clusters is None else self._clusters[own]
-        data = self._state.labelled(model, self._cases.take(own))
-        found = measure(RankingErrors(data), 0.0, "ovo", None, clusters)
-        index = Measured(found.value, found.interval(self._confidence))
-        figures = IndexFigures(index, Measured(found.ratio), found.pairs, found.n_infinite_pairs)
-        return figures, found.interval(cautious)
+        place = self._places[group]
+        return np.flatnonzero(self._cases.groups[:, place.column] == place.place)
+
+    @cached_property
+    def _weights(self) -> tuple[Floats, Floats]:
+        """Sums of the weights and of their squares, by group and class."""
+        state, shape = self._state, self._state.group_support.shape
+        if not state.weighted:
+            counts = state.group_support.astype(np.float64)
+            return counts, counts
+        found = np.zeros((2, *shape))
+        if self._cases is None:
+            bins = next(iter(state.sums().groups.values())).bins
+            for place, name in enumerate(("weight", "squares")):
+                found[place] = bins.table(name).sum(axis=1).reshape(shape)
+        else:
+            weights = self._cases.weights
+            assert weights is not None
+            for places in state.shape.group_places(self._cases):
+                keys = places * shape[1] + self._cases.codes
+                for place, amounts in enumerate((weights, weights**2)):
+                    found[place] += np.bincount(keys, amounts, found[0].size).reshape(shape)
+        return found[0], found[1]
+
+    def _population(self, group: int) -> Population:
+        weight, squares = (part[group] for part in self._weights)
+        sizes = np.zeros(weight.size)
+        np.divide(weight**2, squares, out=sizes, where=squares > 0.0)
+        return Population(self._state.group_support[group], weight, sizes)
+
+    def _base_rate(self, group: int) -> Measured | None:
+        """Share of the positive class of two."""
+        state, population = self._state, self._population(group)
+        if not state.is_binary or not population.support.any():
+            return None
+        value = float(population.weight[state.positive] / population.weight.sum())
+        n = population.size
+        if self._clusters is not None:
+            n = min(n, np.unique(self._clusters[self._rows(group)]).size)
+        return Measured(value, share_interval(value, n, self._confidence))
+
+    # Policies.
+
+    def _policies(self, model: str) -> Callable[[int], GroupPolicy] | None:
+        """What the policy of a model does in each group; None if that is not known."""
+        decided = self._decided.get(model)
+        if decided is None or not self._places:
+            return None
+        state, costs = self._state, self._settings.costs
+        assert costs is not None
+        matrix = costs.matrix(state.labels.size)
+        highest = max(float(matrix.max()), float(costs.of_reviews(matrix).max()))
+        if self._cases is None and self._decisions is None:
+            if not self._bins_tell:
+                return None
+            bins = state.sums().groups[model].bins
+            found = DecisionSums.of_bins(decided, bins, len(self._places))
+        elif self._cases is None and self._decisions is not None:
+            found, dearest = self._decisions.sums(model)
+            highest = max(highest, dearest)
+        else:
+            assert self._cases is not None
+            reader = GroupDecisions(state, {model: decided})
+            reader.add(CaseRows(self._cases, np.arange(self._cases.size)))
+            found, dearest = reader.sums(model)
+            highest = max(highest, dearest)
+            if self._clusters is not None:
+                cost = decided.cases(self._cases).cost
+                found = with_clusters(found, self._cases, cost, self._clusters, state)
+        return lambda group: found.policy(group, self._confidence, highest)
+
+
+class _ByGroup:
+    """Hands the cases of each group to its reader."""
+
+    def __init__(self, places: Sequence[_Place], readers: Mapping[int, Reader]) -> None:
+        self._readers = readers
+        #: By column of groups and place in it.
+        self._by_place = {
+            (place.column, place.place): readers[group]
+            for group, place in enumerate(places)
+            if group in readers
+        }
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        assert found.cases.groups is not None
+        for column, places in enumerate(found.cases.groups.T):
+            order = np.argsort(places, kind="stable")
+            own, starts = np.unique(places[order], return_index=True)
+            for place, rows in zip(own.tolist(), np.split(order, starts[1:]), strict=True):
+                reader = self._by_place.get((column, place))
+                if reader is not None:
+                    reader.add(found.take(rows))
+
+    def finish(self) -> None:
+        """Hand on what was read."""
+        for reader in self._readers.values():
+            reader.finish()
 
 
 def _index_between(pairs: Floats, classes: Indices) -> float:

@@ -40,9 +40,9 @@ from .parts import (
     WorstCase,
 )
 from .policies import CostReader, Decided, PolicyMaker, fill_bins
-from .rereading import CaseRows, Reader, Rereading, read_again
+from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
 from .sum_views import BinView, CalibratedView
-from .views import DataView, View
+from .views import DataView, View, levelled
 
 #: Figures of the user's own for each model as it is, and a function that gives them after
 #: calibration by a map of this name.
@@ -142,10 +142,7 @@ class Builder:
         )
 
     def _levelled(self, views: Mapping[str, View]) -> dict[str, View]:
-        """The same views, which know what confidence is asked for."""
-        for view in views.values():
-            view.confident = self.settings.confident
-        return dict(views)
+        return levelled(views, self.settings.confident)
 
     @cached_property
     def population(self) -> Population:
@@ -190,7 +187,7 @@ class Builder:
             reason = str(error)
             self.notes.append(f"No figures after calibration: {reason}.")
         self._decide()
-        groups = Groups(state, self.cases, settings.confidence, self.clusters)
+        groups = Groups(state, self.cases, settings, self.clusters, self.decided)
         self._read(groups)
         worst = self._worst()
         policies = self._policies()
@@ -227,8 +224,9 @@ class Builder:
                 f"No interval of the index of {listed(unknown)}: the scores differ too little for "
                 "bins; hold the cases (a larger hold)."
             )
-        comparisons = self._comparisons(models)
-        return Built(tuple(models), comparisons, tuple(groups.figures(models)), tuple(self.notes))
+        comparisons, by_group = self._comparisons(models), tuple(groups.figures(models))
+        notes = filter(None, (*self.notes, groups.note()))
+        return Built(tuple(models), comparisons, by_group, tuple(notes))
 
     def _calibrate(self) -> None:
         """Views after calibration, or what another reading takes for them.
@@ -416,7 +414,7 @@ class Builder:
                 )
             return
         n_worst = 0 if self.name_cases is None else self.settings.n_worst
-        readers: list[Reader | CostReader] = []
+        readers: list[BlockReader] = []
         if self.decided and (self.paired or state.priced):
             self.cost_reader = CostReader(self.decided, paired=self.paired)
             readers.append(self.cost_reader)
@@ -424,8 +422,7 @@ class Builder:
         if self.paired or several or n_worst or self.clustered:
             self.reader = self._reader(self.raw, intervals=summed, n_worst=n_worst)
             readers.append(self.reader)
-        if summed:
-            readers += groups.readers()
+        readers += groups.readers()
         if self.after is not None and (self.paired or self.clustered) and state.is_binary:
             self.reader_after = self._reader(self.after, intervals=False)
             readers.append(self.reader_after)

@@ -8,16 +8,17 @@ from math import nan
 
 import numpy as np
 
-from .._typing import Floats
+from .._typing import Floats, Mask
 from ..deferral.costs import Costs
 from ..deferral.solving import PolicySettings
 from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
+from ..figures.index import IndexFigures
 from ..figures.intervals import Circumstances, index_intervals, with_interval
 from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
 from ..figures.spread import MOVED, MoveSums
 from ..figures.tails import merged, tail_of
-from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
+from ..measured import CALIBRATION_BINS, CONFIDENT, MIN_CELL, Measured
 from ..metrics.displays.error_curves import page_curves
 from ..scores.tally import decision_counts, threshold_grid
 from .evidence import evidence
@@ -40,6 +41,7 @@ class Settings:
     policy: PolicySettings = field(default_factory=PolicySettings)
     confident: float = CONFIDENT
     prevalence: float | None = None
+    min_cell: int = MIN_CELL
 
 
 def model_figures(
@@ -54,31 +56,12 @@ def model_figures(
     `extra` are figures of the user's own, `moves` how the cases move the figures (None: no
     intervals), and `cost` is that of its policy, if there is one.
     """
-    found = view.index(settings.confidence)
+    found, levels = view.index(settings.confidence), Levels.of(view.predictions())
     cells, grid = view.cells, threshold_grid(view.n_classes)
-    weight = float(cells.weight.sum())
-    ranked, buffered, cvar = _pairwise(view)
-    log_loss, brier = view.proper_scores()
-    others, happened = view.outcomes()
-    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
-    above = cells.place > int(np.searchsorted(grid, view.confident))
-    levels = Levels.of(view.predictions())
+    above = _are_confident(view)
     positive = view.positive if view.n_classes == 2 else None
     decisions = decision_counts(cells, grid, positive, whole=view.whole)
-    figures = {
-        "fragility_index": found.index,
-        "ratio": found.ratio,
-        "auc": ranked,
-        "log_loss": Measured(log_loss),
-        "brier": Measured(brier),
-        "calibration_error": calibration_error(happened, others, n_bins),
-        "buffered_auc": buffered,
-        "cvar": cvar,
-        "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
-        "aurc": risk_coverage_area(levels),
-    }
-    if moves is not None:
-        figures = _with_intervals(figures, view, moves, settings.confidence)
+    figures = measured_figures(view, found, levels, moves, settings.confidence)
     if cost is not None:
         figures["cost"] = cost
     figures |= {name: Measured(value) for name, value in extra.items()}
@@ -114,6 +97,37 @@ def model_figures(
             prevalence=settings.prevalence,
         ),
     )
+
+
+def measured_figures(
+    view: View, found: IndexFigures, levels: Levels, moves: MoveSums | None, confidence: float
+) -> dict[str, Measured]:
+    """Figures of some cases: the index and all that stands beside it, but the cost."""
+    cells = view.cells
+    ranked, buffered, cvar = _pairwise(view)
+    log_loss, brier = view.proper_scores()
+    others, happened = view.outcomes()
+    n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
+    confident_errors = cells.weight[_are_confident(view) & cells.wrong].sum()
+    figures = {
+        "fragility_index": found.index,
+        "ratio": found.ratio,
+        "auc": ranked,
+        "log_loss": Measured(log_loss),
+        "brier": Measured(brier),
+        "calibration_error": calibration_error(happened, others, n_bins),
+        "buffered_auc": buffered,
+        "cvar": cvar,
+        "confident_error_rate": Measured(float(confident_errors) / float(cells.weight.sum())),
+        "aurc": risk_coverage_area(levels),
+    }
+    return figures if moves is None else _with_intervals(figures, view, moves, confidence)
+
+
+def _are_confident(view: View) -> Mask:
+    """Which cells hold predictions above the level of confidence."""
+    grid = threshold_grid(view.n_classes)
+    return np.greater(view.cells.place, int(np.searchsorted(grid, view.confident)))
 
 
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:

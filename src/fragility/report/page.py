@@ -17,6 +17,7 @@ import numpy as np
 from .._optional import needed_for
 from ..measured import FIGURES, meaning_of
 from . import text, words
+from .group_text import about_groups, group_rows, ranked
 from .page_data import MOST_CLASSES, page_data, script_json, starting_cost
 from .parts import GroupFigures
 
@@ -52,7 +53,9 @@ def page(report: Report, *, cases: bool = True) -> str:
         about_policies=text.about_policies(report),
         costs_compared=text.cost_rows(report),
         comparisons=text.comparison_rows(report) if report.comparisons else None,
-        groups=text.group_rows(report, groups) if groups else None,
+        groups=group_rows(report, groups) if groups else None,
+        few_groups=[part.too_small for part in groups],
+        about_groups=about_groups(report),
         worst=[
             (model.name, text.worst_rows(report, place))
             for place, model in enumerate(report.models)
@@ -95,11 +98,14 @@ def _fields(report: Report) -> list[tuple[str, str]]:
 
 def _shown_groups(report: Report) -> list[GroupFigures]:
     """All rows of groups, or the most fragile ones if there are very many."""
-    if len(report.groups) <= _MOST_GROUP_ROWS:
-        return list(report.groups)
-    indices = [-1.0 if part.index is None else part.index.value for part in report.groups]
+    groups = ranked(report)
+    if len(groups) <= _MOST_GROUP_ROWS:
+        return groups
+    indices = [
+        -1.0 if part.index is None or part.too_small else part.index.value for part in groups
+    ]
     chosen = np.sort(np.argsort(-np.array(indices), kind="stable")[:_MOST_GROUP_ROWS])
-    return [report.groups[place] for place in chosen.tolist()]
+    return [groups[place] for place in chosen.tolist()]
 
 
 def _page_notes(report: Report, n_groups: int) -> Iterator[str]:

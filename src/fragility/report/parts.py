@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Any
 
-from .._typing import Floats, Interval
+from .._typing import Floats
 from ..calibration.choice import CalibrationChoice
 from ..deferral.compare import PairedCosts
 from ..deferral.policy import Policy
@@ -123,23 +123,72 @@ class WorstCase:
 
 
 @dataclass(frozen=True)
-class GroupFigures:
-    """The index of one model in one group; undefined, with the reason, where it has one class.
+class GroupPolicy:
+    """What a policy that was chosen on all cases does in one group.
 
-    `cautious` is the interval at a confidence that allows for the number of groups, `in_all` the
-    index of all cases between the classes that the group has, and `lacks_classes` whether it lacks
-    any.
+    Attributes
+    ----------
+    alone : Measured
+        Share of the cases that the model decides alone.
+    error_rate, error_share : Measured
+        Its errors, as a share of those, and of all cases of the group.
+    cost : Measured
+        Mean cost of a case.
+    """
+
+    alone: Measured
+    error_rate: Measured
+    error_share: Measured
+    cost: Measured
+
+
+@dataclass(frozen=True)
+class GroupFigures:
+    """One model in one group of cases.
+
+    All intervals are simultaneous: with the confidence of the report those of one figure hold in
+    all groups together.
+
+    Attributes
+    ----------
+    model, column, group : str
+    support : tuple of int
+        Cases of each class.
+    base_rate : Measured, optional
+        Share of the positive class of two.
+    figures : mapping of str to Measured
+        Empty, with the `reason`, where the group has one class.
+    policy : GroupPolicy, optional
+    too_small : bool
+        Whether any class has too few cases to compare the group with others.
+    reason : str
+    in_all : float
+        Index of all cases between the classes that the group has.
+    lacks_classes : bool
+        Whether it lacks any.
     """
 
     model: str
+    column: str
     group: str
-    n: int
-    index: Measured | None
-    ratio: float
-    cautious: Interval | None
+    support: tuple[int, ...]
+    base_rate: Measured | None
+    figures: Mapping[str, Measured]
+    policy: GroupPolicy | None
+    too_small: bool
     reason: str
     in_all: float = nan
     lacks_classes: bool = False
+
+    @property
+    def n(self) -> int:
+        """Cases of positive weight."""
+        return sum(self.support)
+
+    @property
+    def index(self) -> Measured | None:
+        """Fragility Index."""
+        return self.figures.get("fragility_index")
 
 
 @dataclass(frozen=True)

@@ -35,11 +35,31 @@ from ..scores.state import ScoreState
 from .rereading import CaseRows
 
 
+class DecidedCases(NamedTuple):
+    """By case: the share of it that is decided alone, that is an error, and what it costs.
+
+    A policy that is chosen anew in every fold may decide a case in parts.
+    """
+
+    alone: Floats
+    errors: Floats
+    cost: Floats
+
+
+class DecidedPlaces(NamedTuple):
+    """The same for each class of two at each place of a table of scores: `rates` (3, 2, R)."""
+
+    scores: Floats
+    weight: Floats
+    rates: Floats
+
+
 class Decided(NamedTuple):
-    """The policy of one model, what every case costs at it, and what is decided by true class."""
+    """The policy of one model, what it does with every case, and what is decided by true class."""
 
     policy: Policy
-    cost_of: Callable[[Cases], Floats]
+    cases: Callable[[Cases], DecidedCases]
+    by_place: Callable[[], DecidedPlaces]
     confusion: Floats
     estimator: Estimator = "cross_fitted"
 
@@ -181,12 +201,22 @@ class PolicyMaker:
     ) -> Decided:
         outcomes, mix = problem.outcomes, solved.mix
 
-        def cost_of(part: Cases) -> Floats:
-            return paid_by_case(outcomes, mix, kinds(part), self._costs, part.costs)
+        alone, errors = mix[0] + mix[2], (mix * outcomes.wrong).sum(axis=0)
+
+        def cases(part: Cases) -> DecidedCases:
+            own = kinds(part)
+            cost = paid_by_case(outcomes, mix, own, self._costs, part.costs)
+            return DecidedCases(alone[own], errors[own], cost)
+
+        def by_place() -> DecidedPlaces:
+            assert isinstance(problem, TwoClasses)
+            rates = np.stack([alone, errors, outcomes.costs_by_kind(mix)]).reshape(3, 2, -1)
+            return DecidedPlaces(problem.table.scores, outcomes.weight.reshape(2, -1), rates)
 
         binned = isinstance(problem, BinnedClasses)
         confusion = problem.outcomes.confusion(mix, self._state.labels.size, problem.decisions)
-        return Decided(policy, cost_of, confusion, "sample_fitted" if binned else "cross_fitted")
+        estimator: Estimator = "sample_fitted" if binned else "cross_fitted"
+        return Decided(policy, cases, by_place, confusion, estimator)
 
 
 def _equally_weighted(cases: Cases | None) -> bool:
@@ -223,7 +253,7 @@ class CostReader:
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
         block, rows, clusters = found
-        costs = {model: own.cost_of(block) for model, own in self._decided.items()}
+        costs = {model: own.cases(block).cost for model, own in self._decided.items()}
         if clusters is not None:
             weights = np.ones(rows.size) if block.weights is None else block.weights
             paid_for = (weights * paid for paid in costs.values())

@@ -14,7 +14,7 @@ from .._files import write_whole
 from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
-from ..measured import CONFIDENT, FIGURES
+from ..measured import CONFIDENT, FIGURES, MIN_CELL
 from ..metrics.displays.estimator import check_can_predict, named_models
 from ..scores.state import ScoreState
 from . import data as export
@@ -51,7 +51,7 @@ class Report:
     comparisons : tuple of Comparison
         A paired test of every two models; p-values allow for the number of pairs (Holm).
     groups : tuple of GroupFigures
-        The index of each model in each group.
+        Each model in each group: all figures, and what its policy does there.
     findings : tuple of Finding
         What the figures say, in plain words.
     labels, support : tuple
@@ -74,6 +74,8 @@ class Report:
         restated for.
     clustered : bool
         Whether intervals and tests count clusters of cases, not cases.
+    min_cell : int
+        Groups with fewer cases than this of any class are too small to be compared.
 
     Examples
     --------
@@ -103,6 +105,7 @@ class Report:
     confident: float = CONFIDENT
     prevalence: float | None = None
     clustered: bool = False
+    min_cell: int = MIN_CELL
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +134,7 @@ class Report:
         *,
         groups: Groups | None = None,
         cross_groups: bool = True,
+        min_cell: int = MIN_CELL,
         costs: Costs | Mapping[str, Any] | None = None,
         policy: PolicySettings | Mapping[str, Any] | None = None,
         extra_metrics: Mapping[str, Metric] | None = None,
@@ -160,6 +164,8 @@ class Report:
             are cut into ranges by `fragility.in_ranges`.
         cross_groups : bool, default=True
             Whether several columns of groups are crossed, too.
+        min_cell : int, default=20
+            Groups with fewer cases than this of any class are shown, but not compared.
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
             the best policy of each model and its cost.
@@ -222,6 +228,7 @@ class Report:
             chosen_by,
             confident,
             prevalence,
+            check_count(min_cell, "min_cell", 0),
         )
         return cls.from_cases(
             given.state,
@@ -244,6 +251,7 @@ class Report:
         random_state: int = 0,
         confident: float = CONFIDENT,
         prevalence: float | None = None,
+        min_cell: int = MIN_CELL,
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
@@ -257,7 +265,7 @@ class Report:
         state : ScoreState
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
-        policy, confidence, calibrate, random_state, confident, prevalence
+        policy, confidence, calibrate, random_state, confident, prevalence, min_cell
             As in `from_predictions`.
 
         Returns
@@ -275,6 +283,7 @@ class Report:
             as_policy(policy),
             confident,
             prevalence,
+            check_count(min_cell, "min_cell", 0),
         )
         return cls.from_cases(state, settings)
 
@@ -316,6 +325,7 @@ class Report:
             confident=settings.confident,
             prevalence=settings.prevalence,
             clustered=clustered,
+            min_cell=settings.min_cell,
         )
 
     @classmethod
@@ -382,7 +392,8 @@ class Report:
         table : str, default="figures"
             "figures"; "evidence", single numbers of calibration, surest cases, credit and net
             benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
-            each point; "confusion", the cases by truth and decision of the policy.
+            each point; "confusion", the cases by truth and decision of the policy;
+            "groups", a row for each model, group and figure.
 
         Returns
         -------

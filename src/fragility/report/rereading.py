@@ -55,8 +55,6 @@ class Reader:
         Whether standard errors take sums over the cases.
     intervals : bool
         Whether intervals of the index of several classes take sums over the cases.
-    group : tuple of int, optional
-        Column of groups and place in it: the cases of other groups are left out.
     n_worst : int
         Number of worst cases to list for each model.
     """
@@ -71,11 +69,10 @@ class Reader:
         paired: bool = False,
         spreads: bool = False,
         intervals: bool = False,
-        group: tuple[int, int] | None = None,
         n_worst: int = 0,
     ) -> None:
         self._state, self._influences, self._population = state, influences, population
-        self._group, self._n_worst = group, n_worst
+        self._n_worst = n_worst
         self._figures = figures or {}
         scales = {name: found.known.largest for name, found in influences.items()}
         #: By pair of models the sums of the differences of their influences.
@@ -96,10 +93,6 @@ class Reader:
 
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
-        if self._group is not None:
-            assert found.cases.groups is not None
-            column, place = self._group
-            found = found.take(np.flatnonzero(found.cases.groups[:, column] == place))
         block, rows, clusters = found
         columns = {
             name: np.ascontiguousarray(np.atleast_2d(block.scores[name].T), dtype=np.float64)

@@ -26,22 +26,35 @@ _MOST_CALIBRATED = 4096
 class BinView(View):
     """Sums over cases that are not held: figures of ranks have bounds."""
 
-    def __init__(self, sums: ModelSums, shape: Shape, support: Integers) -> None:
+    def __init__(self, sums: ModelSums, shape: Shape, support: Integers, part: int = 0) -> None:
         super().__init__(shape.n_classes, shape.positive, support, whole=not shape.weighted)
-        self._sums, self._bins = sums, sums.bins
+        self._sums, self._bins, self._part = sums, sums.bins, part
+        self._first = part * shape.n_classes
+        #: Of two classes, which are asked for again and again.
+        self._made: dict[tuple[int, bool], Atoms] = {}
 
     @cached_property
     def known(self) -> KnownIndex:
-        return KnownIndex(BinSource(self._bins), self.support, self.positive)
+        return KnownIndex(BinSource(self._bins, self._first), self.support, self.positive)
 
     def atoms(self, column: int, code: int) -> Atoms:
-        return self._bins.atoms(column, code)
+        if self.n_classes > 2:
+            return self._bins.atoms(column, self._first + code)
+        if (code, False) not in self._made:
+            self._made[code, False] = self._bins.atoms(column, self._first + code)
+        return self._made[code, False]
 
     def _confidence_by_outcome(self) -> tuple[Atoms, Atoms]:
-        assert self._sums.confidence is not None
-        return self._sums.confidence.atoms(0, 0), self._sums.confidence.atoms(0, 1)
+        found, first = self._sums.confidence, 2 * self._part
+        assert found is not None
+        return found.atoms(0, first), found.atoms(0, first + 1)
 
     def _halved_atoms(self, code: int) -> Atoms:
+        if (code, True) not in self._made:
+            self._made[code, True] = self._divided_atoms(code)
+        return self._made[code, True]
+
+    def _divided_atoms(self, code: int) -> Atoms:
         """Scores of exactly one half are an atom of their own, whose weight the cells tell.
 
         There the first class is predicted, but above it the second.
@@ -73,20 +86,21 @@ class BinView(View):
 
     @cached_property
     def cells(self) -> Cells:
-        return self._sums.tally.cells()
+        return self._sums.tally.cells(self._part)
 
     def proper_scores(self) -> tuple[float, float]:
         weight, squares = float(self.cells.weight.sum()), 0.0
+        codes = slice(self._first, self._first + self.n_classes)
         for own in [self.positive] if self.n_classes == 2 else range(self.n_classes):
             column = 0 if self.n_classes == 2 else own
-            distances = self._bins.squared_distances(column, 0.0)
-            distances[own] = self._bins.squared_distances(column, 1.0)[own]
+            distances = self._bins.squared_distances(column, 0.0, codes)
+            distances[own] = self._bins.squared_distances(column, 1.0, codes)[own]
             squares += float(distances.sum())
-        return self._sums.log_loss / weight, squares / weight
+        return self._sums.log_loss(self._part) / weight, squares / weight
 
     def confident_sum(self) -> float:
         place = int(np.searchsorted(threshold_grid(self.n_classes), self.confident))
-        return float(self._sums.confidences[place + 1 :].sum())
+        return float(self._sums.confidences(self._part)[place + 1 :].sum())
 
 
 class CalibratedView(View):

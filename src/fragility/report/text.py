@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,10 @@ from ..deferral.guarantees import Guarantee
 from ..deferral.policy import LossLimit, Policy
 from ..measured import FIGURES, Measured, meaning_of
 from . import words
-from .full_text import Table, full_tables
-from .parts import GroupFigures, PairedFigures
+from .full_text import full_tables
+from .group_text import about_groups, group_rows
+from .parts import PairedFigures
+from .words import Table
 
 if TYPE_CHECKING:
     from .report import Report
@@ -179,18 +181,6 @@ def about_policies(report: Report) -> str:
     )
 
 
-def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> Table:
-    """The index by group, of all or of some."""
-    head = ["group", "model", "cases", f"Fragility Index ({level(report)})", "ratio"]
-    rows = []
-    for part in report.groups if groups is None else groups:
-        index = f"undefined: {part.reason}" if part.index is None else words.measured(part.index)
-        ratio = "–" if part.index is None else words.number(part.ratio)
-        name, model = words.shortened(part.group), words.shortened(part.model)
-        rows.append([name, model, words.count(part.n), index, ratio])
-    return head, rows
-
-
 def pair_rows(report: Report, model: int) -> Table:
     """Matrix of the index: rows are what a case was scored as, columns what it was."""
     names = [words.shortened(label) for label in report.labels]
@@ -243,7 +233,7 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         if cost_rows(report)[1]:
             yield "Cost against cost", "", cost_rows(report)
     if report.groups:
-        yield "By group", "", group_rows(report)
+        yield "By group", about_groups(report), group_rows(report)
 
 
 def to_text(report: Report, *, full: bool = False) -> str:

@@ -6,7 +6,7 @@ All views answer the same questions, so figures do not know which one they ask.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -36,7 +36,7 @@ from ..figures.influence import ScoreInfluence, TableInfluence
 from ..figures.proper import proper_scores
 from ..figures.rank import auc
 from ..figures.reliability import cases_alike
-from ..figures.tails import TailBounds, merged, tail_bounds
+from ..figures.tails import MOST_BINS, TailBounds, merged, tail_bounds
 from ..index.errors import Pair, RankingErrors, class_pairs
 from ..index.fragility import Fragility, measure
 from ..measured import CONFIDENT, CVAR_LEVEL, LEAST_PROBABILITY, Measured
@@ -87,6 +87,8 @@ class View(ABC):
     """
 
     confident: float = CONFIDENT
+    #: Atoms of a class, at most, that bounds of buffered AUC and CVaR come from.
+    tail_bins: int = MOST_BINS
 
     def __init__(self, n_classes: int, positive: int, support: Integers, *, whole: bool) -> None:
         self.n_classes, self.positive, self.support = n_classes, positive, support
@@ -164,7 +166,7 @@ class View(ABC):
         found = []
         for pair in pairs:
             groups = self._groups(pair)
-            tails = tail_bounds(*groups, CVAR_LEVEL, len(pairs))
+            tails = tail_bounds(*groups, CVAR_LEVEL, len(pairs), self.tail_bins)
             found.append(RankedPair(pair, auc(*groups), tails))
         return found
 
@@ -215,6 +217,13 @@ class View(ABC):
         for code in range(2):
             atoms = self._halved_atoms(code)
             yield Units(atoms.mean, atoms.weight, atoms.squares)
+
+
+def levelled(views: Mapping[str, View], confident: float) -> dict[str, View]:
+    """Views that know what confidence is asked for."""
+    for view in views.values():
+        view.confident = confident
+    return dict(views)
 
 
 class DataView(View):

@@ -11,6 +11,9 @@ from .._summary import percent as percent
 from .._typing import Interval
 from ..measured import Measured
 
+#: Heading and rows.
+Table = tuple[list[str], list[list[str]]]
+
 UNDEFINED = "undefined"
 #: Characters that command a terminal, reverse the writing direction, or cannot be encoded.
 _UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")

@@ -23,12 +23,11 @@ from .layout import Layout
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
-#: Samples per block, few enough for the cache, and samples that are summed together. Their sums of
-#: x stay below 2⁵², exact in float64; their sums of x² stay below `_COUNTER`, so that one sum holds
-#: both the number of samples and x².
+#: Samples per block, few enough for the cache, and samples that are summed together.
 BLOCK = 1 << 14
 CHUNK = 3 * BLOCK
-_COUNTER = 2.0**37
+#: All classes.
+ALL = slice(None)
 
 
 class ScoreBins:
@@ -135,19 +134,13 @@ class ScoreBins:
 
     def _count(self, column: int, bins: Integers, x: Floats, codes: NDArray[Any]) -> None:
         """Add unweighted samples."""
-        length = self.sums["weight"].shape[1]
-        squares = x * x
-        squares *= 1.0 / SQUARE_UNIT
-        np.rint(squares, out=squares)
-        squares += _COUNTER
-        both = np.bincount(bins, squares, length)
-        counts = np.floor(both * (1.0 / _COUNTER))
-        self.sums["weight"].add(counts, column)
-        both -= counts * _COUNTER
-        self.sums["x_squares"].add(both, column)
-        x *= 1.0 / MEAN_UNIT
-        np.rint(x, out=x)
-        self.sums["x"].add(np.bincount(bins, x, length), column)
+        terms = {
+            "weight": np.ones(bins.size, dtype=np.int64),
+            "x_squares": np.rint(x * x * (1.0 / SQUARE_UNIT)).astype(np.int64),
+            "x": np.rint(x * (1.0 / MEAN_UNIT)).astype(np.int64),
+        }
+        for name, whole in terms.items():
+            self.sums[name].add_each(bins, whole, column)
         present = np.bincount(codes, minlength=self._lightest.shape[1]) > 0
         lightest = self._lightest[column]
         np.minimum(lightest, np.where(present, 1.0, inf), out=lightest)
@@ -196,25 +189,30 @@ class ScoreBins:
         held = np.where(counts.any(axis=-1), 1.0, inf)
         np.minimum(self._lightest, held, out=self._lightest)
 
-    def table(self, name: str, column: int = 0) -> Floats:
-        """One of the sums, by class and bin; without weights "weight" is "number" and "squares"."""
-        sums = self.sums.get(name, self.sums["weight"])
-        return sums.floats(column).reshape(-1, self.layout.length)
+    def table(self, name: str, column: int = 0, codes: slice = ALL) -> Floats:
+        """One of the sums, by class and bin, of all or of some classes.
 
-    def score_sums(self, column: int = 0) -> Floats:
+        Without weights "weight" is "number" and "squares", too.
+        """
+        sums, length = self.sums.get(name, self.sums["weight"]), self.layout.length
+        first, last, _ = codes.indices(sums.shape[1] // length)
+        found = sums.floats((column, slice(first * length, last * length)))
+        return found.reshape(last - first, length)
+
+    def score_sums(self, column: int = 0, codes: slice = ALL) -> Floats:
         """Sum of weight times score, by class and bin."""
         layout = self.layout
-        found: Floats = self.table("weight", column) * layout.centres
-        found += self.table("x", column) * (layout.widths * MEAN_UNIT)
+        found: Floats = self.table("weight", column, codes) * layout.centres
+        found += self.table("x", column, codes) * (layout.widths * MEAN_UNIT)
         return found
 
-    def squared_distances(self, column: int, point: float) -> Floats:
+    def squared_distances(self, column: int, point: float, codes: slice = ALL) -> Floats:
         """Sum over each class of weight times the squared distance of the scores to a point."""
         layout = self.layout
         apart = layout.centres - point
-        terms = self.table("weight", column) * apart**2
-        terms += self.table("x", column) * (2.0 * MEAN_UNIT * apart * layout.widths)
-        terms += self.table("x_squares", column) * (SQUARE_UNIT * layout.widths**2)
+        terms = self.table("weight", column, codes) * apart**2
+        terms += self.table("x", column, codes) * (2.0 * MEAN_UNIT * apart * layout.widths)
+        terms += self.table("x_squares", column, codes) * (SQUARE_UNIT * layout.widths**2)
         return np.asarray(terms.sum(axis=1))
 
     def moments(self, column: int, code: int) -> BinMoments:
@@ -238,17 +236,18 @@ class ScoreBins:
 
     def atoms(self, column: int, code: int) -> Atoms:
         """The bins of a class that hold any; `ranges` must be kept."""
-        weight = self.table("weight", column)[code]
+        own = slice(code, code + 1)
+        weight = self.table("weight", column, own)[0]
         held = np.flatnonzero(weight)
         low, high = self.ranges[:, column, held]
-        mean = np.clip(self.score_sums(column)[code][held] / weight[held], low, high)
-        squares = self.table("squares", column)[code]
+        mean = np.clip(self.score_sums(column, own)[0, held] / weight[held], low, high)
+        squares = self.table("squares", column, own)[0]
         return Atoms(low, high, weight[held], mean, squares[held])
 
     def points(self, column: int, code: int, sign: float) -> PointSample:
         """Two points for each bin of a class, with its mean and variance; or minus them."""
         found = self.moments(column, code)
-        squares = self.table("squares", column)[code]
+        squares = self.table("squares", column, slice(code, code + 1))[0]
         squares = squares[squares > 0.0]
         mean = found.centres + found.widths * found.means
         variance = np.maximum(found.squares - found.means**2, 0.0) * found.widths**2

@@ -215,7 +215,8 @@ class ScoreState:
         self._check_room(replace(self.shape, priced=priced), more, self.hold)
         self.priced = priced
         self.support += more
-        for keys in self.shape.group_keys(cases):
+        for places in self.shape.group_places(cases):
+            keys = places * self.labels.size + cases.codes
             counts = np.bincount(keys, minlength=self.group_support.size)
             self.group_support += counts.reshape(self.group_support.shape)
         self._keep([cases])

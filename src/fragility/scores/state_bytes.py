@@ -35,7 +35,7 @@ from .stored import (
 from .sums import ModelSums, Shape, Sums
 from .tally import Cells, threshold_grid
 
-_ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=2)
+_ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=3)
 #: Most memory that a state from a file may take.
 _MOST_BYTES = 1 << 31
 _MOST_NAMES = 1 << 16
@@ -62,8 +62,8 @@ def sealed(state: ScoreState) -> bytes:
     if state.complete:
         arrays += _case_arrays(state.cases(), None) if state.held else []
     else:
-        for model in state.sums().models.values():
-            for bins in (model.bins, model.confidence, model.groups):
+        for model in state.sums().all:
+            for bins in (model.bins, model.confidence):
                 arrays += [] if bins is None else bins.to_arrays()
             for sums in (*model.tally.sums.values(), model.totals):
                 arrays += _sum_arrays(sums)
@@ -114,7 +114,10 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         _check_size(state.shape)
         sums = Sums(state.shape)
         for model in sums.models.values():
-            _read_model(model, state, source)
+            _read_model(model, support[np.newaxis], source)
+        for name, model in sums.groups.items():
+            _read_model(model, group_support, source)
+            _check_groups(model, sums.models[name], state)
         state.take_sums(sums, _read_sample(state, source))
     elif n:
         cases = _read_cases(state, source)
@@ -172,9 +175,11 @@ def _empty(head: dict[str, Any]) -> ScoreState:
 def _check_size(shape: Shape) -> None:
     """Refuse a state that needs much memory, before it takes any."""
     n_groups, length = sum(shape.n_groups), threshold_grid(shape.n_classes).size
-    cells = shape.n_classes**2 * length + shape.n_columns * shape.n_classes * shape.layout.length
+    decisions = shape.n_classes**2 * length
+    cells = decisions + shape.n_columns * shape.n_classes * shape.layout.length
     if n_groups:
-        cells += n_groups * shape.n_columns * shape.n_classes * shape.group_layout.length
+        of_group = shape.n_columns * shape.n_classes * shape.group_layout.length
+        cells += n_groups * (decisions + of_group)
     check_memory(40 * len(shape.models) * cells, _MOST_BYTES)
 
 
@@ -233,58 +238,40 @@ def _read_sample(state: ScoreState, source: StoredArrays) -> CountedCases | None
     return CountedCases(cases, counts)
 
 
-def _read_model(model: ModelSums, state: ScoreState, source: StoredArrays) -> None:
-    """Fill the sums of a model."""
-    classes, columns = state.labels.size, state.shape.n_columns
-    _fill_bins(model.bins, np.broadcast_to(state.support, (columns, classes)), source)
+def _read_model(model: ModelSums, support: Integers, source: StoredArrays) -> None:
+    """Fill the sums of a model, whose parts have so many cases of each class."""
+    columns = len(model.bins.sums["weight"].digits[0])
+    _fill_bins(model.bins, np.broadcast_to(support.ravel(), (columns, support.size)), source)
     if model.confidence is not None:  # the decisions say how many of these cases are wrong
         later = source.first(len(model.confidence.to_arrays()))
-    if model.groups is not None:
-        flat = state.group_support.ravel()
-        _fill_bins(model.groups, np.broadcast_to(flat, (columns, flat.size)), source)
     for name, sums in model.tally.sums.items():
         read_sums(source, sums, name)
-    cells = model.tally.cells()
-    same = (np.bincount(cells.true, cells.number, classes) == state.support).all()
-    require(same, "its decisions do not fit its cases.")
-    negative = any((part < 0.0).any() for part in cells[3:] if part is not None)
-    require(not negative, "its decisions have negative amounts.")
-    _check_totals(model, cells, state)
+    parts = [model.tally.cells(part) for part in range(model.n_parts)]
+    for part, cells in enumerate(parts):
+        _check_decisions(model, part, cells, support[part])
     if model.confidence is not None:
-        wrong = int(cells.number[cells.wrong].sum())
-        outcome = np.array([[wrong, int(state.support.sum()) - wrong]])
-        _fill_bins(model.confidence, outcome, later)
+        wrong = np.array([int(cells.number[cells.wrong].sum()) for cells in parts])
+        outcome = np.stack([wrong, support.sum(axis=1) - wrong], axis=1)
+        _fill_bins(model.confidence, outcome.reshape(1, -1), later)
         for name in ("weight", "number", "squares"):
-            found = np.bincount(~cells.wrong, getattr(cells, name), 2)
-            _check_same(model.confidence.table(name).sum(axis=1), found)
+            found = [np.bincount(~cells.wrong, getattr(cells, name), 2) for cells in parts]
+            _check_same(model.confidence.table(name).sum(axis=1), np.concatenate(found))
     read_sums(source, model.totals, "totals")
-    most = float(cells.weight.sum()) * (1.0 + _ROUNDING)
-    grid = model.tally.thresholds
-    by_cell = np.bincount(cells.place, cells.weight, grid.size)
-    low, high = by_cell * np.append(0.0, grid[:-1]), by_cell * grid
-    claimed = model.confidences
-    inside = (claimed >= low * (1.0 - _ROUNDING)) & (claimed <= high * (1.0 + _ROUNDING))
-    possible = 0.0 <= model.log_loss <= _LARGEST_LOSS * most and inside.all()
-    require(possible, "its log-loss or its confidence is not one of its cases.")
+    for part, cells in enumerate(parts):
+        _check_claims(model, part, cells)
 
 
-def _check_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
-    same = np.allclose(found, expected, rtol=_ROUNDING, atol=0.0)
-    require(same, "its bins are not of the cases that its decisions are of.")
-
-
-def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
+def _check_decisions(model: ModelSums, part: int, cells: Cells, support: Integers) -> None:
     """Bins and decisions are of the same cases, class by class."""
+    same = (np.bincount(cells.true, cells.number, support.size) == support).all()
+    require(same, "its decisions do not fit its cases.")
+    negative = any((amount < 0.0).any() for amount in cells[3:] if amount is not None)
+    require(not negative, "its decisions have negative amounts.")
     costs = ("costs", "cost_squares") if cells.costs is not None else ()
+    codes = slice(part * support.size, (part + 1) * support.size)
     for name in ("weight", "number", "squares", *costs):
-        found = np.bincount(cells.true, getattr(cells, name), state.labels.size)
-        _check_same(model.bins.table(name).sum(axis=1), found)
-    if model.groups is not None:
-        _check_same(model.groups.table("number").sum(axis=1), state.group_support.ravel())
-        weight = model.groups.table("weight").sum(axis=1).reshape(state.group_support.shape)
-        for part in state.by_group_column(weight):
-            found = np.bincount(cells.true, cells.weight, state.labels.size)
-            _check_same(part.sum(axis=0), found)
+        found = np.bincount(cells.true, getattr(cells, name), support.size)
+        _check_same(model.bins.table(name, 0, codes).sum(axis=1), found)
     for amount, squares in ((cells.weight, cells.squares), (cells.costs, cells.cost_squares)):
         if amount is None or squares is None:
             continue
@@ -293,6 +280,30 @@ def _check_totals(model: ModelSums, cells: Cells, state: ScoreState) -> None:
         room = 1.0 + _ROUNDING
         possible = (effective >= 1.0 / room) & (effective <= cells.number[some] * room)
         require(possible.all(), "its squared weights or costs do not fit its cases.")
+
+
+def _check_claims(model: ModelSums, part: int, cells: Cells) -> None:
+    """Log-loss and confidence are possible for these decisions."""
+    most, grid = float(cells.weight.sum()) * (1.0 + _ROUNDING), model.tally.thresholds
+    by_cell = np.bincount(cells.place, cells.weight, grid.size)
+    low, high = by_cell * np.append(0.0, grid[:-1]), by_cell * grid
+    claimed = model.confidences(part)
+    inside = (claimed >= low * (1.0 - _ROUNDING)) & (claimed <= high * (1.0 + _ROUNDING))
+    possible = 0.0 <= model.log_loss(part) <= _LARGEST_LOSS * most and inside.all()
+    require(possible, "its log-loss or its confidence is not one of its cases.")
+
+
+def _check_groups(by_group: ModelSums, whole: ModelSums, state: ScoreState) -> None:
+    """The groups of a column hold all cases: the same decisions, however they are counted."""
+    for name, sums in by_group.tally.sums.items():
+        totals = whole.tally.sums[name].floats(0)
+        for part in state.by_group_column(sums.floats()):
+            _check_same(part.sum(axis=0), totals)
+
+
+def _check_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
+    same = np.allclose(found, expected, rtol=_ROUNDING, atol=0.0)
+    require(same, "its bins are not of the cases that its decisions are of.")
 
 
 def _fill_bins(bins: ScoreBins, counts: Integers, source: StoredArrays) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Integers
+from .._typing import Floats, Integers, Mask
 from ..exact import ExactSums
 from ..measured import LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
@@ -55,12 +55,12 @@ class Shape:
         """Columns of scores of a model: two classes need one."""
         return 1 if self.is_binary else self.n_classes
 
-    def group_keys(self, cases: Cases) -> Iterator[Integers]:
-        """By column of groups: one number for the group and class of each case."""
+    def group_places(self, cases: Cases) -> Iterator[Integers]:
+        """By column of groups: place of each case's group among the groups of all columns."""
         firsts = np.cumsum((0, *self.n_groups))[:-1].tolist()
         columns = () if cases.groups is None else cases.groups.T
         for first, places in zip(firsts, columns, strict=True):
-            yield (places.astype(np.int64) + first) * self.n_classes + cases.codes
+            yield places.astype(np.int64) + first
 
     @cached_property
     def layout(self) -> Tails:
@@ -101,31 +101,40 @@ def binned_scores(
 
 
 class ModelSums:
-    """Sums over the scores of one model."""
+    """Sums over the scores of one model, of all cases or apart for each group.
 
-    def __init__(self, shape: Shape) -> None:
+    Parameters
+    ----------
+    shape : Shape
+    by_group : bool, default=False
+        Whether there is a part for each group, in wider bins; else all cases are one part.
+    """
+
+    def __init__(self, shape: Shape, *, by_group: bool = False) -> None:
         columns, classes, exact = shape.n_columns, shape.n_classes, shape.weighted or shape.priced
+        self.n_parts = sum(shape.n_groups) if by_group else 1
+        layout = shape.group_layout if by_group else shape.layout
         self.bins = ScoreBins(
-            shape.layout, columns, classes, ranges=True, squares=exact, costs=shape.priced
+            layout,
+            columns,
+            self.n_parts * classes,
+            ranges=True,
+            squares=exact,
+            costs=shape.priced,
         )
         #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
         self.confidence = None
         if not shape.is_binary:
-            self.confidence = ScoreBins(Tails(_FINEST), 1, 2, ranges=True, squares=exact)
-        groups = sum(shape.n_groups)
-        self.groups = None
-        if groups:
-            self.groups = ScoreBins(
-                shape.group_layout, columns, groups * classes, squares=shape.weighted
-            )
-        self.tally = Tally(classes, exact, shape.priced)
+            finest = layout if by_group else Tails(_FINEST)
+            self.confidence = ScoreBins(finest, 1, 2 * self.n_parts, ranges=True, squares=exact)
+        self.tally = Tally(classes, exact, shape.priced, self.n_parts)
         #: Of minus the logarithm of the probability of the truth; of the confidence, by its cell.
-        self.totals = ExactSums((1, 1 + self.tally.thresholds.size))
+        self.totals = ExactSums((self.n_parts, 1 + self.tally.thresholds.size))
 
     @property
     def parts(self) -> tuple[ScoreBins | Tally | ExactSums | None, ...]:
         """All of it."""
-        return self.bins, self.confidence, self.groups, self.tally, self.totals
+        return self.bins, self.confidence, self.tally, self.totals
 
     def merge(self, other: ModelSums) -> None:
         """Add the sums over other cases."""
@@ -133,15 +142,36 @@ class ModelSums:
             if own is not None:
                 own.merge(others)  # type: ignore[arg-type]
 
-    @property
-    def log_loss(self) -> float:
-        """Sum over all cases, weighted."""
-        return float(self.totals.floats()[0, 0]) * _UNIT
+    def log_loss(self, part: int = 0) -> float:
+        """Sum over all cases of a part, weighted."""
+        return float(self.totals.floats((part, slice(1)))[0]) * _UNIT
 
-    @property
-    def confidences(self) -> Floats:
+    def confidences(self, part: int = 0) -> Floats:
         """Sum of the confidences in each cell of the thresholds, weighted."""
-        return np.asarray(self.totals.floats()[0, 1:] * _UNIT)
+        return np.asarray(self.totals.floats((part, slice(1, None))) * _UNIT)
+
+
+class _Made(NamedTuple):
+    """Predictions for some cases.
+
+    Attributes
+    ----------
+    cells : ndarray of int
+        Cell of the confidence.
+    keys : ndarray of int
+        Number of the cell of true class, predicted class and confidence.
+    right : ndarray of bool
+    confidence : ndarray
+    lost, claimed : ndarray of float
+        Minus the logarithm of the probability of the truth, and the confidence, in whole units.
+    """
+
+    cells: Integers
+    keys: Integers
+    right: Mask
+    confidence: Floats
+    lost: Floats
+    claimed: Floats
 
 
 class Sums:
@@ -155,6 +185,10 @@ class Sums:
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
         self.models = {name: ModelSums(shape) for name in shape.models}
+        #: By group; without groups there are none.
+        self.groups = {
+            name: ModelSums(shape, by_group=True) for name in shape.models if shape.n_groups
+        }
 
     @np.errstate(under="ignore")  # squares of tiny distances
     def add(self, cases: Cases) -> None:
@@ -163,46 +197,48 @@ class Sums:
             chunk = cases.take(slice(start, start + CHUNK))
             if self.shape.weighted or self.shape.priced:
                 chunk = chunk.weighted()
-            for name, sums in self.models.items():
-                self._add_scores(sums, name, chunk)
+            groups = list(self.shape.group_places(chunk)) if self.groups else []
+            for name in self.models:
+                self._add_scores(name, chunk, groups)
 
-    def _add_scores(self, sums: ModelSums, name: str, chunk: Cases) -> None:
-        scores = chunk.scores[name]
-        if sums.groups is not None:
-            for keys in self.shape.group_keys(chunk):
-                sums.groups.add(scores, keys, chunk.weights)
-        found = sums.bins.add(scores, chunk.codes, chunk.weights, costs=chunk.costs)
-        for number, places in enumerate(found):
-            block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
-            self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
+    def _add_scores(self, name: str, chunk: Cases, groups: Sequence[Integers]) -> None:
+        scores, codes, weights = chunk.scores[name], chunk.codes, chunk.weights
+        found = self.models[name].bins.add(scores, codes, weights, costs=chunk.costs)
+        for places in groups:
+            keys = places * self.shape.n_classes + codes
+            self.groups[name].bins.add(scores, keys, weights, costs=chunk.costs)
+        for number, bins in enumerate(found):
+            part = slice(number * BLOCK, (number + 1) * BLOCK)
+            block = chunk.take(part)
+            made = self._predicted(block, block.scores[name].astype(np.float64, copy=False), bins)
+            _add_predictions(self.models[name], block, made, None)
+            for places in groups:
+                _add_predictions(self.groups[name], block, made, places[part])
 
-    def _decide(self, sums: ModelSums, block: Cases, scores: Floats, places: Integers) -> None:
-        """Add everything that depends on the predictions: decisions, confidence and log-loss."""
-        codes, weights = block.codes, block.weights
+    def _predicted(self, block: Cases, scores: Floats, places: Integers) -> _Made:
+        """Everything that depends on the predictions: decisions, confidence and log-loss."""
+        codes, thresholds = block.codes.astype(np.int64), threshold_grid(self.shape.n_classes)
         predicted, confidence = most_probable(scores, self.shape.positive)
         if self.shape.is_binary:
             own = np.where(codes == self.shape.positive, scores, 1.0 - scores)
             keys = self._keys.take(places)
             cut = np.flatnonzero(keys < 0)  # bins that a threshold divides
-            keys[cut] = self._key_of(predicted[cut], confidence[cut], sums.tally.thresholds)
+            keys[cut] = self._key_of(predicted[cut], confidence[cut], thresholds)
         else:
             own = scores[np.arange(codes.size), codes]
-            keys = self._key_of(predicted, confidence, sums.tally.thresholds)
-            assert sums.confidence is not None
-            right = predicted == codes
-            sums.confidence.add(confidence.clip(max=1.0), right, weights)
-        n_cells = sums.tally.thresholds.size
-        of_class, cells = self.shape.n_classes * n_cells, keys % n_cells
-        sums.tally.add(keys + codes.astype(np.int64) * of_class, weights, block.costs)
+            keys = self._key_of(predicted, confidence, thresholds)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
-        lost, claimed = (np.rint(terms / _UNIT) for terms in (losses, np.minimum(confidence, 1.0)))
-        if weights is None:
-            # Of a block, the sums in each cell are below 2⁵², exact in float64.
-            claims = np.bincount(cells, claimed, n_cells).astype(np.int64)
-            sums.totals.add_integers(np.append(lost.astype(np.int64).sum(), claims)[np.newaxis])
-            return
-        for places, part in ((np.zeros(lost.size, dtype=np.int64), lost), (1 + cells, claimed)):
-            sums.totals.add_at(places, part * weights, 0)
+        confidence = np.minimum(confidence, 1.0)
+        lost, claimed = (np.rint(terms / _UNIT) for terms in (losses, confidence))
+        of_class = self.shape.n_classes * thresholds.size
+        return _Made(
+            keys % thresholds.size,
+            keys + codes * of_class,
+            predicted == codes,
+            confidence,
+            lost,
+            claimed,
+        )
 
     def _key_of(self, predicted: Integers, confidence: Floats, thresholds: Floats) -> Integers:
         """Number of the cell of a prediction, among the cells of its true class."""
@@ -227,5 +263,28 @@ class Sums:
 
     def merge(self, other: Sums) -> None:
         """Add the sums over other cases; cases without weights weigh one."""
-        for own, others in zip(self.models.values(), other.models.values(), strict=True):
+        for own, others in zip(self.all, other.all, strict=True):
             own.merge(others)
+
+    @property
+    def all(self) -> list[ModelSums]:
+        """The sums of every model, then those by group."""
+        return [*self.models.values(), *self.groups.values()]
+
+
+def _add_predictions(sums: ModelSums, block: Cases, made: _Made, parts: Integers | None) -> None:
+    """Add predictions for at most `BLOCK` cases, and the part of each."""
+    weights = block.weights
+    sums.tally.add(made.keys, weights, block.costs, parts)
+    if sums.confidence is not None:
+        outcome = made.right.astype(np.int64)
+        sums.confidence.add(
+            made.confidence, outcome if parts is None else outcome + 2 * parts, weights
+        )
+    first = 0 if parts is None else parts * sums.totals.shape[1]
+    of_losses = np.zeros(made.cells.size, dtype=np.int64) + first
+    for places, terms in ((of_losses, made.lost), (1 + made.cells + first, made.claimed)):
+        if weights is None:
+            sums.totals.add_each(places, terms.astype(np.int64))
+        else:
+            sums.totals.add_at(places, terms * weights)

@@ -130,36 +130,47 @@ class Tally:
     n_classes : int
     weighted, priced : bool
         Whether cases have weights, and costs of their own.
+    n_parts : int, default=1
+        Parts of the cases, such as groups, that are counted apart.
     """
 
-    def __init__(self, n_classes: int, weighted: bool, priced: bool) -> None:
+    def __init__(self, n_classes: int, weighted: bool, priced: bool, n_parts: int = 1) -> None:
         self.thresholds = threshold_grid(n_classes)
         self.shape = n_classes, n_classes, self.thresholds.size
         self._size = n_classes * n_classes * self.thresholds.size
-        if self._size > 4 * _MOST_CELLS:
+        if n_parts * self._size > 4 * _MOST_CELLS:
+            of_groups = f" in {n_parts:,} groups" if n_parts > 1 else ""
             raise ValueError(
-                f"{n_classes} classes are too many to count decisions of cases that are not held: "
-                "hold all of them (hold=inf, --in-memory)."
+                f"{n_classes} classes{of_groups} are too many to count decisions of cases that are "
+                "not held: hold all of them (hold=inf, --in-memory)."
             )
         names = ["number"] + ["weight", "squares"] * weighted + ["costs", "cost_squares"] * priced
-        self.sums = {name: ExactSums((1, self._size)) for name in names}
+        self.sums = {name: ExactSums((n_parts, self._size)) for name in names}
 
-    def add(self, keys: Integers, weights: Floats | None, costs: Floats | None) -> None:
-        """Add cases by their cells; at most `fragility.exact.MOST_TERMS`."""
-        self.sums["number"].add(np.bincount(keys, minlength=self._size), 0)
+    def add(
+        self,
+        keys: Integers,
+        weights: Floats | None,
+        costs: Floats | None,
+        parts: Integers | None = None,
+    ) -> None:
+        """Add cases by their cells, and the part of each; at most `fragility.exact.MOST_TERMS`."""
+        if parts is not None:
+            keys = keys + parts * self._size
+        self.sums["number"].add_each(keys, np.ones(keys.size, dtype=np.int64))
         if weights is not None:
             for name, terms in case_amounts(keys.size, weights, costs).items():
                 if name != "number":
-                    self.sums[name].add_at(keys, terms, 0)
+                    self.sums[name].add_at(keys, terms)
 
     def merge(self, other: Tally) -> None:
         """Add the cases of another tally of the same kind; without weights each weighs one."""
         for name, own in self.sums.items():
             own.merge(other.sums.get(name, other.sums["number"]))
 
-    def cells(self) -> Cells:
-        """The cells that hold at least one case."""
-        totals = {name: sums.floats(0) for name, sums in self.sums.items()}
+    def cells(self, part: int = 0) -> Cells:
+        """The cells of a part that hold at least one case."""
+        totals = {name: sums.floats(part) for name, sums in self.sums.items()}
         held = np.flatnonzero(totals["number"])
         return _cells(held, self.shape, {name: part[held] for name, part in totals.items()})
 

@@ -12,8 +12,8 @@ from ..parts import Finding
 from .basis import Rule
 from .comparisons import explained_by_scale, fewer_confident_mistakes, no_difference, same_auc
 from .costs import cheapest, who_decides
+from .groups import costly_group, fragile_group
 from .single import (
-    fragile_group,
     fragile_pair,
     infinite_pairs,
     no_separation,
@@ -39,6 +39,7 @@ RULES: tuple[Rule, ...] = (
     who_decides,
     overconfident,
     fragile_group,
+    costly_group,
     fragile_pair,
     perfect_ranking,
     too_few_cases,

@@ -1,4 +1,4 @@
-"""Findings about one model: its scores, its confidence, its groups and pairs of classes."""
+"""Findings about one model: its scores, its confidence, its pairs of classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .. import words
 from ..parts import ConfidentCases, ModelReport
 from ..text import level
 from ..words import shortened as short
-from .basis import Sentences, of_each_model, possessive
+from .basis import of_each_model, possessive
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -72,20 +72,6 @@ def overconfident(report: Report, model: ModelReport) -> str | None:
         f"{100 * report.confident:g} % confidence it claims "
         f"{words.percent(confident.confidence)} and is right in {words.percent(confident.right)}."
     )
-
-
-def fragile_group(report: Report) -> Sentences:
-    """Groups in which a model is more fragile than in all cases."""
-    for part in report.groups:
-        if part.index is None or part.cautious is None or not part.cautious.low > part.in_all:
-            continue
-        these = " between its classes" if part.lacks_classes else ""
-        yield (
-            f"{short(part.model)} is more fragile in the group {short(part.group)} "
-            f"({words.count(part.n)} cases): Fragility Index {words.measured(part.index)}, against "
-            f"{words.number(part.in_all)} in all{these}.",
-            [part.model],
-        )
 
 
 @of_each_model

@@ -1,0 +1,233 @@
+"""What the policy of a model, chosen on all cases, does in each group of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import exp, inf, log, nan, sqrt
+
+import numpy as np
+from scipy.special import stdtrit
+
+from .._typing import Floats, Integers, Interval
+from ..figures.intervals import share_interval
+from ..figures.rank import measured_between
+from ..measured import Measured
+from ..scores.bins import ScoreBins
+from ..scores.cases import Cases
+from ..scores.state import ScoreState
+from .parts import GroupPolicy
+from .policies import Decided
+from .rereading import CaseRows
+
+#: Sums over the cases of a group: of weights, what is decided alone, errors and costs; then of
+#: squared weights, alone, with costs, and with squared costs.
+_AMOUNTS = ("weight", "alone", "errors", "cost", "squares", "alone_squares", "cost_w2", "cost2_w2")
+_ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class DecisionSums:
+    """Sums over the cases of each group at a policy.
+
+    Attributes
+    ----------
+    sums : ndarray of shape (8, n_groups)
+    least, most : ndarray of shape (3, n_groups)
+        Bounds of what is decided alone, of errors and of costs; equal to the sums if these are
+        exact.
+    cluster_errors : ndarray of shape (n_groups,), optional
+        Standard error of the mean cost, where clusters were counted.
+    n_clusters : ndarray of shape (n_groups,), optional
+        Their effective number.
+    """
+
+    sums: Floats
+    least: Floats
+    most: Floats
+    cluster_errors: Floats | None = None
+    n_clusters: Floats | None = None
+
+    @classmethod
+    def of_sums(cls, sums: Floats) -> DecisionSums:
+        """Sums that are exact."""
+        return cls(sums, sums[1:4], sums[1:4])
+
+    @classmethod
+    def of_bins(cls, decided: Decided, bins: ScoreBins, n_groups: int) -> DecisionSums:
+        """Of two classes in bins by group, which are wider than those the policy is known for.
+
+        Within a wide bin the cases of a group are taken to lie as those of their class do; bounds
+        are for any other way.
+        """
+        fine, wide = decided.by_place(), bins.layout
+        places = wide.places(fine.scores)
+        starts = np.flatnonzero(np.diff(places, prepend=-1))
+        held = places[starts]
+        typical = np.zeros((3, 2, wide.length))
+        ends = np.zeros((2, 3, 2, wide.length))
+        weight = np.add.reduceat(fine.weight, starts, axis=1)
+        totals = np.add.reduceat(fine.weight * fine.rates, starts, axis=2)
+        plain = np.add.reduceat(fine.rates, starts, axis=2)
+        count = np.diff(np.append(starts, places.size))
+        some = weight > 0.0
+        typical[:, :, held] = np.divide(totals, weight, out=plain / count, where=some)
+        absent = fine.weight == 0.0  # of such places no case of the class is
+        for place, (bound, ignored) in enumerate(((np.minimum, inf), (np.maximum, -inf))):
+            found = bound.reduceat(np.where(absent, ignored, fine.rates), starts, axis=2)
+            ends[place][:, :, held] = np.where(some, found, 0.0)
+        amounts = bins.table("weight").reshape(n_groups, 2, -1)
+        squares = bins.table("squares").reshape(n_groups, 2, -1)
+
+        def summed(table: Floats, by: Floats) -> Floats:
+            return np.asarray(np.einsum("gcb,...cb->...g", table, by))
+
+        means = summed(amounts, typical)
+        alone, _, cost = typical
+        spread = [summed(squares, by) for by in (np.ones(alone.shape), alone, cost, cost**2)]
+        sums = np.concatenate([[amounts.sum(axis=(1, 2))], means, spread])
+        return cls(sums, summed(amounts, ends[0]), summed(amounts, ends[1]))
+
+    def policy(self, group: int, confidence: float, highest: float) -> GroupPolicy:
+        """The policy in one group, whose dearest case could cost `highest`."""
+        found = dict(zip(_AMOUNTS, self.sums[:, group].tolist(), strict=True))
+        weight, alone, errors = found["weight"], found["alone"], found["errors"]
+        size = weight**2 / found["squares"]
+        factor = 1.0
+        if self.n_clusters is not None:  # as if the cases of a cluster were all alike
+            factor = min(float(self.n_clusters[group]) / size, 1.0)
+        among = alone**2 / found["alone_squares"] if found["alone_squares"] > 0.0 else 0.0
+        least, most = self.least[:, group], self.most[:, group]
+
+        def share(part: int, of: float, n: float) -> Measured:
+            value = measured_between(float(least[part]) / of, float(most[part]) / of)
+            own = float(self.sums[1 + part, group]) / of
+            return _share(own, value.bounds, n * factor, confidence)
+
+        rate = Measured(nan)
+        if alone > 0.0 and most[0] > 0.0:
+            ends = measured_between(
+                float(least[1]) / float(most[0]),
+                min(float(most[1]) / float(least[0]), 1.0) if least[0] > 0.0 else 1.0,
+            )
+            rate = _share(errors / alone, ends.bounds, among * factor, confidence)
+        return GroupPolicy(
+            share(0, weight, size),
+            rate,
+            share(1, weight, size),
+            self._cost(group, found, size, confidence, highest),
+        )
+
+    def _cost(
+        self,
+        group: int,
+        found: Mapping[str, float],
+        size: float,
+        confidence: float,
+        highest: float,
+    ) -> Measured:
+        weight, mean = found["weight"], found["cost"] / found["weight"]
+        variance = found["cost2_w2"] - 2.0 * mean * found["cost_w2"] + mean**2 * found["squares"]
+        if variance <= _ROUNDING * found["cost2_w2"]:
+            variance = 0.0
+        n = size
+        error = sqrt(variance * n / max(n - 1.0, 1.0)) / weight
+        if self.cluster_errors is not None and self.n_clusters is not None:
+            error, n = float(self.cluster_errors[group]), float(self.n_clusters[group])
+        ends = measured_between(
+            float(self.least[2, group]) / weight, float(self.most[2, group]) / weight
+        ).bounds
+        interval = None if n < 2.0 else _cost_interval(mean, error, n, confidence, highest)
+        if interval is not None and ends is not None:
+            interval = Interval(
+                max(interval.low + ends.low - mean, 0.0), interval.high + ends.high - mean
+            )
+        return Measured(mean, interval, ends, "cross_fitted", error)
+
+
+def _share(value: float, bounds: Interval | None, n: float, confidence: float) -> Measured:
+    """A share of so many cases; where it is known up to bounds, its limits are wider by as much."""
+    low, high = share_interval(value, n, confidence)
+    if bounds is not None:
+        low, high = max(low + bounds.low - value, 0.0), min(high + bounds.high - value, 1.0)
+    return Measured(value, Interval(low, high), bounds, "cross_fitted")
+
+
+def _cost_interval(
+    mean: float, error: float, n: float, confidence: float, highest: float
+) -> Interval:
+    """Limits of a mean cost on the scale of the logarithm.
+
+    Errors are rare and dear: the upper limit allows for one more case at the highest cost.
+    """
+    t = float(stdtrit(max(n - 1.0, 1.0), 0.5 + 0.5 * confidence))
+    low = mean * exp(-t * error / mean) if mean > 0.0 else 0.0
+    highest = max(highest, mean)
+    more = (n * mean + highest) / (n + 1.0)
+    spread = sqrt((error * n / (n + 1.0)) ** 2 + ((highest - more) / (n + 1.0)) ** 2)
+    reach = t * spread / more if more > 0.0 else 0.0
+    return Interval(low, more * exp(min(reach, log(1e300))))
+
+
+class GroupDecisions:
+    """Reads cases, and sums what each policy does to those of each group.
+
+    Parameters
+    ----------
+    state : ScoreState
+    decided : mapping of str to Decided
+    """
+
+    def __init__(self, state: ScoreState, decided: Mapping[str, Decided]) -> None:
+        self._state, self._decided = state, decided
+        self._n_groups = len(state.group_support)
+        self._sums = {name: np.zeros((len(_AMOUNTS), self._n_groups)) for name in decided}
+        #: Of the dearest case, which may be dearer than any cost of the matrix.
+        self._highest = dict.fromkeys(decided, 0.0)
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        for name, decided in self._decided.items():
+            self._add(name, found.cases, *decided.cases(found.cases))
+
+    def _add(self, name: str, block: Cases, alone: Floats, errors: Floats, cost: Floats) -> None:
+        weight = np.ones(block.size) if block.weights is None else block.weights
+        self._highest[name] = max(self._highest[name], float(cost.max(initial=0.0)))
+        heavy = weight * weight
+        terms = (
+            *(weight, weight * alone, weight * errors, weight * cost),
+            *(heavy, heavy * alone, heavy * cost, heavy * cost * cost),
+        )
+        for places in self._state.shape.group_places(block):
+            for sums, amounts in zip(self._sums[name], terms, strict=True):
+                sums += np.bincount(places, amounts, self._n_groups)
+
+    def finish(self) -> None:
+        """Nothing is handed on."""
+
+    def sums(self, name: str) -> tuple[DecisionSums, float]:
+        """Of one model, and the cost of its dearest case."""
+        return DecisionSums.of_sums(self._sums[name]), self._highest[name]
+
+
+def with_clusters(
+    found: DecisionSums, cases: Cases, cost: Floats, clusters: Integers, state: ScoreState
+) -> DecisionSums:
+    """The same with clusters for cases, all of which are in memory."""
+    weight = np.ones(cases.size) if cases.weights is None else cases.weights
+    n_groups = found.sums.shape[1]
+    errors, numbers = np.zeros(n_groups), np.zeros(n_groups)
+    for places in state.shape.group_places(cases):
+        mean = found.sums[3] / np.where(found.sums[0] > 0.0, found.sums[0], 1.0)
+        keys, own = np.unique(np.stack([places, clusters]), axis=1, return_inverse=True)
+        apart = np.bincount(own, weight * (cost - mean[places]))
+        heavy = np.bincount(own, weight)
+        held = np.unique(places)
+        total, squares, counts = (
+            np.bincount(keys[0], part, n_groups)[held]
+            for part in (heavy, heavy**2, np.ones(heavy.size))
+        )
+        ss = np.bincount(keys[0], apart**2, n_groups)[held]
+        errors[held] = np.sqrt(ss * counts / np.maximum(counts - 1.0, 1.0)) / total
+        numbers[held] = total**2 / squares
+    return DecisionSums(found.sums, found.least, found.most, errors, numbers)

@@ -1,0 +1,102 @@
+"""Groups of a report as tables: worst first, those that are too small at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isnan
+from typing import TYPE_CHECKING
+
+from ..measured import Measured
+from . import words
+from .parts import GroupFigures
+from .words import Table
+
+if TYPE_CHECKING:
+    from .report import Report
+
+#: What marks a group that is too small.
+_FEW = "*"
+
+
+def ranked(report: Report) -> list[GroupFigures]:
+    """Groups by column and model, the most fragile first, those that are too small last."""
+    columns = list(dict.fromkeys(part.column for part in report.groups))
+    models = [model.name for model in report.models]
+
+    def rank(part: GroupFigures) -> tuple[int, int, bool, float]:
+        value = -inf if part.index is None else part.index.value
+        return columns.index(part.column), models.index(part.model), part.too_small, -value
+
+    return sorted(report.groups, key=rank)
+
+
+def name_of(report: Report, part: GroupFigures) -> str:
+    """Name of a group, after that of its column if there are several."""
+    several = len({other.column for other in report.groups}) > 1
+    name = words.shortened(part.group)
+    return f"{words.shortened(part.column)}: {name}" if several else name
+
+
+def about_groups(report: Report) -> str:
+    """What the rows of `group_rows` are."""
+    parts = [
+        f"Intervals hold in all {len(report.groups) // len(report.models)} groups together "
+        f"({100 * report.confidence:g} %)."
+    ]
+    if any(part.policy is not None for part in report.groups):
+        parts.append("Decided alone, errors and costs are at the policy chosen on all cases.")
+    if any(part.too_small for part in report.groups):
+        parts.append(
+            f"{_FEW} fewer than {report.min_cell} cases of a class: too few to be compared."
+        )
+    return " ".join(parts)
+
+
+def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> Table:
+    """The figures that matter most by group, of all or of some."""
+    shown = ranked(report) if groups is None else groups
+    several = len(report.models) > 1
+    decided = any(part.policy is not None for part in report.groups)
+    head = ["group", *(["model"] * several), "cases"]
+    head += ["base rate"] * (report.positive is not None)
+    head += ["Fragility Index", "ratio", "AUC", report.titles["confident_error_rate"]]
+    head += ["decided alone", "errors among them", "cost per case"] * decided
+    return head, [_row(report, part, several, decided) for part in shown]
+
+
+def _row(report: Report, part: GroupFigures, several: bool, decided: bool) -> list[str]:
+    mark = f" {_FEW}" if part.too_small else ""
+    cells = [name_of(report, part) + mark, *([words.shortened(part.model)] * several)]
+    cells.append(words.count(part.n))
+    if report.positive is not None:
+        cells.append(_percent(part.base_rate))
+    if part.index is None:
+        cells += [f"undefined: {part.reason}", "–", "–", "–"]
+    else:
+        cells += [words.measured(part.index)]
+        cells += [words.number(part.figures[name].value) for name in ("ratio", "auc")]
+        cells.append(_percent(part.figures["confident_error_rate"]))
+    if decided and part.policy is not None:
+        found = part.policy
+        cells += [_percent(found.alone), _percent(found.error_rate), words.amount(found.cost)]
+    elif decided:
+        cells += ["–"] * 3
+    return cells
+
+
+def all_rows(report: Report, model: str) -> Table:
+    """Every figure of one model by group, with intervals."""
+    shown = [part for part in ranked(report) if part.model == model and part.figures]
+    names = [name for name in report.titles if any(name in part.figures for part in shown)]
+    rows = [
+        [
+            name_of(report, part) + (f" {_FEW}" if part.too_small else ""),
+            *(words.measured(part.figures[name]) for name in names),
+        ]
+        for part in shown
+    ]
+    return ["group", *(report.titles[name] for name in names)], rows
+
+
+def _percent(share: Measured | None) -> str:
+    return "–" if share is None or isnan(share.value) else words.percent(share.value)
