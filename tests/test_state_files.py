@@ -21,7 +21,7 @@ from fragility.scores.stored import LIGHTEST
 from .fuzzing import states
 from .fuzzing.states import made
 
-ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=2)
+ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=3)
 STATES = states.states()
 HELD = [name for name, state in STATES.items() if state.complete and state.held]
 BINS = [name for name, state in STATES.items() if not state.complete]
@@ -156,7 +156,7 @@ def test_other_formats_are_refused():
 
     refused(FragilitySketch(16).update([0, 1], [0.1, 0.7]).to_bytes())
     head, arrays = opened("two bins")
-    for version in (1, 3):
+    for version in (1, 2, 4):
         other = Envelope(b"fragility-state", "ScoreState", version=version)
         assert f"format {version}" in refused(other.seal(head, arrays))
 

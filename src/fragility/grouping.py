@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._labels import encode_groups, in_rows
+from ._names import told_apart
 from ._typing import Integers
 
 #: Between the names of columns, and of groups, that are crossed.
@@ -177,9 +178,7 @@ def group_columns(
             column = GroupColumn(tuple(told), codes)
         found[name] = column
     if cross and len(found) > 1:
-        crossing = CROSS.join(found)
-        if crossing in found:
-            raise ValueError(f"groups has a column {crossing!r}, which is the name of a crossing.")
+        crossing = told_apart(CROSS.join(found), found)
         codes = np.stack([column.codes for column in found.values()], axis=1)
         by_column = [column.names for column in found.values()]
         held = Crossing.of(codes, [len(part) for part in by_column])

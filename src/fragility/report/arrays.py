@@ -19,6 +19,7 @@ from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
 from .measuring import CaseNames, ExtraFigures
+from .mistakes import ArrayCases
 from .rereading import CaseRows, Rereading
 
 #: Groups as a user gives them: one column, or several by name.
@@ -127,3 +128,54 @@ def check_names(cases: Sequence[Any] | NDArray[Any] | None, n_samples: int) -> N
 def case_names(cases: Sequence[Any] | NDArray[Any] | None, chosen: Sequence[int]) -> dict[int, str]:
     """Names of the cases of some rows: by default the row itself."""
     return {row: str(row if cases is None else cases[row]) for row in chosen}
+
+
+@dataclass(frozen=True, eq=False)
+class PreviousPredictions:
+    """Earlier predictions, to tell what is newly confidently wrong.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,)
+    models : mapping of str to array-like
+        Probabilities of the same models, in the same order of classes.
+    cases : sequence of length n_samples
+        Name of each case: cases of the same name are the same.
+    """
+
+    y_true: ArrayLike
+    models: Mapping[str, ArrayLike] | ArrayLike
+    cases: Sequence[Any] | NDArray[Any]
+
+
+def named_cases(
+    given: GivenCases,
+    cases: Sequence[Any] | NDArray[Any] | None,
+    previous: PreviousPredictions,
+) -> tuple[ArrayCases, ArrayCases]:
+    """These cases and previous ones, with the name of each."""
+    if cases is None:
+        raise ValueError(
+            "previous tells cases apart by their names: give cases=, the name of each, too."
+        )
+    state = given.state
+    labels = state.labels.tolist()
+    old = given_cases(
+        previous.y_true,
+        previous.models,
+        groups=None,
+        cross_groups=False,
+        costs=None,
+        extra_metrics={},
+        labels=labels,
+        pos_label=labels[state.positive] if state.is_binary else None,
+        sample_weight=None,
+        cluster=None,
+        cases=previous.cases,
+        random_state=0,
+    )
+    names = [list(map(str, part)) for part in (cases, previous.cases)]
+    return (
+        ArrayCases(state, given.reread, names[0]),
+        ArrayCases(old.state, old.reread, names[1]),
+    )

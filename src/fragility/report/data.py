@@ -78,6 +78,9 @@ def to_dict(report: Report) -> dict[str, Any]:
             }
             for pair in report.comparisons
         ],
+        "shared_mistakes": [asdict(case) for case in report.shared_mistakes],
+        "n_shared_mistakes": report.n_shared_mistakes,
+        "new_mistakes": [asdict(part) for part in report.new_mistakes],
         "min_cell": report.min_cell,
         "groups": [_group(part) for part in report.groups],
     }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -16,9 +16,10 @@ from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from ..tables import PredictionBatch, PredictionFile, require_columns
 from .inputs import check_confident, check_prevalence
+from .mistakes import found_rows
 from .model_figures import Settings
 from .report import Report
-from .rereading import CaseRows
+from .rereading import CaseRows, Rereading
 
 #: A score in a text file takes at least this many bytes.
 _BYTES_OF_A_SCORE = 2
@@ -38,6 +39,7 @@ def report_on_file(
     confident: float = CONFIDENT,
     prevalence: float | None = None,
     min_cell: int = MIN_CELL,
+    previous: PredictionFile | None = None,
 ) -> Report:
     """Report on the predictions in a file.
 
@@ -58,8 +60,11 @@ def report_on_file(
         measured from exact sums over its rows, in constant memory.
     progress : function, optional
         Called with the number of rows read so far.
-    confident, prevalence : float
+    confident, prevalence, min_cell : float
         As in `Report.from_predictions`.
+    previous : PredictionFile, optional
+        Earlier predictions of the same models, whose cases the same column names: lists what is
+        newly confidently wrong.
     """
     check_count(n_worst, "n_worst", least=0)
     n_classes = len(file.classes)  # before the long work
@@ -67,6 +72,9 @@ def report_on_file(
     check_prevalence(prevalence, n_classes)
     if id_column is not None:
         require_columns(file.table, [id_column])
+    named = None
+    if previous is not None:
+        named = _named_cases(file, id_column), _named_cases(previous, id_column)
     state = ScoreState(
         file.classes,
         list(file.columns.models),
@@ -105,6 +113,8 @@ def report_on_file(
         name_cases=lambda chosen: _case_names(file, chosen, id_column),
         clustered=file.columns.cluster is not None,
     )
+    if named is not None:
+        made = made.with_new_mistakes(*named, n_worst)
     columns = file.score_columns
     models = [
         part
@@ -132,6 +142,40 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class FileCases:
+    """Cases of a file that a column names, to tell what is newly confidently wrong."""
+
+    file: PredictionFile
+    state: ScoreState
+    id_column: str
+
+    @property
+    def read(self) -> Rereading:
+        """Gives the cases with the numbers of their rows."""
+        return lambda: (_cases(self.file, batch) for batch in self.file.batches())
+
+    def names(self, rows: Sequence[int]) -> Mapping[int, str]:
+        """Names of the cases of some rows."""
+        return _case_names(self.file, rows, self.id_column)
+
+    def rows(self, names: set[str]) -> Mapping[str, int]:
+        """Rows of the cases of these names."""
+        return found_rows(
+            names, _numbered_names(self.file, self.id_column), str(self.file.table.path)
+        )
+
+
+def _named_cases(file: PredictionFile, id_column: str | None) -> FileCases:
+    if id_column is None:
+        raise file.table.error(
+            "previous predictions are matched by the names of cases: name their column (--case)."
+        )
+    require_columns(file.table, [id_column])
+    state = ScoreState(file.classes, list(file.columns.models), pos_label=file.positive)
+    return FileCases(file, state, id_column)
+
+
 def _dropped_rows(file: PredictionFile) -> list[str]:
     """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
@@ -154,10 +198,20 @@ def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None
     """Names of cases, by the numbers of their rows."""
     if id_column is None:
         return {row: f"row {row}" for row in rows}
-    found, first = {}, 1
+    found, first, wanted = {}, 1, np.sort(np.asarray(rows, dtype=np.int64))
     for batch in file.table.batches([id_column]):
-        for row in rows:
-            if first <= row < first + batch.num_rows:
-                found[row] = str(batch.column(0)[row - first])
+        here = wanted[
+            np.searchsorted(wanted, first) : np.searchsorted(wanted, first + batch.num_rows)
+        ]
+        for row in here.tolist():
+            found[row] = str(batch.column(0)[row - first])
         first += batch.num_rows
     return found
+
+
+def _numbered_names(file: PredictionFile, id_column: str) -> Iterator[tuple[int, str]]:
+    """Row and name of every case."""
+    first = 1
+    for batch in file.table.batches([id_column]):
+        yield from enumerate(map(str, batch.column(0)), start=first)
+        first += batch.num_rows

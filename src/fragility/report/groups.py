@@ -24,7 +24,6 @@ from .rereading import BlockReader, CaseRows, Reader, read_again
 from .sum_views import BinView
 from .views import DataView, View, levelled
 
-
 #: There may be many groups: bounds of their tails come from fewer atoms than those of all cases.
 _TAIL_BINS = 512
 

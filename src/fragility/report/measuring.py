@@ -31,12 +31,14 @@ from .calibrating import (
 )
 from .comparing import Tests, adjusted, cost_tests, paired_tests
 from .groups import Groups
+from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import (
     Comparison,
     GroupFigures,
     ModelReport,
+    SharedMistake,
     WorstCase,
 )
 from .policies import CostReader, Decided, PolicyMaker, fill_bins
@@ -58,6 +60,8 @@ class Built:
     models: tuple[ModelReport, ...]
     comparisons: tuple[Comparison, ...]
     groups: tuple[GroupFigures, ...]
+    shared_mistakes: tuple[SharedMistake, ...]
+    n_shared_mistakes: int | None
     notes: tuple[str, ...]
 
 
@@ -105,6 +109,7 @@ class Builder:
         self.fits: dict[str, TableFits] = {}
         self.estimator: Estimator = "cross_fitted"
         self.reader: Reader | None = None
+        self.shared: SharedMistakes | None = None
         self.reader_after: Reader | None = None
         #: Policies by model, if costs were given, and a reading of what cases cost at them.
         self.decided: dict[str, Decided] = {}
@@ -173,7 +178,10 @@ class Builder:
                 f"No case of {listed(absent)}: the pairs with these classes are left out."
             )
         if self.name_cases is None:
-            self.notes.append("The worst cases are not listed: a state does not name its cases.")
+            others = ", nor those that all models get wrong" if self.paired else ""
+            self.notes.append(
+                f"The worst cases are not listed{others}: a state does not name its cases."
+            )
         if self.clustered and self.clusters is None:
             self.notes.append(
                 "Calibration, policies and groups count cases, not clusters: folds that keep "
@@ -189,7 +197,7 @@ class Builder:
         self._decide()
         groups = Groups(state, self.cases, settings, self.clusters, self.decided)
         self._read(groups)
-        worst = self._worst()
+        worst, shared = self._worst_and_shared()
         policies = self._policies()
         models = []
         for name, view in self.raw.items():
@@ -226,7 +234,8 @@ class Builder:
             )
         comparisons, by_group = self._comparisons(models), tuple(groups.figures(models))
         notes = filter(None, (*self.notes, groups.note()))
-        return Built(tuple(models), comparisons, by_group, tuple(notes))
+        n_shared = None if self.shared is None else self.shared.n
+        return Built(tuple(models), comparisons, by_group, shared, n_shared, tuple(notes))
 
     def _calibrate(self) -> None:
         """Views after calibration, or what another reading takes for them.
@@ -418,6 +427,9 @@ class Builder:
         if self.decided and (self.paired or state.priced):
             self.cost_reader = CostReader(self.decided, paired=self.paired)
             readers.append(self.cost_reader)
+        if self.paired:
+            self.shared = SharedMistakes(state, self.settings.confident, n_worst)
+            readers.append(self.shared)
         several = not state.is_binary
         if self.paired or several or n_worst or self.clustered:
             self.reader = self._reader(self.raw, intervals=summed, n_worst=n_worst)
@@ -444,16 +456,21 @@ class Builder:
 
     # Parts of the report.
 
-    def _worst(self) -> dict[str, tuple[WorstCase, ...]]:
-        """Worst cases by model, whose names are asked for all at once."""
+    def _worst_and_shared(
+        self,
+    ) -> tuple[dict[str, tuple[WorstCase, ...]], tuple[SharedMistake, ...]]:
+        """Worst cases by model, and cases that all get wrong; named all at once."""
         if self.reader is None or self.name_cases is None:
-            return {}
-        rows = {case.row for cases in self.reader.worst.values() for case in cases}
+            return {}, ()
+        worst, shared = self.reader.worst, [] if self.shared is None else self.shared.cases
+        rows = {case.row for cases in worst.values() for case in cases}
+        rows |= {case.row for case in shared}
         names = self.name_cases(sorted(rows)) if rows else {}
-        return {
+        listed_worst = {
             model: tuple(replace(case, case=names[case.row]) for case in cases)
-            for model, cases in self.reader.worst.items()
+            for model, cases in worst.items()
         }
+        return listed_worst, tuple(replace(case, case=names[case.row]) for case in shared)
 
     def _comparisons(self, models: Sequence[ModelReport]) -> tuple[Comparison, ...]:
         """Every two models, as they are and after calibration."""

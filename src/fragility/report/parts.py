@@ -110,6 +110,10 @@ class WorstCase:
     lift : float
         Its weight in the worst case over its share of the data.
     group : str, optional
+        In the first column of groups.
+    kind : {"miss", "false alarm", "mistake", ""}
+        A positive predicted negative, a negative predicted positive, a wrong class of several;
+        empty if the prediction is right.
     """
 
     row: int
@@ -120,6 +124,51 @@ class WorstCase:
     confidence: float
     lift: float
     group: str | None
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class SharedMistake:
+    """A case that every model gets confidently wrong: a wrong label, or a blind spot.
+
+    `row` and `case` are those of `WorstCase`; `predicted` and `confidence` are by model.
+    """
+
+    row: int
+    case: str
+    true: Any
+    predicted: Mapping[str, Any]
+    confidence: Mapping[str, float]
+    group: str | None
+
+
+@dataclass(frozen=True)
+class NewMistake:
+    """A case that a model gets confidently wrong, and did not in previous predictions."""
+
+    row: int
+    case: str
+    true: Any
+    predicted: Any
+    confidence: float
+    previously_predicted: Any
+    previous_confidence: float
+
+
+@dataclass(frozen=True)
+class NewMistakes:
+    """How the confident mistakes of a model have changed since previous predictions.
+
+    `n_new` cases were not confidently wrong before, `n_mended` no longer are, and `n_unknown`
+    confident mistakes are on cases that the previous predictions do not have. `cases` are the
+    surest of the new ones.
+    """
+
+    model: str
+    n_new: int
+    n_mended: int
+    n_unknown: int
+    cases: tuple[NewMistake, ...]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ..metrics.displays.estimator import check_can_predict, named_models
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
-from .arrays import Groups, given_cases
+from .arrays import Groups, PreviousPredictions, given_cases, named_cases
 from .findings import findings
 from .inputs import (
     Metric,
@@ -31,8 +31,16 @@ from .inputs import (
     costs_of_state,
 )
 from .measuring import Builder, CaseNames, ExtraFigures
+from .mistakes import NamedCases, new_mistakes
 from .model_figures import Settings
-from .parts import Comparison, Finding, GroupFigures, ModelReport
+from .parts import (
+    Comparison,
+    Finding,
+    GroupFigures,
+    ModelReport,
+    NewMistakes,
+    SharedMistake,
+)
 from .rereading import Rereading
 
 
@@ -52,6 +60,13 @@ class Report:
         A paired test of every two models; p-values allow for the number of pairs (Holm).
     groups : tuple of GroupFigures
         Each model in each group: all figures, and what its policy does there.
+    shared_mistakes : tuple of SharedMistake
+        Cases that every one of several models gets confidently wrong, the surest: wrong labels, or
+        a blind spot. As many as worst cases.
+    n_shared_mistakes : int or None
+        How many there are; None for one model, or if the cases cannot be read once more.
+    new_mistakes : tuple of NewMistakes
+        By model, what it gets confidently wrong and did not in previous predictions.
     findings : tuple of Finding
         What the figures say, in plain words.
     labels, support : tuple
@@ -93,6 +108,8 @@ class Report:
     models: tuple[ModelReport, ...]
     comparisons: tuple[Comparison, ...]
     groups: tuple[GroupFigures, ...]
+    shared_mistakes: tuple[SharedMistake, ...]
+    n_shared_mistakes: int | None
     labels: tuple[Any, ...]
     support: tuple[int, ...]
     positive: Any
@@ -106,6 +123,7 @@ class Report:
     prevalence: float | None = None
     clustered: bool = False
     min_cell: int = MIN_CELL
+    new_mistakes: tuple[NewMistakes, ...] = ()
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -149,6 +167,7 @@ class Report:
         random_state: int = 0,
         confident: float = CONFIDENT,
         prevalence: float | None = None,
+        previous: PreviousPredictions | None = None,
     ) -> Report:
         """Report on predicted probabilities.
 
@@ -198,6 +217,9 @@ class Report:
             Share of the positive class of two, between 0 and 1: restates slope, intercept and the
             other numbers of calibration, predictive values and net benefit for a place where it is
             so frequent. All else is that of the cases.
+        previous : PreviousPredictions, optional
+            Earlier predictions of the same models for cases that `cases` names: lists what is newly
+            confidently wrong.
 
         Returns
         -------
@@ -230,7 +252,7 @@ class Report:
             prevalence,
             check_count(min_cell, "min_cell", 0),
         )
-        return cls.from_cases(
+        made = cls.from_cases(
             given.state,
             settings,
             reread=given.reread,
@@ -238,6 +260,9 @@ class Report:
             name_cases=given.name_cases,
             clustered=given.clustered,
         )
+        if previous is None:
+            return made
+        return made.with_new_mistakes(*named_cases(given, cases, previous), n_worst)
 
     @classmethod
     def from_state(
@@ -364,6 +389,10 @@ class Report:
             options.setdefault("pos_label", later_category(y, classes))
         probabilities = {name: model.predict_proba(X) for name, model in named.items()}
         return cls.from_predictions(y, probabilities, labels=classes, **options)
+
+    def with_new_mistakes(self, new: NamedCases, old: NamedCases, n_listed: int) -> Report:
+        """The same report with what is newly confidently wrong; other constructors call it."""
+        return replace(self, new_mistakes=new_mistakes(new, old, self.confident, n_listed))
 
     def with_notes(self, *notes: str) -> Report:
         """The same report with more notes."""

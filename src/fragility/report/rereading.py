@@ -88,8 +88,8 @@ class Reader:
             for name, found in influences.items()
             if intervals and isinstance(found, ScoreInfluence)
         }
-        #: By model, the cases of the largest lift, still without their names.
-        self.worst: dict[str, list[WorstCase]] = {name: [] for name in influences}
+        #: By model and kind of mistake, the cases of the largest lift, still without their names.
+        self._held: dict[str, dict[str, list[WorstCase]]] = {name: {} for name in influences}
 
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
@@ -128,39 +128,78 @@ class Reader:
     def _note_worst(
         self, name: str, block: Cases, own: Indices, rows: Integers, lift: Floats
     ) -> None:
-        """Keep the worst of some cases of a class, if they are worse than the others so far."""
-        held = self.worst[name]
+        """Keep the worst of some cases of a class, by kind of mistake."""
         # Where no case stands out, there is none to show.
-        least = held[-1].lift if len(held) == self._n_worst else 1.0 + 1e-9
-        chosen = np.flatnonzero(lift >= least)
-        if chosen.size > self._n_worst:
-            chosen = chosen[np.argsort(-lift[chosen], kind="stable")[: self._n_worst]]
-        labels, group_names = self._state.labels.tolist(), self._state.group_names
-        cases = block.take(own[chosen])
+        standing = np.flatnonzero(lift >= 1.0 + 1e-9)
+        predicted, _ = most_probable(block.scores[name][own[standing]], self._state.positive)
+        wrong = predicted != block.codes[own[standing]]
+        for part in (standing[wrong], standing[~wrong]):
+            chosen = part[np.argsort(-lift[part], kind="stable")[: self._n_worst]]
+            found = self._described(name, block, own[chosen], rows, lift[chosen])
+            for kind in {case.kind for case in found}:
+                held = self._held[name].setdefault(kind, [])
+                held += [case for case in found if case.kind == kind]
+                held.sort(key=_worst_first)
+                del held[self._n_worst :]
+
+    def _described(
+        self, name: str, block: Cases, places: Indices, rows: Integers, lift: Floats
+    ) -> list[WorstCase]:
+        labels, positive = self._state.labels.tolist(), self._state.positive
+        cases = block.take(places)
         scores = cases.scores[name]
-        predicted, confidence = most_probable(scores, self._state.positive)
-        for place, row in enumerate(rows[own[chosen]].tolist()):
+        predicted, confidence = most_probable(scores, positive)
+        found = []
+        for place, row in enumerate(rows[places].tolist()):
             code = int(cases.codes[place])
-            score = scores[place] if scores.ndim == 1 else scores[place, code]
-            held.append(
+            kind = ""
+            if code != int(predicted[place]):
+                kind = "mistake"
+                if self._state.is_binary:
+                    kind = "miss" if code == positive else "false alarm"
+            found.append(
                 WorstCase(
                     row,
                     "",
                     labels[code],
                     labels[int(predicted[place])],
-                    float(score),
+                    float(scores[place] if scores.ndim == 1 else scores[place, code]),
                     float(confidence[place]),
-                    float(lift[chosen[place]]),
-                    None if cases.groups is None else group_names[cases.groups[place, 0]],
+                    float(lift[place]),
+                    self._state.group_of(cases, place),
+                    kind,
                 )
             )
-        held.sort(key=lambda case: (-case.lift, case.row))
-        del held[self._n_worst :]
+        return found
+
+    @property
+    def worst(self) -> dict[str, list[WorstCase]]:
+        """By model the cases of the largest lift: half misses and half false alarms of two classes.
+
+        Where there are too few of a kind, there are more of the other; then cases that are
+        predicted right, but stand out.
+        """
+        found = {}
+        for name, held in self._held.items():
+            kinds = [held.get(kind, []) for kind in ("miss", "false alarm")]
+            chosen = held.get("mistake", [])
+            if any(kinds):
+                half = (self._n_worst + 1) // 2, self._n_worst // 2
+                chosen = [case for part, n in zip(kinds, half, strict=True) for case in part[:n]]
+                rest = [case for part, n in zip(kinds, half, strict=True) for case in part[n:]]
+                chosen += sorted(rest, key=_worst_first)[: self._n_worst - len(chosen)]
+            chosen = chosen + held.get("", [])[: self._n_worst - len(chosen)]
+            found[name] = sorted(chosen, key=_worst_first)
+        return found
 
     def finish(self) -> None:
         """Hand the sums to the indices that need them."""
         for name, reading in self._readings.items():
             self._influences[name].known.sums = reading.sums
+
+
+def _worst_first(case: WorstCase) -> tuple[float, int]:
+    return -case.lift, case.row
 
 
 def _moves(tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool) -> Floats:

@@ -195,12 +195,13 @@ def pair_rows(report: Report, model: int) -> Table:
 
 def worst_rows(report: Report, model: int) -> Table:
     """The cases that the index of a model sits on."""
-    head = ["case", "truth", "predicted", "score", "confidence", "times its share of the risk"]
+    head = ["case", "", "truth", "predicted", "score", "confidence", "times its share of the risk"]
     cases = report.models[model].worst
     grouped = any(case.group is not None for case in cases)
     rows = [
         [
             words.shortened(case.case),
+            case.kind or "right",
             words.shortened(case.true),
             words.shortened(case.predicted),
             words.number(case.score),
@@ -211,6 +212,54 @@ def worst_rows(report: Report, model: int) -> Table:
         for case in cases
     ]
     return head + ["group"] * grouped, rows
+
+
+def mistake_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
+    """Cases that all models get confidently wrong, and cases that are newly so."""
+    level = f"{100 * report.confident:g} %"
+    if report.shared_mistakes:
+        names = [words.shortened(model.name) for model in report.models]
+        shown, n = len(report.shared_mistakes), report.n_shared_mistakes or 0
+        some = "" if shown == n else f" The {shown} surest of {words.count(n)}."
+        rows = [
+            [
+                words.shortened(case.case),
+                words.shortened(case.true),
+                *(
+                    f"{words.shortened(case.predicted[model.name])}, "
+                    f"{words.percent(case.confidence[model.name])}"
+                    for model in report.models
+                ),
+            ]
+            for case in report.shared_mistakes
+        ]
+        yield (
+            "Wrong by all models",
+            f"Above {level} confidence: wrong labels, or a blind spot.{some}",
+            (["case", "truth", *names], rows),
+        )
+    for found in report.new_mistakes:
+        head = ["case", "truth", "predicted", "confidence", "previously", "confidence then"]
+        cells = [
+            [
+                words.shortened(case.case),
+                words.shortened(case.true),
+                words.shortened(case.predicted),
+                words.percent(case.confidence),
+                words.shortened(case.previously_predicted),
+                words.percent(case.previous_confidence),
+            ]
+            for case in found.cases
+        ]
+        unknown = (
+            f"; {words.count(found.n_unknown)} on cases unknown then" if found.n_unknown else ""
+        )
+        yield (
+            f"Newly wrong by {words.shortened(found.model)}",
+            f"Above {level} confidence: {words.count(found.n_new)} cases that were not so before, "
+            f"{words.count(found.n_mended)} that no longer are{unknown}.",
+            (head, cells),
+        )
 
 
 def about(report: Report) -> str:
@@ -232,6 +281,7 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         yield "Who decides", about_policies(report), policy_rows(report)
         if cost_rows(report)[1]:
             yield "Cost against cost", "", cost_rows(report)
+    yield from mistake_tables(report)
     if report.groups:
         yield "By group", about_groups(report), group_rows(report)
 

@@ -325,6 +325,12 @@ class ScoreState:
             found.append(np.array([known.index(group) for group in names])[codes])
         return np.stack(found, axis=1)
 
+    def group_of(self, cases: Cases, place: int) -> str | None:
+        """Group of a case in the first column of groups; None if there is none."""
+        if cases.groups is None:
+            return None
+        return next(iter(self.groups.values()))[int(cases.groups[place, 0])]
+
     # Merging and storing.
 
     def merge(self, other: ScoreState) -> ScoreState:

@@ -1,0 +1,215 @@
+"""Confident mistakes by case: those that all models make, and those that are new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._labels import listed
+from .._typing import Floats, Indices, Integers, Mask
+from ..scores.cases import Cases
+from ..scores.state import ScoreState
+from ..scores.tally import most_probable
+from .parts import NewMistake, NewMistakes, SharedMistake
+from .rereading import CaseRows, Rereading
+
+
+class Made(NamedTuple):
+    """Predictions of a model for some cases: classes as places in the labels."""
+
+    predicted: NDArray[Any]
+    confidence: Floats
+    confidently_wrong: Mask
+
+
+def made_by(state: ScoreState, cases: Cases, level: float) -> dict[str, Made]:
+    """Predictions of every model, and which are wrong above a level of confidence."""
+    found = {}
+    for name in state.models:
+        predicted, confidence = most_probable(cases.scores[name], state.positive)
+        found[name] = Made(predicted, confidence, (predicted != cases.codes) & (confidence > level))
+    return found
+
+
+class SharedMistakes:
+    """Reads cases, and keeps those that every model gets confidently wrong.
+
+    Parameters
+    ----------
+    state : ScoreState
+    level : float
+        Wrong predictions above this confidence are confident mistakes.
+    n_listed : int
+        Number of cases to keep: those of which the least sure model is surest.
+    """
+
+    def __init__(self, state: ScoreState, level: float, n_listed: int) -> None:
+        self._state, self._level, self._n_listed = state, level, n_listed
+        #: How many there are.
+        self.n = 0
+        #: The surest, still without their names.
+        self.cases: list[SharedMistake] = []
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        block, labels = found.cases, self._state.labels.tolist()
+        made = made_by(self._state, block, self._level)
+        rows = np.flatnonzero(np.all([part.confidently_wrong for part in made.values()], axis=0))
+        self.n += rows.size
+        if not self._n_listed or not rows.size:
+            return
+        surest = np.min([part.confidence[rows] for part in made.values()], axis=0)
+        rows = rows[np.argsort(-surest, kind="stable")[: self._n_listed]]
+        self.cases += [
+            SharedMistake(
+                int(found.rows[row]),
+                "",
+                labels[int(block.codes[row])],
+                {name: labels[int(part.predicted[row])] for name, part in made.items()},
+                {name: float(part.confidence[row]) for name, part in made.items()},
+                self._state.group_of(block, int(row)),
+            )
+            for row in rows.tolist()
+        ]
+        self.cases.sort(key=lambda case: (-min(case.confidence.values()), case.row))
+        del self.cases[self._n_listed :]
+
+    def finish(self) -> None:
+        """Nothing is handed on."""
+
+
+class NamedCases(Protocol):
+    """Cases that can be read again and again, and have names of their own."""
+
+    @property
+    def state(self) -> ScoreState:
+        """State of the same classes and models, with or without the cases."""
+
+    @property
+    def read(self) -> Rereading:
+        """Gives the cases with their rows."""
+
+    def names(self, rows: Sequence[int]) -> Mapping[int, str]:
+        """Names of the cases of some rows."""
+
+    def rows(self, names: set[str]) -> Mapping[str, int]:
+        """Rows of the cases of these names; those without such a case are left out."""
+
+
+def new_mistakes(
+    new: NamedCases, old: NamedCases, level: float, n_listed: int
+) -> tuple[NewMistakes, ...]:
+    """Cases that models get confidently wrong now, and did not before; by model.
+
+    Raises
+    ------
+    ValueError
+        If the two do not have the same classes and models.
+    """
+    for what, own, others in (
+        ("classes", new.state.labels.tolist(), old.state.labels.tolist()),
+        ("models", list(new.state.models), list(old.state.models)),
+    ):
+        if own != others:
+            raise ValueError(
+                f"The previous predictions have other {what} ({listed(others)}) than these "
+                f"({listed(own)}); give predictions of the same."
+            )
+    now, before = (_wrong_rows(part, level) for part in (new, old))
+    names_now, names_before = (
+        part.names(sorted(set().union(*(rows.tolist() for rows in found.values()))))
+        for part, found in ((new, now), (old, before))
+    )
+    rows_before = old.rows(set(names_now.values()))
+    still_there = new.rows(set(names_before.values()))
+    found = []
+    for model in new.state.models:
+        wrong_before = {names_before[row] for row in before[model].tolist()}
+        wrong_now = {names_now[row]: row for row in now[model].tolist()}
+        fresh = [name for name in wrong_now if name in rows_before and name not in wrong_before]
+        mended = sum(name in still_there and name not in wrong_now for name in wrong_before)
+        unknown = sum(name not in rows_before for name in wrong_now)
+        shown = _described(new, old, model, {name: wrong_now[name] for name in fresh}, rows_before)
+        shown.sort(key=lambda case: (-case.confidence, case.row))
+        found.append(NewMistakes(model, len(fresh), mended, unknown, tuple(shown[:n_listed])))
+    return tuple(found)
+
+
+def _wrong_rows(cases: NamedCases, level: float) -> dict[str, Integers]:
+    """By model, rows of the cases that it gets confidently wrong."""
+    rows: dict[str, list[Integers]] = {name: [np.zeros(0, np.int64)] for name in cases.state.models}
+    for found in cases.read():
+        for name, made in made_by(cases.state, found.cases, level).items():
+            rows[name].append(found.rows[made.confidently_wrong])
+    return {name: np.concatenate(parts) for name, parts in rows.items()}
+
+
+def _described(
+    new: NamedCases,
+    old: NamedCases,
+    model: str,
+    rows: Mapping[str, int],
+    rows_before: Mapping[str, int],
+) -> list[NewMistake]:
+    """What a model predicts for some cases, by name, and what it did before."""
+    labels = new.state.labels.tolist()
+    now = _predictions_at(new, model, set(rows.values()))
+    before = _predictions_at(old, model, {rows_before[name] for name in rows})
+    found = []
+    for name, row in rows.items():
+        true, predicted, confidence = now[row]
+        _, predicted_before, confidence_before = before[rows_before[name]]
+        labelled = labels[true], labels[predicted], confidence
+        found.append(NewMistake(row, name, *labelled, labels[predicted_before], confidence_before))
+    return found
+
+
+def _predictions_at(
+    cases: NamedCases, model: str, rows: set[int]
+) -> dict[int, tuple[int, int, float]]:
+    """True class, predicted class and confidence, by row."""
+    wanted = np.array(sorted(rows), dtype=np.int64)
+    found = {}
+    for part in cases.read() if wanted.size else ():
+        here: Indices = np.flatnonzero(np.isin(part.rows, wanted))
+        own = part.take(here)
+        made = made_by(cases.state, own.cases, 1.0)[model]
+        columns = own.cases.codes, made.predicted, made.confidence
+        for row, true, predicted, confidence in zip(own.rows, *columns, strict=True):
+            found[int(row)] = int(true), int(predicted), float(confidence)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayCases:
+    """Cases in memory, with the name of each."""
+
+    state: ScoreState
+    read: Rereading
+    named: Sequence[str]
+
+    def names(self, rows: Sequence[int]) -> Mapping[int, str]:
+        """Names of the cases of some rows."""
+        return {row: self.named[row] for row in rows}
+
+    def rows(self, names: set[str]) -> Mapping[str, int]:
+        """Rows of the cases of these names."""
+        return found_rows(names, enumerate(self.named), "cases")
+
+
+def found_rows(names: set[str], numbered: Iterable[tuple[int, str]], what: str) -> dict[str, int]:
+    """Rows of these names among all; a name that two rows have is refused."""
+    found: dict[str, int] = {}
+    for row, name in numbered:
+        if name in names:
+            if name in found:
+                raise ValueError(
+                    f"{what}: the case {name!r} occurs twice (rows {found[name]} and {row}); each "
+                    "case needs a name of its own."
+                )
+            found[name] = row
+    return found
