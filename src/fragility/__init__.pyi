@@ -117,7 +117,7 @@ from .metrics import (
     surest_error_rate,
     wasserstein_fragility_index,
 )
-from .report import Report
+from .report import PreviousPredictions, Report
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
 
@@ -152,6 +152,7 @@ __all__ = [
     "PolicyConfusion",
     "PolicyConfusionDisplay",
     "PopulationStabilityDisplay",
+    "PreviousPredictions",
     "RankingErrorDisplay",
     "ReliabilityCurve",
     "ReliabilityDisplay",

@@ -288,13 +288,13 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
 
 def to_text(report: Report, *, full: bool = False) -> str:
     """Tables and findings for a terminal; `full` adds those of `fragility.report.full_text`."""
-    tables = [table(report), *(found for _, _, found in _tables(report))]
     sentences = [
         "\n".join(f"* {finding.text}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
-    shown = [aligned([head, *rows]) for head, rows in tables]
-    for title, note, (head, rows) in full_tables(report) if full else ():
+    head, rows = table(report)
+    shown = [aligned([head, *rows])]
+    for title, note, (head, rows) in (*_tables(report), *(full_tables(report) if full else ())):
         lead = f"{title}. {note}".rstrip()
         shown.append(f"{lead}\n\n{aligned([head, *rows])}")
     return "\n\n".join([about(report), *shown, *filter(None, sentences)])

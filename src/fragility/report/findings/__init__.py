@@ -13,6 +13,7 @@ from .basis import Rule
 from .comparisons import explained_by_scale, fewer_confident_mistakes, no_difference, same_auc
 from .costs import cheapest, who_decides
 from .groups import costly_group, fragile_group
+from .mistakes import new_mistakes, shared_mistakes
 from .single import (
     fragile_pair,
     infinite_pairs,
@@ -37,6 +38,8 @@ RULES: tuple[Rule, ...] = (
     no_difference,
     cheapest,
     who_decides,
+    new_mistakes,
+    shared_mistakes,
     overconfident,
     fragile_group,
     costly_group,

@@ -1,0 +1,40 @@
+"""Findings about single mistakes: those that all models make, and those that are new."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .. import words
+from ..words import shortened as short
+from .basis import Sentences
+
+if TYPE_CHECKING:
+    from ..report import Report
+
+
+def shared_mistakes(report: Report) -> Sentences:
+    """Cases that every model gets confidently wrong."""
+    n = report.n_shared_mistakes
+    if n:
+        cases, are, their = (
+            ("case", "is", "its label") if n == 1 else ("cases", "are", "their labels")
+        )
+        who = "both models" if len(report.models) == 2 else f"all {len(report.models)} models"
+        yield (
+            f"{words.count(n)} {cases} {are} wrong by {who} above {100 * report.confident:g} % "
+            f"confidence. Check {their} first: a wrong label, or a blind spot that another model "
+            "of the same kind will not mend.",
+            [model.name for model in report.models],
+        )
+
+
+def new_mistakes(report: Report) -> Sentences:
+    """Cases that a model gets confidently wrong, and did not before."""
+    for found in report.new_mistakes:
+        if found.n_new or found.n_mended:
+            cases, mended = "case is" if found.n_new == 1 else "cases are", found.n_mended
+            yield (
+                f"{short(found.model)}: {words.count(found.n_new)} {cases} newly wrong above "
+                f"{100 * report.confident:g} % confidence, {words.count(mended)} no longer.",
+                [found.model],
+            )
