@@ -63,7 +63,13 @@ prediction_options = _together(
         help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
-    click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
+    click.option(
+        "--confidence-level",
+        "confidence",
+        default=0.95,
+        show_default=True,
+        help="Of the intervals.",
+    ),
 )
 confident_option = click.option(
     "--confident",
