@@ -39,7 +39,7 @@ from fragility.calibration.table import ScoreTable, calibrated_table
 from fragility.datasets import load_heart
 from fragility.figures.rank import calibration_error
 from fragility.measured import CALIBRATION_BINS
-from fragility.report.views import CalibratedView
+from fragility.report.sum_views import CalibratedView
 
 RESULTS = Path(__file__).parent / "results" / "calibration.md"
 IMAGES = ("breast", "pneumonia", "retina", "blood")

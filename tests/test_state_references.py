@@ -12,7 +12,7 @@ from fragility.calibration.table import ScoreTable, calibrated_table
 from fragility.measured import CALIBRATION_BINS, CVAR_LEVEL
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.rereading import CaseRows
-from fragility.report.views import CalibratedView
+from fragility.report.sum_views import CalibratedView
 from fragility.scores.folds import dealt
 from fragility.scores.tally import threshold_grid, units_of
 

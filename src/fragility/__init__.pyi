@@ -63,6 +63,7 @@ from .deferral import (
     policy_confusion,
 )
 from .exceptions import AbsentClassWarning
+from .grouping import GroupColumn, in_ranges
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
 from .index.inference import PairedDifference
@@ -139,6 +140,7 @@ __all__ = [
     "FragilityPath",
     "FragilityPathDisplay",
     "FragilitySketch",
+    "GroupColumn",
     "Interval",
     "KSDisplay",
     "NetBenefitDisplay",
@@ -177,6 +179,7 @@ __all__ = [
     "fragility_ratio",
     "gini_score",
     "implied_threshold",
+    "in_ranges",
     "integrated_calibration_index",
     "ks_statistic",
     "loss_fragility",

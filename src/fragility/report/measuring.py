@@ -41,7 +41,8 @@ from .parts import (
 )
 from .policies import CostReader, Decided, PolicyMaker, fill_bins
 from .rereading import CaseRows, Reader, Rereading, read_again
-from .views import BinView, CalibratedView, DataView, View
+from .sum_views import BinView, CalibratedView
+from .views import DataView, View
 
 #: Figures of the user's own for each model as it is, and a function that gives them after
 #: calibration by a map of this name.

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import check_clusters, encode_groups, later_category, listed
+from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
-from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
-from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
+from .arrays import Groups, given_cases
 from .findings import findings
 from .inputs import (
     Metric,
@@ -29,16 +28,12 @@ from .inputs import (
     check_confident,
     check_extra_metrics,
     check_prevalence,
-    checked_model,
     costs_of_state,
-    extra_figures,
-    named_predictions,
-    shaped_like,
 )
 from .measuring import Builder, CaseNames, ExtraFigures
 from .model_figures import Settings
 from .parts import Comparison, Finding, GroupFigures, ModelReport
-from .rereading import CaseRows, Rereading
+from .rereading import Rereading
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -134,7 +129,8 @@ class Report:
         y_true: ArrayLike,
         models: Mapping[str, ArrayLike] | ArrayLike,
         *,
-        groups: ArrayLike | None = None,
+        groups: Groups | None = None,
+        cross_groups: bool = True,
         costs: Costs | Mapping[str, Any] | None = None,
         policy: PolicySettings | Mapping[str, Any] | None = None,
         extra_metrics: Mapping[str, Metric] | None = None,
@@ -159,8 +155,11 @@ class Report:
         models : mapping of str to array-like
             Probabilities of each model: (n_samples,) of the positive class, or
             (n_samples, n_classes) in the order of `labels`. A bare array is one model.
-        groups : array-like of shape (n_samples,), optional
-            Group of each case, for the index by group.
+        groups : array-like of shape (n_samples,), or mapping of str to these, optional
+            Group of each case, in one column or in several by name: all figures by group. Numbers
+            are cut into ranges by `fragility.in_ranges`.
+        cross_groups : bool, default=True
+            Whether several columns of groups are crossed, too.
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
             the best policy of each model and its cost.
@@ -198,77 +197,39 @@ class Report:
         -------
         Report
         """
-        probabilities = named_predictions(models)
         costs, chosen_by = as_costs(costs), as_policy(policy)
         n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
-        extra = check_extra_metrics(extra_metrics)
-        data = {
-            name: checked_model(name, y_true, proba, labels, pos_label, sample_weight)
-            for name, proba in probabilities.items()
-        }
-        first = next(iter(data.values()))
-        confident = check_confident(confident, first.labels.size)
-        prevalence = check_prevalence(prevalence, first.labels.size)
-        n, weights = first.codes.size, first.weights
-        if weights is not None:  # only their ratios matter
-            scaled = weights * order_one_factor(float(weights.max()))
-            data = {name: replace(part, weights=scaled) for name, part in data.items()}
-        group_names: list[str] = []
-        group_codes = None
-        if groups is not None:
-            group_names, codes = encode_groups(groups, n)
-            group_codes = codes[:, np.newaxis]
-        clusters = check_clusters(cluster, n)
-        if cases is not None and len(cases) != n:
-            raise ValueError(f"cases has {len(cases)} entries for {n} samples; give one for each.")
-        case_costs = None
-        if costs is not None:
-            costs = costs.checked(first.labels.size, n)  # before the long work
-            case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
-
-        def calibrated_extra(name: str, method: str) -> dict[str, float]:
-            fits = CrossFit(data[name], random_state=random_state, method=method)
-            found = fits.calibrated(method)
-            return extra_figures(extra, y_true, shaped_like(probabilities[name], found), weights)
-
-        given: ExtraFigures = {
-            name: (extra_figures(extra, y_true, proba, weights), partial(calibrated_extra, name))
-            for name, proba in (probabilities.items() if extra else ())
-        }
-        positive = first.labels.tolist()[first.positive] if first.is_binary else None
-        state = ScoreState(
-            first.labels,
-            list(data),
-            group_names,
-            weights is not None,
-            hold=np.inf,
-            pos_label=positive,
+        given = given_cases(
+            y_true,
+            models,
+            groups=groups,
+            cross_groups=cross_groups,
+            costs=costs,
+            extra_metrics=check_extra_metrics(extra_metrics),
+            labels=labels,
+            pos_label=pos_label,
+            sample_weight=sample_weight,
+            cluster=cluster,
+            cases=cases,
+            random_state=random_state,
         )
-        state.add_checked(data, group_codes, case_costs)
-        if case_costs is not None and costs is not None:
-            costs = replace(costs, error_cost=None)
-        rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+        settings = Settings(
+            confidence,
+            given.costs,
+            calibrate,
+            n_worst,
+            random_state,
+            chosen_by,
+            confident,
+            prevalence,
+        )
         return cls.from_cases(
-            state,
-            Settings(
-                confidence,
-                costs,
-                calibrate,
-                n_worst,
-                random_state,
-                chosen_by,
-                confident,
-                prevalence,
-            ),
-            reread=lambda: [
-                CaseRows(part, rows, None if clusters is None else clusters[rows])
-                for part in state.held
-            ],
-            extra=given,
-            name_cases=lambda chosen: {
-                row: str(row if cases is None else cases[row]) for row in chosen
-            },
-            clustered=clusters is not None,
+            given.state,
+            settings,
+            reread=given.reread,
+            extra=given.extra,
+            name_cases=given.name_cases,
+            clustered=given.clustered,
         )
 
     @classmethod

@@ -1,0 +1,129 @@
+"""Arrays of a user as the cases of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .._labels import check_clusters
+from .._validation import LabelledScores
+from ..calibration.cross_fitting import CrossFit
+from ..deferral import Costs
+from ..grouping import GroupColumn, group_columns
+from ..moments import order_one_factor
+from ..scores.state import ScoreState
+from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
+from .measuring import CaseNames, ExtraFigures
+from .rereading import CaseRows, Rereading
+
+#: Groups as a user gives them: one column, or several by name.
+Groups = Mapping[str, ArrayLike | GroupColumn] | ArrayLike | GroupColumn
+
+
+@dataclass(frozen=True, eq=False)
+class GivenCases:
+    """Cases of a report: their state, how to read them again, and what else was said of them.
+
+    `costs` have no `error_cost` where the cases have costs of their own.
+    """
+
+    state: ScoreState
+    costs: Costs | None
+    reread: Rereading
+    extra: ExtraFigures
+    name_cases: CaseNames
+    clustered: bool
+
+
+def given_cases(
+    y_true: ArrayLike,
+    models: Mapping[str, ArrayLike] | ArrayLike,
+    *,
+    groups: Groups | None,
+    cross_groups: bool,
+    costs: Costs | None,
+    extra_metrics: Mapping[str, Metric],
+    labels: Sequence[Any] | NDArray[Any] | None,
+    pos_label: Any,
+    sample_weight: ArrayLike | None,
+    cluster: ArrayLike | None,
+    cases: Sequence[Any] | NDArray[Any] | None,
+    random_state: int,
+) -> GivenCases:
+    """Check arrays, which `Report.from_predictions` describes, and fill a state with them."""
+    probabilities = named_predictions(models)
+    data = {
+        name: checked_model(name, y_true, proba, labels, pos_label, sample_weight)
+        for name, proba in probabilities.items()
+    }
+    first = next(iter(data.values()))
+    n, weights = first.codes.size, first.weights
+    if weights is not None:  # only their ratios matter
+        scaled = weights * order_one_factor(float(weights.max()))
+        data = {name: replace(part, weights=scaled) for name, part in data.items()}
+    columns = {} if groups is None else group_columns(groups, n, cross=cross_groups)
+    group_codes = np.stack([part.codes for part in columns.values()], axis=1) if columns else None
+    clusters = check_clusters(cluster, n)
+    check_names(cases, n)
+    case_costs = None
+    if costs is not None:
+        costs = costs.checked(first.labels.size, n)  # before the long work
+        case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
+
+    def calibrated_extra(name: str, method: str) -> dict[str, float]:
+        fits = CrossFit(data[name], random_state=random_state, method=method)
+        found = shaped_like(probabilities[name], fits.calibrated(method))
+        return extra_figures(extra_metrics, y_true, found, weights)
+
+    extra: ExtraFigures = {
+        name: (
+            extra_figures(extra_metrics, y_true, proba, weights),
+            partial(calibrated_extra, name),
+        )
+        for name, proba in (probabilities.items() if extra_metrics else ())
+    }
+    state = ScoreState(
+        first.labels,
+        list(data),
+        {name: part.names for name, part in columns.items()},
+        weights is not None,
+        hold=np.inf,
+        pos_label=_positive(first),
+    )
+    state.add_checked(data, group_codes, case_costs)
+    if case_costs is not None and costs is not None:
+        costs = replace(costs, error_cost=None)
+    rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+    return GivenCases(
+        state,
+        costs,
+        lambda: [
+            CaseRows(part, rows, None if clusters is None else clusters[rows])
+            for part in state.held
+        ],
+        extra,
+        partial(case_names, cases),
+        clusters is not None,
+    )
+
+
+def _positive(data: LabelledScores) -> Any:
+    return data.labels.tolist()[data.positive] if data.is_binary else None
+
+
+def check_names(cases: Sequence[Any] | NDArray[Any] | None, n_samples: int) -> None:
+    """Refuse names of cases that are not one for each."""
+    if cases is not None and len(cases) != n_samples:
+        raise ValueError(
+            f"cases has {len(cases)} entries for {n_samples} samples; give one for each."
+        )
+
+
+def case_names(cases: Sequence[Any] | NDArray[Any] | None, chosen: Sequence[int]) -> dict[int, str]:
+    """Names of the cases of some rows: by default the row itself."""
+    return {row: str(row if cases is None else cases[row]) for row in chosen}
