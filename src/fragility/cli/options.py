@@ -170,8 +170,16 @@ def output_option(words: str) -> Callable[[Command], Command]:
     return click.option("--output", required=True, type=click.Path(), help=words)
 
 
-group_option = click.option(
-    "--group", metavar="COLUMN", help="Column of groups, for the index by group."
+group_option = _together(
+    click.option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="COLUMN[:CUTS]",
+        help="Column of groups, for the index by group; numbers in ranges: age:40,60. Repeat it "
+        "for more columns.",
+    ),
+    click.option("--no-cross", is_flag=True, help="Do not cross several columns of groups."),
 )
 force_option = click.option(
     "--force", is_flag=True, help="Replace an existing file of another kind; never an input."

@@ -215,6 +215,7 @@ def make_report(
     reviewer_error: float = 0.0,
     n_worst: int = 0,
     id_column: str | None = None,
+    no_cross: bool = False,
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe."""
@@ -233,6 +234,7 @@ def make_report(
         models=parse_models(scores, opened.column_names),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
         error_cost=error_cost_column,
+        cross=not no_cross,
         **others,
     )
     several = max(map(len, predictions.columns.models.values())) > 2

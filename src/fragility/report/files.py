@@ -69,7 +69,7 @@ def report_on_file(
     state = ScoreState(
         file.classes,
         list(file.columns.models),
-        file.group_names,
+        file.groups,
         file.columns.weight is not None,
         hold,
         pos_label=file.positive,
@@ -122,8 +122,7 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
         if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):
             values = np.clip(values, 0.0, 1.0)  # rounding
         scores[name] = values
-    groups = None if batch.groups is None else batch.groups[:, np.newaxis]
-    cases = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
+    cases = Cases(batch.codes, scores, batch.weights, batch.groups, batch.error_costs)
     found = CaseRows(cases, batch.row_numbers, batch.clusters)
     if batch.weights is not None and not batch.weights.all():
         return found.take(np.flatnonzero(batch.weights))

@@ -1,4 +1,4 @@
-"""Predictions in files: CSV, JSON lines, Parquet and Arrow, checked and read whole or in batches."""
+"""Predictions in files (CSV, JSON lines, Parquet, Arrow), checked, read whole or in batches."""
 
 from ..exceptions import TableError
 from .columns import parse_models
