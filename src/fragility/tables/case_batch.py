@@ -19,7 +19,7 @@ class CaseBatch(ABC):
 
     Attributes
     ----------
-    weights : ndarray of shape (n,) or None
+    weights, error_costs : ndarray of shape (n,) or None
     groups : ndarray of shape (n, n_columns) or None
         Place of each row's group in the names of the groups, by column of groups.
     clusters : ndarray of shape (n,) or None
@@ -34,6 +34,7 @@ class CaseBatch(ABC):
 
     weights: Floats | None
     groups: NDArray[Any] | None
+    error_costs: Floats | None
     clusters: Integers | None
     first_row: int
     rows: Integers | None

@@ -21,6 +21,7 @@ class CaseColumns(ABC):
 
     weight: str | None = None
     groups: tuple[GroupBy, ...] = ()
+    error_cost: str | None = None
     cluster: str | None = None
     #: What columns of few values are for, for a message.
     roles: ClassVar[str]
@@ -60,10 +61,10 @@ class CaseColumns(ABC):
         return table.number_types(self.numeric) | dict.fromkeys(text, repeated)
 
     def _with_shared(self, first: Iterable[str], *, numeric: bool) -> list[str]:
-        """Some columns, and those of groups, clusters or weights that are of the same kind."""
+        """Some columns, and all others that are of numbers, or of few values."""
         groups = [by.column for by in self.groups if (by.ranges is not None) == numeric]
-        last = self.weight if numeric else self.cluster
-        return list(dict.fromkeys([*first, *groups, *([] if last is None else [last])]))
+        others = (self.weight, self.error_cost) if numeric else (self.cluster,)
+        return list(dict.fromkeys([*first, *groups, *(c for c in others if c is not None)]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,14 +73,12 @@ class PredictionColumns(CaseColumns):
 
     label: str
     models: dict[str, tuple[str, ...]]
-    error_cost: str | None = None
     roles = "label, group or cluster"
 
     @property
     def scored(self) -> list[str]:
-        """Columns of scores and costs."""
-        scores = [column for columns in self.models.values() for column in columns]
-        return list(dict.fromkeys([*scores, *([self.error_cost] if self.error_cost else [])]))
+        """Columns of scores, each once."""
+        return list(dict.fromkeys(c for columns in self.models.values() for c in columns))
 
     @property
     def categorical(self) -> list[str]:
@@ -151,7 +150,7 @@ def parse_models(
         raise TableError("No scores were given; name at least one column of scores.")
     models: dict[str, tuple[str, ...]] = {}
     for option in scores:
-        name, columns = _parse(option, available)
+        name, columns = parse_option(option, available)
         if name in models:
             raise TableError(
                 f"Two models have the name {name!r}; give each its own, as in NAME=column."
@@ -160,7 +159,8 @@ def parse_models(
     return models
 
 
-def _parse(option: str, available: Collection[str]) -> tuple[str, tuple[str, ...]]:
+def parse_option(option: str, available: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """A model and its columns, from ``column`` or ``NAME=column,...``."""
     if option in available:
         return option, (option,)
     # A column may itself have an equals sign: any one may be where the name of the model ends.

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats
 from .._validation import SUM_TOLERANCE
 from .categories import Categories
 from .columns import PredictionColumns
@@ -42,8 +41,7 @@ class Conversion(Reading[PredictionBatch]):
         clusters: dict[Any, int],
     ) -> None:
         super().__init__(table, columns, known.groups, drop_missing, clusters)
-        self._label, self._error_cost = columns.label, columns.error_cost
-        self._scored = columns.scored
+        self._label, self._scored = columns.label, columns.scored
         self.known = known
         self._support = np.zeros(len(known.classes.names), dtype=np.int64)
 
@@ -62,7 +60,6 @@ class Conversion(Reading[PredictionBatch]):
         return PredictionBatch(
             codes=codes,
             scores={model: self._scores(model, found, kept) for model in self.known.layout},
-            error_costs=self._costs(found, kept),
             fraction=fraction,
             **kept.shared,
         )
@@ -89,8 +86,3 @@ class Conversion(Reading[PredictionBatch]):
         if np.abs(sums - 1.0).max() > SUM_TOLERANCE:
             raise sums_not_one(self.table, model, names)
         return matrix
-
-    def _costs(self, found: dict[str, NDArray[Any]], kept: Kept) -> Floats | None:
-        if self._error_cost is None:
-            return None
-        return self._not_negative(self._error_cost, found[self._error_cost][kept.places], "costs")

@@ -7,7 +7,6 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .._typing import Floats
 from .case_batch import CaseBatch
 
 
@@ -22,8 +21,7 @@ class PredictionBatch(CaseBatch):
     scores : dict of str to ndarray
         Of each model: (n,) probabilities of the positive class, or (n, n_classes), the columns in
         the order of the classes. Single precision stays single; all else is double.
-    error_costs : ndarray of shape (n,) or None
-    weights : ndarray of shape (n,) or None
+    weights, error_costs : ndarray of shape (n,) or None
     groups : ndarray of shape (n, n_columns) or None
         Place of each row's group in the names of the groups, by column of groups.
     clusters : ndarray of shape (n,) or None
@@ -38,7 +36,6 @@ class PredictionBatch(CaseBatch):
 
     codes: NDArray[Any]
     scores: dict[str, NDArray[Any]]
-    error_costs: Floats | None
 
     @property
     def n_rows(self) -> int:

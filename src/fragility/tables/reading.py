@@ -30,13 +30,13 @@ class Kept:
     places: NDArray[Any] | slice
     weights: Floats | None
     groups: NDArray[Any] | None
+    error_costs: Floats | None
     clusters: Integers | None
 
     @property
     def shared(self) -> dict[str, Any]:
         """Attributes of every batch."""
-        names = ("first_row", "rows", "weights", "groups", "clusters")
-        return {name: getattr(self, name) for name in names}
+        return {name: part for name, part in vars(self).items() if name != "places"}
 
 
 class Reading(ABC, Generic[Batch]):
@@ -99,10 +99,13 @@ class Reading(ABC, Generic[Batch]):
         if self._columns.cluster is not None:
             clusters = self._numbered(data, self._columns.cluster)
             missing |= clusters < 0
-        weights = None
-        if self._columns.weight is not None:
-            weights = floats(self.table, data, self._columns.weight)
-            missing |= np.isnan(weights)
+        weights, costs = (
+            None if name is None else floats(self.table, data, name)
+            for name in (self._columns.weight, self._columns.error_cost)
+        )
+        for part in (weights, costs):
+            if part is not None:
+                missing |= np.isnan(part)
         first_row = self.n_rows + self.n_dropped + 1
         rows: Integers | None = None
         places: NDArray[Any] | slice = slice(None)
@@ -116,13 +119,13 @@ class Reading(ABC, Generic[Batch]):
             rows, places = there + first_row, there
             first_row = int(rows[0])
         self.n_rows += data.num_rows if rows is None else rows.size
-        weights, groups, clusters = (
-            None if part is None else part[places] for part in (weights, groups, clusters)
+        weights, costs, groups, clusters = (
+            None if part is None else part[places] for part in (weights, costs, groups, clusters)
         )
-        if weights is not None:
-            weights = self._not_negative(str(self._columns.weight), weights, "weights")
-            self._has_weight = self._has_weight or bool(weights.any())
-        return Kept(first_row, rows, places, weights, groups, clusters)
+        weights = self._not_negative(self._columns.weight, weights, "weights")
+        costs = self._not_negative(self._columns.error_cost, costs, "costs")
+        self._has_weight = self._has_weight or (weights is not None and bool(weights.any()))
+        return Kept(first_row, rows, places, weights, groups, costs, clusters)
 
     def _missing_values(self) -> TableError:
         """The error for rows with missing values."""
@@ -144,7 +147,11 @@ class Reading(ABC, Generic[Batch]):
         self.lowest[name] = min(low, self.lowest.get(name, low))
         return np.clip(values, 0.0, 1.0) if low < 0.0 or high > 1.0 else values
 
-    def _not_negative(self, name: str, values: NDArray[Any], what: str) -> Floats:
+    def _not_negative(
+        self, name: str | None, values: NDArray[Any] | None, what: str
+    ) -> Floats | None:
+        if name is None or values is None:
+            return None
         found: Floats = values.astype(np.float64, copy=False)
         if found.min() < 0.0 or np.isinf(found.max()):
             raise negative_values(self.table, name, what)
