@@ -14,6 +14,7 @@ from ..measured import CONFIDENT
 from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
+from ..scores.tally import Task
 from ..tables import PredictionBatch, PredictionFile, require_columns
 from .inputs import check_confident, check_prevalence
 from .model_figures import Settings
@@ -62,7 +63,7 @@ def report_on_file(
     """
     check_count(n_worst, "n_worst", least=0)
     n_classes = len(file.classes)  # before the long work
-    check_confident(confident, n_classes)
+    check_confident(confident, Task(n_classes))
     check_prevalence(prevalence, n_classes)
     if id_column is not None:
         require_columns(file.table, [id_column])

@@ -11,15 +11,14 @@ import numpy as np
 from .._typing import Floats
 from ..deferral.costs import Costs
 from ..deferral.solving import PolicySettings
-from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.intervals import Circumstances, index_intervals, with_interval
 from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
-from ..figures.spread import MOVED, MoveSums
+from ..figures.spread import MoveSums
 from ..figures.tails import merged, tail_of
 from ..measured import CALIBRATION_BINS, CONFIDENT, Measured
 from ..metrics.displays.error_curves import page_curves
-from ..scores.tally import decision_counts, threshold_grid
+from ..scores.tally import Cells, decision_counts
 from .evidence import evidence
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
@@ -55,7 +54,7 @@ def model_figures(
     intervals), and `cost` is that of its policy, if there is one.
     """
     found = view.index(settings.confidence)
-    cells, grid = view.cells, threshold_grid(view.n_classes)
+    cells, grid = view.cells, view.task.thresholds
     weight = float(cells.weight.sum())
     ranked, buffered, cvar = _pairwise(view)
     log_loss, brier = view.proper_scores()
@@ -63,7 +62,8 @@ def model_figures(
     n_bins = min(CALIBRATION_BINS, int(view.support.sum()))  # no more than cases
     above = cells.place > int(np.searchsorted(grid, view.confident))
     levels = Levels.of(view.predictions())
-    positive = view.positive if view.n_classes == 2 else None
+    # Answers are never taken for wrong: there are no false negatives.
+    positive = view.positive if view.n_classes == 2 and not view.task.answers else None
     decisions = decision_counts(cells, grid, positive, whole=view.whole)
     figures = {
         "fragility_index": found.index,
@@ -77,6 +77,8 @@ def model_figures(
         "confident_error_rate": Measured(float(cells.weight[above & cells.wrong].sum()) / weight),
         "aurc": risk_coverage_area(levels),
     }
+    if view.task.answers:  # elsewhere users know it, and it depends on how frequent classes are
+        figures = {"accuracy": Measured(_accuracy(cells)), **figures}
     if moves is not None:
         figures = _with_intervals(figures, view, moves, settings.confidence)
     if cost is not None:
@@ -94,8 +96,9 @@ def model_figures(
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
     # Bins of the histogram end at thresholds on offer, so that the cells determine it.
-    even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
-    edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
+    even = np.linspace(view.task.least_confidence, 1.0, HISTOGRAM_BINS + 1)
+    offered = grid[grid >= view.task.least_confidence]
+    edges = np.unique(offered[np.abs(offered - even[:, np.newaxis]).argmin(axis=1)])
     return ModelFigures(
         figures,
         found.pairs,
@@ -114,6 +117,11 @@ def model_figures(
             prevalence=settings.prevalence,
         ),
     )
+
+
+def _accuracy(cells: Cells) -> float:
+    """Share of the predictions that are right."""
+    return float(cells.weight[~cells.wrong].sum()) / float(cells.weight.sum())
 
 
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
@@ -137,8 +145,8 @@ def _with_intervals(
         moves.n_clusters or moves.population.size,
     )
     found = dict(figures)
-    spreads = {name: moves.spread(name) for name in MOVED}
-    for name in FIGURES_BY_CASE:
+    spreads = {name: moves.spread(name) for name in moves.names}
+    for name in moves.names[2:]:
         found[name] = with_interval(name, found[name], spreads[name], about)
     independent = None
     if moves.n_clusters:

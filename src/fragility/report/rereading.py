@@ -15,7 +15,7 @@ from ..figures.spread import MoveSums, Population
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from ..scores.tally import most_probable
+from .moves import moved_figures
 from .parts import WorstCase
 
 
@@ -78,14 +78,17 @@ class Reader:
         self._group, self._n_worst = group, n_worst
         self._figures = figures or {}
         scales = {name: found.known.largest for name, found in influences.items()}
+        names = moved_figures(state.task)
         #: By pair of models the sums of the differences of their influences.
         self.pairs = {
-            (a, b): MoveSums(population, max(scales[a], scales[b]))
+            (a, b): MoveSums(population, max(scales[a], scales[b]), names)
             for a, b in combinations(influences, 2)
             if paired
         }
         #: By model the sums of its own influences.
-        self.own = {name: MoveSums(population, scale) for name, scale in scales.items() if spreads}
+        self.own = {
+            name: MoveSums(population, scale, names) for name, scale in scales.items() if spreads
+        }
         self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()
@@ -120,9 +123,9 @@ class Reader:
                     if weights is not None:
                         figures *= weights
                     if self.pairs:
-                        moves[name] = _moves(tilted, shares, figures, left_out=True)
+                        moves[name] = figure_moves(tilted, shares, figures, left_out=True)
                     if name in self.own:
-                        found_moves = _moves(tilted, shares, figures, left_out=False)
+                        found_moves = figure_moves(tilted, shares, figures, left_out=False)
                         self.own[name].add(code, found_moves, shares * total, together)
                 if name in self._readings:
                     self._readings[name].add(code, part, tilted, weights)
@@ -145,7 +148,7 @@ class Reader:
         labels, group_names = self._state.labels.tolist(), self._state.group_names
         cases = block.take(own[chosen])
         scores = cases.scores[name]
-        predicted, confidence = most_probable(scores, self._state.positive)
+        predicted, confidence = self._state.task.predictions(scores)
         for place, row in enumerate(rows[own[chosen]].tolist()):
             code = int(cases.codes[place])
             score = scores[place] if scores.ndim == 1 else scores[place, code]
@@ -170,8 +173,10 @@ class Reader:
             self._influences[name].known.sums = reading.sums
 
 
-def _moves(tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool) -> Floats:
-    """How cases move the figures `fragility.figures.spread.MOVED`."""
+def figure_moves(
+    tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool
+) -> Floats:
+    """How cases move the figures `fragility.figures.spread.MOVED`, and those of answers."""
     return np.concatenate([case_influences(tilted, shares, left_out=left_out), figures])
 
 
