@@ -142,6 +142,7 @@ class TestCommand:
         data = patients(400)
         return write_csv(tmp_path / "p.csv", {**data, "age": rng.integers(20, 80, 400)})
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("way", [[], ["--hold", "0"]])
     def test_the_same_as_arrays(self, csv, way):
         asked = ("--label", "sick", "--score", "fair", "--group", "sex", "--group", "age:40,60")
@@ -162,6 +163,7 @@ class TestCommand:
 
     def test_no_cross_and_a_single_column(self, csv):
         asked = ("evaluate", csv, "--label", "sick", "--score", "fair", "--json", "--group", "sex")
+        asked += ("--no-calibration",)
         alone = json.loads(fragility(*asked).out)["groups"]
         assert [part["group"] for part in alone] == ["f", "m"]
         two = json.loads(fragility(*asked, "--group", "age:40", "--no-cross").out)["groups"]

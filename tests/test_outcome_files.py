@@ -11,7 +11,7 @@ import pytest
 from fragility.tables import OutcomeFile, open_table, parse_outcomes, text_files, write_table
 from fragility.tables.truths import truth_of
 
-from .reference.outcomes import RIGHT, WRONG, outcomes
+from .reference.outcome_rows import RIGHT, WRONG, outcomes
 from .test_tables import file, refused
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from ..scores.tally import Task
-from ..tables import PredictionBatch, PredictionFile, require_columns
+from ..tables import CaseFile, PredictionBatch, PredictionFile, Table, require_columns
 from .inputs import check_confident, check_prevalence
 from .model_figures import Settings
 from .report import Report
@@ -86,7 +87,8 @@ def report_on_file(
                 progress(done)
 
     rows: list[CaseRows] = []
-    for found in read([file.read()] if _is_small(file, hold) else file.batches()):
+    n_columns = sum(len(part) for part in file.columns.models.values())
+    for found in read([file.read()] if is_small(file.table, n_columns, hold) else file.batches()):
         state.add(found.cases)
         rows = [*rows, found] if state.complete else []
     made = Report.from_cases(
@@ -101,10 +103,14 @@ def report_on_file(
             prevalence=prevalence,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
-        name_cases=lambda chosen: _case_names(file, chosen, id_column),
+        name_cases=lambda chosen: case_names(file.table, chosen, id_column),
         clustered=file.columns.cluster is not None,
     )
-    columns = file.score_columns
+    return finished(made, file, file.score_columns)
+
+
+def finished(made: Report, file: CaseFile[Any], columns: Mapping[str, Sequence[str]]) -> Report:
+    """The same report with policies that know their columns, and a note on rows left out."""
     models = [
         part
         if part.policy is None
@@ -130,7 +136,7 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
     return found
 
 
-def _dropped_rows(file: PredictionFile) -> list[str]:
+def _dropped_rows(file: CaseFile[Any]) -> list[str]:
     """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
         return []
@@ -138,22 +144,20 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
     return [f"{file.n_dropped:,} {rows} with missing values {were} left out (--drop-missing)."]
 
 
-def _is_small(file: PredictionFile, hold: float) -> bool:
-    """Whether a file certainly has no more scores than may be held."""
-    columns = sum(len(part) for part in file.columns.models.values())
-    table = file.table
+def is_small(table: Table, columns: int, hold: float) -> bool:
+    """Whether a file certainly has no more scores, in some columns, than may be held."""
     most_rows: float | None = table.n_rows
     if most_rows is None and not table.is_compressed:
         most_rows = table.size_bytes / (_BYTES_OF_A_SCORE * columns)
     return hold == inf or (most_rows is not None and most_rows * columns <= hold)
 
 
-def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
+def case_names(table: Table, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
     """Names of cases, by the numbers of their rows."""
     if id_column is None:
         return {row: f"row {row}" for row in rows}
     found, first = {}, 1
-    for batch in file.table.batches([id_column]):
+    for batch in table.batches([id_column]):
         for row in rows:
             if first <= row < first + batch.num_rows:
                 found[row] = str(batch.column(0)[row - first])

@@ -1,6 +1,7 @@
 """Predictions in files (CSV, JSON lines, Parquet, Arrow), checked, read whole or in batches."""
 
 from ..exceptions import TableError
+from .case_files import CaseFile
 from .columns import parse_models
 from .opening import open_table
 from .outcome_columns import parse_outcomes
@@ -13,6 +14,7 @@ from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
 
 __all__ = [
+    "CaseFile",
     "OutcomeBatch",
     "OutcomeFile",
     "PredictionBatch",
