@@ -245,7 +245,7 @@ def _joined(
 def _answers(builder: AnswerBuilder) -> AnswerCounts:
     declined, (wrong, right) = builder.declined, builder.state.support.tolist()
     share = declined["weight"] / float(_everything(builder).weight[0])
-    return AnswerCounts(right, wrong, int(declined["number"]), share)
+    return AnswerCounts(right, wrong, int(declined["number"]), declined["weight"], share)
 
 
 def _notes(by_model: Mapping[str, Sequence[str]]) -> list[str]:

@@ -146,12 +146,13 @@ class GroupFigures:
 class AnswerCounts:
     """Answers of one model: numbers of right and wrong ones, and of cases that it declined.
 
-    `declined_share` is the share of the weight of all cases.
+    `declined_weight` is their weight, and `declined_share` its share of the weight of all cases.
     """
 
     right: int
     wrong: int
     declined: int
+    declined_weight: float
     declined_share: float
 
     @property

@@ -339,16 +339,8 @@ random_state, confident
         states = [state] if isinstance(state, ScoreState) else list(state)
         if isinstance(costs, Mapping) and any(part.priced for part in states):
             costs = {"error_cost": None, **costs}
-        settings = Settings(
-            check_confidence(confidence),
-            as_costs(costs),
-            calibrate,
-            0,
-            random_state,
-            as_policy(policy),
-            confident,
-            prevalence,
-        )
+        chosen_by = as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
+        settings = Settings(check_confidence(confidence), *chosen_by, prevalence)
         if len(states) != 1 or states[0].answers:
             from .outcomes import report_on_states  # which makes reports
 
