@@ -54,12 +54,14 @@ def test_labels_that_say_whether_an_answer_was_right(tmp_path, label, values, sc
         assert word in message
     for word in ("two classes", "probability of each class"):
         assert word in message
+    column = f"'{label}'" if " " in label else label  # as a shell wants it
+    assert f"--correct {column} --confidence {score}" in message
 
 
 def test_a_confidence_that_is_never_below_one_half(tmp_path):
     for score in ("confidence", "conf", "max_prob", "Certainty", "model confidence", "top1_prob"):
         (message,) = warned(predictions(tmp_path, "sick", score, values=("no", "yes")))
-        for word in (f"{score!r}", "'yes'", "never below one half", "1 - "):
+        for word in (f"{score!r}", "'yes'", "never below one half", "1 - ", "--correct COLUMN"):
             assert word in message
         assert not warned(predictions(tmp_path, "sick", score, p=2 * CONFIDENCE - 1))
 

@@ -758,7 +758,7 @@ def animals(n, seed, n_groups):
 
 def test_confident_cases_and_groups_are_those_in_memory(tmp_path):
     file = prediction_file(
-        tmp_path, animals(1_500, 0, 6), ("a", "b", "c"), CLASSES, weight="w", group="g"
+        tmp_path, animals(1_500, 0, 6), ("a", "b", "c"), CLASSES, weight="w", groups=["g"]
     )
     memory, stream = both(file, calibrate=False)
     ours, theirs = (report.models[0].raw.confident for report in (memory, stream))

@@ -7,7 +7,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from fragility.tables import conversion
+from fragility.tables import rows
 
 from .fuzzing import readers
 
@@ -32,8 +32,8 @@ def test_the_same_seed_gives_the_same_files():
 
 
 def test_wrong_figures_are_noticed(monkeypatch):
-    right = conversion.numbers
-    monkeypatch.setattr(conversion, "numbers", lambda column: 1.0 - right(column))
+    right = rows.numbers
+    monkeypatch.setattr(rows, "numbers", lambda column: 1.0 - right(column))
     with pytest.raises(AssertionError):
         readers.check(b"y,p\n0,0.1\n1,0.8\n0,0.4\n1,0.3\n")
 
@@ -42,6 +42,6 @@ def test_faults_are_noticed(monkeypatch):
     def broken(column):
         raise KeyError("x")
 
-    monkeypatch.setattr(conversion, "numbers", broken)
+    monkeypatch.setattr(rows, "numbers", broken)
     with pytest.raises(AssertionError, match="exit 3"):
         readers.check(b"y,p\n0,0.1\n1,0.8\n0,0.4\n1,0.3\n")

@@ -126,7 +126,7 @@ class Problem:
             },
             classes=[str(c) for c in range(self.n_classes)],
             weight=None if self.weights is None else "w",
-            group=None if self.groups is None else "g",
+            groups=[] if self.groups is None else ["g"],
             error_cost=None if self.by_case is None else "cost",
         )
         return report_on_file(

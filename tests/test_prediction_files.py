@@ -122,7 +122,7 @@ class TestKinds:
     )
 
     def test_the_same_from_every_kind(self, tmp_path):
-        options = {"weight": "w", "group": "g", "error_cost": "c"}
+        options = {"weight": "w", "groups": ["g"], "error_cost": "c"}
         paths = [tmp_path / f"t{e}" for e in (".csv", ".csv.gz", ".tsv", ".parquet", ".feather")]
         for path in paths:
             write_table(self.TABLE, path)
@@ -131,13 +131,13 @@ class TestKinds:
             read = made.read()
             assert made.classes == ["no", "yes"]
             assert made.positive == "yes"
-            assert made.group_names == ["a", "b", "c"]
+            assert made.groups["g"] == ["a", "b", "c"]
             assert read.codes.tolist() == [0, 1, 0, 1]
             assert read.codes.dtype == read.groups.dtype == np.uint8
             assert read.scores["p"].tolist() == [0.5, 0.25, 0.125, 1.0]
             assert read.weights.tolist() == [1, 2, 0, 4]
             assert read.weights.dtype == np.float64
-            assert read.groups.tolist() == [1, 0, 1, 2]
+            assert read.groups[:, 0].tolist() == [1, 0, 1, 2]
             assert read.error_costs.tolist() == [1.5, 0.0, 2.0, 3.0]
             assert (read.first_row, read.rows, read.fraction) == (1, None, 1.0)
 
@@ -163,9 +163,9 @@ class TestKinds:
     def test_types_of_labels(self, tmp_path, column, classes, ending):
         path = tmp_path / f"t{ending}"
         write_table(pa.table({"y": column, "p": [0.5, 0.5, 1.0], "g": column}), path)
-        made = predicted(tmp_path, path, group="g")
-        assert made.classes == made.group_names == classes
-        assert made.read().codes.tolist() == made.read().groups.tolist() == [1, 0, 1]
+        made = predicted(tmp_path, path, groups=["g"])
+        assert made.classes == made.groups["g"] == classes
+        assert made.read().codes.tolist() == made.read().groups[:, 0].tolist() == [1, 0, 1]
         named = predicted(tmp_path, path, classes=classes[::-1], positive=classes[1])
         assert named.read().codes.tolist() == [0, 1, 0]
         assert (named.classes, named.positive) == (classes[::-1], classes[1])
@@ -204,7 +204,7 @@ class TestKinds:
         path = tmp_path / "t.parquet"
         write_table(pa.table({"d": days, "l": [[1], [2]], "y": [0, 1], "p": [0.1, 0.2]}), path)
         refuse(tmp_path, path, "'d'", "date32", "must be text", label="d")
-        refuse(tmp_path, path, "'d'", "date32", "must be text", group="d")
+        refuse(tmp_path, path, "'d'", "date32", "must be text", groups=["d"])
         refuse(tmp_path, path, "'l'", "list", "not numbers", scores=["l"])
 
     def test_labels_that_are_counted_in_codes_of_a_byte(self, tmp_path):
@@ -246,7 +246,7 @@ class TestBatches:
         )
         path = tmp_path / f"t{ending}"
         write_table(table, path)
-        options = {"weight": "w", "group": "g", "error_cost": "k", "drop_missing": drop}
+        options = {"weight": "w", "groups": ["g"], "error_cost": "k", "drop_missing": drop}
         if named:
             options["classes"] = ["cat", "dog", "owl"]
         made = predicted(tmp_path, path, ["m=p_cat,p_dog,p_owl"], **options)
@@ -265,7 +265,8 @@ class TestBatches:
         assert (read.rows is None) == (not drop)
         assert counts == (made.n_rows, made.n_dropped) == (kept.size, n - kept.size)
         assert [made.classes[code] for code in read.codes] == labels[kept].tolist()
-        assert [float(made.group_names[code]) for code in read.groups] == groups[kept].tolist()
+        told = [float(made.groups["g"][code]) for code in read.groups[:, 0]]
+        assert told == groups[kept].tolist()
         np.testing.assert_array_equal(read.scores["m"], proba[kept])
         np.testing.assert_array_equal(read.weights, table["w"].to_numpy()[kept])
 
@@ -409,7 +410,7 @@ class TestValues:
     def test_missing(self, tmp_path):
         rows = ["1,0.5,1,a"] * 10 + [",,1,a", "0,NA,1,a", "0, nan,1,a", "1,0,null,", "0,0.5,1,a"]
         text = "y,p,w,g\n" + "\n".join(rows) + "\n"
-        options = {"weight": "w", "group": "g"}
+        options = {"weight": "w", "groups": ["g"]}
         words = ("missing values", "--drop-missing", "header is line 1", "table.csv")
         refuse(tmp_path, text, *words, "'y'", "1 of 15 rows (data row 11,", "'p' (3)", **options)
         text = text.replace("\n,,", "\n1,,")
@@ -495,7 +496,7 @@ class TestValues:
             lambda: predicted(tmp_path, BINARY, ["y"]), "'y' is named as label, group or cluster"
         )
         refused(
-            lambda: predicted(tmp_path, BINARY, group="p"),
+            lambda: predicted(tmp_path, BINARY, groups=["p"]),
             "'p' is named as label, group or cluster",
         )
         refused(lambda: predicted(tmp_path, BINARY, weight="W"), "no column 'W'")
@@ -504,8 +505,8 @@ class TestValues:
 
     def test_many_groups(self, tmp_path):
         rows = "".join(f"{i % 2},0.5,{i * 7 % 1000}\n" for i in range(1_000))
-        made = predicted(tmp_path, "y,p,g\n" + rows, group="g")
-        assert made.group_names == [str(i) for i in range(1_000)]
-        assert made.read().groups.tolist() == [i * 7 % 1000 for i in range(1_000)]
+        made = predicted(tmp_path, "y,p,g\n" + rows, groups=["g"])
+        assert made.groups["g"] == [str(i) for i in range(1_000)]
+        assert made.read().groups[:, 0].tolist() == [i * 7 % 1000 for i in range(1_000)]
         assert made.read().groups.dtype == np.uint16
-        refuse(tmp_path, "y,p,g\n1,0,a\n0,0,a \n", "'a' and 'a '", group="g")
+        refuse(tmp_path, "y,p,g\n1,0,a\n0,0,a \n", "'a' and 'a '", groups=["g"])

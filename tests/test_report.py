@@ -215,7 +215,7 @@ def test_groups():
 def test_groups_of_a_file_beyond_hold_are_those_in_memory(tmp_path):
     pq.write_table(pa.table({"y": SICK, "p": FAIR, "sex": SEX}), tmp_path / "p.parquet")
     table = open_table(tmp_path / "p.parquet")
-    file = PredictionFile(table, label="y", models={"p": ["p"]}, group="sex")
+    file = PredictionFile(table, label="y", models={"p": ["p"]}, groups=["sex"])
     streamed = report_on_file(file, hold=0, calibrate=False).groups
     exact = report_on_file(file, hold=np.inf, calibrate=False).groups
     for found, expected in zip(streamed, exact, strict=True):

@@ -366,6 +366,25 @@ def test_every_rule_has_a_test_where_it_appears():
         assert f"def test_{rule.__name__}" in source
 
 
+def answers_of(*rates, n=400):
+    """Answers of models that are right so often."""
+    rng = np.random.default_rng(7)
+    correct = {name: rng.random(n) < rate for name, rate in zip("ab", rates, strict=True)}
+    sure = {name: 0.3 * own + 0.7 * rng.random(n) for name, own in correct.items()}
+    return Report.from_outcomes(correct, sure, calibrate=False)
+
+
+def test_more_right_answers():
+    found = text(answers_of(0.5, 0.7), "more_right_answers")
+    assert found.startswith("b is right more often than a: in ")
+    assert "95 % interval 0." in found
+
+
+def test_no_more_right_answers_by_chance():
+    assert "more_right_answers" not in kinds(answers_of(0.6, 0.6))
+    assert "more_right_answers" not in kinds(fair_and("noisy", logistic(NOISY)))
+
+
 def test_infinite_indices_are_not_equal_but_for_rounding():
     y = [0, 0, 0, 1, 1, 1]
     upside_down = [0.9, 0.8, 0.7, 0.3, 0.2, 0.1]

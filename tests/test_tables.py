@@ -213,7 +213,6 @@ class TestRefused:
 
     def test_not_a_file(self, tmp_path):
         refused(lambda: open_table(tmp_path), str(tmp_path), "folder", "there is nothing")
-        refused(lambda: open_table("-"), "standard input is not supported", "Save it as a file")
         refused(lambda: open_table("https://example.org/a.csv"), "address", "Download")
         refused(lambda: open_table(os.devnull), "device")
         refused(lambda: open_table("x" * 5000), "cannot be opened")
@@ -283,16 +282,13 @@ class TestRefused:
             ("a.xlsx", b"PK\x03\x04 and more", "Excel"),
             ("a.csv", b"PK\x03\x04 and more", "ZIP archive"),
             ("a.zip", b"anything", "ZIP archive"),
-            ("a.json", b'{"a": [1]}', "JSON"),
-            ("a.jsonl", b'{"a": 1}\n{"a": 2}\n', "JSON"),
-            ("a.csv", b'\n [ {"a": 1} ]', "JSON"),
             ("a.feather", b"FEA1 and more", "Feather version 1"),
             ("a.csv.bz2", b"BZh9 and more", "bzip2"),
             ("a.csv", b"<!DOCTYPE html><html>", "web page"),
         ],
     )
     def test_other_kinds(self, tmp_path, name, content, what):
-        refuse_file(tmp_path, content, f"this is {what}" if what == "JSON" else what, name=name)
+        refuse_file(tmp_path, content, what, name=name)
         assert "Export the table as CSV or Parquet" in refuse_file(tmp_path, content, name=name)
 
     @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])

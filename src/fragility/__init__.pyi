@@ -118,12 +118,14 @@ from .metrics import (
     wasserstein_fragility_index,
 )
 from .report import PreviousPredictions, Report
+from .scores.answer_state import AnswerState
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
 
 __all__ = [
     "KL",
     "AbsentClassWarning",
+    "AnswerState",
     "AttributedSample",
     "Certificate",
     "ConfidenceDisplay",

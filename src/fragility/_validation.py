@@ -48,6 +48,8 @@ class LabelledScores:
         Samples of positive weight per class.
     ranges : ndarray of shape (2, 1) or (2, C)
         Smallest and largest score of each column.
+    answers : bool
+        Whether the positive class of two is "right", which a model always claims to be.
     """
 
     scores: NDArray[Any]
@@ -57,6 +59,7 @@ class LabelledScores:
     weights: Floats | None
     support: Integers
     ranges: Floats
+    answers: bool = False
 
     @property
     def is_binary(self) -> bool:

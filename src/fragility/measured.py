@@ -68,8 +68,10 @@ class FigureKind:
     meaning: str
 
 
-#: What every report shows of a model, by the name it has in JSON and data frames.
+#: What every report shows of a model, by the name it has in JSON and data frames; accuracy and cost
+#: only where there are answers and costs.
 FIGURES: dict[str, FigureKind] = {
+    "accuracy": FigureKind("accuracy", "higher", "share of the answers that are right"),
     "fragility_index": FigureKind(
         "Fragility Index", "lower", "tail risk of confident mistakes; shrinks with the scores"
     ),

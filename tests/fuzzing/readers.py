@@ -1,6 +1,6 @@
 """Tables that are damaged: the command refuses them in one line, or reads what is there.
 
-What it makes of text is compared with what Python's own csv module reads.
+What it makes of text is compared with what Python's own csv and json modules read.
 """
 
 from __future__ import annotations
@@ -29,6 +29,19 @@ _TOKENS = (
     *(b"nan", b"NA", b"inf", b"-inf", b"1e400", b"1e-400", b"-0.0", b"1.0", b"2", b"0x1", b"1_0"),
     *(b"true", b"False", b"9" * 30, b"0.5", b"0,5", b"1.0000001", b"PAR1", b"ARROW1", b"\x1f\x8b"),
     *(b"x" * 3000, b"y,p\n", b"1,0.5\n", b"y", b"p"),
+    *(
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b":",
+        b'{"y": 1, "p": 0.5}\n',
+        b'"p": ',
+        b"null",
+        b"NaN",
+        b"Infinity",
+    ),
+    *(b"\\ud800", b"[" * 3000, b'{"p":' * 3000, b"[0.5]", b'{"p": 1}', b'"0.5"', b"\xe2\x80\xa8"),
 )
 _NUMBERS = (0, 1, -1, 2, 7, 127, 128, 255, 2**15, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 _MISSING = {"", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN"} | {
@@ -68,6 +81,9 @@ def corpus() -> list[bytes]:
             with new(stored, table.schema) as writer:
                 writer.write_table(table, max_chunksize=16)
             made.append(stored.getvalue())
+        rows = table.to_pylist()
+        text = "".join(json.dumps(row) + "\n" for row in rows).encode()
+        made += [text, gzip.compress(text, mtime=0), json.dumps(rows, indent=1).encode()]
     return made
 
 
@@ -120,7 +136,7 @@ def check(content: bytes | Path) -> bool:
     """Whether the command accepts a file; an AssertionError where it does what it must not.
 
     It may end with 0 or 2, and with one line of standard error for 2; a text that it accepts has
-    the cases, classes and figures that Python's csv module finds.
+    the cases, classes and figures that Python's csv or json module finds.
     """
     if isinstance(content, bytes):
         with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +181,10 @@ def _ending(content: bytes) -> str:
 
 def _compare(figures: dict, data: bytes) -> None:
     """The same cases, classes, and proper scores as the slow reading finds."""
-    readings = [_read(data, delimiter) for delimiter in ",;\t|"]
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"[")):
+        readings = [_read_json(data)]
+    else:
+        readings = [_read(data, delimiter) for delimiter in ",;\t|"]
     possible = [reading for reading in readings if reading is not None]
     assert possible, "accepted, but no reading of the text has these columns and numbers"
     found = {c["label"]: c["n"] for c in figures["classes"]}
@@ -191,11 +210,35 @@ def _read(data: bytes, delimiter: str) -> tuple[list[str], list[float]] | None:
     if names.count(LABEL) != 1 or names.count(SCORE) != 1 or len({len(r) for r in rows}) > 1:
         return None
     label, score = names.index(LABEL), names.index(SCORE)
+    return _cells([(row[label], row[score]) for row in rows[1:]])
+
+
+def _read_json(data: bytes) -> tuple[list[str], list[float]] | None:
+    """The same of JSON: one object a line, or a list of objects."""
+    text = data.decode().removeprefix("\ufeff")
     try:
-        scores = [float(row[score]) for row in rows[1:]]
+        rows = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except ValueError:
+        rows = json.loads(text)
+    if len(rows) == 1 and isinstance(rows[0], list):
+        rows = rows[0]
+    return _cells([(_as_text(row[LABEL]), _as_text(row[SCORE])) for row in rows])
+
+
+def _as_text(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    assert value is None or isinstance(value, bool | int | float), value
+    return "" if value is None else str(value).lower()
+
+
+def _cells(rows: list[tuple[str, str]]) -> tuple[list[str], list[float]] | None:
+    """Labels and scores of rows that have both."""
+    try:
+        scores = [float(score) for _, score in rows]
     except ValueError:
         return None
-    labels = [row[label] for row in rows[1:]]
+    labels = [label for label, _ in rows]
     if any(value.strip() in _MISSING for value in labels) or any(map(math.isnan, scores)):
         return None
     wholes = [_whole(value) for value in labels]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 
 MISSING = {"", "NA", "NaN", "nan", "null", "NULL", "N/A"}
@@ -43,3 +44,33 @@ def unclosed_quote(text):
     if last == ["after the last line"]:
         return None
     return begins + sum(len(re.findall("\r\n|\r|\n", value)) for value in last[:-1])
+
+
+def grouped(text, asked, cross=True, delimiter=","):
+    """Group of each row by column, in words, and the names of the groups in their order.
+
+    `asked` are pairs of a column and of cuts, None for a column of names.
+    """
+    rows = records(text, delimiter)
+    found, names = {}, {}
+    for column, cuts in asked:
+        values = [row[column] for row in rows]
+        if cuts is None:
+            whole = all(re.fullmatch(r"[+-]?\d+", value) for value in values)
+            found[column] = [str(int(value)) if whole else value for value in values]
+            names[column] = sorted(set(found[column]), key=int if whole else None)
+            continue
+        ends = [f"under {cuts[0]}"]
+        ends += [f"{low} to under {high}" for low, high in itertools.pairwise(cuts)]
+        names[column] = [*ends, f"{cuts[-1]} and over"]
+        found[column] = [names[column][sum(float(v) >= cut for cut in cuts)] for v in values]
+    if cross and len(asked) > 1:
+        columns = [column for column, _ in asked]
+        crossed = list(zip(*(found[column] for column in columns), strict=True))
+        order = sorted(set(crossed), key=lambda row: [
+            names[column].index(part) for column, part in zip(columns, row, strict=True)
+        ])  # fmt: skip
+        name = " × ".join(columns)
+        found[name] = [" × ".join(row) for row in crossed]
+        names[name] = [" × ".join(row) for row in order]
+    return found, names

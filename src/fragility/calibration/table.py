@@ -8,7 +8,7 @@ them are calibrated by it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -29,6 +29,8 @@ from .two_classes import METHODS, FitTable, Platt, ScoreMap, ScoreMethod, platt_
 
 #: Folds of a calibration, and ways to deal bins to them: one way will do for many cases.
 FOLDS, SPLITS, MANY_CASES = 5, 4, 50_000
+#: Stands for the score of cases that have none.
+_NO_SCORE = -1.0
 
 
 class ScoreTable(NamedTuple):
@@ -47,6 +49,8 @@ class ScoreTable(NamedTuple):
         Least and largest score at each place.
     edges : ndarray, optional
         Least score of each bin, empty ones included; None if the scores themselves are known.
+    n_unscored : int
+        Places before all others whose cases have no score: that of declined ones, or none.
     """
 
     scores: Floats
@@ -55,6 +59,7 @@ class ScoreTable(NamedTuple):
     low: Floats
     high: Floats
     edges: Floats | None = None
+    n_unscored: int = 0
 
     @classmethod
     def of_bins(cls, bins: ScoreBins) -> ScoreTable:
@@ -90,6 +95,26 @@ class ScoreTable(NamedTuple):
         tables.setdefault("squares", tables["number"])
         return cls(scores, tables, lambda values: np.searchsorted(scores, values), scores, scores)
 
+    def with_unscored(self, amounts: Mapping[str, float], code: int) -> ScoreTable:
+        """The same with a place for cases of a class that have no score, before all others.
+
+        Where scores are looked up, any negative number stands for none.
+        """
+        first = np.zeros((2, 1))
+        tables = {}
+        for name, table in self.amounts.items():
+            first[code] = amounts[name]
+            tables[name] = np.hstack([first, table])
+        scores, low, high = (
+            np.append(_NO_SCORE, part) for part in (self.scores, self.low, self.high)
+        )
+
+        def places(values: Floats) -> Indices:
+            found = self.places(np.maximum(values, 0.0)) + 1
+            return np.where(values < 0.0, 0, found)
+
+        return ScoreTable(scores, tables, places, low, high, self.edges, 1)
+
     @property
     def units(self) -> Integers:
         """Cases that each class and value counts for."""
@@ -100,9 +125,11 @@ class ScoreTable(NamedTuple):
         """Least and largest score that would be at each place."""
         if self.edges is None:
             return self.scores, self.scores
-        bins = np.searchsorted(self.edges, self.low, side="right") - 1
+        rest = self.low[self.n_unscored :]
+        bins = np.searchsorted(self.edges, rest, side="right") - 1
         ends = np.append(np.nextafter(self.edges[1:], 0.0), 1.0)
-        return self.edges[bins], ends[bins]
+        nowhere = self.low[: self.n_unscored]
+        return np.append(nowhere, self.edges[bins]), np.append(nowhere, ends[bins])
 
 
 class TableCalibration(NamedTuple):

@@ -29,8 +29,8 @@ from .training import predict, train
 def command() -> None:
     """Measure how bad the confident mistakes of a classifier are, and what they cost.
 
-    Every command reads a file of predictions (CSV, also gzip; Parquet; Arrow) with a column of
-    true labels and one column of probabilities for each model.
+    Every command reads a file of predictions (CSV or JSON lines, also gzip; Parquet; Arrow; - for
+    standard input) with a column of true labels and one column of probabilities for each model.
     """
 
 

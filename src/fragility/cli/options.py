@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,11 +25,10 @@ def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 #: FILE and the options that say what is in it.
 prediction_options = _together(
     click.argument("file", type=click.Path()),
-    click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes."),
+    click.option("--label", metavar="COLUMN", help="Column of the true classes."),
     click.option(
         "--score",
         "scores",
-        required=True,
         multiple=True,
         metavar="[NAME=]COLUMNS",
         help="A model: the column of its probability of the positive class, or NAME=a,b,c with one "
@@ -42,6 +41,26 @@ prediction_options = _together(
         "--positive",
         metavar="CLASS",
         help="The positive class of two [the last, or the later of ordered categories].",
+    ),
+    click.option(
+        "--correct",
+        multiple=True,
+        metavar="[NAME=]COLUMN",
+        help="Instead of --label and --score: column that says whether the answer of a model was "
+        "right (true or false, 1 or 0, C or I). Repeat it for more models.",
+    ),
+    click.option(
+        "--confidence",
+        "confidences",
+        multiple=True,
+        metavar="[NAME=]COLUMN",
+        help="Its confidence in that answer, from 0 to 1.",
+    ),
+    click.option(
+        "--declined",
+        multiple=True,
+        metavar="[NAME=]COLUMN",
+        help="Column that says where it gave no answer.",
     ),
     click.option("--weight", metavar="COLUMN", help="Column of the weights of the cases."),
     click.option(
@@ -64,7 +83,13 @@ prediction_options = _together(
         help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
-    click.option("--confidence", default=0.95, show_default=True, help="Of the intervals."),
+    click.option(
+        "--confidence-level",
+        "confidence",
+        default=0.95,
+        show_default=True,
+        help="Of the intervals.",
+    ),
 )
 confident_option = click.option(
     "--confident",
@@ -166,7 +191,15 @@ def output_option(words: str) -> Callable[[Command], Command]:
 
 
 group_option = _together(
-    click.option("--group", metavar="COLUMN", help="Column of groups, for all figures by group."),
+    click.option(
+        "--group",
+        "groups",
+        multiple=True,
+        metavar="COLUMN[:CUTS]",
+        help="Column of groups, for all figures by group; numbers in ranges: age:40,60. Repeat it "
+        "for more columns.",
+    ),
+    click.option("--no-cross", is_flag=True, help="Do not cross several columns of groups."),
     click.option(
         "--min-cell",
         type=click.IntRange(min=0),
@@ -180,6 +213,37 @@ force_option = click.option(
     "--force", is_flag=True, help="Replace an existing file of another kind; never an input."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Strict JSON on stdout.")
+
+
+def asked_models(
+    label: str | None = None,
+    scores: Sequence[str] = (),
+    correct: Sequence[str] = (),
+    confidences: Sequence[str] = (),
+    declined: Sequence[str] = (),
+    classes: str | None = None,
+    positive: str | None = None,
+    **_others: Any,
+) -> tuple[Sequence[str], bool]:
+    """What was said of each model, and whether it gives answers that are right or wrong."""
+    of_classes = {"--label": label, "--score": scores}
+    of_answers = {"--correct": correct, "--confidence": confidences}
+    is_answers = any((*of_answers.values(), declined))
+    if is_answers and any(of_classes.values()):
+        raise click.UsageError(
+            "Give --label and --score for predictions of classes, or --correct and --confidence "
+            "for answers that are right or wrong, not both."
+        )
+    if is_answers and not (classes is None and positive is None):
+        raise click.UsageError("--classes and --positive are for --label and --score.")
+    wanted = of_answers if is_answers else of_classes
+    missing = [option for option, given in wanted.items() if not given]
+    if missing:
+        other = "" if is_answers else " Answers that are right or wrong have --correct instead."
+        raise click.UsageError(
+            f"Missing option '{missing[0]}': {' and '.join(wanted)} go together.{other}"
+        )
+    return confidences if is_answers else scores, is_answers
 
 
 def check_ending(output: str, *endings: str, option: str = "--output") -> str:

@@ -22,6 +22,7 @@ from .console import (
 )
 from .options import (
     as_costs,
+    asked_models,
     check_ending,
     confident_option,
     cost_options,
@@ -56,6 +57,7 @@ def evaluate(as_json: bool, full: bool, **options: Any) -> None:
     \b
     fragility evaluate predictions.csv --label sick --score p_a --score p_b
     fragility evaluate predictions.csv --label sick --score p --full --prevalence 0.02
+    fragility evaluate answers.jsonl --correct score.value --confidence score.confidence
     """  # noqa: D301
     from ..report.full_text import full_tables
     from ..report.group_text import about_groups, group_rows
@@ -90,8 +92,10 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
     from ..report.full_text import about_differences, difference_rows
     from ..report.text import about, comparison_rows
 
-    if len(options["scores"]) < 2:
-        raise click.UsageError("Two models at least are needed to compare: repeat --score.")
+    given, is_answers = asked_models(**options)
+    if len(given) < 2:
+        repeated = "--correct and --confidence" if is_answers else "--score"
+        raise click.UsageError(f"Two models at least are needed to compare: repeat {repeated}.")
     made = make_report(**options)
     if as_json:
         content = made.to_dict()
@@ -167,8 +171,8 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
     if options["error_cost"] is None and options["error_cost_column"] is None:
         raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
     if policy_file is not None:
-        if len(options["scores"]) != 1:
-            raise click.UsageError("--policy writes the policy of one model: give one --score.")
+        if len(asked_models(**options)[0]) != 1:
+            raise click.UsageError("--policy writes the policy of one model: give only one.")
         check_ending(policy_file, ".json", option="--policy")
         check_output(policy_file, [options["file"]], force=force)
     made = make_report(**options)
@@ -201,8 +205,13 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
 def make_report(
     file: str,
     *,
+    label: str | None,
     scores: tuple[str, ...],
     classes: str | None,
+    positive: str | None,
+    correct: tuple[str, ...] = (),
+    confidences: tuple[str, ...] = (),
+    declined: tuple[str, ...] = (),
     hold: int,
     in_memory: bool,
     no_calibration: bool,
@@ -217,24 +226,46 @@ def make_report(
     reviewer_error: float = 0.0,
     n_worst: int = 0,
     id_column: str | None = None,
+    no_cross: bool = False,
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe."""
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.files import report_on_file
-    from ..tables import PredictionFile, open_table, parse_models
+    from ..report.outcome_files import report_on_outcome_file
+    from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
 
+    _, is_answers = asked_models(label, scores, correct, confidences, declined, classes, positive)
     chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
     costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
     policy = PolicySettings.of(**chosen)
     if costs is None and policy != PolicySettings():
         raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
     opened = open_table(file)
+    others |= {"error_cost": error_cost_column, "cross": not no_cross}
+    settings: dict[str, Any] = {
+        "costs": costs,
+        "policy": policy,
+        "confidence": confidence,
+        "confident": confident,
+        "prevalence": prevalence,
+        "min_cell": min_cell,
+        "n_worst": n_worst,
+        "id_column": id_column,
+        "calibrate": not no_calibration,
+        "hold": inf if in_memory else hold,
+    }
+    if is_answers:
+        named = parse_outcomes(correct, confidences, declined, opened.column_names)
+        outcomes = OutcomeFile(opened, **named._asdict(), **others)
+        with progress_bar("Measuring", None) as progress:
+            return report_on_outcome_file(outcomes, **settings, progress=progress)
     predictions = PredictionFile(
         opened,
+        label=str(label),
         models=parse_models(scores, opened.column_names),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
-        error_cost=error_cost_column,
+        positive=positive,
         **others,
     )
     several = max(map(len, predictions.columns.models.values())) > 2
@@ -243,20 +274,7 @@ def make_report(
     readings += several and costs is not None and not held
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
-        return report_on_file(
-            predictions,
-            costs=costs,
-            policy=policy,
-            confidence=confidence,
-            confident=confident,
-            prevalence=prevalence,
-            min_cell=min_cell,
-            n_worst=n_worst,
-            id_column=id_column,
-            calibrate=not no_calibration,
-            hold=inf if in_memory else hold,
-            progress=progress,
-        )
+        return report_on_file(predictions, **settings, progress=progress)
 
 
 def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:

@@ -54,6 +54,11 @@ class Steps(NamedTuple):
     number: Floats
     wrong: Floats
 
+    @property
+    def automated(self) -> Steps:
+        """Without the cases that no path automates."""
+        return Steps(*(part[self.key > -inf] for part in self))
+
     def ordered(self) -> Steps:
         """One step for each key that holds any case, the first to be automated first."""
         held = np.flatnonzero(self.number > 0.0)
@@ -178,8 +183,8 @@ def cheapest(part: Part, rule: Rule, capacity: float = 1.0, allowed: Allowed | N
     allowed = allowed or Allowed(part.widest)
     if rule in ("auto", "expected_cost") and part.falling and allowed.points is None:
         # The scores say nothing: decide all cases alike, or review them all.
-        n = part.n_places
-        alike = np.array([0, n, 0], dtype=np.intp), np.array([n, n, 0], dtype=np.intp)
+        n, (last, first) = part.n_places, part.widest
+        alike = np.array([0, last, 0], dtype=np.intp), np.array([n, n, first], dtype=np.intp)
         allowed = allowed._replace(points=alike)
     if rule == "confidence" and allowed.points is None:
         allowed = allowed._replace(points=part.symmetric())

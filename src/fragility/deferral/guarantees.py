@@ -80,7 +80,7 @@ class RiskLimits:
         """Probability with which each limit may be broken: they share it."""
         return (1.0 - (LEVEL if self.level is None else self.level)) / max(len(self.given), 1)
 
-    def checked(self, n_classes: int) -> RiskLimits:
+    def checked(self, n_classes: int, *, answers: bool = False) -> RiskLimits:
         """The same as numbers; refuses limits that say nothing or cannot be kept."""
         if not self.given:
             if self.level is not None:
@@ -98,10 +98,12 @@ class RiskLimits:
                     f"{name} must be a share above 0 and below 1; got {given!r}. No number of "
                     "cases proves that there are no errors, and every policy has a share below 1."
                 )
-            if n_classes > 2 and name in ("max_misses", "max_false_alarms"):
+            if (n_classes > 2 or answers) and name in ("max_misses", "max_false_alarms"):
+                asked = f"of {n_classes}"
+                if answers:
+                    asked = "answers are right or wrong, and none is decided to be wrong; there"
                 raise ValueError(
-                    f"{name} is for two classes; of {n_classes} use max_error_share or "
-                    "max_error_rate."
+                    f"{name} is for two classes; {asked} use max_error_share or max_error_rate."
                 )
             limits[name] = limit
         return RiskLimits(**limits, level=level)
@@ -177,9 +179,10 @@ def certify(part: Part, limits: RiskLimits, scale: float = 1.0) -> Certified:
             found.append(replace(made, kept=False, reason=reason))
             continue
         if name == "max_error_rate":
-            keys = passed_keys(steps, limit, delta)
+            keys = passed_keys(steps.automated, limit, delta)
             if not keys.size:
-                made = replace(made, kept=False, reason=cases_for_rate(steps, limit, delta))
+                reason = cases_for_rate(steps.automated, limit, delta)
+                made = replace(made, kept=False, reason=reason)
             points = part.boxes_at(np.nextafter(keys, -inf))
         else:
             own = _certified_box(part, name, limit, delta, steps, sides)

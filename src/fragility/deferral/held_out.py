@@ -82,13 +82,17 @@ class Outcomes(NamedTuple):
         """Mean cost of a case, if these shares of each kind are decided so."""
         return float((mix * self.costs).sum()) / self.total
 
-    def confusion(self, mix: Floats, n_classes: int, decisions: Integers) -> Floats:
+    def confusion(
+        self, mix: Floats, n_classes: int, decisions: Integers, n_unscored: int = 0
+    ) -> Floats:
         """Weight by true class and by decision, (n_classes, n_classes + 1); the last is review.
 
         Kinds are the classes of each of some rows, (n_classes, R) in a row. `decisions`, of shape
-        (2, R), are the classes that are decided before the lower and from the upper cut on.
+        (2, R), are the classes that are decided before the lower and from the upper cut on. The
+        first `n_unscored` rows are of cases whose true class nobody knows: they are left out.
         """
         weight = (mix * self.weight).reshape(3, n_classes, -1)
+        weight[:, :, :n_unscored] = 0.0
         found = np.zeros((n_classes, n_classes + 1))
         for row, decided in zip((0, 2), decisions, strict=True):
             for true in range(n_classes):

@@ -144,6 +144,10 @@ class Policy(Summary):
         What else there is to know.
     columns : tuple of str
         Names of the columns of the scores, where the policy was made from a file.
+    answers : bool
+        Whether cases are answers that are right or wrong: the model answers alone from a confidence
+        on, and passes all else on. It is never decided that an answer is wrong. Declined cases are
+        passed on, too, and count in all shares and costs.
     """
 
     decision: TwoThresholds | LossLimit
@@ -172,6 +176,7 @@ class Policy(Summary):
     within_capacity: bool = True
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
+    answers: bool = False
 
     @property
     def lower(self) -> float:
@@ -230,7 +235,9 @@ class Policy(Summary):
                 labels[decided], losses <= found.limit, losses, saving, limit, inf, what
             )
         stakes, p = Stakes.of(self.costs, self.positive), found.calibrated(scores)
-        losses = np.minimum(stakes.loss_of_negative(p), stakes.loss_of_positive(p))
+        losses = stakes.loss_of_positive(p)
+        if not self.answers:
+            losses = np.minimum(stakes.loss_of_negative(p), losses)
         negative, positive = scores < found.lower, scores >= found.upper
         alone = negative | positive
         chosen = np.where(alone, positive, scores >= found.suggestion)
@@ -266,6 +273,7 @@ class Policy(Summary):
             "confidence": self.confidence,
             "within_capacity": self.within_capacity,
             "notes": list(self.notes),
+            **({"answers": True} if self.answers else {}),
         }
 
     @classmethod
@@ -306,6 +314,8 @@ class Policy(Summary):
             )
         negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
         lower, upper = self.lower, self.upper
+        if self.answers:
+            return _answers_alone(upper, share)
         if lower == upper:
             if lower == 0.0 or isinf(lower):
                 only = positive if lower == 0.0 else negative
@@ -331,7 +341,8 @@ class Policy(Summary):
             f"{self.cost_review_all:.4g}{self._beyond}"
         ]
         if not isnan(self.error_rate):
-            parts.append(f"of the cases decided alone {percent(self.error_rate)} are wrong")
+            alone = "answers given alone" if self.answers else "cases decided alone"
+            parts.append(f"of the {alone} {percent(self.error_rate)} are wrong")
         if not isnan(self.misses):
             parts.append(
                 f"{percent(self.misses)} of the positives are missed, "
@@ -364,13 +375,14 @@ class Policy(Summary):
         same = "same cost {} to {}"
         if isinstance(self.decision, TwoThresholds):
             negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
+            if not self.answers:
+                yield (
+                    f"{negative} below"[:16],
+                    "none" if self.lower == 0.0 else _threshold(self.lower),
+                    same.format(*map(_threshold, self.lower_interval)),
+                )
             yield (
-                f"{negative} below"[:16],
-                "none" if self.lower == 0.0 else _threshold(self.lower),
-                same.format(*map(_threshold, self.lower_interval)),
-            )
-            yield (
-                f"{positive} from"[:16],
+                "answer from" if self.answers else f"{positive} from"[:16],
                 {inf: "none", 0.0: "all"}.get(self.upper, f"{self.upper:.4g}"),
                 same.format(*map(_threshold, self.upper_interval)),
             )
@@ -404,6 +416,18 @@ class Policy(Summary):
         for note in [*(p.reason for p in self.guarantees if p.reason), *self.notes]:
             yield "note", "", note
         yield "cases", str(self.n_samples), "cost and errors: on cases that did not choose"
+
+
+def _answers_alone(threshold: float, share: str) -> str:
+    """From which confidence on answers are given, of which share of all cases."""
+    if threshold == inf:
+        return "Pass every case on: a human answers."
+    if threshold == 0.0:
+        return f"Give every answer, without a review. Answered alone: {share}."
+    return (
+        f"Answer alone from a confidence of {threshold:.4g} on, pass on the rest. Answered alone: "
+        f"{share}."
+    )
 
 
 def _threshold(value: float) -> str:

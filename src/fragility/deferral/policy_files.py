@@ -91,10 +91,20 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     require(criterion in ("cost", "fragility"), f"criterion is {shown(criterion)}")
     confidence = _number(content, "confidence", nan)
     require(0.0 < confidence < 1.0, "confidence must lie between 0 and 1")
+    answers = content.get("answers", False)
+    require(isinstance(answers, bool), "answers must be true or false")
+    decision = _two_thresholds(found) if of_two else _loss_limit(found)
+    if answers:
+        fits = of_two and positive == 1 and found.get("lower") == 0.0
+        require(
+            fits,
+            "a policy of answers has two classes, the second of them positive, and a "
+            "lower threshold of 0",
+        )
     notes = _list(content, "notes")
     require(all(isinstance(note, str) for note in notes), "notes must be sentences")
     return Policy(
-        decision=_two_thresholds(found) if of_two else _loss_limit(found),
+        decision=decision,
         labels=tuple(labels),
         positive=positive,
         costs=Costs(
@@ -110,6 +120,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
         within_capacity=bool(within),
         notes=tuple(notes),
         columns=tuple(columns),
+        answers=answers,
     )
 
 

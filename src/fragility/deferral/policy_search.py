@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -195,6 +195,10 @@ class PolicyCases:
     clusters : ndarray of int, optional
     rows : ndarray of int
         Row of each case in the data of the user.
+    declined : mapping of str to float, optional
+        Amounts of the cases without an answer, see `TwoClasses`.
+    declined_clusters : (ndarray, ndarray), optional
+        Weight and cluster of each of these.
     """
 
     data: LabelledScores
@@ -202,6 +206,8 @@ class PolicyCases:
     case_costs: Floats | None
     clusters: Integers | None
     rows: NDArray[Any]
+    declined: Mapping[str, float] | None = None
+    declined_clusters: tuple[Floats, Integers] | None = None
 
     @classmethod
     def of(cls, data: LabelledScores, costs: Costs, cluster: ArrayLike | None) -> PolicyCases:
@@ -240,10 +246,9 @@ class PolicyCases:
         found = binned_scores(self.data.scores, self.data.codes, weights, self.case_costs)
         return ScoreTable.of_bins(found)
 
-    @cached_property
-    def places(self) -> Indices:
-        """Place of each case in the table."""
-        return self.table.places(self.data.scores.astype(np.float64))
+    def _places(self, problem: TwoClasses) -> Indices:
+        """Place of each case in the table of its problem."""
+        return problem.table.places(self.data.scores.astype(np.float64))
 
     def kinds(self, problem: AnyProblem) -> Integers:
         """Kind of each case among the outcomes of its problem."""
@@ -252,7 +257,7 @@ class PolicyCases:
         if isinstance(problem, BinnedClasses):
             return problem.bins.kinds(self.data.scores, self.data.codes)
         if isinstance(problem, TwoClasses):
-            own, n_rows = self.places, self.table.scores.size
+            own, n_rows = self._places(problem), problem.table.scores.size
         return self.data.codes.astype(np.int64) * n_rows + own
 
     def problem(self, rule: str, seed: int, *, by_case: bool) -> AnyProblem:
@@ -263,7 +268,17 @@ class PolicyCases:
         if not data.is_binary:
             return several_classes(data, self.case_costs, self.costs, rule, seed, self.clusters)
         folds = [self._folds_by_place(seed)] if by_case else None
-        return two_classes(self.table, data.positive, data.labels, self.costs, seed, None, folds)
+        return two_classes(
+            self.table,
+            data.positive,
+            data.labels,
+            self.costs,
+            seed,
+            None,
+            folds,
+            answers=data.answers,
+            declined=self.declined,
+        )
 
     @property
     def _many(self) -> bool:
@@ -308,7 +323,7 @@ class PolicyCases:
             cases = self._weighted_cases(problem, seed)
             certified = certify_weighted(problem.whole, cases, settings.limits)
         if self.clusters is not None:
-            clusters = ClusterCosts(self.kinds(problem), self.weights, self.clusters)
+            clusters = self._cluster_costs(problem, self.clusters)
         solved = solve(
             problem,
             settings,
@@ -318,6 +333,16 @@ class PolicyCases:
             clusters=clusters,
         )
         return problem, solved
+
+    def _cluster_costs(self, problem: AnyProblem, clusters: Integers) -> ClusterCosts:
+        """Clusters of all cases, those without an answer among them."""
+        found = ClusterCosts(self.kinds(problem), self.weights, clusters)
+        if self.declined_clusters is None or not isinstance(problem, TwoClasses):
+            return found
+        weights, more = self.declined_clusters
+        unscored = np.full(more.size, problem.positive * problem.table.scores.size)
+        parts = zip(found, (unscored, weights, more), strict=True)
+        return ClusterCosts(*(np.concatenate(part) for part in parts))
 
     def _made(
         self,
@@ -352,10 +377,11 @@ class PolicyCases:
             return WeightedCases(nowhere, -rows.loss, wrong, positive, self.weights, order)
         drawn = self._drawn_folds(seed)
         key, negative = np.empty(drawn.size), np.empty(drawn.size, dtype=np.bool_)
+        places = self._places(problem)
         for fold in range(int(drawn.max()) + 1):
             own = np.flatnonzero(drawn == fold)
-            key[own], negative[own] = problem.whole.key_of(self.places[own], problem.map_of(fold))
-        return WeightedCases(self.places, key, negative == positive, positive, self.weights, order)
+            key[own], negative[own] = problem.whole.key_of(places[own], problem.map_of(fold))
+        return WeightedCases(places, key, negative == positive, positive, self.weights, order)
 
     def _bet_order(self, seed: int) -> Integers:
         data = self.data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import inf, nan
 from typing import Any
@@ -47,6 +47,10 @@ UNCALIBRATED = (
     "A class has fewer than two cases: the probabilities are taken as they are, uncalibrated."
 )
 FALLING = "Higher scores do not mean more positives here. Are they the scores of the other class?"
+FALLING_ANSWERS = (
+    "A higher confidence does not mean more right answers here. Is it the probability of being "
+    "right?"
+)
 OVER_CAPACITY = (
     "No policy that keeps the limits needs as few reviews as the capacity allows: this one needs "
     "more."
@@ -93,8 +97,11 @@ def two_classes(
     seed: int,
     calibration: TableCalibration | None = None,
     case_folds: Sequence[Integers | Floats] | None = None,
+    *,
+    answers: bool = False,
+    declined: Mapping[str, float] | None = None,
 ) -> TwoClasses:
-    """The problem of two classes.
+    """The problem of two classes, or of `answers` and `declined` cases, see `TwoClasses`.
 
     `calibration` is that of the table by Platt maps, if it is known, whose folds are taken;
     `case_folds` are folds of its cases that were drawn in another way.
@@ -108,7 +115,7 @@ def two_classes(
         folds = dealt_folds(table, positive, seed, FOLDS if few else None)
     if calibration is None and not few:
         calibration = calibrated_table(table, positive, labels, seed, folds, "platt")
-    return TwoClasses(table, positive, costs, calibration, folds)
+    return TwoClasses(table, positive, costs, calibration, folds, answers, declined)
 
 
 def several_classes(
@@ -259,7 +266,7 @@ def policy_of_two(
     if problem.calibration is None and settings.rule in ("auto", "expected_cost"):
         notes.append(UNCALIBRATED)
     if problem.whole.falling:
-        notes.append(FALLING)
+        notes.append(FALLING_ANSWERS if problem.answers else FALLING)
     found = _policy(decision, labels, problem.positive, problem.costs, solved, settings, confidence)
     weight = part.weight
     reviewed = float(weight[cuts.lower : cuts.upper].sum()) / float(weight.sum())
@@ -272,6 +279,10 @@ def policy_of_two(
         n_samples=n_samples,
         within_capacity=within,
         notes=(*notes, *([] if within else [OVER_CAPACITY])),
+        answers=problem.answers,
+        # An answer is never held to be wrong, so none is missed.
+        misses=nan if problem.answers else found.misses,
+        false_alarms=nan if problem.answers else found.false_alarms,
     )
 
 

@@ -70,12 +70,12 @@ class PolicySettings:
         """Settings from the parameters of `fragility.best_policy`."""
         return cls(rule, criterion, slack, RiskLimits(**limits, level=guarantee))
 
-    def checked(self, n_classes: int) -> PolicySettings:
-        """The same, if they make sense for so many classes."""
+    def checked(self, n_classes: int, *, answers: bool = False) -> PolicySettings:
+        """The same, if they make sense for so many classes, or for answers."""
         check_choice(self.rule, RULES, "rule")
         check_choice(self.criterion, ("cost", "fragility"), "criterion")
         slack = check_share(self.slack, "slack")
-        limits = self.limits.checked(n_classes)
+        limits = self.limits.checked(n_classes, answers=answers)
         if self.rule == "confidence" and (limits.given or self.criterion == "fragility"):
             raise ValueError(
                 'rule="confidence" is the plain threshold of the confidence, for comparison: it '

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf
@@ -87,6 +87,9 @@ class TwoClassPart(Part):
         Of the cases of each class and place; all by default.
     blocks : sequence of (shares, map), optional
         The same cases in parts, each with a map fitted to the others; by default one part, with p.
+    answers : bool
+        Whether cases are answers: they are given (decided positive) or reviewed, never decided
+        negative, and those without a score are always reviewed.
     """
 
     def __init__(
@@ -97,9 +100,11 @@ class TwoClassPart(Part):
         calibration: Platt | None,
         shares: Floats | None = None,
         blocks: Sequence[tuple[Floats, Platt | None]] = (),
+        *,
+        answers: bool = False,
     ) -> None:
         self._table, self._positive, self._costs = table, positive, costs
-        self._map, self._blocks = calibration, blocks
+        self._map, self._blocks, self._answers = calibration, blocks, answers
         self._shares = np.ones((2, table.scores.size)) if shares is None else shares
         self._by_class = table.amounts["weight"] * self._shares
         self.n_places = table.scores.size
@@ -116,6 +121,14 @@ class TwoClassPart(Part):
     def p(self) -> Floats:
         """Calibrated probability of the positive class at each place."""
         return mapped(self._map, self._table.scores)
+
+    @property
+    def widest(self) -> Box:
+        return Box(0, self._table.n_unscored) if self._answers else super().widest
+
+    def _negative(self, p: Floats) -> Mask:
+        """Where the path decides negative, if it decides."""
+        return np.zeros(p.size, dtype=np.bool_) if self._answers else p < self._stakes.even
 
     @property
     def falling(self) -> bool:
@@ -166,19 +179,21 @@ class TwoClassPart(Part):
 
     def _steps(self, units: Floats, found: Platt | None) -> Steps:
         """Every place is a step: it is automated when its far end is."""
-        low = mapped(found, self._table.scores) < self._stakes.even
+        low = self._negative(mapped(found, self._table.scores))
         keys = self._prices(found, low)
         wrong = np.where(low, units[self._positive], units[1 - self._positive])
         return Steps(keys, units.sum(axis=0), wrong)
 
     def _prices(self, found: Platt | None, low: Mask) -> Floats:
         first, last = (mapped(found, part) for part in self._spans)
-        return np.where(
+        prices = np.where(
             low, self._stakes.price_of_negative(last), self._stakes.price_of_positive(first)
         )
+        prices[: self._table.n_unscored] = -inf  # never automated
+        return prices
 
     def boxes_at(self, keys: Floats) -> tuple[Indices, Indices]:
-        low = self.p < self._stakes.even
+        low = self._negative(self.p)
         prices, middle = self._prices(self._map, low), int(np.count_nonzero(low))
         # Prices fall up to the middle and rise from there.
         lowers = np.searchsorted(-prices[:middle], -keys)
@@ -187,6 +202,9 @@ class TwoClassPart(Part):
 
     def symmetric(self) -> tuple[Indices, Indices]:
         scores = self._table.scores
+        if self._answers:  # the confidence is the score itself
+            uppers = np.arange(self._table.n_unscored, self.n_places + 1)
+            return np.zeros_like(uppers), uppers
         # At one half the first class is predicted, be it the positive one or not.
         side: Literal["left", "right"] = "right" if self._positive == 1 else "left"
         middle = int(np.searchsorted(scores, 0.5, side=side))
@@ -198,7 +216,7 @@ class TwoClassPart(Part):
 
     def key_of(self, places: Indices, found: Platt | None) -> tuple[Floats, Mask]:
         """Key of the step of each place under a map, and whether it is decided negative."""
-        low = mapped(found, self._table.scores) < self._stakes.even
+        low = self._negative(mapped(found, self._table.scores))
         return self._prices(found, low)[places], low[places]
 
     def refined(self, allowed: Allowed, other: TwoClassPart) -> Allowed:
@@ -223,7 +241,7 @@ class TwoClassPart(Part):
         first, last = self._spans
         highest = np.concatenate([[0.0], np.nextafter(last, inf)])
         lowest = np.append(first, inf)
-        highest[-1], lowest[0] = inf, 0.0
+        highest[-1], lowest[: 1 + self._table.n_unscored] = inf, 0.0
         return highest[lowers], lowest[uppers]
 
     def thresholds(self, cuts: Cuts) -> tuple[float, float]:
@@ -249,15 +267,17 @@ class TwoClassPart(Part):
 
     @cached_property
     def _held(self) -> Indices:
-        """Places that hold any case."""
-        return np.flatnonzero(self.weight)
+        """Places of scores that hold any case."""
+        first = self._table.n_unscored
+        return np.flatnonzero(self.weight[first:]) + first
 
     def settled(self, cuts: Cuts) -> Cuts:
         """The cuts of all places that the thresholds between these cases make."""
         if cuts.fixed:
             return cuts
         lower, upper = np.searchsorted(self._table.low, self.thresholds(cuts)).tolist()
-        return cuts._replace(lower=lower, upper=upper)
+        # Cases without a score are before every threshold, and still not decided negative.
+        return cuts._replace(lower=min(lower, self.widest.highest_lower), upper=upper)
 
 
 def mapped(found: Platt | None, scores: Floats) -> Floats:
@@ -273,7 +293,8 @@ class TwoClasses:
 
     Attributes
     ----------
-    table : ScoreTable
+    scored : ScoreTable
+        Cases by score.
     positive : int
     costs : Costs
     calibration : TableCalibration or None
@@ -281,20 +302,43 @@ class TwoClasses:
         then.
     folds : sequence of ndarray
         Cases of each class, fold and value, for several ways to deal them.
+    answers : bool
+        Whether cases are answers, which are given or reviewed.
+    declined : mapping of str to float, optional
+        Amounts, as in a `ScoreTable`, of the cases without an answer, which are always reviewed.
     """
 
-    table: ScoreTable
+    scored: ScoreTable
     positive: int
     costs: Costs
     calibration: TableCalibration | None
     folds: Sequence[Integers | Floats]
+    answers: bool = False
+    declined: Mapping[str, float] | None = None
+
+    @cached_property
+    def table(self) -> ScoreTable:
+        """All cases, those without an answer before all others."""
+        if self.declined is None or not self.declined["number"]:
+            return self.scored
+        return self.scored.with_unscored(self.declined, self.positive)
+
+    def _part(
+        self,
+        found: Platt | None,
+        shares: Floats | None = None,
+        blocks: Sequence[tuple[Floats, Platt | None]] = (),
+    ) -> TwoClassPart:
+        return TwoClassPart(
+            self.table, self.positive, self.costs, found, shares, blocks, answers=self.answers
+        )
 
     @cached_property
     def map(self) -> Platt | None:
         """Map fitted to all cases."""
         if self.calibration is None:
             return None
-        return fitted_to_table(self.table, self.positive, self.calibration.platt_maps[0])
+        return fitted_to_table(self.scored, self.positive, self.calibration.platt_maps[0])
 
     def map_of(self, fold: int) -> Platt | None:
         """Map fitted to the other folds of the first split."""
@@ -304,7 +348,7 @@ class TwoClasses:
     def whole(self) -> TwoClassPart:
         """All cases; those of each fold have a map of the others."""
         blocks = [(shares, found) for shares, found, split in self._folds() if split == 0]
-        return TwoClassPart(self.table, self.positive, self.costs, self.map, None, blocks)
+        return self._part(self.map, None, blocks)
 
     def refined(self, table: ScoreTable) -> TwoClassPart:
         """The same cases by finer scores."""
@@ -312,16 +356,18 @@ class TwoClasses:
 
     def _folds(self) -> Iterator[tuple[Floats, Platt | None, int]]:
         """Share of the cases in each fold, the map of the others, and which split it is of."""
-        units = np.maximum(self.table.units, 1)
+        units = np.maximum(self.scored.units, 1)
+        first = np.ones((2, self.table.n_unscored))  # dealt evenly: nothing tells them apart
         maps = iter(() if self.calibration is None else self.calibration.platt_maps)
         for split, folds in enumerate(self.folds):
             for own in np.moveaxis(folds, 1, 0):
-                yield own / units, next(maps, None), split
+                even = first / folds.shape[1]
+                yield np.hstack([even, own / units]), next(maps, None), split
 
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""
         for own, found, _ in self._folds():
-            part = TwoClassPart(self.table, self.positive, self.costs, found, 1.0 - own)
+            part = self._part(found, 1.0 - own)
             yield part, partial(self._pay, part, own / len(self.folds))
 
     @cached_property

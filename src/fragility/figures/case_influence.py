@@ -26,6 +26,8 @@ from .tails import TailBounds
 OF_PAIRS = ("auc", "buffered_auc", "cvar")
 OF_ALL = ("log_loss", "brier", "calibration_error", "confident_error_rate", "aurc")
 FIGURES_BY_CASE = OF_PAIRS + OF_ALL
+#: Beside these, of answers: the share of them that is right.
+OF_ANSWERS = ("accuracy",)
 
 
 class PairInfluence(NamedTuple):
@@ -195,6 +197,8 @@ class CaseInfluences(Protocol):
     def values(self, code: int, columns: Floats) -> Floats:
         """Influence on `FIGURES_BY_CASE` of cases of a class, (8, n), of unit weight.
 
+        Of answers also on `OF_ANSWERS`, (9, n).
+
         `columns` are their scores, (1, n) or (C, n).
         """
 
@@ -239,6 +243,8 @@ def score_influences(
     tails: TailBounds,
     confident: float,
     n_cases: int,
+    *,
+    answers: bool = False,
 ) -> ScoreInfluences:
     """Influences of two classes.
 
@@ -253,6 +259,8 @@ def score_influences(
     confident : float
         Above this confidence an error is a confident one.
     n_cases : int
+    answers : bool
+        Whether cases are answers: `OF_ANSWERS` comes last then.
     """
     total = float(sum(part.weight.sum() for part in atoms))
     ranked = pair_influence(atoms[1 - positive], atoms[positive], tails)
@@ -272,6 +280,7 @@ def score_influences(
             calibration.sign[place] * ((codes == positive) - scores),
             predictions.wrong & (predictions.mean > confident),
             risk_coverage_influence(predictions),
+            *([~predictions.wrong] if answers else []),
         ]
     )
     means = rows @ np.concatenate([part.weight for part in atoms]) / total

@@ -12,7 +12,7 @@ from .._typing import Floats, Mask
 from .._validation import LabelledScores
 from ..moments import order_one_factor
 from ..scores.atoms import Atoms
-from ..scores.tally import complement, most_probable
+from ..scores.tally import Task, complement
 
 #: Bins of a histogram of confidence, unless told otherwise.
 HISTOGRAM_BINS = 20
@@ -40,8 +40,8 @@ class Predictions(NamedTuple):
 
 
 def predictions(data: LabelledScores) -> Predictions:
-    """The most probable class of each sample, of equal ones the first, against its label."""
-    predicted, confidence = most_probable(data.scores, data.positive)
+    """The predicted class of each sample, of equally probable ones the first, against its label."""
+    predicted, confidence = Task.of(data).predictions(data.scores)
     wrong = predicted != data.codes
     if data.weights is None:
         return Predictions(confidence, wrong, None, data.codes, predicted, slice(None))
@@ -78,12 +78,15 @@ class PredictionAtoms(NamedTuple):
     wrong: Mask
 
 
-def predictions_of_two(atoms: Sequence[Atoms], positive: int) -> PredictionAtoms:
+def predictions_of_two(atoms: Sequence[Atoms], task: Task) -> PredictionAtoms:
     """Predictions of two classes, by the atoms of each class: none has scores on both sides of ½.
 
-    One half itself is an atom of its own, or the upper end of an atom below.
+    One half itself is an atom of its own, or the upper end of an atom below. Answers, which all
+    claim to be right, have atoms of any kind.
     """
-    parts = []
+    if task.answers:
+        return predictions_by_outcome(*atoms)
+    positive, parts = task.positive, []
     for code, found in enumerate(atoms):
         # At one half the first class is predicted.
         above = found.high > 0.5 if positive == 1 else found.low >= 0.5
@@ -96,7 +99,7 @@ def predictions_of_two(atoms: Sequence[Atoms], positive: int) -> PredictionAtoms
 
 
 def predictions_by_outcome(wrong: Atoms, right: Atoms) -> PredictionAtoms:
-    """Predictions of several classes, by the atoms of the confidence of wrong and right ones."""
+    """Predictions by the atoms of the confidence of wrong and of right ones."""
     low, high, weight, mean, _ = (np.concatenate(part) for part in zip(wrong, right, strict=True))
     is_wrong = np.arange(low.size) < wrong.low.size
     return PredictionAtoms(low, high, mean, weight, is_wrong)

@@ -29,7 +29,7 @@ LEAST_FREEDOM = 2.0
 _BEYOND_THE_WORST = 1.5
 
 
-_SHARES = "auc", "buffered_auc", "calibration_error", "confident_error_rate", "aurc"
+_SHARES = "auc", "buffered_auc", "calibration_error", "confident_error_rate", "aurc", "accuracy"
 _Rule = Callable[[float, Spread, "Circumstances"], Interval | None]
 
 
@@ -208,6 +208,7 @@ _RULES: dict[str, _Rule] = {
     "calibration_error": _calibration,
     "confident_error_rate": _share,
     "aurc": _aurc,
+    "accuracy": _share,
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -16,10 +16,12 @@ from ..index.influence import (
     freedom_of_squares,
 )
 from ..moments import order_one_factor
-from .case_influence import FIGURES_BY_CASE, OF_PAIRS
+from .case_influence import FIGURES_BY_CASE, OF_ANSWERS, OF_PAIRS
 
 #: Figures whose influence by case is known, in the order of rows of moves.
 MOVED = ("fragility_index", "ratio", *FIGURES_BY_CASE)
+#: The same of answers.
+MOVED_BY_ANSWERS = (*MOVED, *OF_ANSWERS)
 #: Figures are of order one, or made so: a smaller standard error is none.
 _ROUNDING = 1e-13
 #: Of these, the figures of pairs of classes: each class counts by itself.
@@ -86,21 +88,27 @@ class MoveSums:
         All of the cases.
     scale : float
         Largest finite index: that of tiny scores moves so little that fourth powers would be zero.
+    names : sequence of str
+        Figures that are moved, `MOVED` or `MOVED_BY_ANSWERS`.
     """
 
-    def __init__(self, population: Population, scale: float) -> None:
-        self.population = population
-        self._factors = np.ones(len(MOVED))
+    def __init__(self, population: Population, scale: float, names: Sequence[str] = MOVED) -> None:
+        self.population, self.names = population, tuple(names)
+        self._factors = np.ones(len(names))
         self._factors[0] = order_one_factor(scale)
-        self._sums = np.zeros((2, len(MOVED), population.support.size))
-        self._clusters = ClusterSums(len(MOVED) + 1)  # the last row has the weight
+        self._sums = np.zeros((2, len(names), population.support.size))
+        self._clusters = ClusterSums(len(names) + 1)  # the last row has the weight
 
     @classmethod
     def of_units(
-        cls, units: Iterable[tuple[Floats, Floats]], population: Population, scale: float
+        cls,
+        units: Iterable[tuple[Floats, Floats]],
+        population: Population,
+        scale: float,
+        names: Sequence[str] = MOVED,
     ) -> MoveSums:
         """Of the cases of each class: moves that cases have in common, and how many have them."""
-        sums = cls(population, scale)
+        sums = cls(population, scale, names)
         for code, (moves, counts) in enumerate(units):
             squares = (moves * sums._factors[:, np.newaxis]) ** 2
             sums._sums[0, :, code] = squares @ counts
@@ -110,7 +118,7 @@ class MoveSums:
     def add(
         self, code: int, moves: Floats, weights: Floats, clusters: Integers | None = None
     ) -> None:
-        """Add cases of a class, by their moves of the figures `MOVED`, (10, n)."""
+        """Add cases of a class, by their moves of the figures, (10, n) or (11, n)."""
         moves = moves * self._factors[:, np.newaxis]
         if clusters is not None:
             self._clusters.add(clusters, *moves, weights)
@@ -126,7 +134,7 @@ class MoveSums:
 
     def spread(self, name: str, *, clustered: bool = True) -> Spread:
         """Standard error of a figure; without `clustered` as if cases were independent."""
-        place, population = MOVED.index(name), self.population
+        place, population = self.names.index(name), self.population
         if self.n_clusters and clustered:
             *moves, weight = self._clusters.totals
             found = Spread(*clustered_error(moves[place][weight > 0.0]))

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import check_clusters
+from .._labels import check_clusters, later_category, listed
 from .._validation import LabelledScores
 from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs
 from ..grouping import GroupColumn, group_columns
+from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
 from ..scores.state import ScoreState
 from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
@@ -111,6 +112,36 @@ def given_cases(
         partial(case_names, cases),
         clusters is not None,
     )
+
+
+class EstimatorPredictions(NamedTuple):
+    """What fitted classifiers predict, by name, for their classes; the positive one, if told."""
+
+    probabilities: dict[str, Any]
+    classes: NDArray[Any] | None
+    positive: Any
+
+
+def estimator_predictions(
+    estimators: Mapping[str, Any] | Sequence[Any], X: Any, y: ArrayLike
+) -> EstimatorPredictions:
+    """Predictions of fitted classifiers, which must know the same classes."""
+    if not isinstance(estimators, (Mapping, list, tuple)):
+        estimators = [estimators]
+    named = named_models(estimators)
+    classes = None
+    for name, estimator in named.items():
+        check_can_predict(estimator, name)
+        own = np.asarray(estimator.classes_)
+        if classes is not None and own.tolist() != classes.tolist():
+            raise ValueError(
+                f"{name} knows the classes {listed(own)}, another model {listed(classes)}; "
+                "models are compared on the same classes."
+            )
+        classes = own
+    positive = None if classes is None else later_category(y, classes)
+    probabilities = {name: model.predict_proba(X) for name, model in named.items()}
+    return EstimatorPredictions(probabilities, classes, positive)
 
 
 def _positive(data: LabelledScores) -> Any:

@@ -7,18 +7,51 @@ from math import inf, isfinite, nan
 
 import numpy as np
 
-from ..figures.spread import MOVED, MoveSums
+from ..calibration.choice import CalibrationChoice
+from ..figures.spread import MoveSums
 from ..index.inference import PairedDifference
-from .parts import CostTest, ModelFigures, PairedFigures
+from .parts import Comparison, CostTest, ModelFigures, ModelReport, PairedFigures
 from .policies import CostReader
-from .rereading import Reader
 
 #: Differences of two models by figure.
 Tests = Mapping[str, PairedDifference]
 
 
+#: Sums of the differences of two models' moves, by pair of models.
+Pairs = Mapping[tuple[str, str], MoveSums]
+
+
+def compared(
+    models: Sequence[ModelReport],
+    raw_pairs: Pairs,
+    pairs_after: Pairs,
+    costs: Mapping[tuple[str, str], CostTest],
+    confidence: float,
+) -> tuple[Comparison, ...]:
+    """Every two models, as they are and after calibration, if there are sums for that."""
+    raw = paired_tests(raw_pairs, {model.name: model.raw for model in models}, confidence)
+    found = {model.name: model.calibrated for model in models if model.calibrated}
+    after = paired_tests(pairs_after, found, confidence)
+    choices = {model.name: model.calibration for model in models}
+    # Where neither needs a map, the test after calibration is the one before.
+    same = [pair for pair in after if {_method(choices[name]) for name in pair} == {"identity"}]
+    after = {pair: tests for pair, tests in after.items() if pair not in same}
+    before_and_after = adjusted([*raw.values(), *after.values()])
+    tests = dict(zip(raw, before_and_after, strict=False))
+    calibrated = dict(zip(after, before_and_after[len(raw) :], strict=True))
+    calibrated |= {pair: tests[pair] for pair in same}
+    return tuple(
+        Comparison(*pair, test, calibrated.get(pair), costs.get(pair))
+        for pair, test in tests.items()
+    )
+
+
+def _method(choice: CalibrationChoice | None) -> str:
+    return "" if choice is None else choice.method
+
+
 def paired_tests(
-    reader: Reader, models: Mapping[str, ModelFigures], confidence: float
+    pairs: Pairs, models: Mapping[str, ModelFigures], confidence: float
 ) -> dict[tuple[str, str], Tests]:
     """Tests of every two models, by figure."""
     return {
@@ -30,9 +63,9 @@ def paired_tests(
                 models[b].figures[name].value,
                 confidence,
             )
-            for name in MOVED
+            for name in sums.names
         }
-        for (a, b), sums in reader.pairs.items()
+        for (a, b), sums in pairs.items()
     }
 
 
@@ -63,7 +96,8 @@ def adjusted(tests: Sequence[Tests]) -> list[PairedFigures]:
     """Tests with adjusted p-values: those of the index count together, and all others."""
     p_values = [dict[str, float]() for _ in tests]
     sizes: dict[str, int] = {}
-    for names in (MOVED[:1], MOVED[1:]):
+    known = tuple(tests[0]) if tests else ()
+    for names in (known[:1], known[1:]):
         places = [(place, name) for place in range(len(tests)) for name in names]
         family = holm([tests[place][name].p_value for place, name in places])
         for (place, name), p in zip(places, family, strict=True):

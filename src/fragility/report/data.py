@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from importlib import import_module
+from itertools import zip_longest
 from math import isinf, isnan
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,8 @@ def to_dict(report: Report) -> dict[str, Any]:
         "fragility_version": __version__,
         "n_samples": report.n_samples,
         "classes": [
-            {"label": label, "n": n} for label, n in zip(report.labels, report.support, strict=True)
+            {"label": label, "n": n}
+            for label, n in zip_longest(report.labels, report.support)  # by model, of answers
         ],
         "positive": report.positive,
         "weighted": report.weighted,
@@ -59,6 +61,7 @@ def to_dict(report: Report) -> dict[str, Any]:
                 "calibration": model.calibration and _choice(model.calibration),
                 "policy": model.policy and model.policy.to_dict(),
                 "confusion": None if model.confusion is None else model.confusion.tolist(),
+                "answers": model.answers and asdict(model.answers),
                 "worst_cases": [asdict(case) for case in model.worst],
             }
             for model in report.models

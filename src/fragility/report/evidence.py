@@ -8,13 +8,13 @@ exact where the scores are known, and has bounds where they are known by bins.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from math import isnan
+from dataclasses import dataclass, replace
+from math import isnan, nan
 
 import numpy as np
 
 from .._typing import Floats, Interval
-from ..deferral.costs import Costs
+from ..deferral.costs import Costs, chow_threshold
 from ..figures.coverage import RiskCoverageCurve, errors_in_surest
 from ..figures.operating import (
     BoundedPoints,
@@ -34,7 +34,7 @@ from ..figures.reliability import (
     observed_expected_ratio,
 )
 from ..measured import SUREST, Measured
-from ..scores.tally import DecisionCounts
+from ..scores.tally import DecisionCounts, Task
 from .views import View
 
 #: Bins of the reliability curve; as many as cases, if there are fewer.
@@ -122,7 +122,7 @@ def evidence(
     figures |= {"gini": _gini(auc), "ks": ks_statistic(negatives, positives)}
     figures |= surest
     thresholds, threshold = THRESHOLDS, None
-    if costs is not None and not isnan(found := cost_threshold(costs, view.positive)):
+    if costs is not None and not isnan(found := cost_threshold(costs, view.task)):
         threshold = found
         thresholds = np.union1d(THRESHOLDS, [found])
         at = operating_points(negatives, positives, np.array([found]))
@@ -138,9 +138,15 @@ def evidence(
     )
 
 
-def cost_threshold(costs: Costs, positive: int) -> float:
-    """Probability of the positive class from which on it is cheaper to decide it."""
-    matrix, negative = costs.matrix(2), 1 - positive
+def cost_threshold(costs: Costs, task: Task) -> float:
+    """Probability of the positive class from which on it is cheaper to decide it.
+
+    Answers are not decided otherwise, but passed on: there it is Chow's threshold, NaN at 0 and 1.
+    """
+    matrix, positive, negative = costs.matrix(2), task.positive, 1 - task.positive
+    if task.answers:
+        chow = chow_threshold(replace(costs, error_cost=float(matrix[negative, positive])))
+        return chow if 0.0 < chow < 1.0 else nan
     alarm = float(matrix[negative, positive] - matrix[negative, negative])
     miss = float(matrix[positive, negative] - matrix[positive, positive])
     return implied_threshold(alarm, miss)

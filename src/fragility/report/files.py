@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from ..measured import CONFIDENT, MIN_CELL
 from ..scores import HOLD
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from ..tables import PredictionBatch, PredictionFile, require_columns
+from ..scores.tally import Task
+from ..tables import CaseFile, PredictionBatch, PredictionFile, Table, require_columns
 from .inputs import check_confident, check_prevalence
 from .mistakes import found_rows
 from .model_figures import Settings
@@ -68,7 +70,7 @@ def report_on_file(
     """
     check_count(n_worst, "n_worst", least=0)
     n_classes = len(file.classes)  # before the long work
-    check_confident(confident, n_classes)
+    check_confident(confident, Task(n_classes))
     check_prevalence(prevalence, n_classes)
     if id_column is not None:
         require_columns(file.table, [id_column])
@@ -78,7 +80,7 @@ def report_on_file(
     state = ScoreState(
         file.classes,
         list(file.columns.models),
-        file.group_names,
+        file.groups,
         file.columns.weight is not None,
         hold,
         pos_label=file.positive,
@@ -94,7 +96,8 @@ def report_on_file(
                 progress(done)
 
     rows: list[CaseRows] = []
-    for found in read([file.read()] if _is_small(file, hold) else file.batches()):
+    n_columns = sum(len(part) for part in file.columns.models.values())
+    for found in read([file.read()] if is_small(file.table, n_columns, hold) else file.batches()):
         state.add(found.cases)
         rows = [*rows, found] if state.complete else []
     made = Report.from_cases(
@@ -110,12 +113,16 @@ def report_on_file(
             min_cell=min_cell,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
-        name_cases=lambda chosen: _case_names(file, chosen, id_column),
+        name_cases=lambda chosen: case_names(file.table, chosen, id_column),
         clustered=file.columns.cluster is not None,
     )
     if named is not None:
         made = made.with_new_mistakes(*named, n_worst)
-    columns = file.score_columns
+    return finished(made, file, file.score_columns)
+
+
+def finished(made: Report, file: CaseFile[Any], columns: Mapping[str, Sequence[str]]) -> Report:
+    """The same report with policies that know their columns, and a note on rows left out."""
     models = [
         part
         if part.policy is None
@@ -134,8 +141,7 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
         if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):
             values = np.clip(values, 0.0, 1.0)  # rounding
         scores[name] = values
-    groups = None if batch.groups is None else batch.groups[:, np.newaxis]
-    cases = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
+    cases = Cases(batch.codes, scores, batch.weights, batch.groups, batch.error_costs)
     found = CaseRows(cases, batch.row_numbers, batch.clusters)
     if batch.weights is not None and not batch.weights.all():
         return found.take(np.flatnonzero(batch.weights))
@@ -157,13 +163,12 @@ class FileCases:
 
     def names(self, rows: Sequence[int]) -> Mapping[int, str]:
         """Names of the cases of some rows."""
-        return _case_names(self.file, rows, self.id_column)
+        return case_names(self.file.table, rows, self.id_column)
 
     def rows(self, names: set[str]) -> Mapping[str, int]:
         """Rows of the cases of these names."""
-        return found_rows(
-            names, _numbered_names(self.file, self.id_column), str(self.file.table.path)
-        )
+        numbered = _numbered_names(self.file.table, self.id_column)
+        return found_rows(names, numbered, str(self.file.table.path))
 
 
 def _named_cases(file: PredictionFile, id_column: str | None) -> FileCases:
@@ -176,7 +181,7 @@ def _named_cases(file: PredictionFile, id_column: str | None) -> FileCases:
     return FileCases(file, state, id_column)
 
 
-def _dropped_rows(file: PredictionFile) -> list[str]:
+def _dropped_rows(file: CaseFile[Any]) -> list[str]:
     """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
         return []
@@ -184,34 +189,30 @@ def _dropped_rows(file: PredictionFile) -> list[str]:
     return [f"{file.n_dropped:,} {rows} with missing values {were} left out (--drop-missing)."]
 
 
-def _is_small(file: PredictionFile, hold: float) -> bool:
-    """Whether a file certainly has no more scores than may be held."""
-    columns = sum(len(part) for part in file.columns.models.values())
-    table = file.table
+def is_small(table: Table, columns: int, hold: float) -> bool:
+    """Whether a file certainly has no more scores, in some columns, than may be held."""
     most_rows: float | None = table.n_rows
     if most_rows is None and not table.is_compressed:
         most_rows = table.size_bytes / (_BYTES_OF_A_SCORE * columns)
     return hold == inf or (most_rows is not None and most_rows * columns <= hold)
 
 
-def _case_names(file: PredictionFile, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
+def case_names(table: Table, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
     """Names of cases, by the numbers of their rows."""
     if id_column is None:
         return {row: f"row {row}" for row in rows}
     found, first, wanted = {}, 1, np.sort(np.asarray(rows, dtype=np.int64))
-    for batch in file.table.batches([id_column]):
-        here = wanted[
-            np.searchsorted(wanted, first) : np.searchsorted(wanted, first + batch.num_rows)
-        ]
-        for row in here.tolist():
+    for batch in table.batches([id_column]):
+        start, stop = np.searchsorted(wanted, (first, first + batch.num_rows))
+        for row in wanted[start:stop].tolist():
             found[row] = str(batch.column(0)[row - first])
         first += batch.num_rows
     return found
 
 
-def _numbered_names(file: PredictionFile, id_column: str) -> Iterator[tuple[int, str]]:
+def _numbered_names(table: Table, id_column: str) -> Iterator[tuple[int, str]]:
     """Row and name of every case."""
     first = 1
-    for batch in file.table.batches([id_column]):
+    for batch in table.batches([id_column]):
         yield from enumerate(map(str, batch.column(0)), start=first)
         first += batch.num_rows

@@ -41,7 +41,10 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         yield f"Reliability of {name}", f"{note} {count}".strip(), reliability_rows(found)
         if found.operating is not None:
             what = "Flagged: scores of at least the threshold."
-            yield f"Operating points of {name}", f"{what} {note}".strip(), operating_rows(found)
+            if report.answers:
+                what = "Answered: a confidence of at least the threshold, of the cases answered."
+            table = operating_rows(found, answers=report.answers)
+            yield f"Operating points of {name}", f"{what} {note}".strip(), table
         yield f"Surest cases of {name}", "", coverage_rows(found, report.confident)
         if any(part.model == model.name and part.figures for part in report.groups):
             title = f"Every figure of {name} by group"
@@ -121,12 +124,15 @@ def reliability_rows(found: Evidence) -> Table:
     return head, rows
 
 
-def operating_rows(found: Evidence) -> Table:
+def operating_rows(found: Evidence, *, answers: bool = False) -> Table:
     """What happens at each threshold; that of the costs is named."""
     assert found.operating is not None
     points = found.operating.points
     head = ["threshold", "sensitivity", "specificity", "PPV", "NPV", "flagged"]
     head += ["to evaluate", "net benefit", "treat all"]
+    if answers:
+        head = ["threshold", "right ones given", "wrong ones held back", "right of these"]
+        head += ["wrong of the rest", "answered", "for one right", "net benefit", "answer all"]
     names = ("sensitivity", "specificity", "ppv", "npv", "flagged")
     treat_all = found.treat_all(points.thresholds)
     rows = []
@@ -161,6 +167,11 @@ def confusion_rows(report: Report, model: ModelReport) -> Table:
     """Cases by true class, and what the policy decides."""
     assert model.confusion is not None
     names = [words.shortened(label) for label in report.labels]
+    if report.answers:
+        return ["", "given", "passed on"], [
+            [f"{name} answers", *(f"{n:,.5g}" for n in cells[1:])]
+            for name, cells in zip(names, model.confusion.tolist(), strict=True)
+        ]
     rows = [
         [f"true {name}", *(f"{n:,.5g}" for n in cells)]
         for name, cells in zip(names, model.confusion.tolist(), strict=True)

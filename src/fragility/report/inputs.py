@@ -18,23 +18,26 @@ from ..deferral import Costs, PolicySettings
 from ..deferral.solving import POLICY_PARAMETERS
 from ..measured import FIGURES
 from ..scores.state import ScoreState
-from ..scores.tally import threshold_grid
+from ..scores.tally import Task
+from .model_figures import Settings
 
 #: Figure of labels and probabilities, with `sample_weight=` if it takes that.
 Metric = Callable[..., float]
 
 
-def named_predictions(models: Mapping[str, ArrayLike] | ArrayLike) -> dict[str, ArrayLike]:
+def named_predictions(
+    models: Mapping[str, ArrayLike] | ArrayLike, what: str = "models"
+) -> dict[str, ArrayLike]:
     """Models by name; a bare array is one model."""
     if not isinstance(models, Mapping):
         if hasattr(models, "columns") or hasattr(models, "column_names"):
             raise ValueError(
-                "models is a data frame: say which columns belong to which model, "
+                f"{what} is a data frame: say which columns belong to which model, "
                 'such as {"A": frame["a"], "B": frame["b"]}.'
             )
         return {"model": models}
     if not models:
-        raise ValueError("models is empty; give at least one, {name: probabilities}.")
+        raise ValueError(f"{what} is empty; give at least one, {{name: probabilities}}.")
     odd = [name for name in models if not isinstance(name, str) or not name.strip()]
     if odd:
         raise ValueError(f"Models are named by text; got {listed(odd)}.")
@@ -84,6 +87,8 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
     n_classes = state.labels.size
     if costs is None:
         return None
+    if state.answers:
+        check_one_cost(costs)
     if not state.priced:
         return costs.checked(n_classes, None)
     if costs.error_cost is not None:
@@ -95,9 +100,33 @@ def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
     return replace(checked, error_cost=np.array([state.mean_case_cost]))
 
 
-def check_confident(level: float, n_classes: int) -> float:
+def check_one_cost(costs: Costs) -> None:
+    """Refuse a matrix of costs, which answers do not have."""
+    if np.ndim(costs.error_cost) == 2:
+        raise ValueError(
+            f"error_cost has shape {np.shape(costs.error_cost)}, a matrix of classes; answers are "
+            "right or wrong: give what a wrong one costs, one number or one for each case."
+        )
+
+
+def checked_settings(settings: Settings, state: ScoreState) -> Settings:
+    """Settings that fit the cases of a state."""
+    costs, policy = costs_of_state(settings.costs, state), settings.policy
+    n_classes = state.labels.size
+    if costs is None and policy != PolicySettings():
+        raise ValueError("policy says nothing without costs: give costs, too.")
+    return replace(
+        settings,
+        costs=costs,
+        policy=policy.checked(n_classes, answers=state.answers),
+        confident=check_confident(settings.confident, state.task),
+        prevalence=check_prevalence(settings.prevalence, n_classes),
+    )
+
+
+def check_confident(level: float, task: Task) -> float:
     """A level of confidence at which sums of cases are exact: one of the grid of thresholds."""
-    level, grid = check_threshold(level, "confident"), threshold_grid(n_classes)[1:-1]
+    level, grid = check_threshold(level, "confident"), task.thresholds[1:-1]
     nearest = float(grid[np.abs(grid - level).argmin()])
     if abs(nearest - level) > 1e-12:
         raise ValueError(
@@ -119,9 +148,9 @@ def check_prevalence(prevalence: float | None, n_classes: int) -> float | None:
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:
-    """Functions by name; no name is that of a figure of the report."""
+    """Functions by name; no name is that of a figure of the report, which has no accuracy."""
     extra = dict(metrics or {})
-    taken = [name for name in extra if name in FIGURES]
+    taken = [name for name in extra if name in FIGURES and name != "accuracy"]
     if taken:
         raise ValueError(f"extra_metrics names figures that are there: {listed(taken)}.")
     odd = [name for name, metric in extra.items() if not callable(metric)]

@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 
 from .._labels import listed
-from .._typing import Integers
+from .._typing import Floats, Integers
 from .._validation import check_presence
-from ..calibration.choice import CalibrationChoice
+from ..calibration.choice import CalibrationChoice, Candidates
 from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
 from ..calibration.table import ScoreTable, TableFits
 from ..deferral.policy import Policy
@@ -29,7 +29,7 @@ from .calibrating import (
     sample_maps,
     sample_share,
 )
-from .comparing import Tests, adjusted, cost_tests, paired_tests
+from .comparing import compared, cost_tests
 from .groups import Groups
 from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
@@ -122,6 +122,11 @@ class Builder:
             return None
         parts = [found.clusters for found in self.reread() if found.clusters is not None]
         return np.unique(np.concatenate(parts), return_inverse=True)[1]
+
+    @property
+    def declined_clusters(self) -> tuple[Floats, Integers] | None:
+        """Weight and cluster of each case without an answer, if all cases are held."""
+        return None
 
     @cached_property
     def sums(self) -> Sums:
@@ -244,25 +249,41 @@ class Builder:
         ------
         CannotCalibrateError
         """
-        state, seed = self.state, self.settings.random_state
-        if not state.is_binary:
+        if not self.state.is_binary:
             self._calibrate_several()
             return
-        bins = {name: part.bins for name, part in self.sums.models.items()}
-        own = self.cases, seed, self.clusters
-        fits = {name: fits_of_two(state, name, bins[name], *own) for name in bins}
-        self.choices = chosen_for({name: part.candidates for name, part in fits.items()})
+        fits = self.fits_of_two
+        self.choices = self._chosen({name: part.candidates for name, part in fits.items()})
         self.after = self._levelled(
             {name: self._calibrated_two(name, part) for name, part in fits.items()}
         )
         self.fits = fits
+
+    @cached_property
+    def fits_of_two(self) -> dict[str, TableFits]:
+        """Maps of two classes by model.
+
+        Raises
+        ------
+        CannotCalibrateError
+        """
+        bins = {name: part.bins for name, part in self.sums.models.items()}
+        own = self.cases, self.settings.random_state, self.clusters
+        return {name: fits_of_two(self.state, name, bins[name], *own) for name in bins}
+
+    def _chosen(self, candidates: Mapping[str, Candidates]) -> dict[str, CalibrationChoice]:
+        """The map of each model of two classes."""
+        return chosen_for(candidates)
 
     def _calibrated_two(self, name: str, fits: TableFits) -> View:
         """A model after calibration, which may need none."""
         choice, state = self.choices[name], self.state
         if choice.method == "identity":
             return self.raw[name]
-        return CalibratedView(fits.table, state.positive, state.support, fits.calibrated(choice))
+        found = fits.calibrated(choice)
+        return CalibratedView(
+            fits.table, state.positive, state.support, found, answers=state.answers
+        )
 
     def _calibrate_several(self) -> None:
         """A map for each model: cross-fitted, or of so many cases fitted to a sample."""
@@ -333,6 +354,7 @@ class Builder:
             settings.confidence,
             settings.random_state,
             self.clusters,
+            self.declined_clusters,
         )
         if state.is_binary:
             for name in state.models:
@@ -462,37 +484,24 @@ class Builder:
         """Worst cases by model, and cases that all get wrong; named all at once."""
         if self.reader is None or self.name_cases is None:
             return {}, ()
-        worst, shared = self.reader.worst, [] if self.shared is None else self.shared.cases
+        worst = self.reader.worst
         rows = {case.row for cases in worst.values() for case in cases}
-        rows |= {case.row for case in shared}
+        rows |= set() if self.shared is None else {case.row for case in self.shared.cases}
         names = self.name_cases(sorted(rows)) if rows else {}
         listed_worst = {
             model: tuple(replace(case, case=names[case.row]) for case in cases)
             for model, cases in worst.items()
         }
-        return listed_worst, tuple(replace(case, case=names[case.row]) for case in shared)
+        return listed_worst, () if self.shared is None else self.shared.named(names)
 
     def _comparisons(self, models: Sequence[ModelReport]) -> tuple[Comparison, ...]:
         """Every two models, as they are and after calibration."""
         if self.reader is None or not self.paired:
             return ()
-        level = self.settings.confidence
-        raw = paired_tests(self.reader, {model.name: model.raw for model in models}, level)
-        after: Mapping[tuple[str, str], Tests] = {}
-        if self.reader_after is not None:
-            found = {model.name: model.calibrated for model in models if model.calibrated}
-            after = paired_tests(self.reader_after, found, level)
+        level, after = self.settings.confidence, self.reader_after
         costs = {} if self.cost_reader is None else cost_tests(self.cost_reader, level)
-        # Where neither needs a map, the test after calibration is the one before.
-        same = [pair for pair in after if {self.choices[n].method for n in pair} == {"identity"}]
-        after = {pair: tests for pair, tests in after.items() if pair not in same}
-        before_and_after = adjusted([*raw.values(), *after.values()])
-        tests = dict(zip(raw, before_and_after, strict=False))
-        calibrated = dict(zip(after, before_and_after[len(raw) :], strict=True))
-        calibrated |= {pair: tests[pair] for pair in same}
-        return tuple(
-            Comparison(*pair, test, calibrated.get(pair), costs.get(pair))
-            for pair, test in tests.items()
+        return compared(
+            models, self.reader.pairs, {} if after is None else after.pairs, costs, level
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from .._labels import listed
 from .._typing import Floats, Indices, Integers, Mask
+from ..scores.answers import Answers
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from ..scores.tally import most_probable
 from .parts import NewMistake, NewMistakes, SharedMistake
 from .rereading import CaseRows, Rereading
 
@@ -30,8 +30,17 @@ def made_by(state: ScoreState, cases: Cases, level: float) -> dict[str, Made]:
     """Predictions of every model, and which are wrong above a level of confidence."""
     found = {}
     for name in state.models:
-        predicted, confidence = most_probable(cases.scores[name], state.positive)
+        predicted, confidence = state.task.predictions(cases.scores[name])
         found[name] = Made(predicted, confidence, (predicted != cases.codes) & (confidence > level))
+    return found
+
+
+def made_answers(answers: Mapping[str, Answers], level: float) -> dict[str, Made]:
+    """The same for answers, which all claim to be right."""
+    found = {}
+    for name, part in answers.items():
+        wrong = part.answered & ~part.correct & (part.confidence > level)
+        found[name] = Made(np.ones(wrong.size, dtype=np.uint8), part.confidence, wrong)
     return found
 
 
@@ -48,7 +57,8 @@ class SharedMistakes:
     """
 
     def __init__(self, state: ScoreState, level: float, n_listed: int) -> None:
-        self._state, self._level, self._n_listed = state, level, n_listed
+        self._state, self._n_listed = state, n_listed
+        self.level = level
         #: How many there are.
         self.n = 0
         #: The surest, still without their names.
@@ -56,30 +66,43 @@ class SharedMistakes:
 
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
-        block, labels = found.cases, self._state.labels.tolist()
-        made = made_by(self._state, block, self._level)
-        rows = np.flatnonzero(np.all([part.confidently_wrong for part in made.values()], axis=0))
-        self.n += rows.size
-        if not self._n_listed or not rows.size:
+        made = made_by(self._state, found.cases, self.level)
+        self.add_made(made, found.rows, found.cases.codes, found.cases.groups)
+
+    def add_made(
+        self,
+        made: Mapping[str, Made],
+        rows: Integers,
+        codes: NDArray[Any],
+        groups: NDArray[Any] | None,
+    ) -> None:
+        """Add predictions for some cases, with their rows, true classes and groups."""
+        wrong = np.flatnonzero(np.all([part.confidently_wrong for part in made.values()], axis=0))
+        self.n += wrong.size
+        if not self._n_listed or not wrong.size:
             return
-        surest = np.min([part.confidence[rows] for part in made.values()], axis=0)
-        rows = rows[np.argsort(-surest, kind="stable")[: self._n_listed]]
+        surest = np.min([part.confidence[wrong] for part in made.values()], axis=0)
+        labels = self._state.labels.tolist()
         self.cases += [
             SharedMistake(
-                int(found.rows[row]),
+                int(rows[place]),
                 "",
-                labels[int(block.codes[row])],
-                {name: labels[int(part.predicted[row])] for name, part in made.items()},
-                {name: float(part.confidence[row]) for name, part in made.items()},
-                self._state.group_of(block, int(row)),
+                labels[int(codes[place])],
+                {name: labels[int(part.predicted[place])] for name, part in made.items()},
+                {name: float(part.confidence[place]) for name, part in made.items()},
+                self._state.group_of(groups, place),
             )
-            for row in rows.tolist()
+            for place in wrong[np.argsort(-surest, kind="stable")[: self._n_listed]].tolist()
         ]
         self.cases.sort(key=lambda case: (-min(case.confidence.values()), case.row))
         del self.cases[self._n_listed :]
 
     def finish(self) -> None:
         """Nothing is handed on."""
+
+    def named(self, names: Mapping[int, str]) -> tuple[SharedMistake, ...]:
+        """The cases with their names, by row."""
+        return tuple(replace(case, case=names[case.row]) for case in self.cases)
 
 
 class NamedCases(Protocol):

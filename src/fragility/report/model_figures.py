@@ -11,16 +11,15 @@ import numpy as np
 from .._typing import Floats, Mask
 from ..deferral.costs import Costs
 from ..deferral.solving import PolicySettings
-from ..figures.case_influence import FIGURES_BY_CASE
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.index import IndexFigures
 from ..figures.intervals import Circumstances, index_intervals, with_interval
 from ..figures.rank import Levels, calibration_error, measured_between, risk_coverage_area
-from ..figures.spread import MOVED, MoveSums
+from ..figures.spread import MoveSums
 from ..figures.tails import merged, tail_of
 from ..measured import CALIBRATION_BINS, CONFIDENT, MIN_CELL, Measured
 from ..metrics.displays.error_curves import page_curves
-from ..scores.tally import decision_counts, threshold_grid
+from ..scores.tally import Cells, decision_counts
 from .evidence import evidence
 from .parts import ConfidentCases, DrawnPair, ModelFigures
 from .views import View
@@ -57,9 +56,10 @@ def model_figures(
     intervals), and `cost` is that of its policy, if there is one.
     """
     found, levels = view.index(settings.confidence), Levels.of(view.predictions())
-    cells, grid = view.cells, threshold_grid(view.n_classes)
+    cells, grid = view.cells, view.task.thresholds
     above = _are_confident(view)
-    positive = view.positive if view.n_classes == 2 else None
+    # Answers are never taken for wrong: there are no false negatives.
+    positive = view.positive if view.n_classes == 2 and not view.task.answers else None
     decisions = decision_counts(cells, grid, positive, whole=view.whole)
     figures = measured_figures(view, found, levels, moves, settings.confidence)
     if cost is not None:
@@ -77,8 +77,9 @@ def model_figures(
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
     )
     # Bins of the histogram end at thresholds on offer, so that the cells determine it.
-    even = np.linspace(1.0 / view.n_classes, 1.0, HISTOGRAM_BINS + 1)
-    edges = np.unique(grid[1:][np.abs(grid[1:] - even[:, np.newaxis]).argmin(axis=1)])
+    even = np.linspace(view.task.least_confidence, 1.0, HISTOGRAM_BINS + 1)
+    offered = grid[grid >= view.task.least_confidence]
+    edges = np.unique(offered[np.abs(offered - even[:, np.newaxis]).argmin(axis=1)])
     return ModelFigures(
         figures,
         found.pairs,
@@ -121,13 +122,20 @@ def measured_figures(
         "confident_error_rate": Measured(float(confident_errors) / float(cells.weight.sum())),
         "aurc": risk_coverage_area(levels),
     }
+    if view.task.answers:  # elsewhere users know it, and it depends on how frequent classes are
+        figures = {"accuracy": Measured(_accuracy(cells)), **figures}
     return figures if moves is None else _with_intervals(figures, view, moves, confidence)
 
 
 def _are_confident(view: View) -> Mask:
     """Which cells hold predictions above the level of confidence."""
-    grid = threshold_grid(view.n_classes)
+    grid = view.task.thresholds
     return np.greater(view.cells.place, int(np.searchsorted(grid, view.confident)))
+
+
+def _accuracy(cells: Cells) -> float:
+    """Share of the predictions that are right."""
+    return float(cells.weight[~cells.wrong].sum()) / float(cells.weight.sum())
 
 
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
@@ -151,8 +159,8 @@ def _with_intervals(
         moves.n_clusters or moves.population.size,
     )
     found = dict(figures)
-    spreads = {name: moves.spread(name) for name in MOVED}
-    for name in FIGURES_BY_CASE:
+    spreads = {name: moves.spread(name) for name in moves.names}
+    for name in moves.names[2:]:
         found[name] = with_interval(name, found[name], spreads[name], about)
     independent = None
     if moves.n_clusters:

@@ -9,8 +9,9 @@ import numpy as np
 from .._typing import Floats
 from ..figures.case_influence import RowInfluences, proper_influence
 from ..figures.influence import case_influences
-from ..figures.spread import MOVED, MoveSums, Population
+from ..figures.spread import MOVED, MOVED_BY_ANSWERS, MoveSums, Population
 from ..scores.atoms import Atoms
+from ..scores.tally import Task
 from .views import View
 
 #: Figures of several classes that sums over cases tell: by confidence, or by one score of each.
@@ -32,7 +33,12 @@ def moves_of_two(view: View, population: Population) -> MoveSums:
             ]
             yield np.concatenate(moves), weight / typical
 
-    return MoveSums.of_units(units(), population, influence.known.largest)
+    return MoveSums.of_units(units(), population, influence.known.largest, moved_figures(view.task))
+
+
+def moved_figures(task: Task) -> tuple[str, ...]:
+    """Figures of a report whose influence by case is known."""
+    return MOVED_BY_ANSWERS if task.answers else MOVED
 
 
 def moves_of_several(view: View, population: Population) -> MoveSums:

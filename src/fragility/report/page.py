@@ -18,7 +18,7 @@ from .._optional import needed_for
 from ..measured import FIGURES, meaning_of
 from . import text, words
 from .group_text import about_groups, group_rows, ranked
-from .page_data import MOST_CLASSES, page_data, script_json, starting_cost
+from .page_data import MOST_CLASSES, declined_weight, page_data, script_json, starting_cost
 from .parts import GroupFigures
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ def page(report: Report, *, cases: bool = True) -> str:
         report=report,
         about=text.about(report),
         costs=found["costs"],
+        of_two=of_two_classes(report),
         last_place=len(found["grid"]) - 1,
         fields=_fields(report),
         level=text.level(report),
@@ -65,7 +66,7 @@ def page(report: Report, *, cases: bool = True) -> str:
         meanings=[
             replace(FIGURES[name], meaning=meaning_of(name, report.confident))
             for name in report.titles
-            if name in FIGURES
+            if name in FIGURES and name not in report.extra
         ],
         embedded=script_json(found),
         script=script,
@@ -93,7 +94,12 @@ def _fields(report: Report) -> list[tuple[str, str]]:
         ("cap", "Review at most (% of cases)"),
         ("rev", "Error of reviewers (%)"),
     ]
-    return [field for field in fields if len(report.labels) == 2 or field[0] != "fn"]
+    return [field for field in fields if of_two_classes(report) or field[0] != "fn"]
+
+
+def of_two_classes(report: Report) -> bool:
+    """Whether errors are of two kinds; a wrong answer is of one."""
+    return len(report.labels) == 2 and not report.answers
 
 
 def _shown_groups(report: Report) -> list[GroupFigures]:
@@ -114,6 +120,8 @@ def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
             "Decisions at each threshold are exact. The curves of ranking errors are drawn from "
             "narrow bins of the scores."
         )
+    if any(declined_weight(model) for model in report.models):
+        yield "Cases that a model declined count as reviewed, whatever the threshold."
     mean_over = "" if report.costs is None else starting_cost(report.costs, report)[2]
     if mean_over:
         yield (

@@ -11,7 +11,7 @@ import numpy as np
 from .._typing import Floats
 from ..deferral import Costs
 from . import data, words
-from .parts import ModelFigures
+from .parts import ModelFigures, ModelReport
 
 if TYPE_CHECKING:
     from .report import Report
@@ -39,22 +39,27 @@ def page_data(report: Report) -> dict[str, Any]:
     [1, 1, 1]
     """
     first = report.models[0].raw.decisions
+    # Whatever the threshold, a case that a model declined is reviewed: all models have all cases.
+    total = first.total + declined_weight(report.models[0])
     # Less than none for large weights, whose digits would make a large page. After calibration the
     # cases of one of four deals count a quarter each.
     decimals = 2 if any(model.calibrated is not None for model in report.models) else 0
     if report.weighted:
-        decimals = _WEIGHT_DIGITS - floor(log10(first.total))
+        decimals = _WEIGHT_DIGITS - floor(log10(total))
     labels = [words.shortened(label) for label in report.labels]
     found: dict[str, Any] = data.strict(
         {
-            "total": _whole(round(first.total, decimals)),
+            "total": _whole(round(total, decimals)),
+            "answers": report.answers,
             "decimals": decimals,
             "labels": labels,
             "grid": first.thresholds.tolist(),
             "costs": _costs(report),
             "models": [
                 {
-                    key: None if version is None else _version(version, labels, decimals)
+                    key: None
+                    if version is None
+                    else _version(version, labels, decimals, declined_weight(model))
                     for key, version in (("raw", model.raw), ("calibrated", model.calibrated))
                 }
                 for model in report.models
@@ -91,7 +96,15 @@ def script_json(found: dict[str, Any]) -> str:
     return text
 
 
-def _version(found: ModelFigures, labels: list[str], decimals: int) -> dict[str, Any]:
+def declined_weight(model: ModelReport) -> float:
+    """Weight of the cases that a model declined to answer."""
+    return 0.0 if model.answers is None else model.answers.declined_weight
+
+
+def _version(
+    found: ModelFigures, labels: list[str], decimals: int, declined: float
+) -> dict[str, Any]:
+    more = {"reviewed": declined}
     index = found.figures["fragility_index"]
     shown, ranking = found.histogram, found.ranking
     return {
@@ -103,7 +116,7 @@ def _version(found: ModelFigures, labels: list[str], decimals: int) -> dict[str,
         "decisions": {
             name: None
             if amounts is None
-            else [_whole(round(x, decimals)) for x in amounts.tolist()]
+            else [_whole(round(x + more.get(name, 0.0), decimals)) for x in amounts.tolist()]
             for name, amounts in vars(found.decisions).items()
             if name != "thresholds"
         },

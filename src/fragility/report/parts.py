@@ -241,6 +241,25 @@ class GroupFigures:
 
 
 @dataclass(frozen=True)
+class AnswerCounts:
+    """Answers of one model: numbers of right and wrong ones, and of cases that it declined.
+
+    `declined_weight` is their weight, and `declined_share` its share of the weight of all cases.
+    """
+
+    right: int
+    wrong: int
+    declined: int
+    declined_weight: float
+    declined_share: float
+
+    @property
+    def n_cases(self) -> int:
+        """All cases, declined ones among them."""
+        return self.right + self.wrong + self.declined
+
+
+@dataclass(frozen=True)
 class ModelReport:
     """One model: as it is, after calibration (or why not), its worst cases, and its policy.
 
@@ -248,6 +267,7 @@ class ModelReport:
     labels, then reviews: sums of weights, of cases that did not choose the policy. A policy that is
     chosen anew in every fold may decide a case in parts.
     `calibration` is the map by which it was calibrated, and how others would have done.
+    `answers` says how many answers there are, where cases are answers.
     """
 
     name: str
@@ -258,6 +278,7 @@ class ModelReport:
     policy: Policy | None = None
     confusion: Floats | None = None
     calibration: CalibrationChoice | None = None
+    answers: AnswerCounts | None = None
 
 
 @dataclass(frozen=True)

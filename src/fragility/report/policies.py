@@ -30,6 +30,7 @@ from ..deferral.solving import PolicySettings, Solved, solve
 from ..deferral.two_classes import TwoClasses
 from ..figures.spread import ClusterSums
 from ..measured import Estimator
+from ..scores.answer_state import AnswerState
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .rereading import CaseRows
@@ -76,6 +77,8 @@ class PolicyMaker:
     seed : int
     clusters : ndarray of int, optional
         Of all cases, if they are held: folds keep them whole, and intervals count them.
+    declined_clusters : (ndarray, ndarray), optional
+        Weight and cluster of each case without an answer.
     """
 
     def __init__(
@@ -86,8 +89,10 @@ class PolicyMaker:
         confidence: float,
         seed: int,
         clusters: Integers | None = None,
+        declined_clusters: tuple[Floats, Integers] | None = None,
     ) -> None:
-        self._clusters = clusters
+        self._clusters, self._declined_clusters = clusters, declined_clusters
+        self._declined = state.declined if isinstance(state, AnswerState) else None
         self._state, self._costs, self._settings = state, costs, settings
         self._confidence, self._seed = confidence, seed
         self._capacity = 1.0 if costs.capacity is None else costs.capacity
@@ -114,16 +119,31 @@ class PolicyMaker:
                 cases.costs,
                 self._clusters,
                 np.arange(self._n),
+                self._declined,
+                self._declined_clusters,
             )
             problem, solved = given.solved(self._settings, self._confidence, self._seed)
             assert isinstance(problem, TwoClasses)
         else:
             problem = two_classes(
-                table, state.positive, state.labels, self._costs, self._seed, calibration
+                table,
+                state.positive,
+                state.labels,
+                self._costs,
+                self._seed,
+                calibration,
+                answers=state.answers,
+                declined=self._declined,
             )
             solved = self._solved(problem)
+        n_declined = 0 if self._declined is None else int(self._declined["number"])
         policy = policy_of_two(
-            problem, solved, state.labels, self._settings, self._confidence, self._n
+            problem,
+            solved,
+            state.labels,
+            self._settings,
+            self._confidence,
+            self._n + n_declined,
         )
 
         def kinds(part: Cases) -> Integers:
@@ -211,10 +231,15 @@ class PolicyMaker:
         def by_place() -> DecidedPlaces:
             assert isinstance(problem, TwoClasses)
             rates = np.stack([alone, errors, outcomes.costs_by_kind(mix)]).reshape(3, 2, -1)
-            return DecidedPlaces(problem.table.scores, outcomes.weight.reshape(2, -1), rates)
+            scored = slice(problem.table.n_unscored, None)
+            weight = outcomes.weight.reshape(2, -1)[:, scored]
+            return DecidedPlaces(problem.table.scores[scored], weight, rates[:, :, scored])
 
         binned = isinstance(problem, BinnedClasses)
-        confusion = problem.outcomes.confusion(mix, self._state.labels.size, problem.decisions)
+        unscored = problem.table.n_unscored if isinstance(problem, TwoClasses) else 0
+        confusion = problem.outcomes.confusion(
+            mix, self._state.labels.size, problem.decisions, unscored
+        )
         estimator: Estimator = "sample_fitted" if binned else "cross_fitted"
         return Decided(policy, cases, by_place, confusion, estimator)
 
@@ -254,15 +279,25 @@ class CostReader:
         """Add a block of cases."""
         block, rows, clusters = found
         costs = {model: own.cases(block).cost for model, own in self._decided.items()}
+        self.add_costs(costs, block.weights, rows, clusters)
+
+    def add_costs(
+        self,
+        costs: Mapping[str, Floats],
+        case_weights: Floats | None,
+        rows: Integers,
+        clusters: Integers | None,
+    ) -> None:
+        """Add what some cases cost, by model."""
         if clusters is not None:
-            weights = np.ones(rows.size) if block.weights is None else block.weights
+            weights = np.ones(rows.size) if case_weights is None else case_weights
             paid_for = (weights * paid for paid in costs.values())
             self._clusters.add(clusters, *paid_for, weights)
         for a, b in self._pairs:
-            more = CostSums.of(costs[a] - costs[b], block.weights)
+            more = CostSums.of(costs[a] - costs[b], case_weights)
             self._pairs[a, b] = self._pairs[a, b].plus(more)
         for model, paid in costs.items():
-            weighted = paid if block.weights is None else paid * block.weights
+            weighted = paid if case_weights is None else paid * case_weights
             most, row, total = self._dearest[model]
             place = int(weighted.argmax())
             if float(weighted[place]) > most:

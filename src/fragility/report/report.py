@@ -7,28 +7,30 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._files import write_whole
-from .._labels import later_category, listed
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, FIGURES, MIN_CELL
-from ..metrics.displays.estimator import check_can_predict, named_models
+from ..scores.answer_state import AnswerState
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
-from .arrays import Groups, PreviousPredictions, given_cases, named_cases
+from .arrays import (
+    Groups,
+    PreviousPredictions,
+    estimator_predictions,
+    given_cases,
+    named_cases,
+)
 from .findings import findings
 from .inputs import (
     Metric,
     as_costs,
     as_policy,
-    check_confident,
     check_extra_metrics,
-    check_prevalence,
-    costs_of_state,
+    checked_settings,
 )
 from .measuring import Builder, CaseNames, ExtraFigures
 from .mistakes import NamedCases, new_mistakes
@@ -48,9 +50,9 @@ from .rereading import Rereading
 class Report:
     """Several models on the same cases: figures, comparisons, findings, worst cases.
 
-    Made by `from_predictions`, `from_estimators` or `from_state`. ``print(report)`` shows the table
-    and the findings; `to_html` writes a page, `to_json`, `to_frame` and `to_markdown` the same as
-    data.
+    Made by `from_predictions`, `from_outcomes`, `from_estimators` or `from_state`.
+    ``print(report)`` shows the table and the findings; `to_html` writes a page, `to_json`,
+    `to_frame` and `to_markdown` the same as data.
 
     Attributes
     ----------
@@ -70,7 +72,8 @@ class Report:
     findings : tuple of Finding
         What the figures say, in plain words.
     labels, support : tuple
-        The classes and the number of cases of each (of positive weight).
+        The classes and the number of cases of each (of positive weight). Answers are "wrong" and
+        "right"; their numbers differ by model, so that `support` is empty: see `support_of`.
     positive : object
         The positive class of two; None for several.
     costs : Costs or None
@@ -130,9 +133,20 @@ class Report:
         object.__setattr__(self, "findings", findings(self))
 
     @property
+    def answers(self) -> bool:
+        """Whether the cases are answers, right or wrong, of which every model has its own."""
+        return self.models[0].answers is not None
+
+    @property
     def n_samples(self) -> int:
-        """Cases of positive weight."""
-        return sum(self.support)
+        """Cases of positive weight; declined ones among them."""
+        first = self.models[0].answers
+        return sum(self.support) if first is None else first.n_cases
+
+    def support_of(self, model: ModelReport) -> tuple[int, ...]:
+        """Cases of each class, in the order of the labels; of answers, those of one model."""
+        own = model.answers
+        return self.support if own is None else (own.wrong, own.right)
 
     @cached_property
     def titles(self) -> dict[str, str]:
@@ -140,6 +154,8 @@ class Report:
         known = {name: kind.title for name, kind in FIGURES.items()}
         if self.confident != CONFIDENT:
             known["confident_error_rate"] = f"errors above {100 * self.confident:g} %"
+        if not self.answers:
+            del known["accuracy"]
         if not any("cost" in model.raw.figures for model in self.models):
             del known["cost"]
         return {**known, **{name: name for name in self.extra}}
@@ -265,9 +281,72 @@ class Report:
         return made.with_new_mistakes(*named_cases(given, cases, previous), n_worst)
 
     @classmethod
+    def from_outcomes(
+        cls,
+        correct: Mapping[str, ArrayLike] | ArrayLike,
+        confidences: Mapping[str, ArrayLike] | ArrayLike,
+        *,
+        declined: Mapping[str, ArrayLike] | ArrayLike | None = None,
+        groups: Groups | None = None,
+        cross_groups: bool = True,
+        costs: Costs | Mapping[str, Any] | None = None,
+        policy: PolicySettings | Mapping[str, Any] | None = None,
+        sample_weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
+        cases: Sequence[Any] | NDArray[Any] | None = None,
+        n_worst: int = 10,
+        confidence: float = 0.95,
+        calibrate: bool = True,
+        random_state: int = 0,
+        confident: float = CONFIDENT,
+        min_cell: int = MIN_CELL,
+    ) -> Report:
+        """Report on answers that are right or wrong, each with a confidence: no classes are needed.
+
+        Parameters
+        ----------
+        correct : mapping of str to array-like of shape (n_samples,)
+            Whether each answer of each model is right: booleans, or 0 and 1. A bare array, if there
+            is one model, or it holds for all of them.
+        confidences : mapping of str to array-like of shape (n_samples,)
+            Probability that each answer is right, from 0 to 1. A bare array is one model.
+        declined : the same, optional
+            Cases that a model did not answer: neither right nor wrong, left out of its figures and
+            counted. At a policy they cost a review. Their other values may be missing (NaN).
+        costs : Costs or mapping, optional
+            `error_cost` is that of a wrong answer: one number, or one for each case.
+        policy : PolicySettings or mapping, optional
+            As in `from_predictions`, but for limits of misses and false alarms. A policy answers
+            alone from a confidence on and passes all else on.
+        groups, cross_groups, sample_weight, cluster, cases, n_worst, confidence, calibrate, \
+random_state, confident, min_cell
+            As in `from_predictions`.
+
+        Returns
+        -------
+        Report
+
+        Examples
+        --------
+        >>> from fragility import Report
+        >>> report = Report.from_outcomes([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8], calibrate=False)
+        >>> report.models[0].raw.figures["accuracy"].value
+        0.5
+        """
+        from .outcome_arrays import AboutCases, report_on_arrays  # which makes reports
+
+        n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
+        chosen_by = as_costs(costs), calibrate, n_worst, random_state, as_policy(policy), confident
+        grouped = None if groups is None else (groups, cross_groups)
+        about = AboutCases(sample_weight, grouped, cluster, cases)
+        min_cell = check_count(min_cell, "min_cell", 0)
+        settings = Settings(confidence, *chosen_by, min_cell=min_cell)
+        return report_on_arrays(correct, confidences, declined, about, settings)
+
+    @classmethod
     def from_state(
         cls,
-        state: ScoreState,
+        state: ScoreState | Sequence[AnswerState],
         costs: Costs | Mapping[str, Any] | None = None,
         *,
         policy: PolicySettings | Mapping[str, Any] | None = None,
@@ -287,7 +366,8 @@ class Report:
 
         Parameters
         ----------
-        state : ScoreState
+        state : ScoreState or sequence of AnswerState
+            Answers of several models to the same cases are in a state for each model.
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
         policy, confidence, calibrate, random_state, confident, prevalence, min_cell
@@ -297,20 +377,17 @@ class Report:
         -------
         Report
         """
-        if isinstance(costs, Mapping) and state.priced:
+        states = [state] if isinstance(state, ScoreState) else list(state)
+        if isinstance(costs, Mapping) and any(part.priced for part in states):
             costs = {"error_cost": None, **costs}
-        settings = Settings(
-            check_confidence(confidence),
-            as_costs(costs),
-            calibrate,
-            0,
-            random_state,
-            as_policy(policy),
-            confident,
-            prevalence,
-            check_count(min_cell, "min_cell", 0),
-        )
-        return cls.from_cases(state, settings)
+        chosen_by = as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
+        min_cell = check_count(min_cell, "min_cell", 0)
+        settings = Settings(check_confidence(confidence), *chosen_by, prevalence, min_cell)
+        if len(states) != 1 or states[0].answers:
+            from .outcomes import report_on_states  # which makes reports
+
+            return report_on_states(states, settings)
+        return cls.from_cases(states[0], settings)
 
     @classmethod
     def from_cases(
@@ -324,17 +401,7 @@ class Report:
         clustered: bool = False,
     ) -> Report:
         """Report on a state whose cases may be read again; the other constructors call it."""
-        costs, policy = costs_of_state(settings.costs, state), settings.policy
-        if costs is None and policy != PolicySettings():
-            raise ValueError("policy says nothing without costs: give costs, too.")
-        n_classes = state.labels.size
-        settings = replace(
-            settings,
-            costs=costs,
-            policy=policy.checked(n_classes),
-            confident=check_confident(settings.confident, n_classes),
-            prevalence=check_prevalence(settings.prevalence, n_classes),
-        )
+        settings = checked_settings(settings, state)
         built = Builder(state, settings, reread, extra, name_cases, clustered=clustered).build()
         labels = state.labels.tolist()
         return cls(
@@ -372,23 +439,9 @@ class Report:
         -------
         Report
         """
-        if not isinstance(estimators, (Mapping, list, tuple)):
-            estimators = [estimators]
-        named = named_models(estimators)
-        classes = None
-        for name, estimator in named.items():
-            check_can_predict(estimator, name)
-            own = np.asarray(estimator.classes_)
-            if classes is not None and own.tolist() != classes.tolist():
-                raise ValueError(
-                    f"{name} knows the classes {listed(own)}, another model {listed(classes)}; "
-                    "models are compared on the same classes."
-                )
-            classes = own
-        if classes is not None:
-            options.setdefault("pos_label", later_category(y, classes))
-        probabilities = {name: model.predict_proba(X) for name, model in named.items()}
-        return cls.from_predictions(y, probabilities, labels=classes, **options)
+        found = estimator_predictions(estimators, X, y)
+        options.setdefault("pos_label", found.positive)
+        return cls.from_predictions(y, found.probabilities, labels=found.classes, **options)
 
     def with_new_mistakes(self, new: NamedCases, old: NamedCases, n_listed: int) -> Report:
         """The same report with what is newly confidently wrong; other constructors call it."""

@@ -15,7 +15,7 @@ from ..figures.spread import MoveSums, Population
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from ..scores.tally import most_probable
+from .moves import moved_figures
 from .parts import WorstCase
 
 
@@ -75,14 +75,17 @@ class Reader:
         self._n_worst = n_worst
         self._figures = figures or {}
         scales = {name: found.known.largest for name, found in influences.items()}
+        names = moved_figures(state.task)
         #: By pair of models the sums of the differences of their influences.
         self.pairs = {
-            (a, b): MoveSums(population, max(scales[a], scales[b]))
+            (a, b): MoveSums(population, max(scales[a], scales[b]), names)
             for a, b in combinations(influences, 2)
             if paired
         }
         #: By model the sums of its own influences.
-        self.own = {name: MoveSums(population, scale) for name, scale in scales.items() if spreads}
+        self.own = {
+            name: MoveSums(population, scale, names) for name, scale in scales.items() if spreads
+        }
         self._readings = {
             name: PairReading(found, population.weight)
             for name, found in influences.items()
@@ -113,9 +116,9 @@ class Reader:
                     if weights is not None:
                         figures *= weights
                     if self.pairs:
-                        moves[name] = _moves(tilted, shares, figures, left_out=True)
+                        moves[name] = figure_moves(tilted, shares, figures, left_out=True)
                     if name in self.own:
-                        found_moves = _moves(tilted, shares, figures, left_out=False)
+                        found_moves = figure_moves(tilted, shares, figures, left_out=False)
                         self.own[name].add(code, found_moves, shares * total, together)
                 if name in self._readings:
                     self._readings[name].add(code, part, tilted, weights)
@@ -131,7 +134,7 @@ class Reader:
         """Keep the worst of some cases of a class, by kind of mistake."""
         # Where no case stands out, there is none to show.
         standing = np.flatnonzero(lift >= 1.0 + 1e-9)
-        predicted, _ = most_probable(block.scores[name][own[standing]], self._state.positive)
+        predicted, _ = self._state.task.predictions(block.scores[name][own[standing]])
         wrong = predicted != block.codes[own[standing]]
         for part in (standing[wrong], standing[~wrong]):
             chosen = part[np.argsort(-lift[part], kind="stable")[: self._n_worst]]
@@ -148,7 +151,7 @@ class Reader:
         labels, positive = self._state.labels.tolist(), self._state.positive
         cases = block.take(places)
         scores = cases.scores[name]
-        predicted, confidence = most_probable(scores, positive)
+        predicted, confidence = self._state.task.predictions(scores)
         found = []
         for place, row in enumerate(rows[places].tolist()):
             code = int(cases.codes[place])
@@ -166,7 +169,7 @@ class Reader:
                     float(scores[place] if scores.ndim == 1 else scores[place, code]),
                     float(confidence[place]),
                     float(lift[place]),
-                    self._state.group_of(cases, place),
+                    self._state.group_of(cases.groups, place),
                     kind,
                 )
             )
@@ -202,8 +205,10 @@ def _worst_first(case: WorstCase) -> tuple[float, int]:
     return -case.lift, case.row
 
 
-def _moves(tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool) -> Floats:
-    """How cases move the figures `fragility.figures.spread.MOVED`."""
+def figure_moves(
+    tilted: Sequence[Tilted], shares: Floats, figures: Floats, *, left_out: bool
+) -> Floats:
+    """How cases move the figures `fragility.figures.spread.MOVED`, and those of answers."""
     return np.concatenate([case_influences(tilted, shares, left_out=left_out), figures])
 
 

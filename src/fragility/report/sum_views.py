@@ -16,7 +16,7 @@ from ..figures.proper import proper_scores
 from ..scores.atoms import Atoms
 from ..scores.layout import Tails
 from ..scores.sums import ModelSums, Shape
-from ..scores.tally import Cells, cells_of_cases, most_probable, threshold_grid
+from ..scores.tally import Cells, Task, cells_of_cases
 from .views import INFLUENCE_BINS, MOST_ATOMS, Units, View
 
 #: Calibrated scores of a class are taken together where there are more than this many.
@@ -27,7 +27,7 @@ class BinView(View):
     """Sums over cases that are not held: figures of ranks have bounds."""
 
     def __init__(self, sums: ModelSums, shape: Shape, support: Integers, part: int = 0) -> None:
-        super().__init__(shape.n_classes, shape.positive, support, whole=not shape.weighted)
+        super().__init__(shape.task, support, whole=not shape.weighted)
         self._sums, self._bins, self._part = sums, sums.bins, part
         self._first = part * shape.n_classes
         #: Of two classes, which are asked for again and again.
@@ -63,8 +63,10 @@ class BinView(View):
         place = int(np.searchsorted(atoms.low, 0.5))
         if self.positive == 0 or place == atoms.low.size or atoms.low[place] != 0.5:
             return atoms
+        if self.task.answers:  # nothing changes at one half
+            return atoms
         cells = self.cells
-        half = int(np.searchsorted(threshold_grid(2), 0.5))
+        half = int(np.searchsorted(self.task.thresholds, 0.5))
         own = (cells.true == code) & (cells.place == half)
         weight, squares = float(cells.weight[own].sum()), float(cells.squares[own].sum())
         rest = atoms.weight[place] - weight
@@ -99,7 +101,7 @@ class BinView(View):
         return self._sums.log_loss(self._part) / weight, squares / weight
 
     def confident_sum(self) -> float:
-        place = int(np.searchsorted(threshold_grid(self.n_classes), self.confident))
+        place = int(np.searchsorted(self.task.thresholds, self.confident))
         return float(self._sums.confidences(self._part)[place + 1 :].sum())
 
 
@@ -112,12 +114,14 @@ class CalibratedView(View):
         positive: int,
         support: Integers,
         calibration: TableCalibration,
+        *,
+        answers: bool = False,
     ) -> None:
-        super().__init__(2, positive, support, whole=False)
+        super().__init__(Task(2, positive, answers), support, whole=False)
         self.table, self.calibration = table, calibration
         self._predicted, self._confidence = (
             part.reshape(calibration.scores.shape)
-            for part in most_probable(calibration.scores.ravel(), positive)
+            for part in self.task.predictions(calibration.scores.ravel())
         )
 
     @cached_property
@@ -191,7 +195,7 @@ class CalibratedView(View):
             np.broadcast_to(part, shares.shape)[under]
             for part in (self._predicted, self._confidence)
         )
-        return cells_of_cases(2, true, predicted, confidence, amounts)
+        return cells_of_cases(self.task, true, predicted, confidence, amounts)
 
     def proper_scores(self) -> tuple[float, float]:
         p_true = np.concatenate(

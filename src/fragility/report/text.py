@@ -111,12 +111,18 @@ def policy_rows(report: Report) -> Table:
     head = ["", *(words.shortened(model.name) for model in known)]
     found = [model.policy for model in known if model.policy is not None]
     of_two = len(report.labels) == 2
+    alone = "answered alone" if report.answers else "decided alone"
 
     def row(title: str, shown: Callable[[Policy], str]) -> list[str]:
         return [title, *map(shown, found)]
 
     rows = [row("cost per case", lambda p: words.amount(Measured(p.cost, p.cost_interval)))]
-    if of_two:
+    if report.answers:
+        rows += [
+            row("answer alone from", lambda p: _threshold(p.upper, "always", "never")),
+            row("at the same cost", lambda p: _thresholds(p.upper_interval)),
+        ]
+    elif of_two:
         (negative,) = (label for label in report.labels if label != report.positive)
         sides = words.shortened(negative), words.shortened(report.positive)
         rows += [
@@ -131,11 +137,11 @@ def policy_rows(report: Report) -> Table:
             row("at the same cost", lambda p: _thresholds(p.lower_interval)),
         ]
     rows += [
-        row("decided alone", lambda p: words.percent(p.automation_rate)),
+        row(alone, lambda p: words.percent(p.automation_rate)),
         row("errors among them", lambda p: words.percent(p.error_rate)),
         row("errors of all", lambda p: words.percent(p.error_share)),
     ]
-    if of_two:
+    if of_two and not report.answers:
         rows += [
             row("missed positives", lambda p: words.percent(p.misses)),
             row("false alarms", lambda p: words.percent(p.false_alarms)),
@@ -173,9 +179,12 @@ def _kept(part: Guarantee) -> str:
 
 def about_policies(report: Report) -> str:
     """What the rows of `policy_rows` are, in a line or two."""
+    without = "of the best policy that needs none"
+    if report.answers:
+        without = "if every answer is given; declined cases are passed on and cost a review"
     return (
-        "Costs and errors are those of cases that did not choose the policy; without review: of "
-        "the best policy that needs none. These cases do not tell thresholds at the same cost "
+        "Costs and errors are those of cases that did not choose the policy; without review: "
+        f"{without}. These cases do not tell thresholds at the same cost "
         "apart. The fragility of the cost is how fast a shift in the mix of cases can raise it "
         "above its bound."
     )
@@ -195,16 +204,24 @@ def pair_rows(report: Report, model: int) -> Table:
 
 def worst_rows(report: Report, model: int) -> Table:
     """The cases that the index of a model sits on."""
-    head = ["case", "", "truth", "predicted", "score", "confidence", "times its share of the risk"]
+    # Of answers the prediction is always "right", and the score is the confidence.
+    told = ["answer"] if report.answers else ["", "truth", "predicted", "score"]
+    head = ["case", *told, "confidence", "times its share of the risk"]
     cases = report.models[model].worst
     grouped = any(case.group is not None for case in cases)
     rows = [
         [
             words.shortened(case.case),
-            case.kind or "right",
-            words.shortened(case.true),
-            words.shortened(case.predicted),
-            words.number(case.score),
+            *(
+                [words.shortened(case.true)]
+                if report.answers
+                else [
+                    case.kind or "right",
+                    words.shortened(case.true),
+                    words.shortened(case.predicted),
+                    words.number(case.score),
+                ]
+            ),
             words.percent(case.confidence),
             words.number(case.lift),
             *([words.shortened(case.group)] if grouped else []),
@@ -264,6 +281,8 @@ def mistake_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
 
 def about(report: Report) -> str:
     """The cases that were measured, in a line."""
+    if report.answers:
+        return "\n".join([f"{words.count(report.n_samples)} cases", *_answer_lines(report)])
     classes = ", ".join(
         f"{words.shortened(label)}: {words.count(n)}"
         for label, n in list(zip(report.labels, report.support, strict=True))[:10]
@@ -271,6 +290,21 @@ def about(report: Report) -> str:
     more = f", … ({len(report.labels) - 10} more)" if len(report.labels) > 10 else ""
     positive = "" if report.positive is None else f"; positive: {words.shortened(report.positive)}"
     return f"{words.count(report.n_samples)} cases ({classes}{more}{positive})"
+
+
+def _answer_lines(report: Report) -> Iterator[str]:
+    """How many answers of each model are right and wrong, and how many cases it declined."""
+    for model in report.models:
+        found = model.answers
+        assert found is not None
+        line = (
+            f"{words.shortened(model.name)}: {words.count(found.right)} answers right, "
+            f"{words.count(found.wrong)} wrong"
+        )
+        if found.declined:
+            share = words.percent(found.declined_share)
+            line += f", {words.count(found.declined)} cases declined ({share})"
+        yield line
 
 
 def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
@@ -324,7 +358,7 @@ def _meanings(report: Report) -> str:
     lines = [
         f"- {kind.title} ({kind.better} is better): {meaning_of(name, report.confident)}"
         for name, kind in FIGURES.items()
-        if name in report.titles
+        if name in report.titles and name not in report.extra
     ]
     return "\n".join(lines)
 

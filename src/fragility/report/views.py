@@ -43,10 +43,7 @@ from ..measured import CONFIDENT, CVAR_LEVEL, LEAST_PROBABILITY, Measured
 from ..scores.atoms import Atoms
 from ..scores.cases import case_amounts
 from ..scores.sums import binned_scores
-from ..scores.tally import (
-    Cells,
-    cells_of_cases,
-)
+from ..scores.tally import Cells, Task, cells_of_cases
 
 #: Scores of several classes, or under many maps, in more atoms than these are merged for
 #: influences: in bins of this power of one half in the middle, and narrower towards 0 and 1.
@@ -74,7 +71,8 @@ class View(ABC):
 
     Parameters
     ----------
-    n_classes, positive : int
+    task : Task
+        What the model was asked.
     support : ndarray of shape (n_classes,)
         Cases of each class.
     whole : bool
@@ -90,9 +88,9 @@ class View(ABC):
     #: Atoms of a class, at most, that bounds of buffered AUC and CVaR come from.
     tail_bins: int = MOST_BINS
 
-    def __init__(self, n_classes: int, positive: int, support: Integers, *, whole: bool) -> None:
-        self.n_classes, self.positive, self.support = n_classes, positive, support
-        self.whole = whole
+    def __init__(self, task: Task, support: Integers, *, whole: bool) -> None:
+        self.task, self.support, self.whole = task, support, whole
+        self.n_classes, self.positive = task.n_classes, task.positive
 
     @abstractmethod
     def atoms(self, column: int, code: int) -> Atoms:
@@ -119,7 +117,7 @@ class View(ABC):
         """Predictions by confidence."""
         if self.n_classes > 2:
             return predictions_by_outcome(*self.outcomes())
-        return predictions_of_two([self._halved_atoms(code) for code in range(2)], self.positive)
+        return predictions_of_two([self._halved_atoms(code) for code in range(2)], self.task)
 
     def _halved_atoms(self, code: int) -> Atoms:
         """Scores of one of two classes, in atoms that lie on one side of one half."""
@@ -182,9 +180,17 @@ class View(ABC):
 
     def _of_scores(self) -> ScoreInfluences:
         atoms = self._influential_atoms()
-        made = predictions_of_two(atoms, self.positive)
+        made = predictions_of_two(atoms, self.task)
         tails, n_cases = self.ranked[0].tails, int(self.support.sum())
-        return score_influences(atoms, made, self.positive, tails, self.confident, n_cases)
+        return score_influences(
+            atoms,
+            made,
+            self.positive,
+            tails,
+            self.confident,
+            n_cases,
+            answers=self.task.answers,
+        )
 
     def _influential_atoms(self) -> list[Atoms]:
         """By class of two, atoms that lie on one side of one half."""
@@ -233,7 +239,7 @@ class DataView(View):
     """
 
     def __init__(self, data: LabelledScores, clusters: Integers | None = None) -> None:
-        super().__init__(data.labels.size, data.positive, data.support, whole=data.weights is None)
+        super().__init__(Task.of(data), data.support, whole=data.weights is None)
         self.data, self.clusters = data, clusters
         self._errors = RankingErrors(data)
 
@@ -269,7 +275,7 @@ class DataView(View):
     def cells(self) -> Cells:
         made = self._made
         amounts = case_amounts(made.wrong.size, self.data.weights, None)
-        return cells_of_cases(self.n_classes, made.true, made.predicted, made.confidence, amounts)
+        return cells_of_cases(self.task, made.true, made.predicted, made.confidence, amounts)
 
     def proper_scores(self) -> tuple[float, float]:
         data = self.data

@@ -23,6 +23,7 @@ from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
 from .rows import CountedCases, LowestHashes
 from .sums import Shape, Sums
+from .tally import Task
 
 
 class ScoreState:
@@ -61,6 +62,9 @@ class ScoreState:
     >>> round(report.models[0].raw.figures["fragility_index"].value, 6)
     0.163282
     """
+
+    #: Whether cases are answers, right or wrong: see `AnswerState`.
+    answers = False
 
     def __init__(
         self,
@@ -118,7 +122,13 @@ class ScoreState:
             tuple(len(names) for names in self.groups.values()),
             self.weighted,
             bool(self.priced),
+            self.answers,
         )
+
+    @property
+    def task(self) -> Task:
+        """What the models were asked."""
+        return self.shape.task
 
     @property
     def group_names(self) -> list[str]:
@@ -176,7 +186,7 @@ class ScoreState:
             )
             for name in self.models
         }
-        codes = self._group_codes(groups, np.size(y_true))
+        codes = self.group_codes(groups, np.size(y_true))
         return self.add_checked(data, codes, case_costs)
 
     def add_checked(
@@ -204,11 +214,7 @@ class ScoreState:
         check_scale(cases.weights, "sample_weight", "weights", "state")
         check_scale(cases.costs, "case_costs", "costs", "state")
         priced = cases.costs is not None
-        if self.priced not in (None, priced):
-            raise ValueError(
-                "Some cases have costs of their own, but not all: give case_costs in every update, "
-                "or in none."
-            )
+        self.check_priced(priced)
         if self.weighted:
             cases = cases.weighted()
         more = np.bincount(cases.codes, minlength=self.labels.size)
@@ -221,6 +227,14 @@ class ScoreState:
             self.group_support += counts.reshape(self.group_support.shape)
         self._keep([cases])
         return self
+
+    def check_priced(self, priced: bool) -> None:
+        """Refuse cases with costs of their own among others, and the other way round."""
+        if self.priced not in (None, priced):
+            raise ValueError(
+                "Some cases have costs of their own, but not all: give case_costs in every update, "
+                "or in none."
+            )
 
     def _check_room(self, shape: Shape, more: Integers, hold: float) -> None:
         """Refuse cases that are too many to count, or too many classes for sums."""
@@ -298,6 +312,7 @@ class ScoreState:
             cases.weights,
             np.bincount(cases.codes, minlength=self.labels.size),
             score_ranges(scores),
+            self.answers,
         )
 
     def by_group_column(self, table: NDArray[Any]) -> list[NDArray[Any]]:
@@ -305,7 +320,8 @@ class ScoreState:
         ends = np.cumsum([len(names) for names in self.groups.values()])
         return np.split(table, ends[:-1]) if self.groups else []
 
-    def _group_codes(self, groups: Any, n_samples: int) -> NDArray[Any] | None:
+    def group_codes(self, groups: Any, n_samples: int) -> NDArray[Any] | None:
+        """Place of each case's group, by column of groups."""
         if not self.groups:
             if groups is not None:
                 raise ValueError("groups were given to a state made without names of groups.")
@@ -325,11 +341,11 @@ class ScoreState:
             found.append(np.array([known.index(group) for group in names])[codes])
         return np.stack(found, axis=1)
 
-    def group_of(self, cases: Cases, place: int) -> str | None:
-        """Group of a case in the first column of groups; None if there is none."""
-        if cases.groups is None:
+    def group_of(self, groups: NDArray[Any] | None, place: int) -> str | None:
+        """Group of one of some cases in the first column of groups; None if there is none."""
+        if groups is None:
             return None
-        return next(iter(self.groups.values()))[int(cases.groups[place, 0])]
+        return next(iter(self.groups.values()))[int(groups[place, 0])]
 
     # Merging and storing.
 
@@ -343,6 +359,7 @@ class ScoreState:
         for what, own, others in (
             ("labels", self.labels.tolist(), other.labels.tolist()),
             ("the positive class", self.positive, other.positive),
+            ("whether cases are answers", self.answers, other.answers),
             ("models", self.models, other.models),
             ("groups", list(self.groups.items()), list(other.groups.items())),
         ):

@@ -18,6 +18,7 @@ from .._typing import Integers
 from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
 from ..exact import ExactSums
+from .answer_state import AnswerState
 from .bins import ScoreBins
 from .cases import HEAVIEST, LIGHTEST, Cases
 from .rows import CountedCases
@@ -33,7 +34,7 @@ from .stored import (
     seal,
 )
 from .sums import ModelSums, Shape, Sums
-from .tally import Cells, threshold_grid
+from .tally import Cells
 
 _ENVELOPE = Envelope(b"fragility-state", "ScoreState", version=3)
 #: Most memory that a state from a file may take.
@@ -59,6 +60,10 @@ def sealed(state: ScoreState) -> bytes:
         "complete": state.complete,
     }
     arrays: list[NDArray[Any]] = [state.support, state.group_support]
+    if isinstance(state, AnswerState):
+        head["answers"] = True
+        for sums in state.declined_sums.sums.values():
+            arrays += _sum_arrays(sums)
     if state.complete:
         arrays += _case_arrays(state.cases(), None) if state.held else []
     else:
@@ -106,7 +111,8 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         require(same, "its groups do not hold the cases of its classes.")
     state.support[...], state.group_support[...] = support, group_support
     n = int(support.sum())
-    known = (n == 0) == (state.priced is None)
+    n_declined = _read_declined(state, source) if isinstance(state, AnswerState) else 0.0
+    known = (n + n_declined == 0) == (state.priced is None)
     require(known, "it says of no cases, or does not say, whether they have costs.")
     fits = head["complete"] == (n * state.n_columns <= state.hold)
     require(fits, "it holds more cases than it may, or none though it may.")
@@ -140,6 +146,8 @@ def _empty(head: dict[str, Any]) -> ScoreState:
         "hold": (float, NoneType),
         "complete": (bool,),
     }
+    if "answers" in head:
+        kinds["answers"] = (bool,)
     check_head(head, kinds)
     for name, types in kinds.items():
         require(type(head[name]) in types, f"its {name} is {shown(head[name])}.")
@@ -158,23 +166,39 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     require(len(columns) == len(groups), "it has a column of groups twice.")
     n_groups = sum(map(len, columns.values()))
     require(len(labels) * n_groups <= _MOST_CELLS, "it has too many classes and groups.")
-    state = ScoreState(
-        labels,
-        models,
-        columns,
-        head["weighted"],
-        inf if hold is None else hold,
-        pos_label=labels[head["positive"]] if len(labels) == 2 else None,
-    )
+    most = inf if hold is None else hold
+    state: ScoreState
+    if head.get("answers"):
+        require(len(models) == 1, "it is of answers, but not of one model.")
+        state = AnswerState(models[0], columns, head["weighted"], most)
+    else:
+        positive = labels[head["positive"]] if len(labels) == 2 else None
+        state = ScoreState(labels, models, columns, head["weighted"], most, pos_label=positive)
     same = state.labels.tolist() == labels and state.positive == head["positive"]
     require(same, "its classes are not written as this library writes them.")
     state.priced = head["priced"]
     return state
 
 
+def _read_declined(state: AnswerState, source: StoredArrays) -> float:
+    """Fill the sums over declined cases; their number."""
+    sums = state.declined_sums
+    for name, own in sums.sums.items():
+        read_sums(source, own, name)
+    state.take_declined(sums)
+    found = state.declined
+    require(min(found.values()) >= 0.0, "its declined cases have negative amounts.")
+    if found["number"] > 0.0:
+        _check_effective(found["weight"], found["squares"], found["number"])
+        _check_effective(found.get("costs", 0.0), found.get("cost_squares", 0.0), found["number"])
+    else:
+        require(not any(found.values()), "it has amounts of declined cases, but no such cases.")
+    return found["number"]
+
+
 def _check_size(shape: Shape) -> None:
     """Refuse a state that needs much memory, before it takes any."""
-    n_groups, length = sum(shape.n_groups), threshold_grid(shape.n_classes).size
+    n_groups, length = sum(shape.n_groups), shape.task.thresholds.size
     decisions = shape.n_classes**2 * length
     cells = decisions + shape.n_columns * shape.n_classes * shape.layout.length
     if n_groups:
@@ -275,11 +299,17 @@ def _check_decisions(model: ModelSums, part: int, cells: Cells, support: Integer
     for amount, squares in ((cells.weight, cells.squares), (cells.costs, cells.cost_squares)):
         if amount is None or squares is None:
             continue
-        some = amount > 0.0
-        effective = amount[some] ** 2 / np.maximum(squares[some], 1e-300)
-        room = 1.0 + _ROUNDING
-        possible = (effective >= 1.0 / room) & (effective <= cells.number[some] * room)
-        require(possible.all(), "its squared weights or costs do not fit its cases.")
+        _check_effective(amount, squares, cells.number)
+
+
+def _check_effective(amount: Any, squares: Any, number: Any) -> None:
+    """Amounts and their squares fit the numbers of cases."""
+    some = np.asarray(amount) > 0.0
+    amounts, squared, cases = (np.asarray(part)[some] for part in (amount, squares, number))
+    effective = amounts**2 / np.maximum(squared, 1e-300)
+    room = 1.0 + _ROUNDING
+    possible = (effective >= 1.0 / room) & (effective <= cases * room)
+    require(possible.all(), "its squared weights or costs do not fit its cases.")
 
 
 def _check_claims(model: ModelSums, part: int, cells: Cells) -> None:

@@ -16,7 +16,7 @@ from ..measured import LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
 from .layout import Tails
-from .tally import Tally, cell_keys, cells_of, most_probable, threshold_grid
+from .tally import Tally, Task, cell_keys, cells_of
 
 #: Bins in the middle are this power of one half wide: at most, in groups at most, and at least.
 _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
@@ -37,6 +37,8 @@ class Shape:
     n_groups : tuple of int
         Number of groups in each column of groups.
     weighted, priced : bool
+    answers : bool
+        Whether cases are answers, see `fragility.scores.tally.Task`.
     """
 
     n_classes: int
@@ -45,6 +47,12 @@ class Shape:
     n_groups: tuple[int, ...]
     weighted: bool
     priced: bool
+    answers: bool = False
+
+    @cached_property
+    def task(self) -> Task:
+        """What the models are asked."""
+        return Task(self.n_classes, self.positive, self.answers)
 
     @property
     def is_binary(self) -> bool:
@@ -127,7 +135,7 @@ class ModelSums:
         if not shape.is_binary:
             finest = layout if by_group else Tails(_FINEST)
             self.confidence = ScoreBins(finest, 1, 2 * self.n_parts, ranges=True, squares=exact)
-        self.tally = Tally(classes, exact, shape.priced, self.n_parts)
+        self.tally = Tally(shape.task, exact, shape.priced, self.n_parts)
         #: Of minus the logarithm of the probability of the truth; of the confidence, by its cell.
         self.totals = ExactSums((self.n_parts, 1 + self.tally.thresholds.size))
 
@@ -217,8 +225,8 @@ class Sums:
 
     def _predicted(self, block: Cases, scores: Floats, places: Integers) -> _Made:
         """Everything that depends on the predictions: decisions, confidence and log-loss."""
-        codes, thresholds = block.codes.astype(np.int64), threshold_grid(self.shape.n_classes)
-        predicted, confidence = most_probable(scores, self.shape.positive)
+        codes, thresholds = block.codes.astype(np.int64), self.shape.task.thresholds
+        predicted, confidence = self.shape.task.predictions(scores)
         if self.shape.is_binary:
             own = np.where(codes == self.shape.positive, scores, 1.0 - scores)
             keys = self._keys.take(places)
@@ -248,9 +256,9 @@ class Sums:
     @cached_property
     def _keys(self) -> Integers:
         """By bin of the score of two classes: the cell of all its predictions, or -1."""
-        edges, thresholds = self.shape.layout.edges, threshold_grid(2)
+        edges, task = self.shape.layout.edges, self.shape.task
         ends = edges, np.append(np.nextafter(edges[1:], 0.0), 1.0)
-        keys = [self._key_of(*most_probable(end, self.shape.positive), thresholds) for end in ends]
+        keys = [self._key_of(*task.predictions(end), task.thresholds) for end in ends]
         return np.where(keys[0] == keys[1], keys[0], -1)
 
     def as_weighted(self) -> Sums:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import Floats, Indices, Integers, Mask
+from .._validation import LabelledScores
 from ..exact import ExactSums
 from .cases import case_amounts
 
@@ -18,12 +20,12 @@ _FEW_CLASSES = 20
 _MOST_CELLS = 1 << 21
 
 
-def threshold_grid(n_classes: int) -> Floats:
+def threshold_grid(n_classes: int, *, answers: bool = False) -> Floats:
     """Thresholds of confidence to choose from, for any model: round numbers, finer towards one.
 
     First 0, where everything is automated; then from 1 / n_classes, the least confidence there is,
     in steps of 0.005 to 0.95, 0.001 to 0.99, 0.0005 to 0.999, 0.0001 to 0.9999; last 1, where
-    nothing is. At most 250.
+    nothing is. At most 260. The confidence in `answers` may be as low as 0: the steps begin there.
 
     Examples
     --------
@@ -33,7 +35,7 @@ def threshold_grid(n_classes: int) -> Floats:
     """
     # In units of 0.0001: a quotient of whole numbers is the float next to the decimal number.
     coarse = 50 if n_classes <= _FEW_CLASSES else 100
-    first = -(-10_000 // n_classes)
+    first = 1 if answers else -(-10_000 // n_classes)
     low = np.arange(-(-first // coarse) * coarse, 5_000, coarse)
     steps = [(5_000, 9_500, 50), (9_500, 9_900, 10), (9_900, 9_990, 5), (9_990, 10_000, 1)]
     ticks = np.concatenate([[0], low, *(np.arange(*step) for step in steps), [10_000]])
@@ -61,11 +63,55 @@ def complement(p: Floats) -> Floats:
     return found
 
 
+@dataclass(frozen=True)
+class Task:
+    """What models are asked: which class a case is of, or a question that has any answer.
+
+    Answers are right or wrong. A model always claims to be right, the positive class of two, and
+    its confidence is the probability of that: never one minus it.
+
+    Attributes
+    ----------
+    n_classes, positive : int
+    answers : bool
+        Whether cases are answers, wrong (the first class) or right (the second, positive one).
+    """
+
+    n_classes: int
+    positive: int = 1
+    answers: bool = False
+
+    @classmethod
+    def of(cls, data: LabelledScores) -> Task:
+        """What the scores were asked for."""
+        return cls(data.labels.size, data.positive, data.answers)
+
+    @property
+    def least_confidence(self) -> float:
+        """The least that a confidence can be."""
+        return 0.0 if self.answers else 1.0 / self.n_classes
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """Thresholds of confidence to choose from."""
+        return threshold_grid(self.n_classes, answers=self.answers)
+
+    def predictions(self, scores: NDArray[Any]) -> tuple[NDArray[Any], Floats]:
+        """Place of the class that is predicted for each case, and the confidence in it."""
+        if self.answers:
+            sure = scores.astype(np.float64, copy=False)
+            return np.full(scores.shape, self.positive, np.uint8), sure
+        return most_probable(scores, self.positive)
+
+
 def cells_of(thresholds: Floats, confidence: Floats) -> Indices:
-    """Place of the first threshold that sends each case to a human: it is not above that one."""
+    """Place of the first threshold that sends each case to a human: it is not above that one.
+
+    At the first threshold, 0, everything is automated, whatever its confidence.
+    """
     places = np.searchsorted(thresholds, confidence)
     # Rounding may push a probability above one, but no threshold lies there.
-    return np.minimum(places, thresholds.size - 1, out=places)
+    return np.clip(places, 1, thresholds.size - 1, out=places)
 
 
 class Cells(NamedTuple):
@@ -122,30 +168,23 @@ def cell_keys(
     return keys
 
 
-class Tally:
-    """Counts decisions as cases come, exactly.
+class AmountSums:
+    """Exact sums of what cases amount to: the fields of `Cells` from `number` on.
 
     Parameters
     ----------
-    n_classes : int
+    size : int
+        Number of cells.
     weighted, priced : bool
-        Whether cases have weights, and costs of their own.
+        Whether cases have weights, and costs of their own, which need weights.
     n_parts : int, default=1
         Parts of the cases, such as groups, that are counted apart.
     """
 
-    def __init__(self, n_classes: int, weighted: bool, priced: bool, n_parts: int = 1) -> None:
-        self.thresholds = threshold_grid(n_classes)
-        self.shape = n_classes, n_classes, self.thresholds.size
-        self._size = n_classes * n_classes * self.thresholds.size
-        if n_parts * self._size > 4 * _MOST_CELLS:
-            of_groups = f" in {n_parts:,} groups" if n_parts > 1 else ""
-            raise ValueError(
-                f"{n_classes} classes{of_groups} are too many to count decisions of cases that are "
-                "not held: hold all of them (hold=inf, --in-memory)."
-            )
+    def __init__(self, size: int, weighted: bool, priced: bool, n_parts: int = 1) -> None:
+        self._size = size
         names = ["number"] + ["weight", "squares"] * weighted + ["costs", "cost_squares"] * priced
-        self.sums = {name: ExactSums((n_parts, self._size)) for name in names}
+        self.sums = {name: ExactSums((n_parts, size)) for name in names}
 
     def add(
         self,
@@ -163,10 +202,36 @@ class Tally:
                 if name != "number":
                     self.sums[name].add_at(keys, terms)
 
-    def merge(self, other: Tally) -> None:
-        """Add the cases of another tally of the same kind; without weights each weighs one."""
+    def merge(self, other: AmountSums) -> None:
+        """Add the cases of other sums of the same kind; without weights each weighs one."""
         for name, own in self.sums.items():
             own.merge(other.sums.get(name, other.sums["number"]))
+
+
+class Tally(AmountSums):
+    """Counts decisions as cases come, exactly.
+
+    Parameters
+    ----------
+    task : Task
+    weighted, priced : bool
+        Whether cases have weights, and costs of their own.
+    n_parts : int, default=1
+        Parts of the cases, such as groups, that are counted apart.
+    """
+
+    def __init__(self, task: Task, weighted: bool, priced: bool, n_parts: int = 1) -> None:
+        n_classes = task.n_classes
+        self.thresholds = task.thresholds
+        self.shape = n_classes, n_classes, self.thresholds.size
+        size = n_classes * n_classes * self.thresholds.size
+        if n_parts * size > 4 * _MOST_CELLS:
+            of_groups = f" in {n_parts:,} groups" if n_parts > 1 else ""
+            raise ValueError(
+                f"{n_classes} classes{of_groups} are too many to count decisions of cases that are "
+                "not held: hold all of them (hold=inf, --in-memory)."
+            )
+        super().__init__(size, weighted, priced, n_parts)
 
     def cells(self, part: int = 0) -> Cells:
         """The cells of a part that hold at least one case."""
@@ -188,14 +253,14 @@ def _summed(keys: Integers, amounts: Floats, size: int) -> Floats:
 
 
 def cells_of_cases(
-    n_classes: int,
+    task: Task,
     true: NDArray[Any],
     predicted: NDArray[Any],
     confidence: Floats,
     amounts: dict[str, Floats],
 ) -> Cells:
     """Cells of cases in memory, by their amounts."""
-    thresholds = threshold_grid(n_classes)
+    thresholds, n_classes = task.thresholds, task.n_classes
     shape = n_classes, n_classes, thresholds.size
     keys = cell_keys(shape, true, predicted, cells_of(thresholds, confidence))
     size = n_classes * n_classes * thresholds.size

@@ -1,8 +1,11 @@
-"""Predictions in files: CSV, Parquet and Arrow, checked and read whole or in batches."""
+"""Predictions in files (CSV, JSON lines, Parquet, Arrow), checked, read whole or in batches."""
 
 from ..exceptions import TableError
+from .case_files import CaseFile
 from .columns import parse_models
 from .opening import open_table
+from .outcome_columns import parse_outcomes
+from .outcomes import OutcomeBatch, OutcomeFile
 from .outputs import check_output
 from .prediction_batch import PredictionBatch
 from .predictions import PredictionFile
@@ -11,6 +14,9 @@ from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
 
 __all__ = [
+    "CaseFile",
+    "OutcomeBatch",
+    "OutcomeFile",
     "PredictionBatch",
     "PredictionFile",
     "Table",
@@ -19,6 +25,7 @@ __all__ = [
     "check_writable",
     "open_table",
     "parse_models",
+    "parse_outcomes",
     "read_probabilities",
     "require_columns",
     "with_columns",

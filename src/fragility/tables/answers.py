@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from .._labels import listed
@@ -48,8 +49,9 @@ def warning_of_answers(label: str, classes: Sequence[str], positive: str, score:
         f"column {label!r} looks like whether answers were right. It is read as two classes "
         f"({listed(classes)}) and {score!r} as the probability of {positive!r}, so that the "
         "figures say how well right and wrong answers are told apart, not how bad the confident "
-        "mistakes among the classes are. Give the true class and the probability of each class; if "
-        f"this reading is meant, say so with --positive {positive}."
+        f"mistakes are. For answers that are right or wrong, give --correct {shlex.quote(label)} "
+        f"--confidence {shlex.quote(score)}; for classes, give the true class and the probability "
+        f"of each class; if this reading is meant, say so with --positive {shlex.quote(positive)}."
     )
 
 
@@ -59,7 +61,9 @@ def warning_of_confidence(positive: str, score: str) -> str:
         f"column {score!r} is never below one half, as the probability of whichever class was "
         f"predicted. It is read as the probability of {positive!r}, of two classes, so that every "
         f"case is predicted {positive!r}. Where the other class was predicted, give 1 - {score}; "
-        f"if this reading is meant, say so with --positive {positive}."
+        "if you only know which answers were right, give --correct COLUMN --confidence "
+        f"{shlex.quote(score)}; if this reading is meant, say so with --positive "
+        f"{shlex.quote(positive)}."
     )
 
 

@@ -21,12 +21,12 @@ class ParquetTable(Table):
     kind = "Parquet"
     n_rows: int
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, name: str | None = None) -> None:
+        super().__init__(path, name)
         with self._explained(), self._file({}) as file:
             self.schema = file.schema_arrow
             self.n_rows = file.metadata.num_rows
-        self.column_names = checked_names(path, self.schema.names)
+        self.column_names = checked_names(self.name, self.schema.names)
         if not self.n_rows:
             raise self.error("the table has no rows.")
 
@@ -85,13 +85,13 @@ class ParquetTable(Table):
 class ArrowTable(Table):
     """An Arrow IPC file (also called Feather, version 2) or stream."""
 
-    def __init__(self, path: Path, *, is_stream: bool) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, name: str | None = None, *, is_stream: bool) -> None:
+        super().__init__(path, name)
         self.kind = "Arrow stream" if is_stream else "Arrow file"
         self._is_stream = is_stream
         with self._explained(), self._source() as source:
             self.schema = self._reader(source).schema
-        self.column_names = checked_names(path, self.schema.names)
+        self.column_names = checked_names(self.name, self.schema.names)
         if not any(batch.num_rows for batch in self.batches(self.column_names[:1])):
             raise self.error("the table has no rows.")
 

@@ -2,40 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .._labels import listed
 from ..exceptions import TableError
 from .arrow import pyarrow
 from .categories import Categories, class_of_columns
+from .group_columns import GroupBy
 from .table import Table, require_columns
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Columns of the labels, of the scores of each model, and what else there may be."""
+@dataclass(frozen=True, kw_only=True)
+class CaseColumns(ABC):
+    """Columns that every kind of case may have."""
 
-    label: str
-    models: dict[str, tuple[str, ...]]
     weight: str | None = None
-    group: str | None = None
+    groups: tuple[GroupBy, ...] = ()
     error_cost: str | None = None
     cluster: str | None = None
+    #: What columns of few values are for, for a message.
+    roles: ClassVar[str]
 
     @property
+    @abstractmethod
     def categorical(self) -> list[str]:
         """Columns of few values that repeat."""
-        named = self.label, self.group, self.cluster
-        return list(dict.fromkeys(column for column in named if column is not None))
 
     @property
+    @abstractmethod
     def numeric(self) -> list[str]:
         """Columns of numbers."""
-        scores = [column for columns in self.models.values() for column in columns]
-        more = [c for c in (self.weight, self.error_cost) if c is not None]
-        return list(dict.fromkeys([*scores, *more]))
 
     @property
     def all(self) -> list[str]:
@@ -44,14 +43,12 @@ class Columns:
 
     def check(self, table: Table) -> None:
         """Refuse columns that are not there or that are to be two things."""
-        if not self.models or not all(self.models.values()):
-            raise table.error("no scores were given; name a column of scores for every model.")
         require_columns(table, self.all)
         both = [column for column in self.categorical if column in self.numeric]
         if both:
             raise table.error(
-                f"column {listed(both)} is named as label, group or cluster and for numbers, too; "
-                "name another one."
+                f"column {listed(both)} is named as {self.roles} and for numbers, too; name "
+                "another one."
             )
 
     def types(self, table: Table) -> dict[str, Any]:
@@ -62,6 +59,42 @@ class Columns:
             text = [c for c in text if pa.types.is_string(table.schema.field(c).type)]
         repeated = pa.dictionary(pa.int32(), pa.string())
         return table.number_types(self.numeric) | dict.fromkeys(text, repeated)
+
+    def _with_shared(self, first: Iterable[str], *, numeric: bool) -> list[str]:
+        """Some columns, and all others that are of numbers, or of few values."""
+        groups = [by.column for by in self.groups if (by.ranges is not None) == numeric]
+        others = (self.weight, self.error_cost) if numeric else (self.cluster,)
+        return list(dict.fromkeys([*first, *groups, *(c for c in others if c is not None)]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionColumns(CaseColumns):
+    """Columns of the labels, of the scores of each model, and what else there may be."""
+
+    label: str
+    models: dict[str, tuple[str, ...]]
+    roles = "label, group or cluster"
+
+    @property
+    def scored(self) -> list[str]:
+        """Columns of scores, each once."""
+        return list(dict.fromkeys(c for columns in self.models.values() for c in columns))
+
+    @property
+    def categorical(self) -> list[str]:
+        """Columns of few values that repeat."""
+        return self._with_shared([self.label], numeric=False)
+
+    @property
+    def numeric(self) -> list[str]:
+        """Columns of numbers."""
+        return self._with_shared(self.scored, numeric=True)
+
+    def check(self, table: Table) -> None:
+        """Refuse columns that are not there or that are to be two things."""
+        if not self.models or not all(self.models.values()):
+            raise table.error("no scores were given; name a column of scores for every model.")
+        super().check(table)
 
     def in_class_order(
         self, table: Table, model: str, classes: Categories, *, are_given: bool
@@ -117,7 +150,7 @@ def parse_models(
         raise TableError("No scores were given; name at least one column of scores.")
     models: dict[str, tuple[str, ...]] = {}
     for option in scores:
-        name, columns = _parse(option, available)
+        name, columns = parse_option(option, available)
         if name in models:
             raise TableError(
                 f"Two models have the name {name!r}; give each its own, as in NAME=column."
@@ -126,7 +159,8 @@ def parse_models(
     return models
 
 
-def _parse(option: str, available: Collection[str]) -> tuple[str, tuple[str, ...]]:
+def parse_option(option: str, available: Collection[str]) -> tuple[str, tuple[str, ...]]:
+    """A model and its columns, from ``column`` or ``NAME=column,...``."""
     if option in available:
         return option, (option,)
     # A column may itself have an equals sign: any one may be where the name of the model ends.

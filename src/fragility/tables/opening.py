@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from .._labels import listed
 from .._names import nearest
 from ..exceptions import TableError
 from .column_files import ArrowTable, ParquetTable
+from .json_files import JsonTable
+from .standard_input import STANDARD_INPUT, spooled
 from .table import Table
 from .text_files import CsvTable
+from .text_source import TextSource
 
-_GIVE = "Give a CSV (also gzipped), Parquet or Arrow file."
+_GIVE = "Give a CSV or JSON lines (also gzipped), Parquet or Arrow file."
+_START = 4096
 _STREAM_START = b"\xff\xff\xff\xff"
 _GZIP = b"\x1f\x8b"
 _COLUMN_ENDINGS = {
@@ -39,15 +45,18 @@ _OTHERS = {
 _OTHER_ENDINGS = {
     ".zip": "a ZIP archive",
     **dict.fromkeys((".xlsx", ".xls"), "an Excel workbook"),
-    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
 }
+_JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
 
 
 def open_table(path: str | os.PathLike[str]) -> Table:
-    r"""Open a CSV (plain or gzipped), Parquet or Arrow (Feather) file.
+    r"""Open a CSV or JSON lines (plain or gzipped), Parquet or Arrow (Feather) file.
 
-    Text must be UTF-8 with a header line; commas, semicolons, tabs or bars between the values are
-    found out. Nothing but the beginning, or what describes the table, is read.
+    Text must be UTF-8. A CSV file has a header line; commas, semicolons, tabs or bars between the
+    values are found out. JSON has one object a line, and columns are paths in it, such as
+    ``sample.target``; a small list of objects will do, too. Nothing but the beginning, or what
+    describes the table, is read. ``"-"`` is standard input, which is kept in a temporary file for
+    as long as the table is used.
 
     Raises
     ------
@@ -64,30 +73,56 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     >>> table.read().to_pylist()[0]
     {'label': 1, 'score': 0.9}
     """
-    file = Path(path)
-    start = _first_bytes(os.fspath(path), file)
-    _refuse_others(file, start)
+    if os.fspath(path) != "-":
+        file = Path(path)
+        return _opened(file, str(file), _first_bytes(os.fspath(path), file))
+    with spooled() as (file, keep):
+        table = _opened(file, STANDARD_INPUT, _beginning(file))
+        keep(table)
+    return table
+
+
+def _opened(file: Path, name: str, start: bytes) -> Table:
+    """The table of a file with these first bytes, which messages call `name`."""
+    if not start:
+        raise TableError(f"{name}: it is empty (0 bytes). {_GIVE}")
+    ending = Path(name).suffix.lower()
+    _refuse_others(name, ending, start)
     if start.startswith(b"PAR1"):
-        return ParquetTable(file)
+        return ParquetTable(file, name)
     if start.startswith(b"ARROW1"):
-        return ArrowTable(file, is_stream=False)
+        return ArrowTable(file, name, is_stream=False)
     if start.startswith(_STREAM_START):
-        return ArrowTable(file, is_stream=True)
-    stored = _COLUMN_ENDINGS.get(file.suffix.lower())
+        return ArrowTable(file, name, is_stream=True)
+    stored = _COLUMN_ENDINGS.get(ending)
     if stored is not None:
         raise TableError(
-            f"{file}: the name says {stored}, but the content does not begin as such a file does "
+            f"{name}: the name says {stored}, but the content does not begin as such a file does "
             f"({start[:8]!r}). It is damaged, or something else. {_GIVE}"
         )
-    return CsvTable(file, is_compressed=start.startswith(_GZIP))
+    is_compressed = start.startswith(_GZIP)
+    text = _unpacked(file) if is_compressed else start
+    text = text.removeprefix(codecs.BOM_UTF8).lstrip()
+    says_json = name.lower().removesuffix(".gz").endswith(_JSON_ENDINGS)
+    is_list = text.startswith(b"[") and (says_json or text[1:].lstrip().startswith((b"{", b"[")))
+    if is_list or text.startswith(b"{"):
+        return JsonTable(file, name, is_compressed=is_compressed, is_list=is_list)
+    if says_json:
+        raise TableError(
+            f"{name}: the name says JSON, but the content does not begin with an object "
+            f"({text[:8]!r}). Give one JSON object a line. {_GIVE}"
+        )
+    return CsvTable(file, name, is_compressed=is_compressed)
+
+
+def _unpacked(file: Path) -> bytes:
+    """First bytes of what is in a gzip; none of a damaged one, which its reader explains."""
+    with suppress(OSError, EOFError), TextSource(file, True) as source:
+        return source.read(_START)
+    return b""
 
 
 def _first_bytes(given: str, file: Path) -> bytes:
-    if given == "-":
-        raise TableError(
-            "-: reading from standard input is not supported, because a table may be read more "
-            "than once. Save it as a file."
-        )
     if "://" in given:
         raise TableError(f"{given}: this is an address, not a file. Download it first.")
     try:
@@ -96,9 +131,11 @@ def _first_bytes(given: str, file: Path) -> bytes:
         if not file.exists():
             raise TableError(f"{file}: there is no such file. {_nearest(file)}")
         if not file.is_file():
-            raise TableError(f"{file}: this is a device or a pipe. Save the table as a file.")
-        with open(file, "rb") as stream:
-            start = stream.read(64)
+            raise TableError(
+                f"{file}: this is a device or a pipe. Save the table as a file, or give - and "
+                "send it to standard input."
+            )
+        return _beginning(file)
     except PermissionError:
         raise TableError(
             f"{file}: you are not permitted to read this file; change its permissions "
@@ -109,23 +146,19 @@ def _first_bytes(given: str, file: Path) -> bytes:
             raise
         why = getattr(error, "strerror", None) or error
         raise TableError(f"{given!r}: this file cannot be opened ({why}).") from error
-    if not start:
-        raise TableError(f"{file}: the file is empty (0 bytes). {_GIVE}")
-    return start
 
 
-def _refuse_others(file: Path, start: bytes) -> None:
-    what = next((name for magic, name in _OTHERS.items() if start.startswith(magic)), None)
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    is_json = text.startswith(b"{") or (
-        text.startswith(b"[") and text[1:].lstrip().startswith((b"{", b"["))
-    )
-    if what is None and is_json:
-        what = "JSON"
+def _beginning(file: Path) -> bytes:
+    with open(file, "rb") as stream:
+        return stream.read(_START)
+
+
+def _refuse_others(name: str, ending: str, start: bytes) -> None:
+    what = next((kind for magic, kind in _OTHERS.items() if start.startswith(magic)), None)
     if what is None and not start.startswith((b"PAR1", b"ARROW1")):
-        what = _OTHER_ENDINGS.get(file.suffix.lower())
+        what = _OTHER_ENDINGS.get(ending)
     if what is not None:
-        raise TableError(f"{file}: this is {what}. Export the table as CSV or Parquet.")
+        raise TableError(f"{name}: this is {what}. Export the table as CSV or Parquet.")
 
 
 def _nearest(file: Path) -> str:

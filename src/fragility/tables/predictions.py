@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 from .._labels import listed
 from ..exceptions import AnswersWarning
 from .answers import is_confidence, says_whether_right, warning_of_answers, warning_of_confidence
+from .case_files import CaseFile
 from .categories import (
     Categories,
     check_number_of_classes,
     found_classes,
-    found_groups,
     later_class,
     named,
 )
-from .columns import Columns
-from .conversion import Conversion, Known, encoded_or_refused
-from .prediction_batch import PredictionBatch, joined
-from .problems import numbers_explained
+from .columns import PredictionColumns
+from .conversion import Conversion, Known
+from .group_columns import parse_groups
+from .prediction_batch import PredictionBatch
+from .reading import Reading
+from .rows import encoded_or_refused
 from .table import Table
 from .values import category_order
 
 
-class PredictionFile:
+class PredictionFile(CaseFile[PredictionBatch]):
     r"""True labels and scores of models in the columns of a table.
 
     Nothing is read before it is asked for. What is read is checked; what is wrong is said with
@@ -47,9 +49,14 @@ class PredictionFile:
     positive : str, optional
         The class of two that a single column of scores is for; by default the second, without
         `classes` the later one of ordered categories (in Parquet and Arrow files).
-    weight, group, error_cost, cluster : str, optional
-        Columns with the weight of each row, its group, what an error on it costs, and which rows
-        belong together, such as those of one patient.
+    weight, error_cost, cluster : str, optional
+        Columns with the weight of each row, what an error on it costs, and which rows belong
+        together, such as those of one patient.
+    groups : sequence of str, optional
+        Columns with groups of the rows; a column of numbers may be cut into ranges, as in
+        ``"age:40,60"``.
+    cross : bool, default=True
+        Whether several columns of groups are crossed, too: one more column of their combinations.
     drop_missing : bool, default=False
         Leave out rows with a missing value in any column that is used, and count them.
 
@@ -72,42 +79,46 @@ class PredictionFile:
         classes: Sequence[str] | None = None,
         positive: str | None = None,
         weight: str | None = None,
-        group: str | None = None,
+        groups: Sequence[str] = (),
+        cross: bool = True,
         error_cost: str | None = None,
         cluster: str | None = None,
         drop_missing: bool = False,
     ) -> None:
-        self.table = table
-        by_model = {name: tuple(columns) for name, columns in models.items()}
-        self.columns = Columns(label, by_model, weight, group, error_cost, cluster)
-        self.columns.check(table)
-        self.drop_missing = drop_missing
-        self._types = self.columns.types(table)
+        self.columns = PredictionColumns(
+            label=label,
+            models={name: tuple(columns) for name, columns in models.items()},
+            weight=weight,
+            groups=parse_groups(table, groups),
+            error_cost=error_cost,
+            cluster=cluster,
+        )
+        super().__init__(table, self.columns, cross=cross, drop_missing=drop_missing)
         self._positive = positive
         self._given = None if classes is None else named(table, classes)
         self._known: Known | None = None
-        #: Numbers of the clusters, in the order in which they were first read.
-        self._clusters: dict[Any, int] = {}
+        #: Labels that were seen, and the orders of categories among them.
+        self._labels: set[Any] = set()
+        self._orders: list[list[Any]] = []
         self._has_warned = False
-        self._counts: tuple[int, int] | None = None
-        if self._given is not None and group is None:
-            self._know(self._given, None)
+        if self._given is not None and not groups:
+            self._surveyed()  # nothing is read
 
     @property
     def classes(self) -> list[str]:
         """Names of the classes; to find them, the label column is read once."""
-        return list(self._surveyed().classes.names)
+        return list(self._names.classes.names)
 
     @property
     def positive(self) -> str | None:
         """Name of the class that a single column of scores is for; None of more than two."""
-        place = self._surveyed().positive
+        place = self._names.positive
         return None if place is None else self.classes[place]
 
     @property
     def score_columns(self) -> dict[str, list[str]]:
         """Columns of each model that its scores are read from: of the positive class of two."""
-        known = self._surveyed()
+        known = self._names
         found = {}
         for model, columns in known.layout.items():
             of_two = known.positive is not None and len(columns) == 2
@@ -115,90 +126,50 @@ class PredictionFile:
         return found
 
     @property
-    def group_names(self) -> list[str]:
-        """Names of the groups; empty if there is no column for them."""
-        groups = self._surveyed().groups
-        return [] if groups is None else list(groups.names)
+    def _names(self) -> Known:
+        """All names, once they are known."""
+        if self._known is None:
+            self._surveyed()
+        assert self._known is not None
+        return self._known
 
-    @property
-    def n_rows(self) -> int:
-        """Rows that are used; the file is read if it was not before."""
-        return self._counted()[0]
+    def _reading(self) -> Conversion:
+        return Conversion(self.table, self.columns, self._names, self.drop_missing, self._clusters)
 
-    @property
-    def n_dropped(self) -> int:
-        """Rows that are left out for a missing value; the file is read if it was not before."""
-        return self._counted()[1]
-
-    def batches(self) -> Iterator[PredictionBatch]:
-        """The rows a part at a time, in memory that does not grow.
-
-        Before the first part, the label and group columns are read once to know their names,
-        unless `classes` says all there is to know. What only the whole file can show (a single
-        class, no weight) is an error after the last part.
-        """
-        conversion = self._conversion(self._surveyed())
-        with numbers_explained(self.table, self.columns.numeric):
-            source = self.table.batches(self.columns.all, self._types)
-            for data in source:
-                batch = conversion.batch(data, source.fraction)
-                if batch is not None:
-                    yield batch
-        self._finish(conversion)
-
-    def read(self) -> PredictionBatch:
-        """All rows at once, in a single reading of the file."""
-        with numbers_explained(self.table, self.columns.numeric):
-            if self._known is None:
-                self._peek()
-            data = self.table.read(self.columns.all, self._types).to_batches()
-            known = self._surveyed(data)
-            conversion = self._conversion(known)
-            parts = [conversion.batch(batch, 1.0) for batch in data if batch.num_rows]
-        self._finish(conversion)
-        return joined([part for part in parts if part is not None])
-
-    def _conversion(self, known: Known) -> Conversion:
-        return Conversion(self.table, self.columns, known, self.drop_missing, self._clusters)
-
-    def _finish(self, conversion: Conversion) -> None:
-        conversion.finish()
+    def _finish(self, reading: Reading[PredictionBatch]) -> None:
+        super()._finish(reading)
         for column in self._single_columns():
-            if is_confidence(column) and conversion.lowest[column] >= 0.5:
+            if is_confidence(column) and reading.lowest[column] >= 0.5:
                 self._warn(warning_of_confidence(str(self.positive), column))
-        self._counts = conversion.n_rows, conversion.n_dropped
 
-    def _counted(self) -> tuple[int, int]:
-        if self._counts is None:
-            for _ in self.batches():
-                pass
-        assert self._counts is not None
-        return self._counts
+    def _asked_first(self) -> list[str]:
+        return [self.columns.label] if self._given is None else []
 
-    def _surveyed(self, data: Iterable[Any] | None = None) -> Known:
-        """Classes and groups, from `data` or else from a reading of their columns."""
-        if self._known is not None:
-            return self._known
-        columns = self.columns
-        asked = [columns.label] if self._given is None else []
-        asked += [] if columns.group is None else [columns.group]
-        if data is None:
-            data = self.table.batches(asked, self._types)
-        values: dict[str, set[Any]] = {name: set() for name in asked}
-        orders: list[list[Any]] = []
-        for batch in data:
-            for name in values:
-                values[name].update(encoded_or_refused(self.table, batch, name)[1])
-            if self._given is None:
-                self._check_labels(values[columns.label])
-                order = category_order(batch.column(columns.label))
-                if order is not None and order not in orders[-1:]:
-                    orders.append(order)
-        label, groups = columns.label, None
-        classes = self._given or found_classes(self.table, label, values[label])
-        if columns.group is not None:
-            groups = found_groups(self.table, columns.group, values[columns.group])
-        return self._know(classes, groups, orders)
+    def _look(self, data: Any) -> None:
+        """Collect labels, and orders of categories among them."""
+        if self._given is None:
+            label = self.columns.label
+            self._labels.update(encoded_or_refused(self.table, data, label)[1])
+            self._check_labels(self._labels)
+            order = category_order(data.column(label))
+            if order is not None and order not in self._orders[-1:]:
+                self._orders.append(order)
+
+    def _know(self) -> None:
+        """Classes, which of two is the positive one, and which column is for which."""
+        classes = self._given or found_classes(self.table, self.columns.label, self._labels)
+        are_given = self._given is not None
+        layout = {
+            model: self.columns.in_class_order(self.table, model, classes, are_given=are_given)
+            for model in self.columns.models
+        }
+        positive = self._positive_place(classes, self._orders)
+        self._known = Known(classes, self._surveyed(), positive, layout)
+        for column in self._single_columns():
+            if says_whether_right(self.columns.label, classes.names, column):
+                place = (self.columns.label, classes.names, str(self.positive), column)
+                self._warn(warning_of_answers(*place))
+                break
 
     def _peek(self) -> None:
         """Refuse an identifier as label before all of the file is read."""
@@ -210,25 +181,9 @@ class PredictionFile:
     def _check_labels(self, values: Sized) -> None:
         check_number_of_classes(self.table, len(values), f"column {self.columns.label!r}")
 
-    def _know(
-        self, classes: Categories, groups: Categories | None, orders: Sequence[Sequence[Any]] = ()
-    ) -> Known:
-        are_given = self._given is not None
-        layout = {
-            model: self.columns.in_class_order(self.table, model, classes, are_given=are_given)
-            for model in self.columns.models
-        }
-        self._known = Known(classes, groups, self._positive_place(classes, orders), layout)
-        for column in self._single_columns():
-            if says_whether_right(self.columns.label, classes.names, column):
-                place = (self.columns.label, classes.names, str(self.positive), column)
-                self._warn(warning_of_answers(*place))
-                break
-        return self._known
-
     def _single_columns(self) -> list[str]:
         """Columns of scores whose class is known only by the order of the classes."""
-        if self._positive is not None or len(self._surveyed().classes.names) > 2:
+        if self._positive is not None or len(self._names.classes.names) > 2:
             return []
         return [columns[0] for columns in self.columns.models.values() if len(columns) == 1]
 

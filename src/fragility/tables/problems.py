@@ -7,7 +7,7 @@ all rows, to say how many are wrong, which ones and how.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import listed
+from .._typing import Mask
 from .._validation import PROBABILITY_ROUNDING, SUM_TOLERANCE
 from ..exceptions import TableError
 from .arrow import pyarrow
@@ -35,18 +36,26 @@ _DROP = "fill them in, or leave such rows out with --drop-missing (drop_missing=
 
 
 def missing_values(
-    table: Table, categorical: Sequence[str], numeric: Sequence[str], remedy: str = _DROP
+    table: Table,
+    categorical: Sequence[str],
+    numeric: Sequence[str],
+    remedy: str = _DROP,
+    excused: Callable[[Any, str], Mask] | None = None,
 ) -> TableError:
-    """The error for empty fields, NA, NaN and null."""
+    """The error for empty fields, NA, NaN and null.
+
+    `excused` tells, of a batch and the name of a column, which rows need no value there.
+    """
     found = {name: WrongRows() for name in (*categorical, *numeric)}
     for batch in table.batches(list(found), table.number_types(numeric)):
         for name, findings in found.items():
             column = batch.column(name)
             if name in categorical:
                 codes, _ = encoded(column) or (np.zeros(len(column)), [])
-                findings.add(codes < 0)
+                missing = codes < 0
             else:
-                findings.add(np.isnan(numbers(column)))
+                missing = np.isnan(numbers(column))
+            findings.add(missing if excused is None else missing & ~excused(batch, name))
     (name, first), *others = ((n, f) for n, f in found.items() if f.count)
     also = ", ".join(f"{other!r} ({findings.count})" for other, findings in others[:5])
     return table.error(

@@ -48,8 +48,10 @@ class Table(ABC):
     Attributes
     ----------
     path : Path
+    name : str
+        What messages call the file.
     kind : str
-        "CSV", "Parquet", "Arrow file" or "Arrow stream".
+        "CSV", "JSON lines", "JSON", "Parquet", "Arrow file" or "Arrow stream".
     column_names : list of str
     size_bytes : int
         Of the file, compressed or not.
@@ -68,8 +70,9 @@ class Table(ABC):
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, name: str | None = None) -> None:
         self.path = path
+        self.name = str(path) if name is None else name
         self.column_names: list[str] = []
         self.size_bytes = os.path.getsize(path)
 
@@ -112,13 +115,17 @@ class Table(ABC):
         """Whether ordered categories of a column are stored in their order."""
         return True
 
+    def missing_columns(self, names: Sequence[str]) -> list[str]:
+        """Those of these names that no column has."""
+        return [name for name in dict.fromkeys(names) if name not in self.column_names]
+
     def number_types(self, columns: Sequence[str]) -> dict[str, Any]:
         """Type to read each column of numbers as. Only text files need it: others store types."""
         return dict.fromkeys(columns, pyarrow().float64()) if self.schema is None else {}
 
     def error(self, message: str) -> TableError:
         """An error that names this file."""
-        return TableError(f"{self.path}: {message}")
+        return TableError(f"{self.name}: {message}")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -159,7 +166,7 @@ class Table(ABC):
                 column = column.cast(wanted)
             except pa.ArrowException as error:
                 raise UnreadableValueError(
-                    f"{self.path}: column {name!r} cannot be read as {wanted} ({error})."
+                    f"{self.name}: column {name!r} cannot be read as {wanted} ({error})."
                 ) from error
             data = data.set_column(place, name, column)
         return data
@@ -175,11 +182,11 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     >>> _ = path.write_text("label,score\n1,0.9\n0,0.2\n")
     >>> require_columns(open_table(path), ["label", "score"])
     """
-    missing = [name for name in dict.fromkeys(names) if name not in table.column_names]
+    missing = table.missing_columns(names)
     if not missing:
         return
     hint = did_you_mean(missing, table.column_names, cutoff=0.5)
-    if all(spelled_number(name) is not None for name in table.column_names):
+    if table.kind == "CSV" and all(spelled_number(n) is not None for n in table.column_names):
         hint = " The first line must name the columns; here it looks like data."
     raise table.error(
         f"there is no column {listed(missing)}. The columns are "
@@ -187,12 +194,12 @@ def require_columns(table: Table, names: Sequence[str]) -> None:
     )
 
 
-def checked_names(path: Path, names: Sequence[str]) -> list[str]:
+def checked_names(file: str, names: Sequence[str]) -> list[str]:
     """Names of columns, each only once; several columns may have none."""
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         raise TableError(
-            f"{path}: several columns have the name {listed(twice)}; give every column a name of "
+            f"{file}: several columns have the name {listed(twice)}; give every column a name of "
             "its own."
         )
     return list(names)

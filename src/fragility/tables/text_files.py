@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,8 @@ from .arrow import pyarrow
 from .table import Table, Types, UnreadableValueError, checked_names
 from .text_header import check_is_text, not_utf8, read_header
 from .text_quotes import check_rows
-from .values import MISSING_WORDS
+from .text_source import TextSource
+from .values import NULL_SPELLINGS
 from .wrong_rows import WrongRows
 
 _SAMPLE = 1 << 20
@@ -31,13 +30,13 @@ class CsvTable(Table):
     kind = "CSV"
     row_note = "counted from 1; the header is line 1"
 
-    def __init__(self, path: Path, *, is_compressed: bool) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, name: str | None = None, *, is_compressed: bool) -> None:
+        super().__init__(path, name)
         self.is_compressed = is_compressed
         sample, is_all = self._sample()
-        check_is_text(path, sample)
-        header = read_header(path, sample, is_all=is_all)
-        self.column_names = checked_names(path, header.names)
+        check_is_text(self.name, sample)
+        header = read_header(self.name, sample, is_all=is_all)
+        self.column_names = checked_names(self.name, header.names)
         self._delimiter = header.delimiter
         self._lines_before = header.lines
         self._block = max(_BLOCK, 8 * header.size)  # a row must fit into a block
@@ -71,7 +70,7 @@ class CsvTable(Table):
             "convert_options": form.ConvertOptions(
                 include_columns=[number[name] for name in columns],
                 column_types={number[name]: types[name] for name in columns if name in types},
-                null_values=[space + word for word in MISSING_WORDS for space in ("", " ")],
+                null_values=NULL_SPELLINGS,
                 strings_can_be_null=True,
             ),
         }
@@ -80,8 +79,8 @@ class CsvTable(Table):
         form = pyarrow().csv
         return form.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, **more)
 
-    def _source(self) -> _TextSource:
-        return _TextSource(self.path, self.is_compressed)
+    def _source(self) -> TextSource:
+        return TextSource(self.path, self.is_compressed)
 
     def _sample(self) -> tuple[bytes, bool]:
         """The beginning of the text, with the whole header, and whether it is all of it."""
@@ -94,7 +93,7 @@ class CsvTable(Table):
             return sample, not source.read(1)
 
     @contextmanager
-    def _reading(self) -> Iterator[_TextSource]:
+    def _reading(self) -> Iterator[TextSource]:
         """The text, with words for what the reader says about it."""
         with self._source() as source:
             try:
@@ -113,12 +112,12 @@ class CsvTable(Table):
         if is_uneven:
             return self._uneven_rows()
         if "conversion error" in said:
-            return UnreadableValueError(f"{self.path}: {said}")
+            return UnreadableValueError(f"{self.name}: {said}")
         return self.error(f"the text cannot be read as a table ({said}).")
 
     def _not_utf8(self) -> TableError | None:
         with self._source() as source:
-            return not_utf8(self.path, source.blocks())
+            return not_utf8(self.name, source.blocks())
 
     def _uneven_rows(self) -> TableError:
         """The error for rows with too few or too many fields."""
@@ -161,52 +160,3 @@ class CsvTable(Table):
                 f"rows of text may have {self._block:,}. Leave out the column of long values, or "
                 "save the table as Parquet."
             )
-
-
-class _TextSource(io.RawIOBase):
-    """The bytes of a text file as they are read, decompressed if it is gzipped.
-
-    Attributes
-    ----------
-    position : int
-        Bytes of the file (compressed or not) that have been read.
-    quotes : int
-        Quotes (") among what has been read.
-    """
-
-    def __init__(self, path: Path, is_compressed: bool) -> None:
-        pa = pyarrow()
-        self._raw = pa.OSFile(os.fsencode(path))
-        self._stream = pa.CompressedInputStream(self._raw, "gzip") if is_compressed else self._raw
-        self.position = 0
-        self.quotes = 0
-
-    @property
-    def file(self) -> Any:
-        """The same for pyarrow."""
-        return pyarrow().PythonFile(self, mode="r")
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        data: bytes = self._stream.read(None if size < 0 else size)
-        self.position = self._raw.tell()
-        self.quotes += data.count(b'"')
-        return data
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
-
-    def blocks(self) -> Iterator[bytes]:
-        """All that is left, a part at a time."""
-        while block := self.read(_SAMPLE):
-            yield block
-
-    def close(self) -> None:
-        if not self.closed:
-            self._stream.close()
-            self._raw.close()
-        super().close()

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, islice
-from pathlib import Path
 
 from ..exceptions import TableError
 from .text_quotes import check_rows
@@ -33,54 +32,54 @@ class Header:
     size: int
 
 
-def check_is_text(path: Path, sample: bytes) -> None:
+def check_is_text(file: str, sample: bytes) -> None:
     """Refuse UTF-16 and files that are not text."""
     if sample.startswith(_WIDE_ENCODINGS) or _alternates_with_zero(sample):
         raise TableError(
-            f"{path}: the text is in UTF-16 or UTF-32, from byte 0 (line 1) on, not UTF-8. {_SAVE}"
+            f"{file}: the text is in UTF-16 or UTF-32, from byte 0 (line 1) on, not UTF-8. {_SAVE}"
         )
     control = len(sample) - len(sample.translate(None, _CONTROL))
     if control > len(sample) // 1000 or b"\0" in sample[:1000]:
         raise TableError(
-            f"{path}: this is neither text nor Parquet nor Arrow. Give a CSV (also gzipped), "
+            f"{file}: this is neither text nor Parquet nor Arrow. Give a CSV (also gzipped), "
             "Parquet or Arrow file."
         )
 
 
-def read_header(path: Path, sample: bytes, *, is_all: bool) -> Header:
+def read_header(file: str, sample: bytes, *, is_all: bool) -> Header:
     """The header of a file that begins with `sample`, which may be all of it."""
     text = sample.removeprefix(codecs.BOM_UTF8).decode("utf-8", errors="surrogateescape")
-    first = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
+    first = "\t" if file.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
     candidates = (first, *(d for d in _DELIMITERS if d != first))
     delimiter = max(candidates, key=lambda d: _fit(text, d))
     names, lines, has_rows = _first_row(text, delimiter)
     if not names:
         raise TableError(
-            f"{path}: no line names the columns. The first line must do so, as in label,score."
+            f"{file}: no line names the columns. The first line must do so, as in label,score."
         )
     if max(map(len, names)) > _LONGEST_NAME:
         why = "the first line must name the columns. Are the names or the line breaks missing?"
         if check_rows([sample], delimiter, len(sample)).unclosed is not None:
             why = "is a quote in the first line not closed?"
         raise TableError(
-            f"{path}: a column has a name of more than {_LONGEST_NAME:,} characters "
+            f"{file}: a column has a name of more than {_LONGEST_NAME:,} characters "
             f"({max(names, key=len)[:30]!r}...); {why}"
         )
     if not has_rows and is_all:
         one_line = len(text) > _LONGEST_NAME and not ("\n" in text or "\r" in text)
         raise TableError(
-            f"{path}: the file has a header but no rows (columns: {', '.join(names[:10])})."
+            f"{file}: the file has a header but no rows (columns: {', '.join(names[:10])})."
             + (" It is only one line: are its line breaks missing?" if one_line else "")
         )
     before = "".join(islice(io.StringIO(text, newline=""), lines))
     size = len(before.encode("utf-8", errors="surrogateescape"))
-    wrong = not_utf8(path, [sample[: size + sample.startswith(codecs.BOM_UTF8) * 3]])
+    wrong = not_utf8(file, [sample[: size + sample.startswith(codecs.BOM_UTF8) * 3]])
     if wrong is not None:
         raise wrong
     return Header([name.strip() for name in names], delimiter, lines, size)
 
 
-def not_utf8(path: Path, blocks: Iterable[bytes]) -> TableError | None:
+def not_utf8(file: str, blocks: Iterable[bytes]) -> TableError | None:
     """The error for text in another encoding; None if it is UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     done, line = 0, 1
@@ -91,7 +90,7 @@ def not_utf8(path: Path, blocks: Iterable[bytes]) -> TableError | None:
         except UnicodeDecodeError as error:
             line += (held + block)[: error.start].count(b"\n")
             return TableError(
-                f"{path}: the text is not UTF-8 (perhaps Latin-1 or Windows-1252): the first wrong "
+                f"{file}: the text is not UTF-8 (perhaps Latin-1 or Windows-1252): the first wrong "
                 f"byte is number {done - len(held) + error.start}, at about line {line}. {_SAVE}"
             )
         done += len(block)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from itertools import compress
 from typing import Any
 
@@ -18,6 +19,9 @@ MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),
     *("-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
+
+#: The same as a reader of CSV meets it, perhaps after a space.
+NULL_SPELLINGS = [space + word for word in MISSING_WORDS for space in ("", " ")]
 
 _NUMBER = rf"^{NUMBER}$|^[+-]?(?i:inf|infinity)$"
 
@@ -42,17 +46,35 @@ def numbers(column: Any) -> NDArray[Any]:
         column = column.dictionary_decode()
     kind = column.type
     if is_text(kind):
-        column = _trimmed(column)
-    elif pa.types.is_boolean(kind):
+        return as_numpy(parsed_numbers(column))
+    if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
     elif not (_is_number(kind) or pa.types.is_null(kind)):
         raise TypeError(f"values of type {kind}, not numbers")
     single = pa.types.is_float16(kind) or pa.types.is_float32(kind)
-    try:
-        column = column.cast(pa.float32() if single else pa.float64(), safe=False)
-    except pa.ArrowInvalid as error:
-        raise UnreadableValueError(str(error)) from error
-    return as_numpy(column)
+    return as_numpy(_cast(column, pa.float32() if single else pa.float64()))
+
+
+def parsed_numbers(text: Any) -> Any:
+    """A column of text as doubles, null where a value is missing.
+
+    Text that is not a number is an `UnreadableValueError`.
+    """
+    return _cast(_trimmed(text), pyarrow().float64())
+
+
+def as_inferred(text: Any) -> Any:
+    """A column of text as the type that all its values fit, as the reader of CSV finds it."""
+    pa = pyarrow()
+    written = io.BytesIO()
+    pa.csv.write_csv(pa.table({"0": text}), written)
+    options = pa.csv.ConvertOptions(null_values=NULL_SPELLINGS, strings_can_be_null=True)
+    return pa.csv.read_csv(
+        io.BytesIO(written.getvalue()),
+        read_options=pa.csv.ReadOptions(block_size=max(written.tell(), 1)),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
+        convert_options=options,
+    ).column(0)
 
 
 def unreadable(column: Any) -> Mask:
@@ -106,6 +128,13 @@ def _is_category(kind: Any) -> bool:
 def _is_number(kind: Any) -> bool:
     types = pyarrow().types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _cast(column: Any, kind: Any) -> Any:
+    try:
+        return column.cast(kind, safe=False)
+    except pyarrow().ArrowInvalid as error:
+        raise UnreadableValueError(str(error)) from error
 
 
 def _is_missing(value: Any) -> bool:

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 
 from ..parts import Finding
 from .basis import Rule
-from .comparisons import explained_by_scale, fewer_confident_mistakes, no_difference, same_auc
+from .comparisons import (
+    explained_by_scale,
+    fewer_confident_mistakes,
+    more_right_answers,
+    no_difference,
+    same_auc,
+)
 from .costs import cheapest, who_decides
 from .groups import costly_group, fragile_group
 from .mistakes import new_mistakes, shared_mistakes
@@ -32,6 +38,7 @@ __all__ = ["RULES", "findings"]
 RULES: tuple[Rule, ...] = (
     no_separation,
     infinite_pairs,
+    more_right_answers,
     fewer_confident_mistakes,
     explained_by_scale,
     same_auc,

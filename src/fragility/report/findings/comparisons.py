@@ -37,6 +37,24 @@ def fewer_confident_mistakes(report: Report) -> Sentences:
         )
 
 
+def more_right_answers(report: Report) -> Sentences:
+    """Answers of which one model gets more right, beyond chance."""
+    for pair in report.comparisons if report.answers else ():
+        test = pair.raw.tests["accuracy"]
+        if not pair.raw.adjusted["accuracy"] < 1.0 - report.confidence:
+            continue
+        better, other = (pair.a, pair.b) if test.difference > 0.0 else (pair.b, pair.a)
+        most, least = max(test.a, test.b), min(test.a, test.b)
+        low, high = sorted(abs(end) for end in test.interval)
+        yield (
+            f"{short(better)} is right more often than {short(other)}: in {words.percent(most)} of "
+            f"its answers against {words.percent(least)}, a difference of "
+            f"{words.number(abs(test.difference))} ({level(report)} {words.number(low)} to "
+            f"{words.number(high)}).",
+            [better, other],
+        )
+
+
 def explained_by_scale(report: Report) -> Sentences:
     """A difference that comes from smaller scores alone."""
     for pair in report.comparisons:

@@ -35,6 +35,12 @@ def no_separation(report: Report, model: ModelReport) -> str | None:
         return f"{name} gives every case the same score: its Fragility Index of 0 says nothing."
     if found["fragility_index"].value < inf:
         return None
+    if report.answers:
+        return (
+            f"{name} is no surer of its right answers than of its wrong ones on average: its "
+            "Fragility Index is infinite. Is the confidence the probability that an answer is "
+            "right?"
+        )
     (negative,) = (label for label in report.labels if label != report.positive)
     return (
         f"{name} scores the positives no higher than the negatives on average: its Fragility Index "
@@ -97,10 +103,13 @@ def perfect_ranking(report: Report, model: ModelReport) -> str | None:
     found = model.raw.figures
     if found["fragility_index"].value != 0.0 or isnan(found["ratio"].value):
         return None
-    n = words.count(report.n_samples)
+    n = words.count(sum(report.support_of(model)))
     ranks = f"ranks all {n} cases correctly"
     if found["auc"].value < 1.0:
         ranks = f"ranks none of {n} cases wrongly, but for ties"
+    if report.answers:
+        than = "than" if found["auc"].value == 1.0 else "than, or as sure as,"
+        ranks = f"is surer of every right answer {than} of any wrong one, among {n}"
     limit = ""
     if found["fragility_index"].interval is not None:
         high = found["fragility_index"].interval.high
@@ -116,12 +125,15 @@ def too_few_cases(report: Report, model: ModelReport) -> str | None:
     found = model.raw.figures["fragility_index"]
     if found.interval is None or found.interval.high < inf or found.value in (0.0, inf):
         return None
-    least = min(n for n in report.support if n > 0)
-    smallest = report.labels[report.support.index(least)]
+    support = report.support_of(model)
+    least = min(n for n in support if n > 0)
+    smallest = short(report.labels[support.index(least)])
+    rare = f"Class {smallest} has {words.count(least)} cases."
+    if report.answers:
+        rare = f"There are {words.count(least)} {smallest} answers."
     return (
         f"The data are too few to bound the Fragility Index of {short(model.name)} from above: its "
-        f"{level(report)} is {words.interval(found.interval)}. Class {short(smallest)} has "
-        f"{words.count(least)} cases."
+        f"{level(report)} is {words.interval(found.interval)}. {rare}"
     )
 
 

@@ -16,7 +16,8 @@ const models = data.models.map(({ raw, calibrated }) => ({
   raw: unpacked(raw, data.decimals),
   calibrated: unpacked(calibrated, data.decimals),
 }));
-const twoClasses = labels.length === 2;
+// Answers are right or wrong, and none is taken for wrong.
+const twoClasses = labels.length === 2 && !data.answers;
 const byId = (id) => document.getElementById(id);
 const names = models.map((_, i) => shortened(nameInPage(i), 40));
 const slider = byId("delta");
