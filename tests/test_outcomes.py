@@ -11,6 +11,8 @@ from scipy.stats import beta, t
 
 from fragility import AnswerState, Costs, Policy, Report, ScoreState
 from fragility.report.answer_reading import OutcomeBatch
+from fragility.report.baselines import read_baseline
+from fragility.report.gates import Limits, check_gates
 from fragility.report.inputs import as_policy
 from fragility.report.model_figures import Settings
 from fragility.report.outcomes import report_on_outcomes
@@ -435,7 +437,7 @@ def test_words_are_of_answers():
         assert nonsense not in shown, nonsense
     assert "answer alone from" in shown
     assert "answers right" in shown
-    assert "cases declined" in shown
+    assert " declined (" in shown
     found = json.loads(report.to_json())
     assert found["classes"] == [{"label": "wrong", "n": None}, {"label": "right", "n": None}]
     counts = found["models"][0]["answers"]
@@ -458,6 +460,25 @@ def test_pages_count_declined_cases_as_reviewed():
         left_out = int(problem.declined[name].sum())
         assert model["raw"]["decisions"]["reviewed"][0] == left_out
         assert model["raw"]["decisions"]["reviewed"][-1] == problem.n
+
+
+def test_answers_are_held_to_a_baseline_of_answers(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    correct = rng.random(300) < p
+    report = Report.from_outcomes(correct, p, costs={"error_cost": 5.0})
+    path = tmp_path / "baseline.json"
+    path.write_text(report.to_json())
+    baseline = read_baseline(str(path))
+    assert all(check.passed for check in check_gates(report, Limits(), baseline))
+    worse = Report.from_outcomes(correct, np.sqrt(p), costs={"error_cost": 5.0})
+    failed = [c.figure for c in check_gates(worse, Limits(log_loss=0.1), baseline) if not c.passed]
+    assert "log_loss" in failed
+    classes = Report.from_predictions(
+        np.where(correct, "right", "wrong"), p, pos_label="right", costs={"error_cost": 5.0}
+    )
+    with pytest.raises(ValueError, match="what is measured there: answers, right or wrong"):
+        check_gates(classes, Limits(), baseline)
 
 
 def test_one_array_of_outcomes_holds_for_every_model():
