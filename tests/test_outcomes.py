@@ -10,12 +10,15 @@ import pytest
 from scipy.stats import beta, t
 
 from fragility import AnswerState, Costs, Policy, Report, ScoreState
+from fragility.calibration.choice import CalibrationChoice
+from fragility.calibration.table import ScoreTable, TableFits
 from fragility.report.answer_reading import OutcomeBatch
 from fragility.report.baselines import read_baseline
 from fragility.report.gates import Limits, check_gates
 from fragility.report.inputs import as_policy
-from fragility.report.model_figures import Settings
+from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
+from fragility.report.sum_views import CalibratedView
 from fragility.scores.answers import check_answers
 from fragility.scores.tally import Task
 
@@ -209,6 +212,30 @@ def test_the_confidence_is_never_one_minus_itself():
     sure = float(np.mean(~correct & (p > 0.9)))
     assert found.raw.figures["confident_error_rate"].value == pytest.approx(sure)
     assert read.raw.figures["confident_error_rate"].value > sure
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_calibrated_answers_still_claim_to_be_right(seed):
+    """Cases of a class and score are under several maps: as many answers, of smaller weights."""
+    problem = Problem(seed)
+    state = problem.state("a", inf)
+    table = ScoreTable.of_cases(state.labelled("a", state.cases()), None)
+    found = TableFits(table, 1, state.labels).calibrated(CalibrationChoice("platt"))
+    view = CalibratedView(table, 1, state.support, found, answers=True)
+    view.confident = problem.confident
+    figures = model_figures(view, Settings(confident=problem.confident), {}).figures
+    weights = table.amounts["weight"]
+    answers = [
+        (bool(code), float(found.scores[k, place]), float(share * weights[code, place]))
+        for (code, k, place), share in np.ndenumerate(found.shares)
+        if share * weights[code, place] > 0.0
+    ]
+    low = min(p for _, p, _ in answers)
+    assert low < 0.5  # or nothing would tell a confidence from one minus it
+    for name in ("accuracy", "auc", "aurc", "brier"):
+        assert figures[name].value == pytest.approx(FIGURES[name](answers), rel=1e-9), name
+    level = reference.confident_error_rate(answers, problem.confident)
+    assert figures["confident_error_rate"].value == pytest.approx(level, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
