@@ -338,16 +338,52 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
             if one.cost is not None:
                 for part in ("a", "b", "difference", "p_value", "effective"):
                     assert same(getattr(one.cost.test, part), getattr(two.cost.test, part), 1e-8)
+    if exact.n_shared_mistakes is not None and not absent:
+        assert exact.n_shared_mistakes == other.n_shared_mistakes
+        if worst:
+            named = [[case.case for case in part.shared_mistakes] for part in (exact, other)]
+            assert named[0] == named[1]
+    elif absent:
+        assert other.n_shared_mistakes is None
     for one, two in zip(exact.groups, other.groups, strict=True):
-        for name in ("model", "group", "n", "reason"):
-            assert getattr(one, name) == getattr(two, name)
-        assert same(one.in_all, two.in_all, 1e-6)
-        if one.index is not None:
-            # Bins of groups are wider: narrow scores of few cases leave their interval open.
-            wide = two.index.bounds is not None
-            close_figures(one.index, two.index, f"group {one.group}", wide)
-            if two.index.exact:
-                assert same(one.ratio, two.ratio, 1e-6)
+        close_groups(one, two, absent and several)
+
+
+def close_groups(exact, other, told_by_cases: bool) -> None:
+    """Every figure of a group, and what the policy does there."""
+    where = f"group {exact.group}"
+    for name in ("model", "group", "support", "reason", "too_small", "lacks_classes"):
+        assert getattr(exact, name) == getattr(other, name), where
+    assert same(exact.in_all, other.in_all, 1e-6)
+    assert (exact.base_rate is None) == (other.base_rate is None)
+    if exact.base_rate is not None:
+        close_figures(exact.base_rate, other.base_rate, f"{where} base rate")
+    assert set(exact.figures) == set(other.figures)
+    for name, figure in exact.figures.items():
+        found = other.figures[name]
+        if found.bounds is None:
+            own = told_by_cases and name not in OF_SEVERAL
+            close_figures(figure, found, f"{where} {name}", own)
+            continue
+        # Bins of groups are wider: narrow scores of few cases may leave their interval open.
+        low, high = found.bounds
+        assert low - 1e-9 <= figure.value <= high + 1e-9, (where, name, figure, found)
+        if found.interval is not None and figure.interval is not None:
+            below, above = figure.interval
+            room = 0.1 * (above - below if above < inf else below) + 1e-6
+            assert found.interval.low <= below + room, (where, name, figure, found)
+            assert found.interval.high >= above - room, (where, name, figure, found)
+    if other.policy is None:  # with costs by case it takes a reading
+        return
+    for name, figure in vars(exact.policy).items():
+        found = getattr(other.policy, name)
+        assert figure.estimator == found.estimator
+        low, high = found.bounds or (found.value, found.value)
+        unknown = isnan(figure.value) or isnan(found.value)
+        assert unknown or low - 1e-9 <= figure.value <= high + 1e-9, (where, name, figure, found)
+        if found.bounds is None and not unknown:
+            for one, two in zip(figure.interval, found.interval, strict=True):
+                assert same(one, two, 1e-6), (where, name, figure, found)
 
 
 #: Two to five classes, every kind of scores, weights and costs, with and without groups.

@@ -302,6 +302,52 @@ def test_fragile_group():
     assert found.startswith("m is more fragile in the group old (300 cases)")
 
 
+def test_costly_group():
+    rng = np.random.default_rng(0)
+    groups = np.where(rng.random(SICK.size) < 0.3, "old", "young")
+    flipped = (groups == "old") & (rng.random(SICK.size) < 0.3)
+    scores = np.where(flipped, 1.0 - FAIR, FAIR)
+    costs = {"error_cost": 2.0, "review_cost": 1.0}
+    report = Report.from_predictions(SICK, {"m": scores}, groups=groups, costs=costs)
+    found = text(report, "costly_group")
+    assert found.startswith("In the group old (")
+    assert "per case at its policy" in found
+    assert "alone and wrongly" in found
+    assert "young" not in found
+
+
+def test_no_costly_group_by_chance():
+    for seed in range(5):
+        groups = np.random.default_rng(seed).integers(0, 8, SICK.size)
+        costs = {"error_cost": 2.0, "review_cost": 1.0}
+        report = Report.from_predictions(SICK, {"m": FAIR}, groups=groups, costs=costs)
+        assert "costly_group" not in kinds(report)
+
+
+def test_shared_mistakes():
+    wrong = np.arange(SICK.size) < 7
+    scores = np.where(wrong, np.where(SICK, 0.01, 0.99), FAIR)
+    report = Report.from_predictions(SICK, {"a": scores, "b": scores**1.1})
+    n = report.n_shared_mistakes
+    assert n >= 7
+    said = text(report, "shared_mistakes")
+    assert said.startswith(f"{n} cases are wrong by both models above 90 % confidence. Check their")
+    assert "shared_mistakes" not in kinds(Report.from_predictions(SICK, {"a": scores}))
+
+
+def test_new_mistakes():
+    names = [str(row) for row in range(SICK.size)]
+    old = PreviousPredictions(SICK, {"m": FAIR}, names)
+    scores = np.where(np.arange(SICK.size) < 5, np.where(SICK, 0.001, 0.999), FAIR)
+    report = Report.from_predictions(SICK, {"m": scores}, cases=names, previous=old)
+    n = report.new_mistakes[0].n_new
+    assert n > 3
+    said = text(report, "new_mistakes")
+    assert said.startswith(f"m: {n} cases are newly wrong above 90 % confidence, ")
+    same = Report.from_predictions(SICK, {"m": FAIR}, cases=names, previous=old)
+    assert "new_mistakes" not in kinds(same)
+
+
 def test_no_fragile_group_by_lack_of_an_easy_class():
     """A group of the classes that are hard to tell apart is as fragile as these are in all."""
     rng = np.random.default_rng(0)
@@ -312,7 +358,7 @@ def test_no_fragile_group_by_lack_of_an_easy_class():
     groups = np.where((codes < 2) & (rng.random(3_000) < 0.5), "no owls", "all")
     report = Report.from_predictions(codes, {"m": p}, groups=groups, calibrate=False)
     all_classes, no_owls = report.groups
-    assert no_owls.cautious.low > report.models[0].raw.figures["fragility_index"].value
+    assert no_owls.index.interval.low > report.models[0].raw.figures["fragility_index"].value
     pairs = report.models[0].raw.pairs
     assert no_owls.in_all == pytest.approx((pairs[0, 1] + pairs[1, 0]) / 2)
     index = report.models[0].raw.figures["fragility_index"].value
