@@ -168,9 +168,14 @@ def _share(value: float, spread: Spread, about: Circumstances) -> Interval:
     n = about.n_independent
     if spread.error > 0.0:
         n = min(value * (1.0 - value) / spread.error**2, about.population.size)
-    hits = value * n
-    low = float(betaincinv(hits, n - hits + 1.0, about.tail)) if hits > 0.0 else 0.0
-    high = float(betaincinv(hits + 1.0, n - hits, 1.0 - about.tail)) if hits < n else 1.0
+    return share_limits(value, n, about.tail)
+
+
+def share_limits(share: float, n: float, tail: float) -> Interval:
+    """Clopper and Pearson's limits of a share of so many cases; each may miss with `tail`."""
+    hits = share * n
+    low = float(betaincinv(hits, n - hits + 1.0, tail)) if hits > 0.0 else 0.0
+    high = float(betaincinv(hits + 1.0, n - hits, 1.0 - tail)) if hits < n else 1.0
     return Interval(low, high)
 
 

@@ -16,6 +16,7 @@ from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, FIGURES
 from ..metrics.displays.estimator import check_can_predict, named_models
+from ..scores.reviews import ReviewKind
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
@@ -74,6 +75,8 @@ class Report:
         restated for.
     clustered : bool
         Whether intervals and tests count clusters of cases, not cases.
+    reviewed : {"", "human", "errors"}
+        Whether reviewers are known by their decisions, or by their errors, of each case.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Report:
     confident: float = CONFIDENT
     prevalence: float | None = None
     clustered: bool = False
+    reviewed: ReviewKind = ""
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +136,7 @@ class Report:
         groups: Groups | None = None,
         cross_groups: bool = True,
         costs: Costs | Mapping[str, Any] | None = None,
+        human: ArrayLike | None = None,
         policy: PolicySettings | Mapping[str, Any] | None = None,
         extra_metrics: Mapping[str, Metric] | None = None,
         labels: Sequence[Any] | NDArray[Any] | None = None,
@@ -163,6 +168,9 @@ class Report:
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
             the best policy of each model and its cost.
+        human : array-like of shape (n_samples,), optional
+            The class that a human decided on each case, in the place of `reviewer_error` of the
+            costs: humans alone, each model alone and its policy are compared.
         policy : PolicySettings or mapping, optional
             How policies are chosen, and limits of errors that they must keep:
             ``{"max_error_rate": 0.01, ...}``, parameters of `fragility.best_policy`.
@@ -205,6 +213,7 @@ class Report:
             groups=groups,
             cross_groups=cross_groups,
             costs=costs,
+            human=human,
             extra_metrics=check_extra_metrics(extra_metrics),
             labels=labels,
             pos_label=pos_label,
@@ -316,6 +325,7 @@ class Report:
             confident=settings.confident,
             prevalence=settings.prevalence,
             clustered=clustered,
+            reviewed=state.reviewed or "",
         )
 
     @classmethod
@@ -382,7 +392,8 @@ class Report:
         table : str, default="figures"
             "figures"; "evidence", single numbers of calibration, surest cases, credit and net
             benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
-            each point; "confusion", the cases by truth and decision of the policy.
+            each point; "confusion", the cases by truth and decision of the policy; "reviewers",
+            what humans alone, each model alone and its policy cost, and errors of the humans.
 
         Returns
         -------

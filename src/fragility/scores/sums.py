@@ -37,6 +37,8 @@ class Shape:
     n_groups : tuple of int
         Number of groups in each column of groups.
     weighted, priced : bool
+    reviewed : bool, default=False
+        Whether reviewers err by case, in cases of two classes.
     """
 
     n_classes: int
@@ -45,6 +47,12 @@ class Shape:
     n_groups: tuple[int, ...]
     weighted: bool
     priced: bool
+    reviewed: bool = False
+
+    @property
+    def by_weight(self) -> bool:
+        """Whether cases are weighed, not only counted."""
+        return self.weighted or self.priced or self.reviewed
 
     @property
     def is_binary(self) -> bool:
@@ -89,14 +97,24 @@ def _affordable(finest: int, n_columns: int, n_classes: int, memory: int) -> Tai
 
 
 def binned_scores(
-    scores: NDArray[Any], codes: NDArray[Any], weights: Floats | None, costs: Floats | None
+    scores: NDArray[Any],
+    codes: NDArray[Any],
+    weights: Floats | None,
+    costs: Floats | None,
+    slips: Floats | None = None,
 ) -> ScoreBins:
-    """Bins of the scores of two classes, as a state has them; costs need weights."""
+    """Bins of the scores of two classes, as a state has them; costs and slips need weights."""
     bins = ScoreBins(
-        Tails(_FINEST), 1, 2, ranges=True, squares=weights is not None, costs=costs is not None
+        Tails(_FINEST),
+        1,
+        2,
+        ranges=True,
+        squares=weights is not None,
+        costs=costs is not None,
+        reviews=slips is not None,
     )
     with np.errstate(under="ignore"):
-        bins.add(scores, codes, weights, costs=costs)
+        bins.add(scores, codes, weights, costs=costs, slips=slips)
     return bins
 
 
@@ -104,9 +122,15 @@ class ModelSums:
     """Sums over the scores of one model."""
 
     def __init__(self, shape: Shape) -> None:
-        columns, classes, exact = shape.n_columns, shape.n_classes, shape.weighted or shape.priced
+        columns, classes, exact = shape.n_columns, shape.n_classes, shape.by_weight
         self.bins = ScoreBins(
-            shape.layout, columns, classes, ranges=True, squares=exact, costs=shape.priced
+            shape.layout,
+            columns,
+            classes,
+            ranges=True,
+            squares=exact,
+            costs=shape.priced,
+            reviews=shape.reviewed,
         )
         #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
         self.confidence = None
@@ -161,7 +185,7 @@ class Sums:
         """Add cases."""
         for start in range(0, cases.size, CHUNK):
             chunk = cases.take(slice(start, start + CHUNK))
-            if self.shape.weighted or self.shape.priced:
+            if self.shape.by_weight:
                 chunk = chunk.weighted()
             for name, sums in self.models.items():
                 self._add_scores(sums, name, chunk)
@@ -171,7 +195,8 @@ class Sums:
         if sums.groups is not None:
             for keys in self.shape.group_keys(chunk):
                 sums.groups.add(scores, keys, chunk.weights)
-        found = sums.bins.add(scores, chunk.codes, chunk.weights, costs=chunk.costs)
+        slips = chunk.slips if self.shape.reviewed else None
+        found = sums.bins.add(scores, chunk.codes, chunk.weights, costs=chunk.costs, slips=slips)
         for number, places in enumerate(found):
             block = chunk.take(slice(number * BLOCK, (number + 1) * BLOCK))
             self._decide(sums, block, block.scores[name].astype(np.float64, copy=False), places)
