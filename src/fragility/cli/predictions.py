@@ -212,7 +212,9 @@ def make_report(
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
     capacity: float | None = None,
-    reviewer_error: float = 0.0,
+    reviewer_error: str | None = None,
+    reviewer_error_column: str | None = None,
+    human: str | None = None,
     n_worst: int = 0,
     id_column: str | None = None,
     **others: Any,
@@ -223,7 +225,15 @@ def make_report(
     from ..tables import PredictionFile, open_table, parse_models
 
     chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
-    costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
+    costs = as_costs(
+        error_cost,
+        error_cost_column,
+        review_cost,
+        capacity,
+        reviewer_error,
+        reviewer_error_column,
+        human,
+    )
     policy = PolicySettings.of(**chosen)
     if costs is None and policy != PolicySettings():
         raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
@@ -233,6 +243,8 @@ def make_report(
         models=parse_models(scores, opened.column_names),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
         error_cost=error_cost_column,
+        human=human,
+        reviewer_error=reviewer_error_column,
         **others,
     )
     several = max(map(len, predictions.columns.models.values())) > 2

@@ -70,7 +70,7 @@ class Costs:
         return {**vars(self), **{name: np.asarray(getattr(self, name)).tolist() for name in arrays}}
 
     def errors_by_case(self, n_classes: int) -> Floats | None:
-        """How probably a reviewer errs on each case, if `reviewer_error` says so; when `checked`."""
+        """How probably reviewers err on each case, if checked costs have a number for each."""
         rate = np.asarray(self.reviewer_error)
         return rate if rate.ndim == 1 and rate.size != n_classes else None
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
+from ..deferral.costs import check_reviewer_error
 from ..measured import CONFIDENT
 from ..scores import HOLD
 from ..scores.cases import Cases
@@ -64,6 +65,8 @@ def report_on_file(
     n_classes = len(file.classes)  # before the long work
     check_confident(confident, n_classes)
     check_prevalence(prevalence, n_classes)
+    if costs is not None:
+        check_reviewer_error(costs.reviewer_error, n_classes, None, file.classes)
     if id_column is not None:
         require_columns(file.table, [id_column])
     state = ScoreState(
@@ -123,7 +126,8 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
             values = np.clip(values, 0.0, 1.0)  # rounding
         scores[name] = values
     groups = None if batch.groups is None else batch.groups[:, np.newaxis]
-    cases = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs)
+    reviews = batch.human, batch.reviewer_errors
+    cases = Cases(batch.codes, scores, batch.weights, groups, batch.error_costs, *reviews)
     found = CaseRows(cases, batch.row_numbers, batch.clusters)
     if batch.weights is not None and not batch.weights.all():
         return found.take(np.flatnonzero(batch.weights))

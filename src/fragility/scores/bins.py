@@ -95,8 +95,8 @@ class ScoreBins:
     ) -> list[Integers]:
         """Add samples: scores (n,) or (n, K) of the columns from `first` on, and their classes.
 
-        Costs and slips need weights. Weights must be positive, and their products with 2³⁷ in range. Returns the bins of the
-        last column, block by block.
+        Costs and slips need weights. Weights must be positive, and their products with 2³⁷ in
+        range. Returns the bins of the last column, block by block.
         """
         found: list[Integers] = []
         columns = scores.reshape(codes.size, -1)

@@ -22,13 +22,13 @@ BOTH_REVIEWS = (
 )
 
 BOTH_BY_CASE = (
-    "Costs of errors and errors of reviewers (or decisions of humans) were both given by case; give "
-    "error_cost as a number or a matrix, or reviewer_error as a number or by class."
+    "Costs of errors and errors of reviewers (or decisions of humans) were both given by case; "
+    "give error_cost as a number or a matrix, or reviewer_error as a number or by class."
 )
 
 
 def review_kind(cases: Cases) -> ReviewKind:
-    """What some cases say of their reviews; both ways, or costs by case beside them, are refused."""
+    """What some cases say of their reviews; costs by case beside them are refused."""
     if cases.human is None and cases.reviewer_errors is None:
         return ""
     if cases.human is not None and cases.reviewer_errors is not None:

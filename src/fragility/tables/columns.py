@@ -23,18 +23,21 @@ class Columns:
     group: str | None = None
     error_cost: str | None = None
     cluster: str | None = None
+    human: str | None = None
+    reviewer_error: str | None = None
 
     @property
     def categorical(self) -> list[str]:
         """Columns of few values that repeat."""
-        named = self.label, self.group, self.cluster
+        named = self.label, self.group, self.cluster, self.human
         return list(dict.fromkeys(column for column in named if column is not None))
 
     @property
     def numeric(self) -> list[str]:
         """Columns of numbers."""
         scores = [column for columns in self.models.values() for column in columns]
-        more = [c for c in (self.weight, self.error_cost) if c is not None]
+        given = self.weight, self.error_cost, self.reviewer_error
+        more = [column for column in given if column is not None]
         return list(dict.fromkeys([*scores, *more]))
 
     @property
@@ -52,6 +55,11 @@ class Columns:
             raise table.error(
                 f"column {listed(both)} is named as label, group or cluster and for numbers, too; "
                 "name another one."
+            )
+        if self.human == self.label:
+            raise table.error(
+                f"column {self.label!r} is named for the true classes and for the decisions of "
+                "humans, who would never err; name another one."
             )
 
     def types(self, table: Table) -> dict[str, Any]:

@@ -15,10 +15,13 @@ from .categories import Categories
 from .columns import Columns
 from .prediction_batch import PredictionBatch
 from .problems import (
+    UNDECIDED,
+    decision_problem,
     label_problem,
     missing_values,
     negative_values,
     not_probabilities,
+    not_shares,
     sums_not_one,
 )
 from .table import Table
@@ -74,6 +77,12 @@ class Conversion:
         if self.columns.cluster is not None:
             clusters = self._numbered(data, self.columns.cluster)
             missing = missing | (clusters < 0)
+        human = None
+        if self.columns.human is not None:
+            human, undecided = self._coded(data, self.columns.human, self.known.classes)
+            if undecided.any() and not self.drop_missing:
+                raise missing_values(self.table, [self.columns.human], [], UNDECIDED)
+            missing = missing | undecided
         floats = {name: self._floats(data, name) for name in self.columns.numeric}
         for values in floats.values():
             if np.isnan(values.min()):
@@ -89,8 +98,8 @@ class Conversion:
             rows = there + first_row
             first_row = int(rows[0])
             codes = codes[there]
-            groups, clusters = (
-                None if part is None else part[there] for part in (groups, clusters)
+            groups, clusters, human = (
+                None if part is None else part[there] for part in (groups, clusters, human)
             )
             floats = {name: values[there] for name, values in floats.items()}
         scores = {model: self._scores(model, floats) for model in self.known.layout}
@@ -108,6 +117,8 @@ class Conversion:
             rows=rows,
             fraction=fraction,
             clusters=clusters,
+            human=human,
+            reviewer_errors=self._shares(floats, self.columns.reviewer_error),
         )
 
     def finish(self) -> None:
@@ -136,6 +147,8 @@ class Conversion:
         places, values = encoded_or_refused(self.table, data, name)
         table = categories.codes(values)
         if table is None:
+            if name == self.columns.human:
+                raise decision_problem(self.table, name, categories)
             raise label_problem(self.table, name, categories)
         missing = places < 0
         codes = np.append(table, table.dtype.type(0))[places]  # −1, missing, is the last one
@@ -174,6 +187,14 @@ class Conversion:
             raise not_probabilities(self.table, name)
         self.lowest[name] = min(low, self.lowest.get(name, low))
         return np.clip(values, 0.0, 1.0) if low < 0.0 or high > 1.0 else values
+
+    def _shares(self, floats: dict[str, NDArray[Any]], name: str | None) -> Floats | None:
+        if name is None:
+            return None
+        values = floats[name].astype(np.float64, copy=False)
+        if values.min() < 0.0 or values.max() > 1.0:
+            raise not_shares(self.table, name)
+        return values
 
     def _not_negative(
         self, floats: dict[str, NDArray[Any]], name: str | None, what: str

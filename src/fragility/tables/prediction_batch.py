@@ -28,6 +28,9 @@ class PredictionBatch:
         Place of each row's group in the names of the groups.
     clusters : ndarray of shape (n,) or None
         Number of each row's cluster, the same in every reading of the file.
+    human : ndarray of shape (n,) or None
+        Place of what a human decided in the classes.
+    reviewer_errors : ndarray of shape (n,) or None
     first_row : int
         Number of the first row, as a person counts the rows below the header, from 1.
     rows : ndarray of shape (n,) or None
@@ -45,6 +48,8 @@ class PredictionBatch:
     rows: Integers | None
     fraction: float
     clusters: Integers | None = None
+    human: NDArray[Any] | None = None
+    reviewer_errors: Floats | None = None
 
     @property
     def n_rows(self) -> int:
@@ -65,7 +70,8 @@ def joined(parts: Sequence[PredictionBatch]) -> PredictionBatch:
     if len(parts) == 1:
         return first
     whole: dict[str, Any] = {"fraction": parts[-1].fraction}
-    for name in ("codes", "weights", "groups", "error_costs", "clusters"):
+    given = "codes", "weights", "groups", "error_costs", "clusters", "human", "reviewer_errors"
+    for name in given:
         if getattr(first, name) is not None:
             whole[name] = np.concatenate([getattr(part, name) for part in parts])
     whole["scores"] = {

@@ -50,6 +50,9 @@ class PredictionFile:
     weight, group, error_cost, cluster : str, optional
         Columns with the weight of each row, its group, what an error on it costs, and which rows
         belong together, such as those of one patient.
+    human, reviewer_error : str, optional
+        Columns with the class that a human decided on each row, and with the probability, from 0 to
+        1, that a reviewer of it errs.
     drop_missing : bool, default=False
         Leave out rows with a missing value in any column that is used, and count them.
 
@@ -75,11 +78,15 @@ class PredictionFile:
         group: str | None = None,
         error_cost: str | None = None,
         cluster: str | None = None,
+        human: str | None = None,
+        reviewer_error: str | None = None,
         drop_missing: bool = False,
     ) -> None:
         self.table = table
         by_model = {name: tuple(columns) for name, columns in models.items()}
-        self.columns = Columns(label, by_model, weight, group, error_cost, cluster)
+        self.columns = Columns(
+            label, by_model, weight, group, error_cost, cluster, human, reviewer_error
+        )
         self.columns.check(table)
         self.drop_missing = drop_missing
         self._types = self.columns.types(table)
