@@ -114,7 +114,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
         within_capacity=bool(within),
         notes=tuple(notes),
         columns=tuple(columns),
-        reviewers=_reviewers(content["reviewers"], len(labels)) if "reviewers" in content else None,
+        reviewers=_reviewers(content["reviewers"], labels) if "reviewers" in content else None,
     )
 
 
@@ -212,14 +212,14 @@ def _is_square(given: Any, n_classes: int) -> bool:
     )
 
 
-def _reviewers(content: Any, n_classes: int) -> Reviewers:
+def _reviewers(content: Any, labels: list[Any]) -> Reviewers:
     """Humans, model and policy compared, of `Reviewers.to_dict`."""
     require(isinstance(content, dict), "reviewers must be an object")
     human, model, policy = (
         _measured(_object(content, name)) for name in ("human", "model", "policy")
     )
     rates = _list(content, "error_rates")
-    fits = len(rates) == n_classes and all(isinstance(part, dict) for part in rates)
+    fits = len(rates) == len(labels) and all(isinstance(part, dict) for part in rates)
     require(fits, "error_rates must have an object for each class")
     confidence = _number(content, "confidence", nan)
     require(0.0 < confidence < 1.0, "the confidence of reviewers must lie between 0 and 1")
@@ -233,6 +233,7 @@ def _reviewers(content: Any, n_classes: int) -> Reviewers:
         policy,
         _measured(_object(content, "error_rate")),
         tuple(map(_measured, rates)),
+        tuple(labels),
         confidence,
         against_human,
         against_model,

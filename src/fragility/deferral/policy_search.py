@@ -428,8 +428,7 @@ class PolicyCases:
         assert self.reviews is not None
         assert self.reviewed is not None
         weights = self.data.weights
-        rates = self.error_rates(confidence)
-        found = Reviewers.of(solved, *rates, confidence)
+        found = Reviewers.of(solved, self.error_rates(confidence), self.data.labels, confidence)
         paid = self._paid(problem, solved.mix)
         alone = self._paid(problem, solved.bare_mix)
         return found.compared(

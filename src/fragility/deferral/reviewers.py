@@ -8,6 +8,7 @@ from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Integers
@@ -36,11 +37,23 @@ class Reviewers(Summary):
         Share of all cases that the humans get wrong.
     error_rates : tuple of Measured
         The same by class, in the order of the labels; NaN for a class without cases.
+    labels : tuple
+        The classes.
     against_human, against_model : PairedCosts, optional
         What the policy costs more than humans alone, and than the model alone, case by case; None
         if the cases could not be read again.
     confidence : float
         Of the intervals.
+
+    Examples
+    --------
+    >>> from fragility import best_policy
+    >>> sick = [1, 1, 0, 0, 1, 0, 0, 1]
+    >>> doctor = [1, 1, 0, 1, 1, 0, 0, 1]
+    >>> p = [0.9, 0.8, 0.1, 0.2, 0.4, 0.6, 0.1, 0.9]
+    >>> found = best_policy(sick, p, error_cost=10, human=doctor).reviewers
+    >>> found.human.value, found.error_rate.value, found.error_rates[0].value
+    (2.25, 0.125, 0.25)
     """
 
     human: Measured
@@ -48,15 +61,20 @@ class Reviewers(Summary):
     policy: Measured
     error_rate: Measured
     error_rates: tuple[Measured, ...]
+    labels: tuple[Any, ...]
     confidence: float
     against_human: PairedCosts | None = None
     against_model: PairedCosts | None = None
 
     @classmethod
     def of(
-        cls, solved: Solved, error_rate: Measured, rates: tuple[Measured, ...], confidence: float
+        cls,
+        solved: Solved,
+        rates: tuple[Measured, tuple[Measured, ...]],
+        labels: NDArray[Any],
+        confidence: float,
     ) -> Reviewers:
-        """Of a solved problem, without differences."""
+        """Of a solved problem and how often humans err, on all cases and by class."""
         human, model, policy = (
             Measured(
                 part.cost,
@@ -65,7 +83,7 @@ class Reviewers(Summary):
             )
             for part in (solved.full_review, solved.without_review, solved.held_out)
         )
-        return cls(human, model, policy, error_rate, rates, confidence)
+        return cls(human, model, policy, *rates, tuple(labels.tolist()), confidence)
 
     def compared(self, human: CostSums, model: CostSums, confidence: float) -> Reviewers:
         """The same with differences, from sums over what each case costs more at the policy."""
@@ -95,10 +113,14 @@ class Reviewers(Summary):
             yield f"The policy costs {' and '.join(told)}."
 
     def _difference(self, other: str, test: PairedCosts | None) -> str:
-        if test is None or isnan(test.p_value):
+        if test is None:
             return ""
-        ends = sorted(abs(end) for end in test.interval)
+        if test.difference == 0.0:
+            return f"as much as {other}"
         more = "more" if test.difference > 0.0 else "less"
+        if isnan(test.p_value):
+            return f"{abs(test.difference):.4g} {more} than {other} (no test: {test.why_no_test})"
+        ends = sorted(abs(end) for end in test.interval)
         if test.interval.low < 0.0 < test.interval.high:
             level = f"{test.interval.low:+.3g} to {test.interval.high:+.3g}, which could be chance"
         else:
@@ -127,7 +149,7 @@ class Reviewers(Summary):
             **tests,
         }
 
-    def rows(self, labels: tuple[Any, ...]) -> Iterator[tuple[str, str, Measured]]:
+    def figures(self) -> Iterator[tuple[str, str, Measured]]:
         """Figures by name, whose they are, and their values; differences among them."""
         yield "cost", "human", self.human
         yield "cost", "model", self.model
@@ -135,15 +157,19 @@ class Reviewers(Summary):
         tests = ("human", self.against_human), ("model", self.against_model)
         for who, test in tests:
             if test is not None:
-                yield "cost difference", f"policy - {who}", Measured(test.difference, test.interval)
+                ends = None if isnan(test.p_value) else test.interval
+                yield "cost difference", f"policy - {who}", Measured(test.difference, ends)
         yield "error rate", "human", self.error_rate
-        for label, rate in zip(labels, self.error_rates, strict=True):
+        for label, rate in zip(self.labels, self.error_rates, strict=True):
             yield "error rate", f"human, {label}", rate
 
     def _rows(self) -> Iterator[SummaryRow]:
-        for figure, who, found in self.rows(tuple(range(len(self.error_rates)))):
-            low, high = found.interval or (nan, nan)
-            yield f"{figure}"[:16], f"{found.value:.4g}", f"{who}, {low:.3g} to {high:.3g}"
+        level = f"{100 * self.confidence:g}% interval"
+        for figure, who, found in self.figures():
+            between = ""
+            if found.interval is not None:
+                between = f", {level} {found.interval.low:.3g} to {found.interval.high:.3g}"
+            yield figure, f"{found.value:.4g}", f"{who}{between}"
 
 
 def _plain(found: Measured) -> dict[str, Any]:

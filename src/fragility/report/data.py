@@ -289,7 +289,7 @@ def _reviewer_rows(report: Report) -> Rows:
     rows: list[tuple[Any, ...]] = []
     for model in report.models:
         if model.policy is not None and model.policy.reviewers is not None:
-            for name, who, found in model.policy.reviewers.rows(report.labels):
+            for name, who, found in model.policy.reviewers.figures():
                 interval = found.interval or (None, None)
                 rows.append((model.name, name, who, found.value, *interval))
     return ("model", "figure", "of", "value", "low", "high"), rows

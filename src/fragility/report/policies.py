@@ -191,8 +191,8 @@ class PolicyMaker:
         outcomes, mix, costs = problem.outcomes, solved.mix, self._costs
         n_classes, compared = self._state.labels.size, self._state.reviewed == "human"
         if compared:
-            rates = self._human_errors()
-            policy = replace(policy, reviewers=Reviewers.of(solved, *rates, self._confidence))
+            own = self._human_errors(), self._state.labels, self._confidence
+            policy = replace(policy, reviewers=Reviewers.of(solved, *own))
 
         def cost_of(part: Cases) -> Paid:
             reviews, places = CaseReviews.of(part), kinds(part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -99,8 +100,12 @@ class ReviewSums:
 
     def __init__(self, n_classes: int) -> None:
         self._n = n_classes
+
+    @cached_property
+    def sums(self) -> dict[str, ExactSums]:
+        """Sums by name; states without reviews never make them."""
         names = ("number", "weight", "squares", "errors")
-        self.sums = {name: ExactSums((1, n_classes * n_classes)) for name in names}
+        return {name: ExactSums((1, self._n * self._n)) for name in names}
 
     def add(self, cases: Cases) -> None:
         """Add cases that have reviews."""

@@ -381,7 +381,8 @@ class ScoreState:
         self._check_room(shape, other.support, hold if other.complete else -1.0)
         self.weighted, self.hold, self.priced = weighted, hold, priced
         self.reviewed = reviewed
-        self.reviews.merge(other.reviews)
+        if other.reviewed:
+            self.reviews.merge(other.reviews)
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:
