@@ -36,7 +36,8 @@ class Costs:
         Largest share of the cases, from 0 to 1, that humans can review.
     reviewer_error : float, mapping or array-like, default=0.0
         Share of the reviewed cases, from 0 to 1, that the human gets wrong, too: one number; one
-        for each class, in the order of the labels or as ``{label: share}``; or one for each case.
+        for each class, in the order of the labels or as ``{label: share}``; or one for each case
+        (as many numbers as there are classes are those of the classes).
         Such an error costs what `error_cost` says (a matrix: the mean over the wrong classes). Or a
         matrix, true × decided class, whose rows sum to one: how often humans decide for each class.
     """

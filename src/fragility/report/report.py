@@ -265,7 +265,8 @@ class Report:
         ----------
         state : ScoreState
         costs : Costs or mapping, optional
-            As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
+            As in `from_predictions`. If the cases have costs of their own, without `error_cost`;
+            if their reviews are known by case, without `reviewer_error`.
         policy, confidence, calibrate, random_state, confident, prevalence
             As in `from_predictions`.
 
