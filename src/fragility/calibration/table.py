@@ -42,7 +42,8 @@ class ScoreTable(NamedTuple):
         Ascending.
     amounts : dict of str to ndarray of shape (2, B)
         By class and value: "number", "weight" and "squares" of the cases; "costs" and
-        "cost_squares", if they have costs of their own.
+        "cost_squares", if they have costs of their own; `fragility.scores.cases.REVIEW_SUMS`, if
+        reviewers err by case.
     places : callable
         Place in the table of each of some scores.
     low, high : ndarray of shape (B,)
@@ -65,7 +66,12 @@ class ScoreTable(NamedTuple):
     def of_bins(cls, bins: ScoreBins) -> ScoreTable:
         """Every score at the mean of its bin."""
         held = np.flatnonzero(bins.table("weight").any(axis=0))
-        names = "weight", "number", "squares", *(n for n in bins.sums if n.startswith("cost"))
+        names = (
+            "weight",
+            "number",
+            "squares",
+            *(n for n in bins.sums if n.startswith(("cost", "review_"))),
+        )
         amounts = {name: bins.table(name)[:, held] for name in names}
         means = bins.score_sums()[:, held].sum(axis=0) / amounts["weight"].sum(axis=0)
         lookup = np.zeros(bins.layout.length, dtype=np.intp)
@@ -82,11 +88,13 @@ class ScoreTable(NamedTuple):
         )
 
     @classmethod
-    def of_cases(cls, data: LabelledScores, costs: Floats | None) -> ScoreTable:
+    def of_cases(
+        cls, data: LabelledScores, costs: Floats | None, slips: Floats | None = None
+    ) -> ScoreTable:
         """Distinct scores of cases in memory."""
         scores, origin = np.unique(data.scores.astype(np.float64), return_inverse=True)
         keys = data.codes.astype(np.intp) * scores.size + origin
-        amounts = case_amounts(keys.size, data.weights, costs)
+        amounts = case_amounts(keys.size, data.weights, costs, slips)
         tables = {
             name: np.bincount(keys, part, 2 * scores.size).reshape(2, -1).astype(np.float64)
             for name, part in amounts.items()

@@ -124,9 +124,18 @@ cost_options = _together(
     click.option("--capacity", type=float, help="Largest share of cases humans can review."),
     click.option(
         "--reviewer-error",
-        default=0.0,
-        show_default=True,
-        help="Share of the reviews that are wrong.",
+        metavar="SHARE",
+        help="Share of the reviews that are wrong, one number or by class: 'no=0.01,yes=0.1' [0].",
+    ),
+    click.option(
+        "--reviewer-error-column",
+        metavar="COLUMN",
+        help="Column of how probably a review is wrong, by case.",
+    ),
+    click.option(
+        "--human",
+        metavar="COLUMN",
+        help="Column of what humans decided: they, the model and the policy are compared.",
     ),
 )
 
@@ -261,21 +270,55 @@ def as_costs(
     error_cost_column: str | None,
     review_cost: float,
     capacity: float | None,
-    reviewer_error: float,
+    reviewer_error: str | None,
+    reviewer_error_column: str | None,
+    human: str | None,
 ) -> Costs | None:
-    """Costs as the options give them; a column of costs is read with the predictions."""
+    """Costs as the options give them; columns are read with the predictions."""
     from ..deferral import Costs
 
     if error_cost is not None and error_cost_column is not None:
         raise click.UsageError("Give --error-cost or --error-cost-column, not both.")
+    reviewers = {
+        "--reviewer-error": reviewer_error,
+        "--reviewer-error-column": reviewer_error_column,
+        "--human": human,
+    }
+    named = [option for option, given in reviewers.items() if given is not None]
+    if len(named) > 1:
+        raise click.UsageError(f"Give {' or '.join(named)}, not both: each says how reviewers err.")
     if error_cost is None and error_cost_column is None:
-        if capacity is not None or reviewer_error or review_cost != 1.0:
+        if capacity is not None or named or review_cost != 1.0:
             raise click.UsageError(
                 "Costs of reviews say nothing without the cost of an error: give --error-cost, too."
             )
         return None
+    if error_cost_column is not None and (reviewer_error_column or human):
+        raise click.UsageError(
+            f"{named[0]} and --error-cost-column are both by case; give --error-cost, or "
+            "--reviewer-error."
+        )
     given: Any = None if error_cost is None else _matrix_or_number(error_cost)
-    return Costs(given, review_cost, capacity, reviewer_error)
+    rates = 0.0 if reviewer_error is None else _share_or_by_class(reviewer_error)
+    return Costs(given, review_cost, capacity, rates)
+
+
+def _share_or_by_class(text: str) -> float | dict[str, float]:
+    """One share, or shares by the names of the classes."""
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [part.rpartition("=")[::2] for part in text.split(",")]
+        found = {name.strip(): float(share) for name, share in pairs}
+    except ValueError:
+        raise click.BadParameter(
+            f"{text!r} is neither a share such as 0.02 nor a share for each class such as "
+            "'no=0.01,yes=0.1'.",
+            param_hint="--reviewer-error",
+        ) from None
+    if len(found) < len(pairs):
+        raise click.BadParameter(f"{text!r} names a class twice.", param_hint="--reviewer-error")
+    return found
 
 
 def _matrix_or_number(text: str) -> Any:

@@ -223,7 +223,9 @@ def make_report(
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
     capacity: float | None = None,
-    reviewer_error: float = 0.0,
+    reviewer_error: str | None = None,
+    reviewer_error_column: str | None = None,
+    human: str | None = None,
     n_worst: int = 0,
     id_column: str | None = None,
     no_cross: bool = False,
@@ -237,7 +239,15 @@ def make_report(
 
     _, is_answers = asked_models(label, scores, correct, confidences, declined, classes, positive)
     chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
-    costs = as_costs(error_cost, error_cost_column, review_cost, capacity, reviewer_error)
+    costs = as_costs(
+        error_cost,
+        error_cost_column,
+        review_cost,
+        capacity,
+        reviewer_error,
+        reviewer_error_column,
+        human,
+    )
     policy = PolicySettings.of(**chosen)
     if costs is None and policy != PolicySettings():
         raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
@@ -256,6 +266,11 @@ def make_report(
         "hold": inf if in_memory else hold,
     }
     if is_answers:
+        if human is not None or reviewer_error_column is not None:
+            raise click.UsageError(
+                "--human and --reviewer-error-column are for classes (--label, --score): of "
+                "answers say how often reviewers err, --reviewer-error 0.02."
+            )
         named = parse_outcomes(correct, confidences, declined, opened.column_names)
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
         with progress_bar("Measuring", None) as progress:
@@ -266,6 +281,8 @@ def make_report(
         models=parse_models(scores, opened.column_names),
         classes=None if classes is None else [name.strip() for name in classes.split(",")],
         positive=positive,
+        human=human,
+        reviewer_error=reviewer_error_column,
         **others,
     )
     several = max(map(len, predictions.columns.models.values())) > 2

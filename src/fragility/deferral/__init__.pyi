@@ -9,6 +9,7 @@ from .guarantees import Guarantee, RiskLimits
 from .policy import LossLimit, Policy, TwoThresholds
 from .policy_files import read_policy
 from .policy_search import best_policy
+from .reviewers import Reviewers
 from .solving import PolicySettings
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "PolicyConfusion",
     "PolicyConfusionDisplay",
     "PolicySettings",
+    "Reviewers",
     "RiskLimits",
     "TwoThresholds",
     "best_policy",

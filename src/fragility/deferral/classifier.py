@@ -30,6 +30,7 @@ from .._sklearn import check_y, raise_for_params, routing_enabled, take_rows
 from .._typing import Floats, Indices
 from .._validation import check_case_costs, check_weights
 from ..metrics.displays.estimator import check_can_predict
+from .costs import check_reviewer_error
 from .decisions import Decisions
 from .out_of_fold import Part, out_of_fold
 from .policy import Policy
@@ -64,8 +65,9 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         Cost of having a human look at a case, in the same currency.
     capacity : float, optional
         Largest share of the cases, from 0 to 1, that humans can review.
-    reviewer_error : float, default=0.0
-        Share of the reviewed cases that the human gets wrong, too.
+    reviewer_error : float, mapping or array-like, default=0.0
+        Share of the reviewed cases that the human gets wrong, too: one number, or one for each
+        class, in the order of `classes_` or as ``{label: share}``.
     max_error_share, max_error_rate, max_misses, max_false_alarms, guarantee : float, optional
         Limits of errors, and the probability with which they hold, as in `fragility.best_policy`.
         They are those of the out-of-fold predictions: the model that is fitted to all data is a
@@ -115,7 +117,7 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     error_cost: Any = None
     review_cost: float = 1.0
     capacity: float | None = None
-    reviewer_error: float = 0.0
+    reviewer_error: Any = 0.0
     max_error_share: float | None = None
     max_error_rate: float | None = None
     max_misses: float | None = None
@@ -162,6 +164,8 @@ class DeferralClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         labels = np.asarray(check_y(y))
         check_classification_targets(labels)
         error_cost = self._error_cost(case_cost, labels.size)
+        classes = np.unique(labels)  # errors by case cannot be matched with the folds
+        check_reviewer_error(self.reviewer_error, classes.size, None, classes.tolist())
         weights = None if sample_weight is None else check_weights(sample_weight, labels.size)
         fit_params, split_params = self._routed(estimator, weights, params)
         self.estimator_ = clone(estimator).fit(X, labels, **fit_params)

@@ -4,113 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import isnan, nan, sqrt
-from typing import Any, NamedTuple
+from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
 
 from .._parameters import check_confidence, check_count
 from .._summary import Summary, SummaryRow
-from .._typing import Floats, Integers, Interval
+from .._typing import Interval
 from .._validation import check_labelled_probabilities
 from .costs import Costs
+from .paired_costs import SHARED_THRESHOLDS, CostSums, PairedCosts
 from .policy import Policy, check_policies
 from .policy_search import PolicyCases
 from .solving import PolicySettings
-
-#: Standard errors of costs at policies that the cases chose are larger than those of independent
-#: cases: the thresholds are shared. Five folds, by simulation.
-_SHARED_THRESHOLDS = 1.2
-#: Costs that rest on fewer cases than this have no test.
-_LEAST_CASES = 10.0
-
-
-@dataclass(frozen=True)
-class PairedCosts:
-    """Difference of the mean costs of two models on the same cases, a − b.
-
-    Attributes
-    ----------
-    a, b : float
-        Mean cost of a case.
-    difference : float
-    interval : Interval
-        NaN, as `p_value`, if too few cases make the difference.
-    p_value : float
-    effective : float
-        Cases that the difference rests on: (ΣD²)² / ΣD⁴.
-    too_few : bool
-        Whether the costs differ, but in too few cases for a test.
-    """
-
-    a: float
-    b: float
-    difference: float
-    interval: Interval
-    p_value: float
-    effective: float
-    too_few: bool
-
-    @property
-    def why_no_test(self) -> str:
-        """Why there is no p-value; empty if there is one."""
-        if not isnan(self.p_value):
-            return ""
-        if self.too_few:
-            return "too few costly cases make the difference"
-        return "every case differs by the same" if self.difference else "the costs do not differ"
-
-
-class CostSums(NamedTuple):
-    """Sums over cases of powers of what the first model costs more, by which they are compared."""
-
-    weight: float = 0.0
-    squares: float = 0.0
-    first: float = 0.0
-    crossed: float = 0.0
-    second: float = 0.0
-    fourth: float = 0.0
-
-    @classmethod
-    def of(
-        cls, difference: Floats, weights: Floats | None, clusters: Integers | None = None
-    ) -> CostSums:
-        """Of the differences of some cases; a cluster counts as one case."""
-        w = np.ones(difference.size) if weights is None else weights
-        terms = w * difference
-        if clusters is not None:
-            w, terms = (np.bincount(clusters, part).astype(np.float64) for part in (w, terms))
-        return cls(
-            float(w.sum()),
-            float(w @ w),
-            float(terms.sum()),
-            float(w @ terms),
-            float(terms @ terms),
-            float((terms**2) @ (terms**2)),
-        )
-
-    def plus(self, other: CostSums) -> CostSums:
-        """Of both."""
-        return CostSums._make(a + b for a, b in zip(self, other, strict=True))
-
-    def compared(
-        self, a: float, b: float, confidence: float, factor: float = _SHARED_THRESHOLDS
-    ) -> PairedCosts:
-        """The test; `factor` times the standard error of independent cases is used."""
-        mean = self.first / self.weight
-        effective = self.second**2 / self.fourth if self.fourth > 0.0 else 0.0
-        freedom = max(self.weight**2 / self.squares - 1.0, 1.0)
-        variance = self.second - 2.0 * mean * self.crossed + mean**2 * self.squares
-        error = factor * sqrt(max(variance, 0.0) * (1.0 + 1.0 / freedom)) / self.weight
-        too_few = 0.0 < effective < _LEAST_CASES and factor > 1.0
-        if too_few or error == 0.0:
-            return PairedCosts(a, b, mean, Interval(nan, nan), nan, effective, too_few)
-        reach = error * float(stdtrit(freedom, 0.5 + 0.5 * confidence))
-        p = 2.0 * float(stdtr(freedom, -abs(mean) / error))
-        interval = Interval(mean - reach, mean + reach)
-        return PairedCosts(a, b, mean, interval, p, effective, False)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,7 +105,8 @@ def compare_costs(
     error_cost: ArrayLike,
     review_cost: float = 1.0,
     capacity: float | None = None,
-    reviewer_error: float = 0.0,
+    reviewer_error: Any = 0.0,
+    human: ArrayLike | None = None,
     policies: tuple[Policy, Policy] | None = None,
     rule: str = "auto",
     criterion: str = "cost",
@@ -219,7 +128,7 @@ def compare_costs(
     y_true : array-like of shape (n_samples,)
     proba_a, proba_b : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities of both models for the same cases.
-    error_cost, review_cost, capacity, reviewer_error, rule, criterion, slack, cluster, \
+    error_cost, review_cost, capacity, reviewer_error, human, rule, criterion, slack, cluster, \
     sample_weight, labels, pos_label, random_state
         As in `fragility.best_policy`.
     policies : pair of Policy, optional
@@ -260,7 +169,7 @@ def compare_costs(
         )
         n_classes = data.labels.size
         costs = Costs(error_cost, review_cost, capacity, reviewer_error)
-        cases = PolicyCases.of(data, costs.checked(n_classes, data.codes.size), cluster)
+        cases = PolicyCases.of(data, costs, cluster, human)
         if policies is None:
             found.append(cases.held_out_costs(settings.checked(n_classes), seed))
         else:
@@ -270,5 +179,5 @@ def compare_costs(
     weights = cases.data.weights
     sums = CostSums.of(found[0] - found[1], weights, cases.clusters)
     a, b = (float(np.average(part, weights=weights)) for part in found)
-    factor = _SHARED_THRESHOLDS if policies is None else 1.0
+    factor = SHARED_THRESHOLDS if policies is None else 1.0
     return CostComparison(sums.compared(a, b, confidence, factor), confidence, found[0].size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any, NamedTuple
@@ -9,9 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._labels import listed
 from .._parameters import check_not_negative, check_share
 from .._typing import Floats
 from .._validation import check_nonnegative, check_values
+from ..scores.reviews import BOTH_BY_CASE
+
+#: Rows of a matrix of decisions sum to one up to this.
+_ROW_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,45 +34,77 @@ class Costs:
         What it costs to have a human look at a case, beside what the decision then costs.
     capacity : float, optional
         Largest share of the cases, from 0 to 1, that humans can review.
-    reviewer_error : float, default=0.0
-        Share of the reviewed cases, from 0 to 1, that the human gets wrong, too. Such an error
-        costs what `error_cost` says (a matrix: the mean over the wrong classes).
+    reviewer_error : float, mapping or array-like, default=0.0
+        Share of the reviewed cases, from 0 to 1, that the human gets wrong, too: one number; one
+        for each class, in the order of the labels or as ``{label: share}``; or one for each case
+        (as many numbers as there are classes are those of the classes).
+        Such an error costs what `error_cost` says (a matrix: the mean over the wrong classes). Or a
+        matrix, true × decided class, whose rows sum to one: how often humans decide for each class.
     """
 
     error_cost: Any
     review_cost: float = 1.0
     capacity: float | None = None
-    reviewer_error: float = 0.0
+    reviewer_error: Any = 0.0
 
-    def checked(self, n_classes: int, n_samples: int | None) -> Costs:
+    def checked(
+        self, n_classes: int, n_samples: int | None, labels: Sequence[Any] | None = None
+    ) -> Costs:
         """The same costs as numbers and arrays that fit the numbers of classes and samples.
 
         Where cases come in batches, `n_samples` is None: no number for each can be matched.
+        `labels` are the classes, for a mapping of these. As many numbers of reviewers as there are
+        classes are those of the classes.
         """
         review = check_not_negative(self.review_cost, "review_cost")
         capacity = None if self.capacity is None else check_share(self.capacity, "capacity")
-        reviewer = check_share(self.reviewer_error, "reviewer_error")
+        reviewer = check_reviewer_error(self.reviewer_error, n_classes, n_samples, labels)
         error = _check_error_cost(self.error_cost, n_classes, n_samples)
-        return Costs(error, review, capacity, reviewer)
+        found = Costs(error, review, capacity, reviewer)
+        if np.ndim(error) == 1 and found.errors_by_case(n_classes) is not None:
+            raise ValueError(BOTH_BY_CASE)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values."""
-        return {**vars(self), "error_cost": np.asarray(self.error_cost).tolist()}
+        arrays = ("error_cost", "reviewer_error")
+        return {**vars(self), **{name: np.asarray(getattr(self, name)).tolist() for name in arrays}}
+
+    def errors_by_case(self, n_classes: int) -> Floats | None:
+        """How probably reviewers err on each case, if checked costs have a number for each."""
+        rate = np.asarray(self.reviewer_error)
+        return rate if rate.ndim == 1 and rate.size != n_classes else None
 
     def of_cases(
-        self, true: NDArray[Any], predicted: NDArray[Any], rows: NDArray[Any] | slice = slice(None)
+        self,
+        n_classes: int,
+        true: NDArray[Any],
+        predicted: NDArray[Any],
+        rows: NDArray[Any] | slice = slice(None),
     ) -> CaseCosts:
         """Cost of every case, decided alone and reviewed; the costs must be `checked`.
 
         `true` and `predicted` are places of classes in the labels, of the cases `rows` of those
-        that `error_cost` has a number for.
+        that `error_cost` and `reviewer_error` have a number for.
         """
-        cost = np.asarray(self.error_cost, dtype=np.float64)
-        if cost.ndim == 2:
-            return CaseCosts(cost[true, predicted], self.of_reviews(cost)[true])
-        error = np.broadcast_to(cost if cost.ndim == 0 else cost[rows], true.shape)
-        alone = np.where(true != predicted, error, 0.0)
-        return CaseCosts(alone, self.review_cost + self.reviewer_error * error)
+        cost, slips = np.asarray(self.error_cost, dtype=np.float64), self.errors_by_case(n_classes)
+        if cost.ndim == 1:
+            error = cost[rows]
+            alone = np.where(true != predicted, error, 0.0)
+            return CaseCosts(alone, self.review_cost + self.rates(n_classes)[true] * error)
+        matrix = self.matrix(n_classes)
+        if slips is None:
+            return CaseCosts(matrix[true, predicted], self.of_reviews(matrix)[true])
+        lost = slips[rows] * mean_regrets(matrix)[true]
+        reviewed = self.review_cost + matrix.diagonal()[true] + lost
+        return CaseCosts(matrix[true, predicted], reviewed)
+
+    def rates(self, n_classes: int) -> Floats:
+        """Share of the reviewed cases of each class that humans get wrong; none of them by case."""
+        rate = np.asarray(self.reviewer_error, dtype=np.float64)
+        if rate.ndim == 2:
+            return 1.0 - rate.diagonal()
+        return np.broadcast_to(rate, (n_classes,))
 
     def matrix(self, n_classes: int) -> Floats:
         """Costs as a matrix, true × decided class; costs by case at their mean."""
@@ -76,10 +114,15 @@ class Costs:
         return np.where(np.eye(n_classes, dtype=np.bool_), 0.0, float(cost.mean()))
 
     def of_reviews(self, matrix: Floats) -> Floats:
-        """Mean cost of a reviewed case of each class, what the human then decides included."""
-        right = matrix.diagonal()
+        """Mean cost of a reviewed case of each class, what the human then decides included.
+
+        Reviewers do not err by case here: their errors are represented by those of the classes.
+        """
+        right, rate = matrix.diagonal(), np.asarray(self.reviewer_error, dtype=np.float64)
+        if rate.ndim == 2:
+            mean: Floats = self.review_cost + (rate * matrix).sum(axis=1)
+            return mean
         wrong = (matrix.sum(axis=1) - right) / (len(matrix) - 1)
-        rate = self.reviewer_error
         found: Floats = self.review_cost + (1.0 - rate) * right + rate * wrong
         return found
 
@@ -91,18 +134,69 @@ class CaseCosts(NamedTuple):
     reviewed: Floats
 
 
+def mean_regrets(matrix: Floats) -> Floats:
+    """What errors of each class cost beyond the right decision, the mean over the wrong classes."""
+    right = matrix.diagonal()
+    found: Floats = (matrix.sum(axis=1) - right) / (len(matrix) - 1) - right
+    return found
+
+
 def chow_threshold(costs: Costs) -> float:
     """Threshold of Chow's rule, 1 − C_man / C_err − reviewer's error rate, within [0, 1].
 
-    The best one if a confidence of q is right with probability q. NaN where errors differ in cost:
-    there the rule is no threshold on the confidence.
+    The best one if a confidence of q is right with probability q. NaN where errors differ in cost,
+    or reviewers in their errors: there the rule is no threshold on the confidence.
     """
-    if np.ndim(costs.error_cost) > 0:
+    if np.ndim(costs.error_cost) > 0 or np.ndim(costs.reviewer_error) > 0:
         return nan
     error = float(costs.error_cost)
     if error <= 0.0:
         return 0.0
-    return min(max(1.0 - costs.review_cost / error - costs.reviewer_error, 0.0), 1.0)
+    return min(max(1.0 - costs.review_cost / error - float(costs.reviewer_error), 0.0), 1.0)
+
+
+def check_reviewer_error(
+    given: Any, n_classes: int, n_samples: int | None, labels: Sequence[Any] | None
+) -> float | Floats:
+    """How often reviewers err: a number, or by class, by case, or true × decided class."""
+    if isinstance(given, Mapping):
+        given = _by_label(given, [] if labels is None else list(labels))
+    if np.ndim(given) == 0:
+        return check_share(given, "reviewer_error")
+    rates = check_values(given, "reviewer_error")
+    each = "" if n_samples is None else f", one for each of the {n_samples} cases"
+    if rates.shape not in ((n_classes,), (n_classes, n_classes), (n_samples,)):
+        raise ValueError(
+            f"reviewer_error has shape {rates.shape}; give one number, one for each of the "
+            f"{n_classes} classes{each}, or a matrix of shape ({n_classes}, {n_classes}) (true × "
+            "decided class)."
+        )
+    rates = check_nonnegative(rates, "reviewer_error")
+    if rates.max() > 1.0:
+        place = np.argwhere(rates > 1.0)[0].tolist()
+        raise ValueError(
+            f"reviewer_error must hold shares from 0 to 1; entry {place} is "
+            f"{float(rates[tuple(place)])!r}."
+        )
+    if rates.ndim == 2 and np.abs(rates.sum(axis=1) - 1.0).max() > _ROW_ROUNDING:
+        row = int(np.abs(rates.sum(axis=1) - 1.0).argmax())
+        raise ValueError(
+            "reviewer_error as a matrix says how often humans decide for each class: its rows, the "
+            f"true classes, must sum to 1; row {row} sums to {float(rates[row].sum()):g}."
+        )
+    return rates
+
+
+def _by_label(given: Mapping[Any, Any], labels: Sequence[Any]) -> list[float]:
+    """Shares in the order of the labels."""
+    plain = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    unlike = [*(key for key in given if key not in plain), *(c for c in plain if c not in given)]
+    if unlike:
+        raise ValueError(
+            f"reviewer_error must have a share for each of the classes {listed(plain)}; these are "
+            f"missing, or are not classes: {listed(unlike)}."
+        )
+    return [check_share(given[label], f"reviewer_error[{label!r}]") for label in plain]
 
 
 def _check_error_cost(

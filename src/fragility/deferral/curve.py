@@ -165,7 +165,7 @@ def deferral_curve(
     error_cost: ArrayLike,
     review_cost: float = 1.0,
     capacity: float | None = None,
-    reviewer_error: float = 0.0,
+    reviewer_error: Any = 0.0,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Any] | NDArray[Any] | None = None,
     pos_label: Any = None,
@@ -190,8 +190,9 @@ def deferral_curve(
         Cost of having a human look at a case, in the same currency.
     capacity : float, optional
         Largest share of the cases (by weight), from 0 to 1, that humans can review.
-    reviewer_error : float, default=0.0
-        Share of the reviewed cases that the human gets wrong, too, at the cost of an error.
+    reviewer_error : float, mapping or array-like, default=0.0
+        Share of the reviewed cases that the human gets wrong, too, at the cost of an error: one
+        number, one for each class, or one for each case.
     sample_weight : array-like of shape (n_samples,), optional
         A case of weight 2 counts as two cases.
     labels : sequence, optional
@@ -222,10 +223,12 @@ def deferral_curve(
 
 def curve_of(data: LabelledScores, costs: Costs) -> DeferralCurve:
     """Curve of checked predictions."""
-    costs, made = costs.checked(data.labels.size, data.codes.size), predictions(data)
+    n_classes = data.labels.size
+    costs = costs.checked(n_classes, data.codes.size, data.labels.tolist())
+    made = predictions(data)
     # Rounding may push a probability above one, but no threshold lies there.
     confidence, weights = np.minimum(made.confidence, 1.0), made.weights_or_ones
-    priced = costs.of_cases(made.true, made.predicted, made.rows)
+    priced = costs.of_cases(n_classes, made.true, made.predicted, made.rows)
     values, sums = sums_by_value(
         confidence,
         weights,

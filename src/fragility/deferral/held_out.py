@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from .._typing import Floats, Integers, Interval, Mask
 from ..calibration.table import ScoreTable
 from .costs import Costs
+from .reviews import ReviewedKinds
 
 #: Variances of less than this share of the mean square are rounding errors.
 _ROUNDING = 1e-13
@@ -32,6 +34,8 @@ class Outcomes(NamedTuple):
         Whether a decision is an error of the model; never of a review.
     positive : ndarray of bool of shape (K,), optional
         Whether the cases are of the positive class of two.
+    crossed : ndarray of shape (K,), optional
+        Sums of squared weight times the cost of a review, if reviews of a kind differ in cost.
     """
 
     weight: Floats
@@ -40,6 +44,7 @@ class Outcomes(NamedTuple):
     cost_squares: Floats
     wrong: Mask
     positive: Mask | None = None
+    crossed: Floats | None = None
 
     @classmethod
     def of_two_classes(cls, table: ScoreTable, positive: int, costs: Costs) -> Outcomes:
@@ -48,15 +53,18 @@ class Outcomes(NamedTuple):
         is_positive = np.zeros(weight.shape, dtype=np.bool_)
         is_positive[positive] = True
         wrong = np.stack([is_positive, np.zeros_like(is_positive), ~is_positive])
-        sums = table.amounts.get("costs")
+        sums, crossed = table.amounts.get("costs"), None
         if sums is None:
             matrix, negative = costs.matrix(2), 1 - positive
             rows = [matrix[:, negative], costs.of_reviews(matrix), matrix[:, positive]]
             each = np.stack(rows)[:, :, np.newaxis]
             totals, total_squares = weight * each, squares * each**2
+            reviews = ReviewedKinds.of_two(table.amounts, costs)
+            if reviews is not None:
+                totals[1], total_squares[1], crossed = reviews.moments(weight, squares)
         else:
             own_squares = table.amounts["cost_squares"]
-            rate, price = costs.reviewer_error, costs.review_cost
+            rate, price = costs.rates(2)[:, np.newaxis], costs.review_cost
             reviewed = price * weight + rate * sums
             # Of the product of both parts only a bound is known; it is exact if a reviewer never
             # errs, or all cases of a kind cost the same.
@@ -72,6 +80,7 @@ class Outcomes(NamedTuple):
             total_squares.reshape(3, -1),
             wrong.reshape(3, -1),
             is_positive.ravel(),
+            None if crossed is None else crossed.ravel(),
         )
 
     @property
@@ -110,13 +119,35 @@ class Outcomes(NamedTuple):
 
 
 def paid_by_case(
-    outcomes: Outcomes, mix: Floats, kinds: Integers, costs: Costs, case_costs: Floats | None
+    outcomes: Outcomes,
+    mix: Floats,
+    kinds: Integers,
+    codes: NDArray[Any],
+    costs: Costs,
+    case_costs: Floats | None,
+    reviewed: Floats | None,
 ) -> Floats:
-    """Cost of cases of these kinds, if the cases of each kind are decided by shares (3, K)."""
+    """Cost of cases of these kinds and classes, if each kind is decided by shares (3, K).
+
+    `case_costs` are what errors on the cases cost, `reviewed` is what a review of each costs, where
+    these differ by case.
+    """
+    if reviewed is not None:
+        return paid_of_reviewed(outcomes, mix, kinds, reviewed)
     if case_costs is None:
         return outcomes.costs_by_kind(mix)[kinds]
-    errors = (mix * outcomes.wrong).sum(axis=0) + costs.reviewer_error * mix[1]
-    found: Floats = errors[kinds] * case_costs + costs.review_cost * mix[1, kinds]
+    rate = np.asarray(costs.reviewer_error, dtype=np.float64)
+    rates = rate if rate.ndim == 0 else costs.rates(len(rate))[codes]
+    errors = (mix * outcomes.wrong).sum(axis=0)[kinds] + rates * mix[1, kinds]
+    found: Floats = errors * case_costs + costs.review_cost * mix[1, kinds]
+    return found
+
+
+def paid_of_reviewed(outcomes: Outcomes, mix: Floats, kinds: Integers, reviewed: Floats) -> Floats:
+    """Cost of cases of these kinds that cost so much if they are reviewed."""
+    alone = mix.copy()
+    alone[1] = 0.0
+    found: Floats = outcomes.costs_by_kind(alone)[kinds] + mix[1, kinds] * reviewed
     return found
 
 
@@ -160,7 +191,7 @@ class HeldOut:
             )
         error = standard_error(outcomes, mix, cost)
         if clusters is not None:
-            error = clusters.standard_error(outcomes.costs_by_kind(mix), cost)
+            error = clusters.standard_error(outcomes, mix, cost)
         return cls(cost, error, float(alone), share, _over(share, float(alone)), misses, alarms)
 
     def interval(self, confidence: float, n_cases: float) -> Interval:
@@ -171,15 +202,22 @@ class HeldOut:
 
 
 class ClusterCosts(NamedTuple):
-    """Clusters of cases that are drawn together: the kind, weight and cluster of each case."""
+    """Clusters of cases that are drawn together: the kind, weight and cluster of each case.
+
+    `reviewed` is what each case costs if it is reviewed, where that differs by case.
+    """
 
     kind: Integers
     weight: Floats
     cluster: Integers
+    reviewed: Floats | None = None
 
-    def standard_error(self, costs: Floats, mean: float) -> float:
-        """Standard error of the mean cost, if a case of each kind costs so much."""
-        apart = np.bincount(self.cluster, self.weight * (costs[self.kind] - mean))
+    def standard_error(self, outcomes: Outcomes, mix: Floats, mean: float) -> float:
+        """Standard error of the mean cost, if the cases of each kind are decided so."""
+        costs = outcomes.costs_by_kind(mix)[self.kind]
+        if self.reviewed is not None:
+            costs = paid_of_reviewed(outcomes, mix, self.kind, self.reviewed)
+        apart = np.bincount(self.cluster, self.weight * (costs - mean))
         n = apart.size
         return sqrt(float(apart @ apart) * n / max(n - 1, 1)) / float(self.weight.sum())
 
@@ -190,7 +228,10 @@ def standard_error(outcomes: Outcomes, mix: Floats, mean: float) -> float:
     each = np.divide(
         outcomes.costs, outcomes.weight, out=np.zeros(mix.shape), where=outcomes.weight > 0.0
     )
-    terms = outcomes.cost_squares - 2.0 * mean * each * squares + mean**2 * squares
+    crossed = each * squares
+    if outcomes.crossed is not None:
+        crossed[1] = outcomes.crossed
+    terms = outcomes.cost_squares - 2.0 * mean * crossed + mean**2 * squares
     n = outcomes.total**2 / float(outcomes.squares.sum())
     variance, largest = float((mix * terms).sum()), float((mix * outcomes.cost_squares).sum())
     if variance <= _ROUNDING * largest:  # every case costs the same

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from .._typing import Floats, Integers
 from ..calibration.table import FOLDS, MANY_CASES, SPLITS
 from ..exact import ExactSums
-from ..scores.cases import case_amounts
+from ..scores.cases import REVIEW_SUMS, case_amounts
 from ..scores.folds import dealt
 from ..scores.layout import Tails
 from ..scores.tally import units_of
 from .choosing import Part, Pay
 from .costs import Costs
 from .held_out import Outcomes
+from .reviews import CaseReviews
 from .several_classes import (
     DecidedRows,
     ExpectedLoss,
@@ -40,21 +41,33 @@ class LossBins:
     ----------
     loss : ExpectedLoss
     costs : Costs
-    weighted, priced : bool
-        Whether cases have weights, and costs of their own.
+    weighted, priced, reviewed : bool
+        Whether cases have weights, costs of their own, and reviews of their own.
     """
 
-    def __init__(self, loss: ExpectedLoss, costs: Costs, *, weighted: bool, priced: bool) -> None:
+    def __init__(
+        self,
+        loss: ExpectedLoss,
+        costs: Costs,
+        *,
+        weighted: bool,
+        priced: bool,
+        reviewed: bool = False,
+    ) -> None:
         self._loss, self._costs = loss, costs
         self._n_classes = n = len(loss.matrix)
-        regret = float((loss.matrix - loss.matrix.diagonal()[:, np.newaxis]).max())
-        # Losses go from what a wrong reviewer costs to what the dearest error does.
-        self._least = -loss.reviewer_error * regret
+        right = loss.matrix.diagonal()
+        regret = float((loss.matrix - right[:, np.newaxis]).max())
+        # Losses go from what wrong reviewers cost to what the dearest error does.
+        self._least = -float((loss.reviewed - right).max())
         self._range = max(regret - self._least, 1e-300)
         self._layout = _affordable_layout(n)
         self._size = n * n * self._layout.length
-        names = ["number"] + ["weight", "squares"] * (weighted or priced)
-        names += ["costs", "cost_squares"] * priced
+        names = ["number"] + ["weight", "squares"] * (weighted or priced or reviewed)
+        names += ["costs", "cost_squares"] * priced + list(REVIEW_SUMS) * reviewed
+        #: Losses of reviews are added as shares of the dearest.
+        matrix = costs.matrix(n)
+        self._dearest = float((matrix - matrix.diagonal()[:, np.newaxis]).max()) or 1.0
         self._sums = {name: ExactSums((1, self._size)) for name in (*names, "expected")}
 
     def add(
@@ -63,13 +76,17 @@ class LossBins:
         codes: NDArray[Any],
         weights: Floats | None,
         costs: Floats | None,
+        reviews: CaseReviews | None = None,
     ) -> None:
-        """Add cases; at most `fragility.exact.MOST_TERMS`."""
+        """Add cases; at most `fragility.exact.MOST_TERMS`. Costs and reviews need weights."""
         p = self._loss.probabilities(scores)
         decided, loss = self._loss.decide(p)
         places = self._layout.places(np.clip((loss - self._least) / self._range, 0.0, 1.0))
         keys = (codes.astype(np.int64) * self._n_classes + decided) * self._layout.length + places
-        for name, terms in case_amounts(codes.size, weights, costs).items():
+        lost = None
+        if reviews is not None:
+            lost = reviews.losses(self._costs.matrix(self._n_classes)) / self._dearest
+        for name, terms in case_amounts(codes.size, weights, costs, lost).items():
             if name in self._sums:
                 self._sums[name].add_at(keys, terms, 0)
         own = np.ones(codes.size) if weights is None else weights
@@ -88,6 +105,11 @@ class LossBins:
         decided, places = np.divmod(held, length)
         weight = found.get("weight", found["number"])
         squares = found.get("squares", found["number"])
+        reviews = None
+        if REVIEW_SUMS[0] in found:
+            scale = np.array([self._dearest, self._dearest, self._dearest**2, 1.0])
+            lost = np.stack([found[name] for name in REVIEW_SUMS])
+            reviews = scale[:, np.newaxis, np.newaxis] * lost
         return DecidedRows(
             self._layout.edges[places] * self._range + self._least,
             decided,
@@ -97,6 +119,7 @@ class LossBins:
             found["expected"],
             found.get("costs"),
             found.get("cost_squares"),
+            reviews,
         )
 
     def kinds(self, scores: NDArray[Any], codes: NDArray[Any]) -> Integers:

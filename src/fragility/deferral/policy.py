@@ -23,6 +23,7 @@ from ..calibration.two_classes import Platt
 from .costs import Costs
 from .decisions import Decisions
 from .guarantees import Guarantee
+from .reviewers import Reviewers
 from .several_classes import ExpectedLoss
 from .two_classes import Stakes
 
@@ -108,7 +109,8 @@ class Policy(Summary):
     positive : int
         Place of the positive class of two.
     costs : Costs
-        Costs by case are represented by their mean.
+        Costs by case are represented by their mean, errors of reviewers by case by the means of the
+        classes.
     cost : float
         Mean cost of a case.
     cost_interval : Interval
@@ -148,6 +150,8 @@ class Policy(Summary):
         Whether cases are answers that are right or wrong: the model answers alone from a confidence
         on, and passes all else on. It is never decided that an answer is wrong. Declined cases are
         passed on, too, and count in all shares and costs.
+    reviewers : Reviewers, optional
+        Humans alone, the model alone and the policy, if decisions of humans were given.
     """
 
     decision: TwoThresholds | LossLimit
@@ -177,6 +181,7 @@ class Policy(Summary):
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     answers: bool = False
+    reviewers: Reviewers | None = None
 
     @property
     def lower(self) -> float:
@@ -274,6 +279,7 @@ class Policy(Summary):
             "within_capacity": self.within_capacity,
             "notes": list(self.notes),
             **({"answers": True} if self.answers else {}),
+            **({} if self.reviewers is None else {"reviewers": _strict(self.reviewers.to_dict())}),
         }
 
     @classmethod
@@ -297,7 +303,9 @@ class Policy(Summary):
 
     def sentences(self) -> list[str]:
         """What to do, what it costs, and what is promised, in about three lines."""
-        return [self._what_to_do(), self._what_it_costs(), *self._promises(), *self.notes]
+        compared = () if self.reviewers is None else self.reviewers.sentences()
+        told = self._what_to_do(), self._what_it_costs(), *self._promises()
+        return [*told, *compared, *self.notes]
 
     def _what_to_do(self) -> str:
         share = percent(self.automation_rate)
@@ -399,6 +407,11 @@ class Policy(Summary):
             yield "misses", percent(self.misses), f"of the positives; {alarms}"
         yield "without review", f"{self.cost_without_review:.4g}", "per case, at its best"
         yield "full review", f"{self.cost_review_all:.4g}", f"per case{self._beyond}"
+        if self.reviewers is not None:
+            slips = self.reviewers.error_rate
+            low, high = slips.interval or (nan, nan)
+            between = f"of all cases, {level} {percent(low)} to {percent(high)}"
+            yield "human errors", percent(slips.value), between
         low, high = self.fragility_interval
         between = f"{low:.3g} to {high:.3g}"
         if isinf(high):
@@ -446,6 +459,13 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and (isinf(value) or isnan(value)):
         return None
     return _plain(value)
+
+
+def _strict(value: Any) -> Any:
+    """The same with None for what is infinite or undefined."""
+    if isinstance(value, dict):
+        return {name: _strict(part) for name, part in value.items()}
+    return [_strict(part) for part in value] if isinstance(value, list) else _finite(value)
 
 
 def _cost_values(costs: Costs) -> Any:

@@ -12,10 +12,13 @@ from .._labels import listed
 from .._names import shown
 from .._parameters import require
 from .._typing import Interval
+from ..measured import Measured
 from .choosing import RULES
 from .costs import Costs
 from .guarantees import Guarantee, RiskLimits
+from .paired_costs import PairedCosts
 from .policy import KIND, NUMBERS, VERSION, LossLimit, Policy, TwoThresholds
+from .reviewers import Reviewers
 
 #: A file of a policy is far below this many bytes.
 _LARGEST = 16 * 2**20
@@ -80,6 +83,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
     costs = _object(content, "costs")
     require(set(costs) == set(_COSTS), f"costs must have just {listed(_COSTS)}")
     error_cost = _error_cost(costs["error_cost"], len(labels))
+    reviewer_error = _reviewer_error(costs["reviewer_error"], len(labels))
     numbers = {name: _number(content, name, nan) for name in NUMBERS}
     if content.get("fragility") is None:
         numbers["fragility"] = inf
@@ -107,9 +111,9 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
         decision=decision,
         labels=tuple(labels),
         positive=positive,
-        costs=Costs(
-            error_cost, costs["review_cost"], costs["capacity"], costs["reviewer_error"]
-        ).checked(len(labels), None),
+        costs=Costs(error_cost, costs["review_cost"], costs["capacity"], reviewer_error).checked(
+            len(labels), None
+        ),
         **numbers,  # type: ignore[arg-type]
         **_intervals(content, of_two),  # type: ignore[arg-type]
         guarantees=tuple(_guarantee(part) for part in _list(content, "guarantees")),
@@ -121,6 +125,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
         notes=tuple(notes),
         columns=tuple(columns),
         answers=answers,
+        reviewers=_reviewers(content["reviewers"], labels) if "reviewers" in content else None,
     )
 
 
@@ -196,13 +201,78 @@ def _are_classes(labels: list[Any]) -> bool:
 
 
 def _error_cost(given: Any, n_classes: int) -> Any:
+    fits = _is_number(given) or _is_square(given, n_classes)
+    require(fits, "error_cost must be a number or a matrix of the classes")
+    return given
+
+
+def _reviewer_error(given: Any, n_classes: int) -> Any:
+    rates = given if isinstance(given, list) else []
+    by_class = len(rates) == n_classes and all(map(_is_number, rates))
+    fits = _is_number(given) or by_class or _is_square(given, n_classes)
+    require(fits, "reviewer_error must be a number, or numbers or a matrix of the classes")
+    return given
+
+
+def _is_square(given: Any, n_classes: int) -> bool:
+    """Whether it is a matrix of numbers, with a row and a column for each class."""
     rows = given if isinstance(given, list) else []
-    square = len(rows) == n_classes and all(
+    return len(rows) == n_classes and all(
         isinstance(row, list) and len(row) == n_classes and all(map(_is_number, row))
         for row in rows
     )
-    require(_is_number(given) or square, "error_cost must be a number or a matrix of the classes")
-    return given
+
+
+def _reviewers(content: Any, labels: list[Any]) -> Reviewers:
+    """Humans, model and policy compared, of `Reviewers.to_dict`."""
+    require(isinstance(content, dict), "reviewers must be an object")
+    human, model, policy = (
+        _measured(_object(content, name)) for name in ("human", "model", "policy")
+    )
+    rates = _list(content, "error_rates")
+    fits = len(rates) == len(labels) and all(isinstance(part, dict) for part in rates)
+    require(fits, "error_rates must have an object for each class")
+    confidence = _number(content, "confidence", nan)
+    require(0.0 < confidence < 1.0, "the confidence of reviewers must lie between 0 and 1")
+    against_human, against_model = (
+        None if content.get(name) is None else _paired(_object(content, name))
+        for name in ("against_human", "against_model")
+    )
+    return Reviewers(
+        human,
+        model,
+        policy,
+        _measured(_object(content, "error_rate")),
+        tuple(map(_measured, rates)),
+        tuple(labels),
+        confidence,
+        against_human,
+        against_model,
+    )
+
+
+def _measured(content: Mapping[str, Any]) -> Measured:
+    ends = content.get("interval")
+    interval = None if ends is None else _ends(content, "interval")
+    error = content.get("standard_error")
+    require(error is None or _is_number(error), "standard_error must be a number or null")
+    return Measured(_number(content, "value", nan), interval, standard_error=error)
+
+
+def _paired(content: Mapping[str, Any]) -> PairedCosts:
+    a, b, difference, p_value, effective = (
+        _number(content, name, nan) for name in ("a", "b", "difference", "p_value", "effective")
+    )
+    too_few = content.get("too_few")
+    require(isinstance(too_few, bool), "too_few must be true or false")
+    interval = _ends(content, "interval")
+    return PairedCosts(a, b, difference, interval, p_value, effective, bool(too_few))
+
+
+def _ends(content: Mapping[str, Any], name: str) -> Interval:
+    ends = _list(content, name)
+    require(len(ends) == 2, f"{name} must have two ends")
+    return Interval(*(_number({name: end}, name, nan) for end in ends))
 
 
 def _intervals(content: Mapping[str, Any], of_two: bool) -> dict[str, Interval]:

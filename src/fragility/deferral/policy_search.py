@@ -17,6 +17,7 @@ from .._random import random_generator
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..calibration.table import ScoreTable, folds_by_place
+from ..measured import Measured
 from ..moments import order_one_factor
 from ..scores import HOLD
 from ..scores.cases import Cases
@@ -26,6 +27,7 @@ from .costs import Costs
 from .guarantees import WeightedCases, certify_weighted
 from .held_out import ClusterCosts, paid_by_case
 from .loss_bins import BinnedClasses
+from .paired_costs import CostSums
 from .policy import Policy
 from .problems import (
     FALLING,
@@ -41,6 +43,8 @@ from .problems import (
     several_classes,
     two_classes,
 )
+from .reviewers import Reviewers, clustered_rates, error_rates
+from .reviews import CaseReviews, given_reviews, measured_rates
 from .several_classes import ExpectedLoss, SeveralClasses
 from .solving import PolicySettings, Solved, choose, held_out_mix, solve
 from .two_classes import TwoClasses
@@ -59,7 +63,8 @@ def best_policy(
     error_cost: ArrayLike,
     review_cost: float = 1.0,
     capacity: float | None = None,
-    reviewer_error: float = 0.0,
+    reviewer_error: Any = 0.0,
+    human: ArrayLike | None = None,
     max_error_share: float | None = None,
     max_error_rate: float | None = None,
     max_misses: float | None = None,
@@ -97,8 +102,14 @@ def best_policy(
         Cost of having a human look at a case, beside what the decision then costs.
     capacity : float, optional
         Largest share of the cases (by weight) that humans can review.
-    reviewer_error : float, default=0.0
-        Share of the reviewed cases that the human gets wrong.
+    reviewer_error : float, mapping or array-like, default=0.0
+        Share of the reviewed cases that the human gets wrong: one number; one for each class, in
+        the order of the labels or as ``{label: share}``; or one for each case. Such an error costs
+        the mean over the wrong classes.
+    human : array-like of shape (n_samples,), optional
+        The class that a human decided on each case, in the place of `reviewer_error`: a reviewed
+        case costs what its own human decision costs, and `Policy.reviewers` compares humans alone,
+        the model alone and the policy.
     max_error_share, max_error_rate : float, optional
         Limits of the errors of the model: as a share of all cases, and of those that it decides
         alone. They hold in the population that the cases are from, with probability `guarantee`.
@@ -144,7 +155,8 @@ def best_policy(
     limits were proved on all cases, also for the cost and errors that are printed.
 
     `capacity` is kept on the cases that choose, on others up to chance. With costs by case the
-    policy looks at the scores alone, as if every case had the mean cost.
+    policy looks at the scores alone, as if every case had the mean cost. Likewise, where reviewers
+    err by case, expected costs of reviews are those of the mean errors of each class.
 
     Examples
     --------
@@ -175,10 +187,8 @@ def best_policy(
         y_true, proba, labels, pos_label, sample_weight, name="proba"
     )
     settings = settings.checked(data.labels.size)
-    costs = Costs(error_cost, review_cost, capacity, reviewer_error).checked(
-        data.labels.size, data.codes.size
-    )
-    cases = PolicyCases.of(data, costs, cluster)
+    costs = Costs(error_cost, review_cost, capacity, reviewer_error)
+    cases = PolicyCases.of(data, costs, cluster, human)
     return cases.policy(settings, confidence, seed)
 
 
@@ -190,8 +200,9 @@ class PolicyCases:
     ----------
     data : LabelledScores
     costs : Costs
-        Costs by case at their mean.
+        Costs by case at their mean, errors of reviewers by case at the means of the classes.
     case_costs : ndarray, optional
+    reviews : CaseReviews, optional
     clusters : ndarray of int, optional
     rows : ndarray of int
         Row of each case in the data of the user.
@@ -204,15 +215,24 @@ class PolicyCases:
     data: LabelledScores
     costs: Costs
     case_costs: Floats | None
+    reviews: CaseReviews | None
     clusters: Integers | None
     rows: NDArray[Any]
     declined: Mapping[str, float] | None = None
     declined_clusters: tuple[Floats, Integers] | None = None
 
     @classmethod
-    def of(cls, data: LabelledScores, costs: Costs, cluster: ArrayLike | None) -> PolicyCases:
-        """Of checked predictions and costs."""
-        n = data.codes.size
+    def of(
+        cls,
+        data: LabelledScores,
+        costs: Costs,
+        cluster: ArrayLike | None = None,
+        human: ArrayLike | None = None,
+    ) -> PolicyCases:
+        """Of checked predictions; all else is checked here."""
+        n, n_classes = data.codes.size, data.labels.size
+        costs = costs.checked(n_classes, n, data.labels.tolist())
+        reviews = given_reviews(data, costs, human)
         by_case = np.asarray(costs.error_cost) if np.ndim(costs.error_cost) == 1 else None
         rows, scores, weights = np.arange(n), clipped(data), data.weights
         clusters = check_clusters(cluster, n)
@@ -226,9 +246,25 @@ class PolicyCases:
         if clusters is not None:
             clusters = np.unique(clusters[rows], return_inverse=True)[1]
         data = replace(data, scores=scores, codes=data.codes[rows], weights=weights)
+        if reviews is not None:
+            reviews = reviews.take(rows)
+            rates = measured_rates(reviews.sums(n_classes, weights), reviews.kind)
+            costs = replace(costs, reviewer_error=rates)
         if by_case is not None:
             costs = replace(costs, error_cost=np.array([np.average(by_case, weights=weights)]))
-        return cls(data, costs, by_case, clusters, rows)
+        return cls(data, costs, by_case, reviews, clusters, rows)
+
+    @property
+    def beside(self) -> NDArray[Any] | None:
+        """What tells cases apart that are alike in all else."""
+        return self.case_costs if self.reviews is None else self.reviews.column
+
+    @cached_property
+    def reviewed(self) -> Floats | None:
+        """What each case costs if it is reviewed, where that differs by case."""
+        if self.reviews is None:
+            return None
+        return self.reviews.costs(self.costs, self.data.labels.size)
 
     @property
     def capacity(self) -> float:
@@ -242,9 +278,15 @@ class PolicyCases:
     @cached_property
     def table(self) -> ScoreTable:
         """Scores of two classes in the bins of a report."""
-        weights = self.data.weights if self.case_costs is None else self.weights
-        found = binned_scores(self.data.scores, self.data.codes, weights, self.case_costs)
+        counted = self.case_costs is None and self.reviews is None
+        weights = self.data.weights if counted else self.weights
+        more = self.case_costs, self._slips
+        found = binned_scores(self.data.scores, self.data.codes, weights, *more)
         return ScoreTable.of_bins(found)
+
+    @property
+    def _slips(self) -> Floats | None:
+        return None if self.reviews is None else self.reviews.slips
 
     def _places(self, problem: TwoClasses) -> Indices:
         """Place of each case in the table of its problem."""
@@ -266,7 +308,8 @@ class PolicyCases:
         if not data.is_binary and self._many and not by_case:
             return self._binned(rule, seed)
         if not data.is_binary:
-            return several_classes(data, self.case_costs, self.costs, rule, seed, self.clusters)
+            own = self.case_costs, self.reviews, self.costs
+            return several_classes(data, *own, rule, seed, self.clusters)
         folds = [self._folds_by_place(seed)] if by_case else None
         return two_classes(
             self.table,
@@ -289,8 +332,11 @@ class PolicyCases:
     def _state(self) -> ScoreState:
         data = self.data
         state = ScoreState(data.labels, ["model"], (), data.weights is not None, np.inf)
-        state.add(Cases(data.codes, {"model": data.scores}, data.weights, None, self.case_costs))
-        return state
+        cases = Cases(data.codes, {"model": data.scores}, data.weights, None, self.case_costs)
+        if self.reviews is not None:
+            found = self.reviews
+            cases = cases._replace(human=found.human, reviewer_errors=found.errors)
+        return state.add(cases)
 
     def _binned(self, rule: str, seed: int) -> BinnedClasses:
         temperature = sample_temperature(self._state, "model") if can_calibrate(self.data) else 1.0
@@ -302,12 +348,14 @@ class PolicyCases:
         return folds_by_place(self.table, self.data, self._drawn_folds(seed))
 
     def _drawn_folds(self, seed: int) -> Indices:
-        return case_folds(self.data, self.case_costs, seed, self.clusters)
+        return case_folds(self.data, self.beside, seed, self.clusters)
 
     def policy(self, settings: PolicySettings, confidence: float, seed: int) -> Policy:
         """The best policy."""
         problem, solved = self.solved(settings, confidence, seed)
         made = self._made(problem, solved, settings, confidence)
+        if self.reviews is not None and self.reviews.kind == "human":
+            made = replace(made, reviewers=self._reviewers(problem, solved, confidence))
         note = self._dominant_case(problem, solved.mix)
         return replace(made, notes=(*made.notes, note)) if note else made
 
@@ -336,12 +384,12 @@ class PolicyCases:
 
     def _cluster_costs(self, problem: AnyProblem, clusters: Integers) -> ClusterCosts:
         """Clusters of all cases, those without an answer among them."""
-        found = ClusterCosts(self.kinds(problem), self.weights, clusters)
+        found = ClusterCosts(self.kinds(problem), self.weights, clusters, self.reviewed)
         if self.declined_clusters is None or not isinstance(problem, TwoClasses):
             return found
         weights, more = self.declined_clusters
         unscored = np.full(more.size, problem.positive * problem.table.scores.size)
-        parts = zip(found, (unscored, weights, more), strict=True)
+        parts = zip(found[:3], (unscored, weights, more), strict=True)
         return ClusterCosts(*(np.concatenate(part) for part in parts))
 
     def _made(
@@ -357,7 +405,8 @@ class PolicyCases:
             return policy_of_several(problem, solved, labels, settings, confidence, n)
         finer = None
         if settings.criterion == "cost" or n <= _MANY_CASES:
-            part = problem.refined(ScoreTable.of_cases(self.data, self.case_costs))
+            table = ScoreTable.of_cases(self.data, self.case_costs, self._slips)
+            part = problem.refined(table)
             allowed = part.refined(solved.allowed, problem.whole)
             finer = part, choose(part, settings, self.capacity, allowed)
         made = policy_of_two(problem, solved, labels, settings, confidence, n, finer)
@@ -385,7 +434,7 @@ class PolicyCases:
 
     def _bet_order(self, seed: int) -> Integers:
         data = self.data
-        kinds = case_kinds(data, self.case_costs)
+        kinds = case_kinds(data, self.beside)
         clusters = np.arange(data.codes.size) if self.clusters is None else self.clusters
         return cluster_order(clusters, kinds, random_generator(seed + 1))
 
@@ -396,8 +445,32 @@ class PolicyCases:
 
     def _paid(self, problem: AnyProblem, mix: Floats) -> Floats:
         """Cost of every case, if the cases of its kind are decided so."""
-        kinds = self.kinds(problem)
-        return paid_by_case(problem.outcomes, mix, kinds, self.costs, self.case_costs)
+        codes, own = self.data.codes, (self.case_costs, self.reviewed)
+        return paid_by_case(problem.outcomes, mix, self.kinds(problem), codes, self.costs, *own)
+
+    def _reviewers(self, problem: AnyProblem, solved: Solved, confidence: float) -> Reviewers:
+        """Humans alone, the model alone and the policy."""
+        assert self.reviews is not None
+        assert self.reviewed is not None
+        weights = self.data.weights
+        found = Reviewers.of(solved, self.error_rates(confidence), self.data.labels, confidence)
+        paid = self._paid(problem, solved.mix)
+        alone = self._paid(problem, solved.bare_mix)
+        return found.compared(
+            CostSums.of(paid - self.reviewed, weights, self.clusters),
+            CostSums.of(paid - alone, weights, self.clusters),
+            confidence,
+        )
+
+    def error_rates(self, confidence: float) -> tuple[Measured, tuple[Measured, ...]]:
+        """How often the humans err, on all cases and by class."""
+        assert self.reviews is not None
+        if self.clusters is not None:
+            return clustered_rates(
+                self.reviews, self.data.labels.size, self.weights, self.clusters, confidence
+            )
+        sums = self.reviews.sums(self.data.labels.size, self.data.weights)
+        return error_rates(sums, confidence)
 
     def costs_at(self, policy: Policy) -> Floats:
         """Cost of every case at a policy."""
@@ -407,7 +480,9 @@ class PolicyCases:
         costs = self.costs
         if self.case_costs is not None:
             costs = replace(costs, error_cost=self.case_costs)
-        alone, reviewed = costs.of_cases(self.data.codes, decided)
+        alone, reviewed = costs.of_cases(self.data.labels.size, self.data.codes, decided)
+        if self.reviewed is not None:
+            reviewed = self.reviewed
         return np.where(made.automate, alone, reviewed)
 
     def _dominant_case(self, problem: AnyProblem, mix: Floats) -> str:

@@ -29,6 +29,7 @@ from .choosing import Allowed, cheapest
 from .costs import Costs
 from .loss_bins import BinnedClasses, LossBins
 from .policy import LossLimit, Policy, TwoThresholds
+from .reviews import CaseReviews
 from .several_classes import (
     ExpectedLoss,
     SeveralClasses,
@@ -121,6 +122,7 @@ def two_classes(
 def several_classes(
     data: LabelledScores,
     case_costs: Floats | None,
+    reviews: CaseReviews | None,
     costs: Costs,
     rule: str,
     seed: int,
@@ -128,13 +130,14 @@ def several_classes(
 ) -> SeveralClasses:
     """The problem of several classes; all cases have weight."""
     check_enough(data.codes.size)
-    folds = case_folds(data, case_costs, seed, clusters)
+    folds = case_folds(data, case_costs if reviews is None else reviews.column, seed, clusters)
     temperatures, temperature = [1.0] * (int(folds.max()) + 1), 1.0
     if can_calibrate(data):
         temperatures = [fitted_temperature(data, folds != k) for k in range(len(temperatures))]
         temperature = fitted_temperature(data)
     known = can_calibrate(data)
-    return SeveralClasses(data, case_costs, costs, rule, folds, temperatures, temperature, known)
+    own = case_costs, reviews, costs, rule
+    return SeveralClasses(data, *own, folds, temperatures, temperature, known)
 
 
 def binned_classes(
@@ -146,19 +149,31 @@ def binned_classes(
     seed: int,
 ) -> BinnedClasses:
     """The problem of several classes, of so many cases that one map is fitted to a sample."""
-    bins = LossBins(loss, costs, weighted=state.weighted, priced=bool(state.priced))
+    bins = loss_bins(loss, costs, state)
     for batch in batches:
         add_to_bins(bins, batch, model)
     return BinnedClasses(bins, costs, loss.temperature, seed)
+
+
+def loss_bins(loss: ExpectedLoss, costs: Costs, state: ScoreState) -> LossBins:
+    """Bins for the losses of the cases of a state."""
+    return LossBins(
+        loss,
+        costs,
+        weighted=state.weighted,
+        priced=bool(state.priced),
+        reviewed=bool(state.reviewed),
+    )
 
 
 def add_to_bins(bins: LossBins, cases: Cases, model: str) -> None:
     """Add cases, as many at a time as sums take."""
     for start in range(0, cases.size, MOST_TERMS):
         part = cases.take(slice(start, start + MOST_TERMS))
-        if part.costs is not None:
+        reviews = CaseReviews.of(part)
+        if part.costs is not None or reviews is not None:
             part = part.weighted()
-        bins.add(part.scores[model], part.codes, part.weights, part.costs)
+        bins.add(part.scores[model], part.codes, part.weights, part.costs, reviews)
 
 
 def sample_cases(state: ScoreState, model: str) -> tuple[LabelledScores, Integers]:
@@ -186,18 +201,24 @@ def can_calibrate(data: LabelledScores) -> bool:
 
 
 def case_folds(
-    data: LabelledScores, case_costs: Floats | None, seed: int, clusters: Integers | None = None
+    data: LabelledScores,
+    beside: NDArray[Any] | None,
+    seed: int,
+    clusters: Integers | None = None,
 ) -> Indices:
-    """Fold of each case, whatever the order of the cases; clusters are kept whole."""
+    """Fold of each case, whatever the order of the cases; clusters are kept whole.
+
+    `beside` tells cases apart that are alike in all else, see `fragility.scores.cases.Cases`.
+    """
     rng, n = random_generator(seed), data.codes.size
     if clusters is not None:
         check_enough(int(clusters.max()) + 1, clusters)
-        drawn = cluster_order(clusters, case_kinds(data, case_costs), rng)
+        drawn = cluster_order(clusters, case_kinds(data, beside), rng)
         found = drawn % min(FOLDS, int(drawn.max()) + 1)
         check_folds(data.codes, found)
         return found
-    beside = [] if case_costs is None else [case_costs]
-    order = content_order(data.codes, data.scores, data.weights, beside)
+    more = [] if beside is None else [beside]
+    order = content_order(data.codes, data.scores, data.weights, more)
     folds = np.empty(n, dtype=np.intp)
     n_folds = min(FOLDS, n)
     if can_calibrate(data):
@@ -223,11 +244,11 @@ def cluster_order(clusters: Integers, kinds: Integers, rng: np.random.Generator)
     return rank[clusters]
 
 
-def case_kinds(data: LabelledScores, case_costs: Floats | None) -> Integers:
+def case_kinds(data: LabelledScores, beside: NDArray[Any] | None) -> Integers:
     """Number of each case, from 0 in the order of what they are; the same for equal cases."""
-    beside = [] if case_costs is None else [case_costs]
-    order = content_order(data.codes, data.scores, data.weights, beside)
-    parts = [data.codes, data.scores, data.weights, case_costs]
+    more = [] if beside is None else [beside]
+    order = content_order(data.codes, data.scores, data.weights, more)
+    parts = [data.codes, data.scores, data.weights, beside]
     new = np.zeros(order.size, dtype=np.bool_)
     for part in parts:
         if part is not None:
@@ -373,7 +394,7 @@ def _policy(
         undefined,
         undefined,
         solved.without_review.cost,
-        solved.cost_review_all,
+        solved.full_review.cost,
         solved.fragile.fragility,
         solved.fragile.interval,
         solved.fragile.bound,

@@ -9,7 +9,7 @@ the probabilities are right.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import inf
 from typing import Any, NamedTuple
@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 from .._typing import Floats, Indices, Integers
 from .._validation import LabelledScores
 from ..calibration.temperature import tempered
+from ..scores.cases import REVIEW_SUMS, case_amounts
 from .choosing import Allowed, Layer, Part, Pay, Steps
 from .costs import Costs
 from .held_out import Outcomes
+from .reviews import CaseReviews, ReviewedKinds
 from .two_thresholds import Box, Cuts
 
 #: Losses that differ by less, relative to the dearest error, are equal.
@@ -37,20 +39,22 @@ class ExpectedLoss:
     ----------
     matrix : ndarray of shape (n_classes, n_classes)
         Cost, true × decided class.
-    reviewer_error : float
+    reviewed : ndarray of shape (n_classes,)
+        What reviewers decide costs, the mean of each class.
     temperature : float
     """
 
     matrix: Floats
-    reviewer_error: float
+    reviewed: Floats
     temperature: float
 
     @classmethod
     def of(cls, costs: Costs, n_classes: int, temperature: float, rule: str) -> ExpectedLoss:
         """Of these costs; by the rule "confidence" the loss is one minus the confidence."""
         if rule == "confidence":
-            return cls(1.0 - np.eye(n_classes), 0.0, 1.0)
-        return cls(costs.matrix(n_classes), costs.reviewer_error, temperature)
+            return cls(1.0 - np.eye(n_classes), np.zeros(n_classes), 1.0)
+        matrix = costs.matrix(n_classes)
+        return cls(matrix, replace(costs, review_cost=0.0).of_reviews(matrix), temperature)
 
     def probabilities(self, scores: NDArray[Any]) -> Floats:
         """Calibrated probabilities."""
@@ -62,8 +66,8 @@ class ExpectedLoss:
         # Losses that differ by rounding alone are equal, whatever the order of the cases.
         least = expected.min(axis=1)
         decided = (expected <= least[:, np.newaxis] + _ROUNDING * scale).argmax(axis=1)
-        reviewed = Costs(self.matrix, 0.0, None, self.reviewer_error).of_reviews(self.matrix)
-        loss: Floats = np.rint((least - p @ reviewed) / (_ROUNDING * scale)) * (_ROUNDING * scale)
+        unit, losses = _ROUNDING * scale, least - p @ self.reviewed
+        loss: Floats = np.rint(losses / unit) * unit
         return decided, loss
 
 
@@ -82,6 +86,9 @@ class DecidedRows(NamedTuple):
         Weight by class as the probabilities have it.
     costs, cost_squares : ndarray of shape (n_classes, R), optional
         Sums of weight times cost of an error, and of its square, if costs differ by case.
+    reviews : ndarray of shape (4, n_classes, R), optional
+        Sums over what reviews cost more than right ones, see `fragility.deferral.reviews`, if that
+        differs by case.
     """
 
     loss: Floats
@@ -92,6 +99,7 @@ class DecidedRows(NamedTuple):
     expected: Floats
     costs: Floats | None = None
     cost_squares: Floats | None = None
+    reviews: Floats | None = None
 
     def take(self, rows: NDArray[Any]) -> DecidedRows:
         """Some of the rows."""
@@ -107,10 +115,14 @@ class DecidedRows(NamedTuple):
             weight=weight,
             expected=self.expected * ratio,
             costs=None if self.costs is None else self.costs * shares,
+            reviews=None if self.reviews is None else self.reviews * shares,
         )
 
     def prices(self, costs: Costs, *, expected: bool = False) -> Floats:
-        """Mean cost of a case by class, decided alone and reviewed, (2, n_classes, R)."""
+        """Mean cost of a case by class, decided alone and reviewed, (2, n_classes, R).
+
+        Reviewers that err by case are at the mean of each class.
+        """
         n_classes = len(self.weight)
         if self.costs is None:
             matrix = costs.matrix(n_classes)
@@ -123,9 +135,8 @@ class DecidedRows(NamedTuple):
             )
         mean = np.divide(sums, weight, out=np.zeros(weight.shape), where=weight > 0.0)
         wrong = np.arange(n_classes)[:, np.newaxis] != self.decided
-        return np.stack(
-            [np.where(wrong, mean, 0.0), costs.review_cost + costs.reviewer_error * mean]
-        )
+        rates = costs.rates(n_classes)[:, np.newaxis]
+        return np.stack([np.where(wrong, mean, 0.0), costs.review_cost + rates * mean])
 
     def outcomes(self, costs: Costs) -> Outcomes:
         """Kinds are the classes of each row, (n_classes, R) in a row."""
@@ -136,12 +147,18 @@ class DecidedRows(NamedTuple):
         squares = self.squares * each**2
         if self.cost_squares is not None:
             squares[0] = np.where(wrong[0], self.cost_squares, 0.0)
+        totals, crossed = self.weight * each, None
+        if self.reviews is not None:
+            reviews = ReviewedKinds.of_losses(self.reviews, costs)
+            totals[1], squares[1], of_reviews = reviews.moments(self.weight, self.squares)
+            crossed = of_reviews.ravel()
         return Outcomes(
             self.weight.ravel(),
             self.squares.ravel(),
-            (self.weight * each).reshape(3, -1),
+            totals.reshape(3, -1),
             squares.reshape(3, -1),
             wrong.reshape(3, -1),
+            crossed=crossed,
         )
 
 
@@ -196,15 +213,23 @@ class SeveralClassPart(Part):
         return int(self._starts[place]) if place < self.n_places else self._rows.loss.size
 
     def layers(self, blend: float) -> Iterator[Layer]:
-        rows, never = self._rows, np.zeros((1, self._rows.loss.size))
+        rows, never = self._rows, np.zeros(self._rows.loss.size)
         for share, weight, expected in (
             (1.0 - blend, rows.weight, False),
             (blend, rows.expected, True),
         ):
             if share > 0.0:
                 prices = rows.prices(self._costs, expected=expected)
+                reviews = None
+                if rows.reviews is not None and not expected:
+                    reviews = ReviewedKinds.of_losses(rows.reviews, self._costs)
                 for code, own in enumerate(weight):
-                    yield Layer(share * own, np.concatenate([prices[:, code], never]))
+                    parts = [(own, prices[1, code])]
+                    if reviews is not None:
+                        parts = list(reviews.prices(code, own))
+                    for part, reviewed in parts:
+                        costs = np.stack([prices[0, code], reviewed, never])
+                        yield Layer(share * part, costs)
 
     def translated(self, allowed: Allowed, other: Part) -> Allowed:
         assert isinstance(other, SeveralClassPart)
@@ -263,6 +288,7 @@ class SeveralClasses:
     data : LabelledScores
         Cases of positive weight.
     case_costs : ndarray, optional
+    reviews : CaseReviews, optional
     costs : Costs
     rule : str
     folds : ndarray of shape (n,)
@@ -277,6 +303,7 @@ class SeveralClasses:
 
     data: LabelledScores
     case_costs: Floats | None
+    reviews: CaseReviews | None
     costs: Costs
     rule: str
     folds: Indices
@@ -289,7 +316,10 @@ class SeveralClasses:
         return ExpectedLoss.of(self.costs, self.data.labels.size, temperature, self.rule)
 
     def _rows(self, temperature: float) -> DecidedRows:
-        return decided_cases(self.data, self.case_costs, self.loss(temperature))
+        lost = None
+        if self.reviews is not None:
+            lost = self.reviews.losses(self.costs.matrix(self.data.labels.size))
+        return decided_cases(self.data, self.case_costs, self.loss(temperature), lost)
 
     @cached_property
     def cross_fitted(self) -> DecidedRows:
@@ -332,15 +362,19 @@ class SeveralClasses:
 
 
 def decided_cases(
-    data: LabelledScores, case_costs: Floats | None, loss: ExpectedLoss
+    data: LabelledScores, case_costs: Floats | None, loss: ExpectedLoss, lost: Floats | None
 ) -> DecidedRows:
-    """What a model would decide on every case."""
+    """What a model would decide on every case; `lost` is what a review of it costs more."""
     n, n_classes = data.codes.size, data.labels.size
     p = loss.probabilities(data.scores)
     decided, losses = loss.decide(p)
     weights = np.ones(n) if data.weights is None else data.weights
     own = np.zeros((n_classes, n))
     own[data.codes, np.arange(n)] = 1.0
+    reviews = None
+    if lost is not None:
+        amounts = case_amounts(n, weights, None, lost)
+        reviews = own * np.stack([amounts[name] for name in REVIEW_SUMS])[:, np.newaxis]
     return DecidedRows(
         losses,
         decided,
@@ -350,4 +384,5 @@ def decided_cases(
         p.T * weights,
         None if case_costs is None else own * weights * case_costs,
         None if case_costs is None else own * (weights * case_costs) ** 2,
+        reviews,
     )

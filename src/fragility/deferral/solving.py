@@ -99,8 +99,10 @@ class Solved:
         Decisions on these cases, by kind.
     without_review : HeldOut
         The same for the best policy without reviews.
-    cost_review_all : float
-        Mean cost if humans decide every case.
+    bare_mix : ndarray of shape (3, K)
+        Decisions of that policy, by kind.
+    full_review : HeldOut
+        The same if humans decide every case.
     automation_rate : float
         Share of all cases that the cuts automate.
     fragile : FragileCost
@@ -114,7 +116,8 @@ class Solved:
     held_out: HeldOut
     mix: Floats
     without_review: HeldOut
-    cost_review_all: float
+    bare_mix: Floats
+    full_review: HeldOut
     automation_rate: float
     fragile: FragileCost
     n_independent: float
@@ -139,6 +142,8 @@ def solve(
     mix = held_out_mix(problem, settings, capacity, certified)
     outcomes = problem.outcomes
     bare = _paid(problem, lambda part: cheapest(part, settings.rule, 0.0))
+    everyone = np.zeros(mix.shape)
+    everyone[1] = 1.0
     weight = running_totals(whole.weight)
     reviewed = float(weight[cuts.upper] - weight[cuts.lower])
     blend = blend_of(settings.rule, whole.n_cases)
@@ -151,7 +156,8 @@ def solve(
         HeldOut.of(outcomes, mix, clusters),
         mix,
         HeldOut.of(outcomes, bare, clusters),
-        float(outcomes.costs[1].sum()) / outcomes.total,
+        bare,
+        HeldOut.of(outcomes, everyone, clusters),
         1.0 - reviewed / float(weight[-1]),
         fragility_of(whole, blend, cuts, bound, confidence),
         whole.n_cases if clusters is None else float(clusters.cluster.max() + 1),

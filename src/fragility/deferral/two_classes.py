@@ -16,6 +16,7 @@ from ..calibration.two_classes import Platt
 from .choosing import Allowed, Layer, Part, Pay, Steps
 from .costs import Costs
 from .held_out import Outcomes
+from .reviews import ReviewedKinds
 from .two_thresholds import Box, Cuts
 
 
@@ -27,23 +28,26 @@ class Stakes(NamedTuple):
     alarm, miss : float
         Regret of a negative decided positive, and of a positive decided negative.
     review : float
-    reviewer_error : float
+    wrong_alarms, wrong_misses : float
+        Share of the reviewed negatives, and of the reviewed positives, that humans get wrong.
     """
 
     alarm: float
     miss: float
     review: float
-    reviewer_error: float
+    wrong_alarms: float
+    wrong_misses: float
 
     @classmethod
     def of(cls, costs: Costs, positive: int) -> Stakes:
         """Of checked costs; costs by case at their mean."""
-        matrix, negative = costs.matrix(2), 1 - positive
+        matrix, negative, rates = costs.matrix(2), 1 - positive, costs.rates(2)
         return cls(
             float(matrix[negative, positive] - matrix[negative, negative]),
             float(matrix[positive, negative] - matrix[positive, positive]),
             costs.review_cost,
-            costs.reviewer_error,
+            float(rates[negative]),
+            float(rates[positive]),
         )
 
     @property
@@ -54,14 +58,14 @@ class Stakes(NamedTuple):
 
     def loss_of_negative(self, p: Floats) -> Floats:
         """Expected cost of deciding negative, beyond that of what a reviewer decides."""
-        rate = self.reviewer_error
-        found: Floats = (1.0 - rate) * self.miss * p - rate * self.alarm * (1.0 - p)
+        saved = (1.0 - self.wrong_misses) * self.miss * p
+        found: Floats = saved - self.wrong_alarms * self.alarm * (1.0 - p)
         return found
 
     def loss_of_positive(self, p: Floats) -> Floats:
         """Expected cost of deciding positive, beyond that of what a reviewer decides."""
-        rate = self.reviewer_error
-        found: Floats = (1.0 - rate) * self.alarm * (1.0 - p) - rate * self.miss * p
+        saved = (1.0 - self.wrong_alarms) * self.alarm * (1.0 - p)
+        found: Floats = saved - self.wrong_misses * self.miss * p
         return found
 
     def price_of_negative(self, p: Floats) -> Floats:
@@ -107,6 +111,7 @@ class TwoClassPart(Part):
         self._map, self._blocks, self._answers = calibration, blocks, answers
         self._shares = np.ones((2, table.scores.size)) if shares is None else shares
         self._by_class = table.amounts["weight"] * self._shares
+        self._reviews = ReviewedKinds.of_two(table.amounts, costs)
         self.n_places = table.scores.size
         self.weight = self._by_class.sum(axis=0)
         self._units = table.units
@@ -138,7 +143,14 @@ class TwoClassPart(Part):
         negative, positive = 1 - self._positive, self._positive
         costs = self._costs_by_class()
         for code in (negative, positive) if blend < 1.0 else ():
-            yield Layer((1.0 - blend) * self._by_class[code], costs[:, code])
+            if self._reviews is None:
+                yield Layer((1.0 - blend) * self._by_class[code], costs[:, code])
+                continue
+            shared = self._reviews.scaled(self._shares)
+            for weight, reviewed in shared.prices(code, self._by_class[code]):
+                sides = np.repeat(costs[:, code], weight.size, axis=1)
+                sides[1] = reviewed
+                yield Layer((1.0 - blend) * weight, sides)
         if blend > 0.0:
             costs = self._costs_by_class(expected=True)
             yield Layer(blend * self.weight * (1.0 - self.p), costs[:, negative])
@@ -148,6 +160,7 @@ class TwoClassPart(Part):
         """Mean cost of a case, (3, 2, n_places or 1): as negative, reviewed, as positive.
 
         With costs by case it is the mean over the cases of a place, of their own class or of both.
+        Reviewers that err by case are at the mean of each class.
         """
         costs, order = self._costs, [1 - self._positive, self._positive]
         sums = self._table.amounts.get("costs")
@@ -163,7 +176,7 @@ class TwoClassPart(Part):
         mean = np.divide(sums, weight, out=np.zeros(weight.shape), where=weight > 0.0)
         found = np.zeros((3, *mean.shape))
         found[0, order[1]], found[2, order[0]] = mean[order[1]], mean[order[0]]
-        found[1] = costs.review_cost + costs.reviewer_error * mean
+        found[1] = costs.review_cost + costs.rates(2)[:, np.newaxis] * mean
         return found
 
     def class_counts(self) -> Floats:

@@ -14,9 +14,11 @@ from .._labels import check_clusters, later_category, listed
 from .._validation import LabelledScores
 from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs
+from ..deferral.reviews import check_one_source
 from ..grouping import GroupColumn, group_columns
 from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
+from ..scores.reviews import checked_reviews
 from ..scores.state import ScoreState
 from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
 from .measuring import CaseNames, ExtraFigures
@@ -31,7 +33,8 @@ Groups = Mapping[str, ArrayLike | GroupColumn] | ArrayLike | GroupColumn
 class GivenCases:
     """Cases of a report: their state, how to read them again, and what else was said of them.
 
-    `costs` have no `error_cost` where the cases have costs of their own.
+    `costs` have no `error_cost` where the cases have costs of their own, and no `reviewer_error`
+    where these have errors of reviewers of their own.
     """
 
     state: ScoreState
@@ -49,6 +52,7 @@ def given_cases(
     groups: Groups | None,
     cross_groups: bool,
     costs: Costs | None,
+    human: ArrayLike | None,
     extra_metrics: Mapping[str, Metric],
     labels: Sequence[Any] | NDArray[Any] | None,
     pos_label: Any,
@@ -72,10 +76,13 @@ def given_cases(
     group_codes = np.stack([part.codes for part in columns.values()], axis=1) if columns else None
     clusters = check_clusters(cluster, n)
     check_names(cases, n)
-    case_costs = None
+    case_costs = errors = None
     if costs is not None:
-        costs = costs.checked(first.labels.size, n)  # before the long work
+        costs = costs.checked(first.labels.size, n, first.labels.tolist())  # before the long work
         case_costs = costs.error_cost if np.ndim(costs.error_cost) == 1 else None
+        errors = costs.errors_by_case(first.labels.size)
+        check_one_source(costs, human is not None)
+    reviews = checked_reviews(errors, human, first.labels, n)
 
     def calibrated_extra(name: str, method: str) -> dict[str, float]:
         fits = CrossFit(data[name], random_state=random_state, method=method)
@@ -97,9 +104,11 @@ def given_cases(
         hold=np.inf,
         pos_label=_positive(first),
     )
-    state.add_checked(data, group_codes, case_costs)
+    state.add_checked(data, group_codes, case_costs, *reviews)
     if case_costs is not None and costs is not None:
         costs = replace(costs, error_cost=None)
+    if errors is not None and costs is not None:
+        costs = replace(costs, reviewer_error=0.0)
     rows = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
     return GivenCases(
         state,
@@ -197,6 +206,7 @@ def named_cases(
         groups=None,
         cross_groups=False,
         costs=None,
+        human=None,
         extra_metrics={},
         labels=labels,
         pos_label=labels[state.positive] if state.is_binary else None,

@@ -134,6 +134,8 @@ class Baseline:
                 sentences.append(f"{titles} in the baseline of {model}: no model does worse.")
         if isinstance(self.costs, Mapping) and isinstance(self.costs["error_cost"], str):
             sentences.append("whether the costs by case are of the same column is not known.")
+        if isinstance(self.costs, Mapping) and isinstance(self.costs["reviewer_error"], str):
+            sentences.append("whether the reviewers are of the same column is not known.")
         if self.weighted:
             sentences.append("whether the weights are of the same column is not known.")
         return sentences

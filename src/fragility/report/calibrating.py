@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .._typing import Floats, Indices, Integers
+from .._typing import Indices, Integers
 from .._validation import LabelledScores
 from ..calibration.cases import fitted_map
 from ..calibration.choice import CalibrationChoice, Candidates, chosen_together
@@ -38,7 +39,7 @@ class ClusterFolds(NamedTuple):
 
     @classmethod
     def of(
-        cls, data: LabelledScores, costs: Floats | None, seed: int, clusters: Integers
+        cls, data: LabelledScores, beside: NDArray[Any] | None, seed: int, clusters: Integers
     ) -> ClusterFolds:
         """Of the clusters of some cases.
 
@@ -47,7 +48,7 @@ class ClusterFolds(NamedTuple):
         CannotCalibrateError
         """
         try:
-            drawn = case_folds(data, costs, seed, clusters)
+            drawn = case_folds(data, beside, seed, clusters)
         except ValueError as error:
             raise CannotCalibrateError(
                 f"folds that keep clusters whole cannot be drawn ({str(error).rstrip('.')})"
@@ -83,7 +84,7 @@ def fits_of_two(
     if clusters is None or cases is None:
         return TableFits(table, state.positive, state.labels, seed)
     data = state.labelled(name, cases)
-    drawn, alike = ClusterFolds.of(data, cases.costs, seed, clusters)
+    drawn, alike = ClusterFolds.of(data, cases.beside, seed, clusters)
     folds = [folds_by_place(table, data, drawn)]
     return TableFits(table, state.positive, state.labels, seed, folds, alike=alike)
 
@@ -93,12 +94,12 @@ def fits_of_several(
 ) -> CrossFit:
     """Of all cases; other columns order those that a model does not tell apart."""
     beside = [scores for other, scores in cases.scores.items() if other != name]
-    if cases.costs is not None:
-        beside.append(cases.costs)
+    if cases.beside is not None:
+        beside.append(cases.beside)
     data = state.labelled(name, cases)
     if clusters is None:
         return CrossFit(data, random_state=seed, beside=beside)
-    drawn, alike = ClusterFolds.of(data, cases.costs, seed, clusters)
+    drawn, alike = ClusterFolds.of(data, cases.beside, seed, clusters)
     return CrossFit(data, random_state=seed, beside=beside, folds=drawn, alike=alike)
 
 

@@ -111,7 +111,12 @@ def _costs(report: Report) -> dict[str, Any] | None:
     found = report.costs.to_dict()
     if isinstance(found["error_cost"], list) and not isinstance(found["error_cost"][0], list):
         found["error_cost"] = "one for each case"  # the numbers would be data of the cases
+    if report.reviewed:  # whose means by class are in the policies
+        found["reviewer_error"] = _REVIEWED[report.reviewed]
     return found
+
+
+_REVIEWED = {"human": "measured from human decisions", "errors": "one for each case"}
 
 
 def _figures(model: ModelFigures) -> dict[str, Any]:
@@ -315,6 +320,16 @@ def _measured_cells(figure: Measured) -> tuple[Any, ...]:
     return figure.value, figure.standard_error, *interval, figure.exact, *bounds
 
 
+def _reviewer_rows(report: Report) -> Rows:
+    rows: list[tuple[Any, ...]] = []
+    for model in report.models:
+        if model.policy is not None and model.policy.reviewers is not None:
+            for name, who, found in model.policy.reviewers.figures():
+                interval = found.interval or (None, None)
+                rows.append((model.name, name, who, found.value, *interval))
+    return ("model", "figure", "of", "value", "low", "high"), rows
+
+
 _TABLES: dict[str, Callable[[Report], Rows]] = {
     "figures": lambda report: _measured_rows(report, lambda part: part.figures),
     "evidence": lambda report: _measured_rows(report, lambda part: part.evidence.figures),
@@ -333,4 +348,5 @@ _TABLES: dict[str, Callable[[Report], Rows]] = {
     "confusion": _confusion,
     "groups": _group_rows,
     "comparisons": _comparison_rows,
+    "reviewers": _reviewer_rows,
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
+from ..deferral.costs import check_reviewer_error
 from ..measured import CONFIDENT, MIN_CELL
 from ..scores import HOLD
 from ..scores.cases import Cases
@@ -72,6 +73,8 @@ def report_on_file(
     n_classes = len(file.classes)  # before the long work
     check_confident(confident, Task(n_classes))
     check_prevalence(prevalence, n_classes)
+    if costs is not None:
+        check_reviewer_error(costs.reviewer_error, n_classes, None, file.classes)
     if id_column is not None:
         require_columns(file.table, [id_column])
     named = None
@@ -141,7 +144,8 @@ def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
         if values.size and not (values.min() >= 0.0 and values.max() <= 1.0):
             values = np.clip(values, 0.0, 1.0)  # rounding
         scores[name] = values
-    cases = Cases(batch.codes, scores, batch.weights, batch.groups, batch.error_costs)
+    reviews = batch.human, batch.reviewer_errors
+    cases = Cases(batch.codes, scores, batch.weights, batch.groups, batch.error_costs, *reviews)
     found = CaseRows(cases, batch.row_numbers, batch.clusters)
     if batch.weights is not None and not batch.weights.all():
         return found.take(np.flatnonzero(batch.weights))

@@ -143,6 +143,8 @@ def _check_cost_limit(report: Report, limits: Limits) -> None:
         return  # the dearest case is not known
     matrix = report.costs.matrix(len(report.labels))
     dearest = float(max(matrix.max(), report.costs.of_reviews(matrix).max()))
+    if report.reviewed:  # a single review may go as wrong as any decision
+        dearest = report.costs.review_cost + float(matrix.max())
     if limits.cost >= dearest:
         raise ValueError(
             f"The limit of the cost per case must be below {dearest:.4g}, what the dearest case "

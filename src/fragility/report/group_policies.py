@@ -188,7 +188,7 @@ class GroupDecisions:
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
         for name, decided in self._decided.items():
-            self._add(name, found.cases, *decided.cases(found.cases))
+            self._add(name, found.cases, *decided.cases(found.cases)[:3])
 
     def _add(self, name: str, block: Cases, alone: Floats, errors: Floats, cost: Floats) -> None:
         weight = np.ones(block.size) if block.weights is None else block.weights

@@ -115,7 +115,7 @@ class Groups:
     @property
     def _bins_tell(self) -> bool:
         """Whether sums in bins tell what policies do: of two classes whose cases cost the same."""
-        return self._state.is_binary and not self._state.priced
+        return self._state.is_binary and not self._state.priced and not self._state.reviewed
 
     def _reader(self, views: Mapping[str, View], group: int, *, intervals: bool) -> Reader:
         return Reader(
@@ -132,8 +132,8 @@ class Groups:
         if self._cases is not None or not self._decided or self._bins_tell or self._decisions:
             return ""
         return (
-            "What policies do in each group is not told: with costs by case it takes the cases "
-            "once more, which a merged state does not hold."
+            "What policies do in each group is not told: with costs or reviewers by case it takes "
+            "the cases once more, which a merged state does not hold."
         )
 
     # Figures.

@@ -15,6 +15,7 @@ from .._parameters import check_confidence, check_threshold
 from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs, PolicySettings
+from ..deferral.reviews import check_one_source, measured_rates
 from ..deferral.solving import POLICY_PARAMETERS
 from ..measured import FIGURES
 from ..scores.state import ScoreState
@@ -83,20 +84,31 @@ def as_policy(policy: PolicySettings | Mapping[str, Any] | None) -> PolicySettin
 
 
 def costs_of_state(costs: Costs | None, state: ScoreState) -> Costs | None:
-    """Costs that fit the cases; costs of single cases are represented by their mean."""
+    """Costs that fit the cases; costs of single cases are represented by their mean.
+
+    Errors of reviewers by case are represented by the means of the classes.
+    """
     n_classes = state.labels.size
     if costs is None:
+        if state.reviewed:
+            raise ValueError(
+                "human and reviewer_error say nothing without costs: say what an error costs "
+                "(costs, --error-cost)."
+            )
         return None
     if state.answers:
         check_one_cost(costs)
+    if state.reviewed:
+        check_one_source(costs, measured=True)
+        costs = replace(costs, reviewer_error=measured_rates(state.reviews, state.reviewed))
     if not state.priced:
-        return costs.checked(n_classes, None)
+        return costs.checked(n_classes, None, state.labels.tolist())
     if costs.error_cost is not None:
         raise ValueError(
             "The cases have costs of their own, and costs has error_cost, too; give one of both "
             "(error_cost=None for the costs of the cases)."
         )
-    checked = replace(costs, error_cost=0.0).checked(n_classes, None)
+    checked = replace(costs, error_cost=0.0).checked(n_classes, None, state.labels.tolist())
     return replace(checked, error_cost=np.array([state.mean_case_cost]))
 
 

@@ -390,15 +390,17 @@ class Builder:
 
     def _policies(self) -> dict[str, Policy]:
         """Policies by model; where one case makes much of the cost, it is named."""
-        found = {name: decided.policy for name, decided in self.decided.items()}
-        if self.cost_reader is None or not self.state.priced:
-            return found
-        rows = self.cost_reader.dominant_rows()
+        reader, level = self.cost_reader, self.settings.confidence
+        if reader is None:
+            return {name: decided.policy for name, decided in self.decided.items()}
+        found = {name: reader.policy(name, level) for name in self.decided}
+        rows = reader.dominant_rows() if self.state.priced else {}
         names: Mapping[int, str] = {}
         if self.name_cases is not None and rows:
             names = self.name_cases(sorted(set(rows.values())))
         for model, row in rows.items():
-            found[model] = self.cost_reader.named(model, names.get(row, ""))
+            note = reader.dominant_note(model, names.get(row, ""))
+            found[model] = replace(found[model], notes=(*found[model].notes, note))
         return found
 
     # Further readings.
@@ -437,6 +439,9 @@ class Builder:
         summed = self.cases is None and not state.is_binary
         if reread is None:
             missing = ["paired tests"] * self.paired
+            missing += ["differences of costs to humans alone"] * (
+                bool(self.decided) and state.reviewed == "human"
+            )
             missing += ["intervals but of log-loss and of figures by confidence"] * summed
             if missing:
                 self.notes.append(
@@ -446,7 +451,7 @@ class Builder:
             return
         n_worst = 0 if self.name_cases is None else self.settings.n_worst
         readers: list[BlockReader] = []
-        if self.decided and (self.paired or state.priced):
+        if self.decided and (self.paired or state.priced or state.reviewed == "human"):
             self.cost_reader = CostReader(self.decided, paired=self.paired)
             readers.append(self.cost_reader)
         if self.paired:

@@ -128,6 +128,11 @@ def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
             f"The report was made with a cost for each {mean_over}; the cost curves start with "
             "their mean for all errors."
         )
+    if report.costs is not None and np.ndim(report.costs.reviewer_error) > 0:
+        yield (
+            "The report was made with errors of reviewers for each class; the cost curves start "
+            "with their mean."
+        )
     if len(report.labels) > MOST_CLASSES:
         yield f"The pairs of {len(report.labels)} classes are not shown; they are in the JSON."
     if n_groups < len(report.groups):

@@ -194,10 +194,17 @@ def _costs(report: Report) -> dict[str, Any]:
         "error_cost": error,
         "review_cost": costs.review_cost,
         "capacity": costs.capacity,
-        "reviewer_error": costs.reviewer_error,
+        "reviewer_error": _mean_reviewer_error(costs, report),
         "false_negative_weight": weight,
         "given": report.costs is not None,
     }
+
+
+def _mean_reviewer_error(costs: Costs, report: Report) -> float:
+    """One share of wrong reviews: the mean over the cases of all classes."""
+    if np.ndim(costs.reviewer_error) == 0:
+        return float(costs.reviewer_error)
+    return float(np.average(costs.rates(len(report.labels)), weights=report.support))
 
 
 def starting_cost(costs: Costs, report: Report) -> tuple[float, float, str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from .._typing import Floats
 from ..calibration.choice import CalibrationChoice
-from ..deferral.compare import PairedCosts
+from ..deferral.paired_costs import PairedCosts
 from ..deferral.policy import Policy
 from ..figures.confidence import ConfidenceShares
 from ..index.inference import PairedDifference

@@ -14,6 +14,7 @@ from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, FIGURES, MIN_CELL
 from ..scores.answer_state import AnswerState
+from ..scores.reviews import ReviewKind
 from ..scores.state import ScoreState
 from . import data as export
 from . import text
@@ -94,6 +95,8 @@ class Report:
         Whether intervals and tests count clusters of cases, not cases.
     min_cell : int
         Groups with fewer cases than this of any class are too small to be compared.
+    reviewed : {"", "human", "errors"}
+        Whether reviewers are known by their decisions, or by their errors, of each case.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class Report:
     clustered: bool = False
     min_cell: int = MIN_CELL
     new_mistakes: tuple[NewMistakes, ...] = ()
+    reviewed: ReviewKind = ""
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -170,6 +174,7 @@ class Report:
         cross_groups: bool = True,
         min_cell: int = MIN_CELL,
         costs: Costs | Mapping[str, Any] | None = None,
+        human: ArrayLike | None = None,
         policy: PolicySettings | Mapping[str, Any] | None = None,
         extra_metrics: Mapping[str, Metric] | None = None,
         labels: Sequence[Any] | NDArray[Any] | None = None,
@@ -204,6 +209,9 @@ class Report:
         costs : Costs or mapping, optional
             ``{"error_cost": 10.0, "review_cost": 1.0, ...}``, see `fragility.deferral.Costs`: adds
             the best policy of each model and its cost.
+        human : array-like of shape (n_samples,), optional
+            The class that a human decided on each case, in the place of `reviewer_error` of the
+            costs: humans alone, each model alone and its policy are compared.
         policy : PolicySettings or mapping, optional
             How policies are chosen, and limits of errors that they must keep:
             ``{"max_error_rate": 0.01, ...}``, parameters of `fragility.best_policy`.
@@ -249,6 +257,7 @@ class Report:
             groups=groups,
             cross_groups=cross_groups,
             costs=costs,
+            human=human,
             extra_metrics=check_extra_metrics(extra_metrics),
             labels=labels,
             pos_label=pos_label,
@@ -369,7 +378,8 @@ random_state, confident, min_cell
         state : ScoreState or sequence of AnswerState
             Answers of several models to the same cases are in a state for each model.
         costs : Costs or mapping, optional
-            As in `from_predictions`. If the cases have costs of their own, without `error_cost`.
+            As in `from_predictions`. If the cases have costs of their own, without `error_cost`;
+            if their reviews are known by case, without `reviewer_error`.
         policy, confidence, calibrate, random_state, confident, prevalence, min_cell
             As in `from_predictions`.
 
@@ -418,6 +428,7 @@ random_state, confident, min_cell
             prevalence=settings.prevalence,
             clustered=clustered,
             min_cell=settings.min_cell,
+            reviewed=state.reviewed or "",
         )
 
     @classmethod
@@ -474,8 +485,9 @@ random_state, confident, min_cell
         table : str, default="figures"
             "figures"; "evidence", single numbers of calibration, surest cases, credit and net
             benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
-            each point; "confusion", the cases by truth and decision of the policy;
-            "groups", a row for each model, group and figure.
+            each point; "confusion", the cases by truth and decision of the policy; "groups", a row
+            for each model, group and figure; "reviewers", what humans alone, each model alone and
+            its policy cost, and errors of the humans.
 
         Returns
         -------

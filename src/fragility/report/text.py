@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from .._summary import aligned
 from .._typing import Interval
 from ..deferral.guarantees import Guarantee
+from ..deferral.paired_costs import PairedCosts
 from ..deferral.policy import LossLimit, Policy
 from ..measured import FIGURES, Measured, meaning_of
 from . import words
@@ -20,6 +21,10 @@ from .words import Table
 
 if TYPE_CHECKING:
     from .report import Report
+
+
+#: Errors of humans are told for no more classes; the JSON has all.
+_MOST_CLASSES = 10
 
 
 def table(report: Report) -> Table:
@@ -149,6 +154,7 @@ def policy_rows(report: Report) -> Table:
     rows += [
         row("cost without review", lambda p: words.money(p.cost_without_review)),
         row("cost of full review", lambda p: words.money(p.cost_review_all)),
+        *_human_rows(report, found),
         row("fragility of the cost", lambda p: words.number(p.fragility)),
         row("above a cost of", lambda p: words.money(p.fragility_bound)),
     ]
@@ -156,6 +162,29 @@ def policy_rows(report: Report) -> Table:
         title = f"{part.title} ≤ {part.percent}"
         rows.append([title, *(_kept(policy.guarantees[place]) for policy in found)])
     return head, rows
+
+
+def _human_rows(report: Report, policies: Sequence[Policy]) -> list[list[str]]:
+    """Errors of humans, and what policies cost more than humans and than models alone."""
+    found = [part.reviewers for part in policies if part.reviewers is not None]
+    if not found:
+        return []
+    rows = [["errors of humans", *(words.share(part.error_rate) for part in found)]]
+    for place, label in enumerate(report.labels[:_MOST_CLASSES]):
+        title = f"errors of humans, {words.shortened(label)}"
+        rows.append([title, *(words.share(part.error_rates[place]) for part in found)])
+    rows.append(["against humans alone", *(_against(part.against_human) for part in found)])
+    rows.append(["against the model alone", *(_against(part.against_model) for part in found)])
+    return rows
+
+
+def _against(test: PairedCosts | None) -> str:
+    if test is None:
+        return "–"
+    if isnan(test.p_value):
+        return f"{words.signed(test.difference)} (no test: {test.why_no_test})"
+    decimals = words.decimals_for(test.interval)
+    return f"{words.signed(test.difference, decimals)} ({words.interval(test.interval)})"
 
 
 def _threshold(value: float, at_zero: str, at_infinity: str) -> str:

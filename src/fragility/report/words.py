@@ -62,6 +62,14 @@ def amount(cost: Measured) -> str:
     return f"{money(cost.value)} ({low} to {high})"
 
 
+def share(found: Measured) -> str:
+    """A share in per cent, with its interval if that is known."""
+    if found.interval is None:
+        return percent(found.value)
+    low, high = map(percent, found.interval)
+    return f"{percent(found.value)} ({low} to {high})"
+
+
 def count(n: float) -> str:
     """A whole number in groups of three."""
     return f"{n:,.0f}"

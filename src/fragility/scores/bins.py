@@ -18,7 +18,7 @@ from .._typing import Floats, Integers
 from ..exact import ExactSums
 from ..index.certified import BinMoments
 from .atoms import Atoms, PointSample
-from .cases import case_amounts
+from .cases import REVIEW_SUMS, case_amounts
 from .layout import Layout
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
@@ -43,6 +43,8 @@ class ScoreBins:
         Whether to keep the number of samples and the sum of their squared weights.
     costs : bool, default=False
         Whether to keep the sums of weight times cost, and of its square.
+    reviews : bool, default=False
+        Whether to keep the sums of `fragility.scores.cases.REVIEW_SUMS`.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class ScoreBins:
         ranges: bool = False,
         squares: bool = False,
         costs: bool = False,
+        reviews: bool = False,
     ) -> None:
         self.layout = layout
         shape = (n_columns, n_classes * layout.length)
         names = ["weight", "x", "x_squares"]
         names += ["number", "squares"] * squares + ["costs", "cost_squares"] * costs
+        names += list(REVIEW_SUMS) * reviews
         #: Sums by name: of x and x², and of `fragility.scores.cases.case_amounts`.
         self.sums = {name: ExactSums(shape) for name in names}
         self.ranges = np.full((2, n_columns, layout.length if ranges else 0), inf)
@@ -86,20 +90,21 @@ class ScoreBins:
         weights: Floats | None = None,
         first: int = 0,
         costs: Floats | None = None,
+        slips: Floats | None = None,
     ) -> list[Integers]:
         """Add samples: scores (n,) or (n, K) of the columns from `first` on, and their classes.
 
-        Weights must be positive, and their products with 2³⁷ in range. Returns the bins of the
-        last column, block by block.
+        Costs and slips need weights. Weights must be positive, and their products with 2³⁷ in
+        range. Returns the bins of the last column, block by block.
         """
         found: list[Integers] = []
         columns = scores.reshape(codes.size, -1)
         for start in range(0, codes.size, CHUNK):
             part = slice(start, start + CHUNK)
             own = None if weights is None else weights[part]
-            priced = None if costs is None else costs[part]
+            more = tuple(None if each is None else each[part] for each in (costs, slips))
             for column, values in enumerate(columns[part].T, start=first):
-                places = self._add_column(column, values, codes[part], own, priced)
+                places = self._add_column(column, values, codes[part], own, *more)
             found += places
         return found
 
@@ -110,6 +115,7 @@ class ScoreBins:
         codes: NDArray[Any],
         weights: Floats | None,
         costs: Floats | None,
+        slips: Floats | None,
     ) -> list[Integers]:
         layout, found = self.layout, []
         bins, x = np.empty(codes.size, dtype=np.int64), np.empty(codes.size)
@@ -129,7 +135,7 @@ class ScoreBins:
         if weights is None:
             self._count(column, bins, x, codes)
         else:
-            self._weigh(column, bins, x, codes, weights, costs)
+            self._weigh(column, bins, x, codes, weights, costs, slips)
         return found
 
     def _count(self, column: int, bins: Integers, x: Floats, codes: NDArray[Any]) -> None:
@@ -153,11 +159,12 @@ class ScoreBins:
         codes: NDArray[Any],
         weights: Floats,
         costs: Floats | None,
+        slips: Floats | None,
     ) -> None:
         """Add weighted samples."""
         # The products are rounded once, each for itself: their sums are exact again, and weights
         # that are whole numbers count like repetitions.
-        amounts = case_amounts(bins.size, weights, costs)
+        amounts = case_amounts(bins.size, weights, costs, slips)
         amounts["x"] = np.rint(x * (1.0 / MEAN_UNIT)) * weights
         amounts["x_squares"] = np.rint(x * x * (1.0 / SQUARE_UNIT)) * weights
         for name, sums in self.sums.items():

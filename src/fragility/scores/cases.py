@@ -27,6 +27,10 @@ class Cases(NamedTuple):
         Weight of each case, and what an error on it costs.
     groups : ndarray of shape (n, n_columns), optional
         Place of each case's group, by column of groups.
+    human : ndarray of int of shape (n,), optional
+        Place of the class that a human decided.
+    reviewer_errors : ndarray of shape (n,), optional
+        Probability that a reviewer of the case errs.
     """
 
     codes: NDArray[Any]
@@ -34,6 +38,8 @@ class Cases(NamedTuple):
     weights: Floats | None = None
     groups: NDArray[Any] | None = None
     costs: Floats | None = None
+    human: NDArray[Any] | None = None
+    reviewer_errors: Floats | None = None
 
     @property
     def size(self) -> int:
@@ -56,8 +62,23 @@ class Cases(NamedTuple):
         """Everything that distinguishes the cases, as columns."""
         scores = [column for part in self.scores.values() for column in np.atleast_2d(part.T)]
         groups = [] if self.groups is None else [*self.groups.T]
-        others = [part for part in (self.weights, self.costs) if part is not None]
+        more = self.weights, self.costs, self.human, self.reviewer_errors
+        others = [part for part in more if part is not None]
         return [self.codes, *scores, *others, *groups]
+
+    @property
+    def beside(self) -> NDArray[Any] | None:
+        """What tells cases apart beside class, scores and weight: costs or reviews, never both."""
+        given = (self.costs, self.human, self.reviewer_errors)
+        return next((part for part in given if part is not None), None)
+
+    @property
+    def slips(self) -> Floats | None:
+        """Probability that a review is wrong; of what a human decided it is 0 or 1."""
+        if self.human is None:
+            return self.reviewer_errors
+        found: Floats = np.not_equal(self.human, self.codes).astype(np.float64)
+        return found
 
     def hashes(self) -> NDArray[np.uint64]:
         """A pseudo-random number for each case, equal for equal cases; no weight counts as 1."""
@@ -72,18 +93,29 @@ class Cases(NamedTuple):
         return found
 
 
-def case_amounts(n_cases: int, weights: Floats | None, costs: Floats | None) -> dict[str, Floats]:
+#: Sums over reviews with errors e: of we, w²e, w²e², and of the w with any e.
+REVIEW_SUMS = ("review_errors", "review_crossed", "review_squares", "review_slips")
+
+
+def case_amounts(
+    n_cases: int, weights: Floats | None, costs: Floats | None, slips: Floats | None = None
+) -> dict[str, Floats]:
     """Terms that cases add to sums by name: the fields of `fragility.scores.tally.Cells`.
 
-    Without weights and costs the sum of "number" stands for "weight" and "squares", too.
+    Without weights, costs and `slips` (errors of reviewers, or what they cost) the sum of "number"
+    stands for "weight" and "squares", too. With slips there are those of `REVIEW_SUMS`.
     """
     amounts = {"number": np.ones(n_cases)}
-    if weights is None and costs is None:
+    if weights is None and costs is None and slips is None:
         return amounts
     own = amounts["number"] if weights is None else weights
     amounts |= {"weight": own, "squares": own * own}
     if costs is not None:
         amounts |= {"costs": own * costs, "cost_squares": (own * costs) ** 2}
+    if slips is not None:
+        lost = own * slips
+        terms = lost, own * lost, lost**2, own * (slips > 0.0)
+        amounts |= dict(zip(REVIEW_SUMS, terms, strict=True))
     return amounts
 
 
@@ -130,5 +162,5 @@ def joined(parts: Sequence[Cases]) -> Cases:
     return Cases(
         join(part.codes for part in parts),
         {name: join(part.scores[name] for part in parts) for name in parts[0].scores},
-        *(join(part[place] for part in parts) for place in range(2, 5)),
+        *(join(part[place] for part in parts) for place in range(2, len(parts[0]))),
     )

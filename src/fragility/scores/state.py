@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import encode_groups, listed
-from .._typing import Integers
+from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
     check_case_costs,
@@ -21,6 +21,7 @@ from .._validation import (
 )
 from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
+from .reviews import ReviewKind, ReviewSums, checked_reviews, review_kind
 from .rows import CountedCases, LowestHashes
 from .sums import Shape, Sums
 from .tally import Task
@@ -89,6 +90,9 @@ class ScoreState:
         self.group_support = np.zeros((n_groups, self.labels.size), dtype=np.int64)
         #: Whether cases have costs of their own; None before the first.
         self.priced: bool | None = None
+        #: What is known of the reviews of the cases, and sums over it; None before the first.
+        self.reviewed: ReviewKind | None = None
+        self.reviews = ReviewSums(self.labels.size)
         #: The cases that it holds, as they came.
         self.held: list[Cases] = []
         self._sums: Sums | None = None
@@ -123,6 +127,7 @@ class ScoreState:
             self.weighted,
             bool(self.priced),
             self.answers,
+            bool(self.reviewed) and self.is_binary,
         )
 
     @property
@@ -146,6 +151,9 @@ class ScoreState:
         sample_weight: ArrayLike | None = None,
         groups: Mapping[str, ArrayLike] | ArrayLike | None = None,
         case_costs: ArrayLike | None = None,
+        *,
+        reviewer_error: ArrayLike | None = None,
+        human: ArrayLike | None = None,
     ) -> ScoreState:
         """Add cases; returns itself. What is refused changes nothing.
 
@@ -161,6 +169,10 @@ class ScoreState:
             Group of each case, in each column of groups.
         case_costs : array-like of shape (n_samples,), optional
             What an error on each case costs: in all updates, or in none.
+        reviewer_error : array-like of shape (n_samples,), optional
+            Probability that a reviewer of each case errs: in all updates, or in none.
+        human : array-like of shape (n_samples,), optional
+            The class that a human decided on each case: in all updates, or in none.
         """
         if np.size(y_true) == 0:
             return self
@@ -187,13 +199,16 @@ class ScoreState:
             for name in self.models
         }
         codes = self.group_codes(groups, np.size(y_true))
-        return self.add_checked(data, codes, case_costs)
+        reviews = checked_reviews(reviewer_error, human, self.labels, np.size(y_true))
+        return self.add_checked(data, codes, case_costs, *reviews)
 
     def add_checked(
         self,
         data: Mapping[str, LabelledScores],
         groups: NDArray[Any] | None,
         case_costs: ArrayLike | None,
+        human: NDArray[Any] | None = None,
+        reviewer_errors: Floats | None = None,
     ) -> ScoreState:
         """Add checked predictions of every model on the same cases."""
         first = data[self.models[0]]
@@ -201,7 +216,8 @@ class ScoreState:
         if case_costs is not None:
             costs = check_case_costs(case_costs, first.codes.size, "case_costs")
         scores = {name: clipped(part) for name, part in data.items()}
-        return self.add(Cases(first.codes, scores, first.weights, groups, costs))
+        weights = first.weights
+        return self.add(Cases(first.codes, scores, weights, groups, costs, human, reviewer_errors))
 
     def add(self, cases: Cases) -> ScoreState:
         """Add checked cases, some of which may have no weight."""
@@ -213,13 +229,22 @@ class ScoreState:
             return self
         check_scale(cases.weights, "sample_weight", "weights", "state")
         check_scale(cases.costs, "case_costs", "costs", "state")
-        priced = cases.costs is not None
+        check_scale(cases.reviewer_errors, "reviewer_error", "shares", "state")
+        priced, reviewed = cases.costs is not None, review_kind(cases)
         self.check_priced(priced)
+        if self.reviewed not in (None, reviewed):
+            raise ValueError(
+                "The reviews of some cases are known in another way, or not at all: give human, or "
+                "reviewer_error, in every update, or in none."
+            )
         if self.weighted:
             cases = cases.weighted()
         more = np.bincount(cases.codes, minlength=self.labels.size)
-        self._check_room(replace(self.shape, priced=priced), more, self.hold)
-        self.priced = priced
+        by_case = bool(reviewed) and self.is_binary
+        self._check_room(replace(self.shape, priced=priced, reviewed=by_case), more, self.hold)
+        self.priced, self.reviewed = priced, reviewed
+        if reviewed:
+            self.reviews.add(cases)
         self.support += more
         for places in self.shape.group_places(cases):
             keys = places * self.labels.size + cases.codes
@@ -366,13 +391,22 @@ class ScoreState:
             check_agreement("state", what, own, others)
         if None not in (self.priced, other.priced) and self.priced != other.priced:
             raise ValueError("One state has costs by case, the other has none.")
+        if None not in (self.reviewed, other.reviewed) and self.reviewed != other.reviewed:
+            raise ValueError(
+                "The states know the reviews of their cases in different ways, or one does not."
+            )
         if other is self:
             raise ValueError("A state was merged with itself, which would count its cases twice.")
         weighted, hold = self.weighted or other.weighted, min(self.hold, other.hold)
         priced = other.priced if self.priced is None else self.priced
-        shape = replace(self.shape, weighted=weighted, priced=bool(priced))
+        reviewed = other.reviewed if self.reviewed is None else self.reviewed
+        by_case = bool(reviewed) and self.is_binary
+        shape = replace(self.shape, weighted=weighted, priced=bool(priced), reviewed=by_case)
         self._check_room(shape, other.support, hold if other.complete else -1.0)
         self.weighted, self.hold, self.priced = weighted, hold, priced
+        self.reviewed = reviewed
+        if other.reviewed:
+            self.reviews.merge(other.reviews)
         self.support += other.support
         self.group_support += other.group_support
         if self.weighted:

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from .._names import shown
 from .._parameters import require
-from .._typing import Integers
+from .._typing import Floats, Integers
 from .._validation import SUM_TOLERANCE
 from ..envelope import Envelope
 from ..exact import ExactSums
 from .answer_state import AnswerState
 from .bins import ScoreBins
-from .cases import HEAVIEST, LIGHTEST, Cases
+from .cases import HEAVIEST, LIGHTEST, REVIEW_SUMS, Cases
+from .reviews import ReviewSums
 from .rows import CountedCases
 from .state import ScoreState
 from .stored import (
@@ -60,6 +61,10 @@ def sealed(state: ScoreState) -> bytes:
         "complete": state.complete,
     }
     arrays: list[NDArray[Any]] = [state.support, state.group_support]
+    if state.reviewed:  # states without reviews are written as before there were any
+        head["reviewed"] = state.reviewed
+        for sums in state.reviews.sums.values():
+            arrays += _sum_arrays(sums)
     if isinstance(state, AnswerState):
         head["answers"] = True
         for sums in state.declined_sums.sums.values():
@@ -111,6 +116,10 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         require(same, "its groups do not hold the cases of its classes.")
     state.support[...], state.group_support[...] = support, group_support
     n = int(support.sum())
+    state.reviewed = head.get("reviewed", "" if n else None)
+    require(n > 0 or not state.reviewed, "it has reviews, but no cases.")
+    if state.reviewed:
+        _read_reviews(state, source)
     n_declined = _read_declined(state, source) if isinstance(state, AnswerState) else 0.0
     known = (n + n_declined == 0) == (state.priced is None)
     require(known, "it says of no cases, or does not say, whether they have costs.")
@@ -121,6 +130,8 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         sums = Sums(state.shape)
         for model in sums.models.values():
             _read_model(model, support[np.newaxis], source)
+            if state.shape.reviewed:
+                _check_reviews(model.bins, state)
         for name, model in sums.groups.items():
             _read_model(model, group_support, source)
             _check_groups(model, sums.models[name], state)
@@ -130,6 +141,12 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         same = (np.bincount(cases.codes, minlength=support.size) == support).all()
         require(same, "its number of cases does not fit the cases that it holds.")
         state.held.append(cases)
+        if state.reviewed:
+            again = ReviewSums(support.size)
+            again.add(cases)
+            for name in again.sums:
+                same = np.array_equal(again.table(name), state.reviews.table(name))
+                require(same, "its reviews are not of the cases that it holds.")
     source.finish()
     return state
 
@@ -148,11 +165,15 @@ def _empty(head: dict[str, Any]) -> ScoreState:
     }
     if "answers" in head:
         kinds["answers"] = (bool,)
+    if "reviewed" in head:
+        kinds["reviewed"] = (str,)
     check_head(head, kinds)
     for name, types in kinds.items():
         require(type(head[name]) in types, f"its {name} is {shown(head[name])}.")
     labels, hold, models, groups = (head[name] for name in ("labels", "hold", "models", "groups"))
     check_stored_labels(labels)
+    known = head.get("reviewed", "human") in ("human", "errors")
+    require(known, f"its reviewed is {shown(head.get('reviewed'))}.")
     inside = 0 <= head["positive"] < len(labels)
     require(inside, "its positive class is not one of its classes.")
     require(hold is None or 0.0 <= hold < inf, f"its hold is {shown(hold)}.")
@@ -196,6 +217,30 @@ def _read_declined(state: AnswerState, source: StoredArrays) -> float:
     return found["number"]
 
 
+def _read_reviews(state: ScoreState, source: StoredArrays) -> None:
+    """Sums over what reviewers decide."""
+    for name, sums in state.reviews.sums.items():
+        read_sums(source, sums, name)
+    number, weight, squares, errors = (state.reviews.table(name) for name in state.reviews.sums)
+    same = (number.sum(axis=1) == state.support).all()
+    require(same, "its reviews are not of its cases.")
+    room = 1.0 + _ROUNDING
+    apart = ~np.eye(len(number), dtype=np.bool_)
+    fits = (
+        (number >= 0.0).all()
+        and ((number > 0.0) == (weight > 0.0)).all()
+        and (errors >= 0.0).all()
+        and (errors <= weight * room).all()
+        and (squares * number * room >= weight**2).all()
+        and (squares <= weight**2 * room).all()
+    )
+    if state.reviewed == "human":
+        fits = fits and np.array_equal(errors, np.where(apart, weight, 0.0))
+    else:
+        fits = fits and not number[apart].any()
+    require(bool(fits), "its reviews are not such as cases have.")
+
+
 def _check_size(shape: Shape) -> None:
     """Refuse a state that needs much memory, before it takes any."""
     n_groups, length = sum(shape.n_groups), shape.task.thresholds.size
@@ -216,7 +261,8 @@ def _check_texts(names: Any, what: str) -> None:
 def _read_cases(state: ScoreState, source: StoredArrays) -> Cases:
     """Cases from columns, each of which is checked."""
     n_scores, n_classes = state.n_columns, state.labels.size
-    n_columns = n_scores + state.weighted + bool(state.priced) + len(state.groups)
+    n_columns = n_scores + state.weighted + bool(state.priced) + bool(state.reviewed)
+    n_columns += len(state.groups)
     codes = source.read("i", (None,), "codes")
     columns = source.read("f", (n_columns, codes.size), "cases")
     require(
@@ -234,6 +280,7 @@ def _read_cases(state: ScoreState, source: StoredArrays) -> Cases:
     costs = rest.pop(0) if state.priced else None
     fits = costs is None or (_in_range(costs) | (costs == 0.0)).all()
     require(fits, "its costs are negative, or out of range.")
+    human, errors = _read_decisions(state, rest.pop(0)) if state.reviewed else (None, None)
     for places, names in zip(rest, state.groups.values(), strict=True):
         known = (places == np.rint(places)) & (places >= 0) & (places < len(names))
         require(known.all(), "its cases have groups that it does not have.")
@@ -242,7 +289,20 @@ def _read_cases(state: ScoreState, source: StoredArrays) -> Cases:
         name: part[0] if state.is_binary else np.ascontiguousarray(part.T)
         for name, part in zip(state.models, by_model, strict=True)
     }
-    return Cases(codes, found, weights, groups, costs)
+    return Cases(codes, found, weights, groups, costs, human, errors)
+
+
+def _read_decisions(
+    state: ScoreState, column: NDArray[Any]
+) -> tuple[Integers | None, Floats | None]:
+    """What humans decided, or how probably a reviewer errs."""
+    if state.reviewed == "errors":
+        fits = (_in_range(column) | (column == 0.0)) & (column <= 1.0)
+        require(fits.all(), "its reviewers err with a probability that is none.")
+        return None, column
+    known = (column == np.rint(column)) & (column >= 0) & (column < state.labels.size)
+    require(known.all(), "its humans decided for classes that it does not have.")
+    return column.astype(np.int64), None
 
 
 def _in_range(amounts: NDArray[Any]) -> NDArray[np.bool_]:
@@ -334,6 +394,23 @@ def _check_groups(by_group: ModelSums, whole: ModelSums, state: ScoreState) -> N
 def _check_same(found: NDArray[Any], expected: NDArray[Any]) -> None:
     same = np.allclose(found, expected, rtol=_ROUNDING, atol=0.0)
     require(same, "its bins are not of the cases that its decisions are of.")
+
+
+def _check_reviews(bins: ScoreBins, state: ScoreState) -> None:
+    """Reviews by bin are those of the classes, and such as cases have."""
+    errors, crossed, squares, slips = (bins.table(name) for name in REVIEW_SUMS)
+    _check_same(errors.sum(axis=1), state.reviews.table("errors").sum(axis=1))
+    room = 1.0 + _ROUNDING
+    fits = (
+        (errors <= slips * room).all()
+        and (slips <= bins.table("weight") * room).all()
+        and (squares <= crossed * room).all()
+        and (crossed <= bins.table("squares") * room).all()
+        and ((errors > 0.0) == (slips > 0.0)).all()
+    )
+    if state.reviewed == "human":
+        fits = fits and np.array_equal(errors, slips) and np.array_equal(squares, crossed)
+    require(bool(fits), "the reviews in its bins are not such as cases have.")
 
 
 def _fill_bins(bins: ScoreBins, counts: Integers, source: StoredArrays) -> None:

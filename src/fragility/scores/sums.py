@@ -39,6 +39,8 @@ class Shape:
     weighted, priced : bool
     answers : bool
         Whether cases are answers, see `fragility.scores.tally.Task`.
+    reviewed : bool, default=False
+        Whether reviewers err by case, in cases of two classes.
     """
 
     n_classes: int
@@ -48,11 +50,17 @@ class Shape:
     weighted: bool
     priced: bool
     answers: bool = False
+    reviewed: bool = False
 
     @cached_property
     def task(self) -> Task:
         """What the models are asked."""
         return Task(self.n_classes, self.positive, self.answers)
+
+    @property
+    def by_weight(self) -> bool:
+        """Whether cases are weighed, not only counted."""
+        return self.weighted or self.priced or self.reviewed
 
     @property
     def is_binary(self) -> bool:
@@ -97,14 +105,24 @@ def _affordable(finest: int, n_columns: int, n_classes: int, memory: int) -> Tai
 
 
 def binned_scores(
-    scores: NDArray[Any], codes: NDArray[Any], weights: Floats | None, costs: Floats | None
+    scores: NDArray[Any],
+    codes: NDArray[Any],
+    weights: Floats | None,
+    costs: Floats | None,
+    slips: Floats | None = None,
 ) -> ScoreBins:
-    """Bins of the scores of two classes, as a state has them; costs need weights."""
+    """Bins of the scores of two classes, as a state has them; costs and slips need weights."""
     bins = ScoreBins(
-        Tails(_FINEST), 1, 2, ranges=True, squares=weights is not None, costs=costs is not None
+        Tails(_FINEST),
+        1,
+        2,
+        ranges=True,
+        squares=weights is not None,
+        costs=costs is not None,
+        reviews=slips is not None,
     )
     with np.errstate(under="ignore"):
-        bins.add(scores, codes, weights, costs=costs)
+        bins.add(scores, codes, weights, costs=costs, slips=slips)
     return bins
 
 
@@ -119,7 +137,7 @@ class ModelSums:
     """
 
     def __init__(self, shape: Shape, *, by_group: bool = False) -> None:
-        columns, classes, exact = shape.n_columns, shape.n_classes, shape.weighted or shape.priced
+        columns, classes, exact = shape.n_columns, shape.n_classes, shape.by_weight
         self.n_parts = sum(shape.n_groups) if by_group else 1
         layout = shape.group_layout if by_group else shape.layout
         self.bins = ScoreBins(
@@ -129,6 +147,7 @@ class ModelSums:
             ranges=True,
             squares=exact,
             costs=shape.priced,
+            reviews=shape.reviewed and not by_group,
         )
         #: Confidence of wrong (0) and right (1) predictions; two classes have it in their column.
         self.confidence = None
@@ -203,7 +222,7 @@ class Sums:
         """Add cases."""
         for start in range(0, cases.size, CHUNK):
             chunk = cases.take(slice(start, start + CHUNK))
-            if self.shape.weighted or self.shape.priced:
+            if self.shape.by_weight:
                 chunk = chunk.weighted()
             groups = list(self.shape.group_places(chunk)) if self.groups else []
             for name in self.models:
@@ -211,14 +230,17 @@ class Sums:
 
     def _add_scores(self, name: str, chunk: Cases, groups: Sequence[Integers]) -> None:
         scores, codes, weights = chunk.scores[name], chunk.codes, chunk.weights
-        found = self.models[name].bins.add(scores, codes, weights, costs=chunk.costs)
+        slips = chunk.slips if self.shape.reviewed else None
+        bins = self.models[name].bins
+        found = bins.add(scores, codes, weights, costs=chunk.costs, slips=slips)
         for places in groups:
             keys = places * self.shape.n_classes + codes
             self.groups[name].bins.add(scores, keys, weights, costs=chunk.costs)
-        for number, bins in enumerate(found):
+        for number, located in enumerate(found):
             part = slice(number * BLOCK, (number + 1) * BLOCK)
             block = chunk.take(part)
-            made = self._predicted(block, block.scores[name].astype(np.float64, copy=False), bins)
+            own = block.scores[name].astype(np.float64, copy=False)
+            made = self._predicted(block, own, located)
             _add_predictions(self.models[name], block, made, None)
             for places in groups:
                 _add_predictions(self.groups[name], block, made, places[part])

@@ -73,6 +73,8 @@ class PredictionColumns(CaseColumns):
 
     label: str
     models: dict[str, tuple[str, ...]]
+    human: str | None = None
+    reviewer_error: str | None = None
     roles = "label, group or cluster"
 
     @property
@@ -83,18 +85,25 @@ class PredictionColumns(CaseColumns):
     @property
     def categorical(self) -> list[str]:
         """Columns of few values that repeat."""
-        return self._with_shared([self.label], numeric=False)
+        first = [self.label] if self.human is None else [self.label, self.human]
+        return self._with_shared(first, numeric=False)
 
     @property
     def numeric(self) -> list[str]:
         """Columns of numbers."""
-        return self._with_shared(self.scored, numeric=True)
+        more = [] if self.reviewer_error is None else [self.reviewer_error]
+        return self._with_shared([*self.scored, *more], numeric=True)
 
     def check(self, table: Table) -> None:
         """Refuse columns that are not there or that are to be two things."""
         if not self.models or not all(self.models.values()):
             raise table.error("no scores were given; name a column of scores for every model.")
         super().check(table)
+        if self.human == self.label:
+            raise table.error(
+                f"column {self.label!r} is named for the true classes and for the decisions of "
+                "humans, who would never err; name another one."
+            )
 
     def in_class_order(
         self, table: Table, model: str, classes: Categories, *, are_given: bool

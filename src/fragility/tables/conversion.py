@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._typing import Floats, Mask
 from .._validation import SUM_TOLERANCE
 from .categories import Categories
 from .columns import PredictionColumns
 from .group_columns import KnownGroups
 from .prediction_batch import PredictionBatch
-from .problems import sums_not_one
+from .problems import UNDECIDED, decision_problem, missing_values, not_shares, sums_not_one
 from .reading import Kept, Reading
 from .rows import coded, floats
 from .table import Table
@@ -42,14 +43,21 @@ class Conversion(Reading[PredictionBatch]):
     ) -> None:
         super().__init__(table, columns, known.groups, drop_missing, clusters)
         self._label, self._scored = columns.label, columns.scored
+        self._human, self._reviewer_error = columns.human, columns.reviewer_error
         self.known = known
         self._support = np.zeros(len(known.classes.names), dtype=np.int64)
 
     def batch(self, data: Any, fraction: float) -> PredictionBatch | None:
         """The next rows as arrays; None if all are left out."""
         codes, missing = coded(self.table, data, self._label, self.known.classes)
+        human, undecided = self._decisions(data)
+        if undecided is not None:
+            missing = missing | undecided
         found = {name: floats(self.table, data, name) for name in self._scored}
-        for values in found.values():
+        errors = None
+        if self._reviewer_error is not None:
+            errors = floats(self.table, data, self._reviewer_error)
+        for values in (*found.values(), *([] if errors is None else [errors])):
             if np.isnan(values.min()):
                 missing = missing | np.isnan(values)
         kept = self._kept(data, missing)
@@ -61,6 +69,8 @@ class Conversion(Reading[PredictionBatch]):
             codes=codes,
             scores={model: self._scores(model, found, kept) for model in self.known.layout},
             fraction=fraction,
+            human=None if human is None else human[kept.places],
+            reviewer_errors=None if errors is None else self._shares(errors[kept.places]),
             **kept.shared,
         )
 
@@ -75,6 +85,24 @@ class Conversion(Reading[PredictionBatch]):
                 f"the rows{left} hold only the class {only!r} in column {self._label!r}; two "
                 "classes or more are needed."
             )
+
+    def _decisions(self, data: Any) -> tuple[NDArray[Any] | None, Mask | None]:
+        """What humans decided, as classes, and where they did not."""
+        name = self._human
+        if name is None:
+            return None, None
+        human, undecided = coded(
+            self.table, data, name, self.known.classes, problem=decision_problem
+        )
+        if undecided.any() and not self._drop_missing:
+            raise missing_values(self.table, [name], [], UNDECIDED)
+        return human, undecided
+
+    def _shares(self, values: NDArray[Any]) -> Floats:
+        found: Floats = values.astype(np.float64, copy=False)
+        if found.min() < 0.0 or found.max() > 1.0:
+            raise not_shares(self.table, str(self._reviewer_error))
+        return found
 
     def _scores(self, model: str, found: dict[str, NDArray[Any]], kept: Kept) -> NDArray[Any]:
         names = self.known.layout[model]

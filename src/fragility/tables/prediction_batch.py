@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from .._typing import Floats
 from .case_batch import CaseBatch
 
 
@@ -26,6 +27,9 @@ class PredictionBatch(CaseBatch):
         Place of each row's group in the names of the groups, by column of groups.
     clusters : ndarray of shape (n,) or None
         Number of each row's cluster, the same in every reading of the file.
+    human : ndarray of shape (n,) or None
+        Place of what a human decided in the classes.
+    reviewer_errors : ndarray of shape (n,) or None
     first_row : int
         Number of the first row, as a person counts the rows below the header, from 1.
     rows : ndarray of shape (n,) or None
@@ -36,6 +40,8 @@ class PredictionBatch(CaseBatch):
 
     codes: NDArray[Any]
     scores: dict[str, NDArray[Any]]
+    human: NDArray[Any] | None = None
+    reviewer_errors: Floats | None = None
 
     @property
     def n_rows(self) -> int:

@@ -52,6 +52,9 @@ class PredictionFile(CaseFile[PredictionBatch]):
     weight, error_cost, cluster : str, optional
         Columns with the weight of each row, what an error on it costs, and which rows belong
         together, such as those of one patient.
+    human, reviewer_error : str, optional
+        Columns with the class that a human decided on each row, and with the probability, from 0 to
+        1, that a reviewer of it errs.
     groups : sequence of str, optional
         Columns with groups of the rows; a column of numbers may be cut into ranges, as in
         ``"age:40,60"``.
@@ -83,6 +86,8 @@ class PredictionFile(CaseFile[PredictionBatch]):
         cross: bool = True,
         error_cost: str | None = None,
         cluster: str | None = None,
+        human: str | None = None,
+        reviewer_error: str | None = None,
         drop_missing: bool = False,
     ) -> None:
         self.columns = PredictionColumns(
@@ -92,6 +97,8 @@ class PredictionFile(CaseFile[PredictionBatch]):
             groups=parse_groups(table, groups),
             error_cost=error_cost,
             cluster=cluster,
+            human=human,
+            reviewer_error=reviewer_error,
         )
         super().__init__(table, self.columns, cross=cross, drop_missing=drop_missing)
         self._positive = positive

@@ -33,6 +33,12 @@ _LOGITS = (
 
 #: How rows with missing values are left out, where a command can.
 _DROP = "fill them in, or leave such rows out with --drop-missing (drop_missing=True)."
+#: The same for decisions of humans, of whom many see few of the cases.
+UNDECIDED = (
+    "every row takes a decision of a human. Leave such rows out with --drop-missing "
+    "(drop_missing=True), or say instead how often humans err, by class: --reviewer-error "
+    "a=0.01,b=0.1."
+)
 
 
 def missing_values(
@@ -115,6 +121,12 @@ def not_probabilities(table: Table, name: str) -> TableError:
     return _outside(table, name, rule, least, most, f" {_LOGITS}")
 
 
+def not_shares(table: Table, name: str) -> TableError:
+    """The error for errors of reviewers that are not from 0 to 1."""
+    rule = "must hold how probably a reviewer errs, from 0 to 1"
+    return _outside(table, name, rule, 0.0, 1.0)
+
+
 def negative_values(table: Table, name: str, what: str) -> TableError:
     """The error for weights or costs that are negative or infinite."""
     return _outside(table, name, f"must hold {what} of zero or more", 0.0, inf)
@@ -156,6 +168,22 @@ def sums_not_one(table: Table, model: str, columns: Sequence[str]) -> TableError
 
 def label_problem(table: Table, name: str, categories: Categories) -> TableError:
     """The error for labels that are not among the classes."""
+    what, remedy = "labels", "Name all classes, in the order of the score columns."
+    return _not_classes(table, name, categories, what, remedy)
+
+
+def decision_problem(table: Table, name: str, categories: Categories) -> TableError:
+    """The error for decisions of humans that are not among the classes."""
+    what, remedy = (
+        "decisions of humans",
+        "Name the column in which humans decided for one of these.",
+    )
+    return _not_classes(table, name, categories, what, remedy)
+
+
+def _not_classes(
+    table: Table, name: str, categories: Categories, what: str, remedy: str
+) -> TableError:
     found = WrongRows()
     for batch in table.batches([name]):
         codes, values = encoded(batch.column(name)) or (np.array([], np.int64), [])
@@ -165,9 +193,8 @@ def label_problem(table: Table, name: str, categories: Categories) -> TableError
     spaces = isinstance(example, str) and categories.code(example.strip()) is not None
     hint = f" {example!r} has spaces around it." if spaces else ""
     return table.error(
-        f"column {name!r} holds labels that are not among the classes "
-        f"{listed(categories.names)}, {found.such_as}, {found.where(table)}.{hint} Name "
-        "all classes, in the order of the score columns."
+        f"column {name!r} holds {what} that are not among the classes "
+        f"{listed(categories.names)}, {found.such_as}, {found.where(table)}.{hint} {remedy}"
     )
 
 

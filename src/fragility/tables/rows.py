@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import Mask
+from ..exceptions import TableError
 from .categories import Categories
 from .problems import label_problem
 from .table import Table
@@ -26,12 +28,21 @@ def encoded_or_refused(table: Table, data: Any, name: str) -> tuple[NDArray[Any]
     return found
 
 
-def coded(table: Table, data: Any, name: str, categories: Categories) -> tuple[NDArray[Any], Mask]:
-    """Places of the rows' names, and where there is none because the value is missing."""
+def coded(
+    table: Table,
+    data: Any,
+    name: str,
+    categories: Categories,
+    problem: Callable[[Table, str, Categories], TableError] = label_problem,
+) -> tuple[NDArray[Any], Mask]:
+    """Places of the rows' names, and where there is none because the value is missing.
+
+    `problem` makes the error for a name that is not among the categories.
+    """
     places, values = encoded_or_refused(table, data, name)
     known = categories.codes(values)
     if known is None:
-        raise label_problem(table, name, categories)
+        raise problem(table, name, categories)
     missing = places < 0
     codes = np.append(known, known.dtype.type(0))[places]  # −1, missing, is the last one
     return codes, missing
