@@ -176,7 +176,7 @@ def test_compare(csv):
 )
 def test_report_writes_a_file(csv, tmp_path, name, start):
     output = tmp_path / name
-    ended = fragility("report", csv, *BOTH, "--output", output, "--id", "id", "--worst", "3")
+    ended = fragility("report", csv, *BOTH, "--output", output, "--case", "id", "--worst", "3")
     assert ended.code == 0
     assert ended.out == ""
     text = output.read_text(encoding="utf-8")
@@ -190,7 +190,7 @@ def test_report_writes_a_file(csv, tmp_path, name, start):
 
 def test_report_without_cases(csv, tmp_path):
     output = tmp_path / "page.html"
-    ended = fragility("report", csv, *BOTH, "--output", output, "--id", "id", "--worst", "0")
+    ended = fragility("report", csv, *BOTH, "--output", output, "--case", "id", "--worst", "0")
     assert "figures only" in ended.err
     assert "case 1" not in output.read_text()
 
@@ -412,7 +412,7 @@ def test_a_class_without_cases_is_a_note_beyond_hold_too(tmp_path):
 
 
 def test_beyond_hold_the_worst_cases_are_those_in_memory(csv, tmp_path):
-    asked = ("report", csv, "--label", "sick", "--score", "fair", "--group", "sex", "--id", "id")
+    asked = ("report", csv, "--label", "sick", "--score", "fair", "--group", "sex", "--case", "id")
     shown = []
     for way in ("--in-memory", "--hold=0"):
         output = tmp_path / f"{way}.json"
@@ -427,7 +427,7 @@ def test_beyond_hold_the_worst_cases_are_those_in_memory(csv, tmp_path):
     none = fragility(*asked, "--output", tmp_path / "r.md", "--hold", "0", "--worst", 0)
     assert "figures only" in none.err
     wrong = ("report", csv, "--label", "sick", "--score", "fair", "--output", tmp_path / "r.md")
-    assert fragility(*wrong, "--hold", "0", "--id", "name").code == 2
+    assert fragility(*wrong, "--hold", "0", "--case", "name").code == 2
 
 
 def test_the_same_predictions_pass_their_baseline_read_either_way(tmp_path):

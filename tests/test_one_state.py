@@ -130,7 +130,7 @@ class Problem:
             error_cost=None if self.by_case is None else "cost",
         )
         return report_on_file(
-            file, costs=self.costs, hold=hold, n_worst=5, id_column="id", **self.settings
+            file, costs=self.costs, hold=hold, n_worst=5, case_column="id", **self.settings
         )
 
     def state(self, rows: np.ndarray, hold: float) -> ScoreState:

@@ -100,7 +100,7 @@ def as_lines():
 @pytest.mark.parametrize("hold", [inf, 1 << 20, 0])
 def test_the_same_as_arrays(tmp_path, hold):
     opened = OutcomeFile(open_table(file(tmp_path, TEXT)), **MODELS, groups=["site"])
-    made = report_on_outcome_file(opened, n_worst=4, hold=hold, id_column="id")
+    made = report_on_outcome_file(opened, n_worst=4, hold=hold, case_column="id")
     wanted = Report.from_outcomes(
         **GIVEN,
         groups=[row["site"] for row in ROWS],
@@ -116,7 +116,7 @@ def test_the_same_as_arrays(tmp_path, hold):
         declined={"a": "no"},
         groups=["site"],
     )
-    again = report_on_outcome_file(nested, n_worst=4, hold=hold, id_column="id")
+    again = report_on_outcome_file(nested, n_worst=4, hold=hold, case_column="id")
     for a, b in zip(made.models, again.models, strict=True):
         for name, figure in a.raw.figures.items():
             x, y = figure.value, b.raw.figures[name].value

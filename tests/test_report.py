@@ -574,7 +574,7 @@ def test_worst_cases_of_an_index_of_zero_are_listed_on_every_path(tmp_path):
         read.append(list(columns)) or batches(columns, *options)
     )
     held, streamed = (
-        report_on_file(file, hold=hold, n_worst=4, id_column="id", calibrate=False)
+        report_on_file(file, hold=hold, n_worst=4, case_column="id", calibrate=False)
         for hold in (np.inf, 0)
     )
     assert read.count(["id"]) == 2  # once for each report, not once for each model

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fragility import Interval, Report
+from fragility import Interval, PreviousPredictions, Report
 from fragility.measured import Measured
 from tests.confident_models import classes_drawn, logistic
 
@@ -331,7 +331,7 @@ def test_shared_mistakes():
     n = report.n_shared_mistakes
     assert n >= 7
     said = text(report, "shared_mistakes")
-    assert said.startswith(f"{n} cases are wrong by both models above 90 % confidence. Check their")
+    assert said.startswith(f"Both models get {n} cases wrong above 90 % confidence. Check their")
     assert "shared_mistakes" not in kinds(Report.from_predictions(SICK, {"a": scores}))
 
 

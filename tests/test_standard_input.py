@@ -76,7 +76,7 @@ def test_every_command_that_reads_predictions(given, tmp_path, command):
         "compare": ["--json"],
         "cost": ["--error-cost", "5", "--json"],
         "gate": ["--max-fi", "1", "--json"],
-        "report": ["--output", tmp_path / "page.md", "--id", "id"],
+        "report": ["--output", tmp_path / "page.md", "--case", "id"],
     }[command]
     found = []
     for file in (path, "-"):

@@ -9,7 +9,7 @@ import click
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
-from .predictions import make_report
+from .reports import make_report
 
 
 @click.command()

@@ -218,6 +218,24 @@ group_option = _together(
         help="Groups with fewer cases of any class are shown, but not compared.",
     ),
 )
+#: Which cases are listed, and how they are named.
+case_options = _together(
+    click.option(
+        "--worst",
+        type=click.IntRange(min=0),
+        metavar="N",
+        help="Cases to list: the worst of each model, those that all models get confidently wrong, "
+        "and new ones; 0 for none [10 in a report, for several models, or with --case].",
+    ),
+    click.option("--case", "case_column", metavar="COLUMN", help="Column that names the cases."),
+    click.option(
+        "--previous",
+        type=click.Path(),
+        metavar="FILE",
+        help="Earlier predictions with the same columns: lists cases that are newly confidently "
+        "wrong. Takes --case.",
+    ),
+)
 force_option = click.option(
     "--force", is_flag=True, help="Replace an existing file of another kind; never an input."
 )

@@ -5,14 +5,11 @@ Each command imports what it needs when it runs: help and version come at once.
 
 from __future__ import annotations
 
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..measured import CONFIDENT, MIN_CELL
 from .console import (
-    progress_bar,
     say,
     show_lines,
     show_models,
@@ -21,8 +18,8 @@ from .console import (
     write_json,
 )
 from .options import (
-    as_costs,
     asked_models,
+    case_options,
     check_ending,
     confident_option,
     cost_options,
@@ -34,6 +31,7 @@ from .options import (
     policy_options,
     prediction_options,
 )
+from .reports import make_report
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -50,28 +48,27 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also reliability, operating points, net benefit, surest cases, decisions of policies.",
 )
+@case_options
 @json_option
-def evaluate(as_json: bool, full: bool, **options: Any) -> None:
+def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> None:
     """Measure one or several models: Fragility Index, its companions, findings.
 
     \b
     fragility evaluate predictions.csv --label sick --score p_a --score p_b
     fragility evaluate predictions.csv --label sick --score p --full --prevalence 0.02
     fragility evaluate answers.jsonl --correct score.value --confidence score.confidence
+    fragility evaluate new.csv --label sick --score p --previous old.csv --case patient
     """  # noqa: D301
     from ..report.full_text import full_tables
-    from ..report.group_text import about_groups, group_rows
-    from ..report.text import about, table
+    from ..report.text import about, case_tables, group_tables, table
 
-    made = make_report(**options)
+    made = make_report(**options, n_worst=worst)
     if as_json:
         write_json(made.to_json())
     show_text(about(made) + "\n", stderr=as_json)
     show_models(*table(made), stderr=as_json)
-    if made.groups:
-        show_text(f"\nBy group. {about_groups(made)}\n", stderr=as_json)
-        show_table(*group_rows(made), stderr=as_json)
-    for title, note, found in full_tables(made) if full else ():
+    more = full_tables(made) if full else ()
+    for title, note, found in (*case_tables(made), *group_tables(made), *more):
         show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
         show_table(*found, stderr=as_json)
     _show_sentences(made, [finding.text for finding in made.findings], as_json)
@@ -116,16 +113,9 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
 @cost_options
 @policy_options
 @output_option("File to write: .html, .md or .json.")
-@click.option(
-    "--worst",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    help="Worst cases to show; 0 for none.",
-)
-@click.option("--id", "id_column", metavar="COLUMN", help="Column that names the cases.")
+@case_options
 @force_option
-def report(output: str, worst: int, id_column: str | None, force: bool, **options: Any) -> None:
+def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
     """Write a report: a page to open, or Markdown, or JSON.
 
     \b
@@ -135,8 +125,9 @@ def report(output: str, worst: int, id_column: str | None, force: bool, **option
 
     endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
     method = endings[check_ending(output, *endings)]
-    check_output(output, [options["file"]], force=force)
-    made = make_report(**options, n_worst=worst, id_column=id_column)
+    inputs = [path for path in (options["file"], options["previous"]) if path is not None]
+    check_output(output, inputs, force=force)
+    made = make_report(**options, n_worst=10 if worst is None else worst)
     write_file(output, getattr(made, method)())
     _show_sentences(made, [f.text for f in made.findings], True)
     held = any(model.worst for model in made.models)
@@ -200,98 +191,6 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
     if policy_file is not None and made.models[0].policy is not None:
         write_file(policy_file, made.models[0].policy.to_json() + "\n")
         say(f"Wrote {policy_file}: use it with `fragility decide`.")
-
-
-def make_report(
-    file: str,
-    *,
-    label: str | None,
-    scores: tuple[str, ...],
-    classes: str | None,
-    positive: str | None,
-    correct: tuple[str, ...] = (),
-    confidences: tuple[str, ...] = (),
-    declined: tuple[str, ...] = (),
-    hold: int,
-    in_memory: bool,
-    no_calibration: bool,
-    confidence: float,
-    confident: float = CONFIDENT,
-    prevalence: float | None = None,
-    min_cell: int = MIN_CELL,
-    error_cost: str | None = None,
-    error_cost_column: str | None = None,
-    review_cost: float = 1.0,
-    capacity: float | None = None,
-    reviewer_error: str | None = None,
-    reviewer_error_column: str | None = None,
-    human: str | None = None,
-    n_worst: int = 0,
-    id_column: str | None = None,
-    no_cross: bool = False,
-    **others: Any,
-) -> Report:
-    """Report on the file that the options describe."""
-    from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
-    from ..report.files import report_on_file
-    from ..report.outcome_files import report_on_outcome_file
-    from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
-
-    _, is_answers = asked_models(label, scores, correct, confidences, declined, classes, positive)
-    chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
-    costs = as_costs(
-        error_cost,
-        error_cost_column,
-        review_cost,
-        capacity,
-        reviewer_error,
-        reviewer_error_column,
-        human,
-    )
-    policy = PolicySettings.of(**chosen)
-    if costs is None and policy != PolicySettings():
-        raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
-    opened = open_table(file)
-    others |= {"error_cost": error_cost_column, "cross": not no_cross}
-    settings: dict[str, Any] = {
-        "costs": costs,
-        "policy": policy,
-        "confidence": confidence,
-        "confident": confident,
-        "prevalence": prevalence,
-        "min_cell": min_cell,
-        "n_worst": n_worst,
-        "id_column": id_column,
-        "calibrate": not no_calibration,
-        "hold": inf if in_memory else hold,
-    }
-    if is_answers:
-        if human is not None or reviewer_error_column is not None:
-            raise click.UsageError(
-                "--human and --reviewer-error-column are for classes (--label, --score): of "
-                "answers say how often reviewers err, --reviewer-error 0.02."
-            )
-        named = parse_outcomes(correct, confidences, declined, opened.column_names)
-        outcomes = OutcomeFile(opened, **named._asdict(), **others)
-        with progress_bar("Measuring", None) as progress:
-            return report_on_outcome_file(outcomes, **settings, progress=progress)
-    predictions = PredictionFile(
-        opened,
-        label=str(label),
-        models=parse_models(scores, opened.column_names),
-        classes=None if classes is None else [name.strip() for name in classes.split(",")],
-        positive=positive,
-        human=human,
-        reviewer_error=reviewer_error_column,
-        **others,
-    )
-    several = max(map(len, predictions.columns.models.values())) > 2
-    held = in_memory or (opened.n_rows or 0) * len(predictions.columns.all) <= hold
-    readings = 1 if held else 3 if several and not no_calibration else 2
-    readings += several and costs is not None and not held
-    total = None if opened.n_rows is None else readings * opened.n_rows
-    with progress_bar("Measuring", total) as progress:
-        return report_on_file(predictions, **settings, progress=progress)
 
 
 def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:

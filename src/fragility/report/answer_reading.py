@@ -20,7 +20,7 @@ from ..scores.answer_state import answered_cases
 from ..scores.answers import Answers
 from ..scores.bins import BLOCK
 from ..scores.cases import Cases
-from .policies import Decided
+from .cost_reading import Decided
 from .rereading import CaseRows, figure_moves
 from .views import View
 

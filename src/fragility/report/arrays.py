@@ -20,8 +20,9 @@ from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
 from ..scores.reviews import checked_reviews
 from ..scores.state import ScoreState
+from .cost_reading import CaseNames
 from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
-from .measuring import CaseNames, ExtraFigures
+from .measuring import ExtraFigures
 from .mistakes import ArrayCases
 from .rereading import CaseRows, Rereading
 

@@ -10,8 +10,8 @@ import numpy as np
 from ..calibration.choice import CalibrationChoice
 from ..figures.spread import MoveSums
 from ..index.inference import PairedDifference
+from .cost_reading import CostReader
 from .parts import Comparison, CostTest, ModelFigures, ModelReport, PairedFigures
-from .policies import CostReader
 
 #: Differences of two models by figure.
 Tests = Mapping[str, PairedDifference]

@@ -35,7 +35,7 @@ def report_on_file(
     policy: PolicySettings | None = None,
     confidence: float = 0.95,
     n_worst: int = 10,
-    id_column: str | None = None,
+    case_column: str | None = None,
     calibrate: bool = True,
     hold: float = HOLD,
     progress: Callable[[int], None] | None = None,
@@ -54,7 +54,7 @@ def report_on_file(
     policy : PolicySettings, optional
     confidence, n_worst : float, int
         As in `Report.from_predictions`.
-    id_column : str, optional
+    case_column : str, optional
         Column with the names of the cases; by default a case is named by its row, from 1.
     calibrate : bool, default=True
         Whether to add the figures after calibration.
@@ -75,11 +75,11 @@ def report_on_file(
     check_prevalence(prevalence, n_classes)
     if costs is not None:
         check_reviewer_error(costs.reviewer_error, n_classes, None, file.classes)
-    if id_column is not None:
-        require_columns(file.table, [id_column])
+    if case_column is not None:
+        require_columns(file.table, [case_column])
     named = None
     if previous is not None:
-        named = _named_cases(file, id_column), _named_cases(previous, id_column)
+        named = _named_cases(file, case_column), _named_cases(previous, case_column)
     state = ScoreState(
         file.classes,
         list(file.columns.models),
@@ -116,7 +116,7 @@ def report_on_file(
             min_cell=min_cell,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
-        name_cases=lambda chosen: case_names(file.table, chosen, id_column),
+        name_cases=lambda chosen: case_names(file.table, chosen, case_column),
         clustered=file.columns.cluster is not None,
     )
     if named is not None:
@@ -158,7 +158,7 @@ class FileCases:
 
     file: PredictionFile
     state: ScoreState
-    id_column: str
+    case_column: str
 
     @property
     def read(self) -> Rereading:
@@ -167,22 +167,22 @@ class FileCases:
 
     def names(self, rows: Sequence[int]) -> Mapping[int, str]:
         """Names of the cases of some rows."""
-        return case_names(self.file.table, rows, self.id_column)
+        return case_names(self.file.table, rows, self.case_column)
 
     def rows(self, names: set[str]) -> Mapping[str, int]:
         """Rows of the cases of these names."""
-        numbered = _numbered_names(self.file.table, self.id_column)
+        numbered = _numbered_names(self.file.table, self.case_column)
         return found_rows(names, numbered, str(self.file.table.path))
 
 
-def _named_cases(file: PredictionFile, id_column: str | None) -> FileCases:
-    if id_column is None:
+def _named_cases(file: PredictionFile, case_column: str | None) -> FileCases:
+    if case_column is None:
         raise file.table.error(
             "previous predictions are matched by the names of cases: name their column (--case)."
         )
-    require_columns(file.table, [id_column])
+    require_columns(file.table, [case_column])
     state = ScoreState(file.classes, list(file.columns.models), pos_label=file.positive)
-    return FileCases(file, state, id_column)
+    return FileCases(file, state, case_column)
 
 
 def _dropped_rows(file: CaseFile[Any]) -> list[str]:
@@ -201,12 +201,12 @@ def is_small(table: Table, columns: int, hold: float) -> bool:
     return hold == inf or (most_rows is not None and most_rows * columns <= hold)
 
 
-def case_names(table: Table, rows: Sequence[int], id_column: str | None) -> dict[int, str]:
+def case_names(table: Table, rows: Sequence[int], case_column: str | None) -> dict[int, str]:
     """Names of cases, by the numbers of their rows."""
-    if id_column is None:
+    if case_column is None:
         return {row: f"row {row}" for row in rows}
     found, first, wanted = {}, 1, np.sort(np.asarray(rows, dtype=np.int64))
-    for batch in table.batches([id_column]):
+    for batch in table.batches([case_column]):
         start, stop = np.searchsorted(wanted, (first, first + batch.num_rows))
         for row in wanted[start:stop].tolist():
             found[row] = str(batch.column(0)[row - first])
@@ -214,9 +214,9 @@ def case_names(table: Table, rows: Sequence[int], id_column: str | None) -> dict
     return found
 
 
-def _numbered_names(table: Table, id_column: str) -> Iterator[tuple[int, str]]:
+def _numbered_names(table: Table, case_column: str) -> Iterator[tuple[int, str]]:
     """Row and name of every case."""
     first = 1
-    for batch in table.batches([id_column]):
+    for batch in table.batches([case_column]):
         yield from enumerate(map(str, batch.column(0)), start=first)
         first += batch.num_rows

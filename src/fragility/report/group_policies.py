@@ -16,8 +16,8 @@ from ..measured import Measured
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
+from .cost_reading import Decided
 from .parts import GroupPolicy
-from .policies import Decided
 from .rereading import CaseRows
 
 #: Sums over the cases of a group: of weights, what is decided alone, errors and costs; then of

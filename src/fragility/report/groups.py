@@ -15,11 +15,11 @@ from ..figures.spread import MoveSums, Population
 from ..measured import Measured
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
+from .cost_reading import Decided
 from .group_policies import DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import GroupFigures, GroupPolicy, ModelReport
-from .policies import Decided
 from .rereading import BlockReader, CaseRows, Reader, read_again
 from .sum_views import BinView
 from .views import DataView, View, levelled

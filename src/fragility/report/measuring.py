@@ -13,7 +13,7 @@ from .._typing import Floats, Integers
 from .._validation import check_presence
 from ..calibration.choice import CalibrationChoice, Candidates
 from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
-from ..calibration.table import ScoreTable, TableFits
+from ..calibration.table import TableFits
 from ..deferral.policy import Policy
 from ..deferral.problems import sample_temperature
 from ..figures.spread import MoveSums, Population
@@ -30,6 +30,7 @@ from .calibrating import (
     sample_share,
 )
 from .comparing import compared, cost_tests
+from .cost_reading import CaseNames, CostReader, Decided
 from .groups import Groups
 from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
@@ -41,7 +42,7 @@ from .parts import (
     SharedMistake,
     WorstCase,
 )
-from .policies import CostReader, Decided, PolicyMaker, fill_bins
+from .policies import PolicyMaker
 from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
@@ -49,8 +50,6 @@ from .views import DataView, View, levelled
 #: Figures of the user's own for each model as it is, and a function that gives them after
 #: calibration by a map of this name.
 ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
-#: Names of the cases of some rows.
-CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
 
 @dataclass(frozen=True)
@@ -357,13 +356,11 @@ class Builder:
             self.declined_clusters,
         )
         if state.is_binary:
-            for name in state.models:
-                fits, calibration = self.fits.get(name), None
-                if fits is None or fits.table.edges is None:
-                    table = ScoreTable.of_bins(self.sums.models[name].bins)
-                else:  # whatever map the figures have, policies take Platt's
-                    table, calibration = fits.table, fits.calibrated(CalibrationChoice("platt"))
-                self.decided[name] = maker.of_two(name, table, calibration, cases)
+            bins = {name: part.bins for name, part in self.sums.models.items()}
+            self.decided = {
+                name: maker.of_two(name, self.fits.get(name), part, cases)
+                for name, part in bins.items()
+            }
         elif cases is not None and state.fit_to_all:
             self.decided = {name: maker.of_cases(name, cases) for name in state.models}
         elif self.reread is None:
@@ -371,37 +368,22 @@ class Builder:
                 "There are no policies and no costs: those of several classes take the cases once "
                 "more, which a merged state does not hold."
             )
-        else:
-            self._decide_in_bins(maker, self.reread)
-
-    def _decide_in_bins(self, maker: PolicyMaker, reread: Rereading) -> None:
-        """Policies of several classes, of more cases than are held: in a reading of its own."""
-        try:
-            temperatures = self._temperatures
-        except CannotCalibrateError as error:
-            temperatures = dict.fromkeys(self.state.models, 1.0)
-            self.notes.append(f"Policies take the probabilities as they are: {error}.")
-        bins = {name: maker.bins(temperature) for name, temperature in temperatures.items()}
-        for found in reread():
-            fill_bins(bins, found.cases)
-        self.decided = {
-            name: maker.of_bins(name, own, temperatures[name]) for name, own in bins.items()
-        }
+        else:  # more cases than are held: in a reading of their own
+            try:
+                temperatures = self._temperatures
+            except CannotCalibrateError as error:
+                temperatures = dict.fromkeys(state.models, 1.0)
+                self.notes.append(f"Policies take the probabilities as they are: {error}.")
+            self.decided = maker.of_bins(self.reread, temperatures)
 
     def _policies(self) -> dict[str, Policy]:
-        """Policies by model; where one case makes much of the cost, it is named."""
-        reader, level = self.cost_reader, self.settings.confidence
-        if reader is None:
+        """Policies by model."""
+        if self.cost_reader is None:
             return {name: decided.policy for name, decided in self.decided.items()}
-        found = {name: reader.policy(name, level) for name in self.decided}
-        rows = reader.dominant_rows() if self.state.priced else {}
-        names: Mapping[int, str] = {}
-        if self.name_cases is not None and rows:
-            names = self.name_cases(sorted(set(rows.values())))
-        for model, row in rows.items():
-            note = reader.dominant_note(model, names.get(row, ""))
-            found[model] = replace(found[model], notes=(*found[model].notes, note))
-        return found
+        found = self.cost_reader.policies(self.settings.confidence)
+        if not self.state.priced:
+            return found
+        return self.cost_reader.with_dominant_cases(found, self.name_cases)
 
     # Further readings.
 

@@ -27,7 +27,7 @@ def report_on_outcome_file(
     policy: PolicySettings | None = None,
     confidence: float = 0.95,
     n_worst: int = 10,
-    id_column: str | None = None,
+    case_column: str | None = None,
     calibrate: bool = True,
     hold: float = HOLD,
     progress: Callable[[int], None] | None = None,
@@ -45,7 +45,7 @@ def report_on_outcome_file(
     policy : PolicySettings, optional
     confidence, n_worst, calibrate, confident, prevalence, min_cell
         As in `Report.from_outcomes`; a prevalence is that of right answers.
-    id_column : str, optional
+    case_column : str, optional
         Column with the names of the cases; by default a case is named by its row, from 1.
     hold : float, default=2**20
         Number of answers, of all models together, that may be held in memory.
@@ -53,8 +53,8 @@ def report_on_outcome_file(
         Called with the number of rows read so far.
     """
     check_count(n_worst, "n_worst", least=0)
-    if id_column is not None:
-        require_columns(file.table, [id_column])
+    if case_column is not None:
+        require_columns(file.table, [case_column])
     at_once = is_small(file.table, len(file.models), hold)
     done = 0
 
@@ -82,7 +82,7 @@ def report_on_outcome_file(
         groups=file.groups,
         weighted=file.columns.weight is not None,
         clustered=file.columns.cluster is not None,
-        name_cases=lambda chosen: case_names(file.table, chosen, id_column),
+        name_cases=lambda chosen: case_names(file.table, chosen, case_column),
         hold=hold,
     )
     columns = {name: [column] for name, column in file.columns.confidence.items()}

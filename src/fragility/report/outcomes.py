@@ -27,13 +27,13 @@ from .answer_reading import (
 )
 from .calibrating import chosen_for
 from .comparing import compared, cost_tests
+from .cost_reading import CaseNames, CostReader
 from .groups import Groups
 from .inputs import check_confident, checked_settings
-from .measuring import Builder, CaseNames
+from .measuring import Builder
 from .mistakes import SharedMistakes, made_answers
 from .model_figures import Settings
 from .parts import AnswerCounts, Comparison, ModelReport
-from .policies import CostReader
 from .report import Report
 from .rereading import CaseRows, Rereading
 from .views import View

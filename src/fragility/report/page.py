@@ -56,11 +56,7 @@ def page(report: Report, *, cases: bool = True) -> str:
         groups=group_rows(report, groups) if groups else None,
         few_groups=[part.too_small for part in groups],
         about_groups=about_groups(report),
-        worst=[
-            (model.name, text.worst_rows(report, place))
-            for place, model in enumerate(report.models)
-            if cases and model.worst
-        ],
+        worst=list(text.case_tables(report)) if cases else [],
         notes=[*report.notes, *_page_notes(report, len(groups))],
         meanings=[
             kind

@@ -9,15 +9,12 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
-from .._files import write_whole
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
 from ..measured import CONFIDENT, MIN_CELL, figures_of
 from ..scores.answer_state import AnswerState
 from ..scores.reviews import ReviewKind
 from ..scores.state import ScoreState
-from . import data as export
-from . import text
 from .arrays import (
     Groups,
     PreviousPredictions,
@@ -25,6 +22,8 @@ from .arrays import (
     given_cases,
     named_cases,
 )
+from .cost_reading import CaseNames
+from .exports import Exports
 from .findings import findings
 from .inputs import (
     Metric,
@@ -33,7 +32,7 @@ from .inputs import (
     check_extra_metrics,
     checked_settings,
 )
-from .measuring import Builder, CaseNames, ExtraFigures
+from .measuring import Builder, ExtraFigures
 from .mistakes import NamedCases, new_mistakes
 from .model_figures import Settings
 from .parts import (
@@ -48,7 +47,7 @@ from .rereading import Rereading
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report:
+class Report(Exports):
     """Several models on the same cases: figures, comparisons, findings, worst cases.
 
     Made by `from_predictions`, `from_outcomes`, `from_estimators` or `from_state`.
@@ -460,97 +459,3 @@ random_state, confident, min_cell
     def with_notes(self, *notes: str) -> Report:
         """The same report with more notes."""
         return replace(self, notes=(*self.notes, *notes)) if notes else self
-
-    def to_dict(self) -> dict[str, Any]:
-        """The whole report in plain Python values; floats may be inf and NaN."""
-        return export.to_dict(self)
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Strict JSON: infinity is the text "Infinity", an undefined number is null."""
-        return export.json_text(self.to_dict(), indent)
-
-    def to_metrics(self) -> dict[str, float]:
-        """A flat dictionary of numbers, ``{"model/fragility_index": 0.17, ...}``.
-
-        For ``mlflow.log_metrics(report.to_metrics())`` and ``wandb.log(report.to_metrics())``.
-        """
-        return export.to_metrics(self)
-
-    def to_frame(self, table: str = "figures") -> Any:
-        """A table as a pandas DataFrame: by default a row for each model, calibration and figure.
-
-        Parameters
-        ----------
-        table : str, default="figures"
-            "figures"; "evidence", single numbers of calibration, surest cases, credit and net
-            benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
-            each point; "confusion", the cases by truth and decision of the policy; "groups", a row
-            for each model, group and figure; "reviewers", what humans alone, each model alone and
-            its policy cost, and errors of the humans.
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
-        return export.to_table(self, table, "pandas", "DataFrame")
-
-    def to_polars(self, table: str = "figures") -> Any:
-        """The same as `to_frame` as a polars DataFrame."""
-        return export.to_table(self, table, "polars", "DataFrame")
-
-    def to_arrow(self, table: str = "figures") -> Any:
-        """The same as `to_frame` as a pyarrow Table."""
-        return export.to_table(self, table, "pyarrow", "table")
-
-    def to_text(self, *, full: bool = False) -> str:
-        """Tables and findings for a terminal, as ``print(report)`` shows them.
-
-        Parameters
-        ----------
-        full : bool, default=False
-            Whether to add reliability, operating points, surest cases, and what policies decide.
-
-        Returns
-        -------
-        str
-        """
-        return text.to_text(self, full=full)
-
-    def to_markdown(self, *, full: bool = False) -> str:
-        """The report in Markdown, for a README or a pull request; `full` as in `to_text`."""
-        return text.to_markdown(self, full=full)
-
-    def to_html(self, path: Any = None, *, cases: bool = True) -> str:
-        """The report as one HTML page that needs no other file; with `path`, it is written there.
-
-        A reader of the page can change thresholds and costs; charts and tables follow.
-
-        Parameters
-        ----------
-        path : path, optional
-        cases : bool, default=True
-            Whether the page lists the worst cases. Without them it holds figures and counts only,
-            no single case: for data of patients. A report made with ``n_worst=0`` has none.
-
-        Returns
-        -------
-        str
-            The page.
-        """
-        from .page import page  # the templating library is an extra
-
-        content = page(self, cases=cases)
-        if path is not None:
-            write_whole(path, content.encode())
-        return content
-
-    def _repr_html_(self) -> str | None:
-        from .page import framed
-
-        try:
-            return framed(self.to_html())
-        except ImportError:  # notebooks then show the text
-            return None
-
-    def __repr__(self) -> str:
-        return text.to_text(self)

@@ -260,8 +260,14 @@ def worst_rows(report: Report, model: int) -> Table:
     return head + ["group"] * grouped, rows
 
 
-def mistake_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
-    """Cases that all models get confidently wrong, and cases that are newly so."""
+def group_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
+    """What matters most by group, if there are groups."""
+    if report.groups:
+        yield "By group", about_groups(report), group_rows(report)
+
+
+def case_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
+    """Cases that all models get confidently wrong, that are newly so, and the worst of each."""
     level = f"{100 * report.confident:g} %"
     if report.shared_mistakes:
         names = [words.shortened(model.name) for model in report.models]
@@ -285,6 +291,8 @@ def mistake_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             (["case", "truth", *names], rows),
         )
     for found in report.new_mistakes:
+        if not found.cases:
+            continue
         head = ["case", "truth", "predicted", "confidence", "previously", "confidence then"]
         cells = [
             [
@@ -306,6 +314,10 @@ def mistake_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             f"{words.count(found.n_mended)} that no longer are{unknown}.",
             (head, cells),
         )
+    for place, model in enumerate(report.models):
+        if model.worst:
+            title = f"Cases that carry the risk of {words.shortened(model.name)}"
+            yield title, "", worst_rows(report, place)
 
 
 def about(report: Report) -> str:
@@ -344,9 +356,8 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         yield "Who decides", about_policies(report), policy_rows(report)
         if cost_rows(report)[1]:
             yield "Cost against cost", "", cost_rows(report)
-    yield from mistake_tables(report)
-    if report.groups:
-        yield "By group", about_groups(report), group_rows(report)
+    yield from case_tables(report)
+    yield from group_tables(report)
 
 
 def to_text(report: Report, *, full: bool = False) -> str:
@@ -370,14 +381,10 @@ def to_markdown(report: Report, *, full: bool = False) -> str:
         parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
     parts += ["## Figures", _markdown(table(report)), _meanings(report)]
     for title, about_rows, found in (*_tables(report), *(full_tables(report) if full else ())):
-        parts += [f"## {title}", _plain(about_rows), _markdown(found)]
+        parts += [f"## {_plain(title)}", _plain(about_rows), _markdown(found)]
     for place, model in enumerate(report.models if len(report.labels) > 2 else ()):
         parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
         parts += [_markdown(pair_rows(report, place))]
-    for place, model in enumerate(report.models):
-        if model.worst:
-            parts += [f"## Cases that carry the risk of {_plain(words.shortened(model.name))}"]
-            parts += [_markdown(worst_rows(report, place))]
     if report.notes:
         parts += ["## Notes", "\n".join(f"- {_plain(note)}" for note in report.notes)]
     return "\n\n".join(filter(None, parts)) + "\n"

@@ -16,12 +16,10 @@ def shared_mistakes(report: Report) -> Sentences:
     """Cases that every model gets confidently wrong."""
     n = report.n_shared_mistakes
     if n:
-        cases, are, their = (
-            ("case", "is", "its label") if n == 1 else ("cases", "are", "their labels")
-        )
-        who = "both models" if len(report.models) == 2 else f"all {len(report.models)} models"
+        cases, their = ("case", "its label") if n == 1 else ("cases", "their labels")
+        who = "Both models" if len(report.models) == 2 else f"All {len(report.models)} models"
         yield (
-            f"{words.count(n)} {cases} {are} wrong by {who} above {100 * report.confident:g} % "
+            f"{who} get {words.count(n)} {cases} wrong above {100 * report.confident:g} % "
             f"confidence. Check {their} first: a wrong label, or a blind spot that another model "
             "of the same kind will not mend.",
             [model.name for model in report.models],

@@ -1,0 +1,131 @@
+"""The report that the options of a command ask for.
+
+What is slow to import is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..measured import CONFIDENT, MIN_CELL
+from .console import progress_bar
+from .options import as_costs, asked_models
+
+if TYPE_CHECKING:
+    from ..report import Report
+    from ..tables import PredictionFile, Table
+
+
+def make_report(
+    file: str,
+    *,
+    label: str | None,
+    scores: tuple[str, ...],
+    classes: str | None,
+    positive: str | None,
+    correct: tuple[str, ...] = (),
+    confidences: tuple[str, ...] = (),
+    declined: tuple[str, ...] = (),
+    hold: int,
+    in_memory: bool,
+    no_calibration: bool,
+    confidence: float,
+    confident: float = CONFIDENT,
+    prevalence: float | None = None,
+    min_cell: int = MIN_CELL,
+    error_cost: str | None = None,
+    error_cost_column: str | None = None,
+    review_cost: float = 1.0,
+    capacity: float | None = None,
+    reviewer_error: str | None = None,
+    reviewer_error_column: str | None = None,
+    human: str | None = None,
+    n_worst: int | None = 0,
+    case_column: str | None = None,
+    previous: str | None = None,
+    no_cross: bool = False,
+    **others: Any,
+) -> Report:
+    """Report on the file that the options describe.
+
+    By default cases are listed where they are asked for, or where several models are read twice
+    anyway.
+    """
+    from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
+    from ..report.files import report_on_file
+    from ..report.outcome_files import report_on_outcome_file
+    from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
+
+    given, is_answers = asked_models(
+        label, scores, correct, confidences, declined, classes, positive
+    )
+    if n_worst is None:
+        n_worst = 10 if len(given) > 1 or case_column is not None else 0
+    chosen = {name: others.pop(name) for name in POLICY_PARAMETERS if name in others}
+    costs = as_costs(
+        error_cost,
+        error_cost_column,
+        review_cost,
+        capacity,
+        reviewer_error,
+        reviewer_error_column,
+        human,
+    )
+    policy = PolicySettings.of(**chosen)
+    if costs is None and policy != PolicySettings():
+        raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
+    opened = open_table(file)
+    others |= {"error_cost": error_cost_column, "cross": not no_cross}
+    settings: dict[str, Any] = {
+        "costs": costs,
+        "policy": policy,
+        "confidence": confidence,
+        "confident": confident,
+        "prevalence": prevalence,
+        "min_cell": min_cell,
+        "n_worst": n_worst,
+        "case_column": case_column,
+        "calibrate": not no_calibration,
+        "hold": inf if in_memory else hold,
+    }
+    if is_answers:
+        if previous is not None:
+            raise click.UsageError("--previous is for classes (--label, --score), not for answers.")
+        if human is not None or reviewer_error_column is not None:
+            raise click.UsageError(
+                "--human and --reviewer-error-column are for classes (--label, --score): of "
+                "answers say how often reviewers err, --reviewer-error 0.02."
+            )
+        named = parse_outcomes(correct, confidences, declined, opened.column_names)
+        outcomes = OutcomeFile(opened, **named._asdict(), **others)
+        with progress_bar("Measuring", None) as progress:
+            return report_on_outcome_file(outcomes, **settings, progress=progress)
+    if previous is not None and case_column is None:
+        raise click.UsageError("--previous takes the column that names the cases: --case COLUMN.")
+
+    def opened_predictions(table: Table, **columns: Any) -> PredictionFile:
+        return PredictionFile(
+            table,
+            label=str(label),
+            models=parse_models(scores, table.column_names),
+            classes=None if classes is None else [name.strip() for name in classes.split(",")],
+            positive=positive,
+            **columns,
+        )
+
+    predictions = opened_predictions(
+        opened, human=human, reviewer_error=reviewer_error_column, **others
+    )
+    if previous is not None:
+        drop = {"drop_missing": others["drop_missing"]}
+        settings["previous"] = opened_predictions(open_table(previous), **drop)
+    several = max(map(len, predictions.columns.models.values())) > 2
+    held = in_memory or (opened.n_rows or 0) * len(predictions.columns.all) <= hold
+    readings = 1 if held else 3 if several and not no_calibration else 2
+    readings += several and costs is not None and not held
+    total = None if opened.n_rows is None else readings * opened.n_rows
+    with progress_bar("Measuring", total) as progress:
+        return report_on_file(predictions, **settings, progress=progress)
