@@ -119,6 +119,7 @@ from .metrics import (
 from .report import Report
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
+from .slices import Slice, find_slices
 
 __all__ = [
     "KL",
@@ -160,6 +161,7 @@ __all__ = [
     "SatisficingClassifierCV",
     "ScoreState",
     "SketchFragility",
+    "Slice",
     "Wasserstein",
     "area_under_risk_coverage",
     "best_policy",
@@ -172,6 +174,7 @@ __all__ = [
     "confident_error_rate",
     "deferral_curve",
     "equal_mass_calibration_error",
+    "find_slices",
     "fragility_index",
     "fragility_path",
     "fragility_ratio",
