@@ -116,6 +116,7 @@ from .metrics import (
     surest_error_rate,
     wasserstein_fragility_index,
 )
+from .planning import EvaluationPlan, plan_evaluation
 from .report import Report
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
@@ -135,6 +136,7 @@ __all__ = [
     "DeferralCurve",
     "DeferralDisplay",
     "ERMClassifier",
+    "EvaluationPlan",
     "Fragility",
     "FragilityComparison",
     "FragilityPath",
@@ -189,6 +191,7 @@ __all__ = [
     "net_benefit",
     "observed_expected_ratio",
     "operating_points",
+    "plan_evaluation",
     "policy_confusion",
     "population_stability_index",
     "ranking_error_cvar",

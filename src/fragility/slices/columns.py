@@ -15,7 +15,7 @@ from .conditions import CodedColumn, coded
 
 def read_table(X: Any, feature_names: Sequence[str] | None) -> list[Column]:
     """Columns of a data frame, a mapping of columns, or a two-dimensional array."""
-    if isinstance(X, Mapping) or column_names(X) or hasattr(X, "collect"):
+    if isinstance(X, Mapping) or hasattr(X, "collect") or column_names(X):
         if feature_names is not None:
             raise ValueError(
                 "feature_names is for arrays; the columns of X have names: leave it out."
@@ -72,17 +72,19 @@ def code_columns(columns: Sequence[Column], n_ranges: int, min_count: int) -> li
             )
         if reason:
             skipped.append(f"{column.name!r} {reason}")
+    left_out = "; ".join(_first(skipped))
+    if not found:
+        why = f"these are left out: {left_out}" if skipped else "all are constant"
+        raise ValueError(
+            f"No column of X tells cases apart: {why}. Give columns of numbers, or of values that "
+            "repeat."
+        )
     if skipped:
         warnings.warn(
-            f"These columns make no slices and are left out: {'; '.join(_first(skipped))}. Turn "
-            "them into numbers or into fewer categories to have them searched.",
+            f"These columns make no slices and are left out: {left_out}. Turn them into numbers or "
+            "into fewer categories to have them searched.",
             SkippedColumnWarning,
             stacklevel=3,
-        )
-    if not found:
-        raise ValueError(
-            "No column of X tells cases apart: all are constant or left out. Give columns of "
-            "numbers, or of values that repeat."
         )
     return found
 

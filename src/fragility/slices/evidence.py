@@ -101,7 +101,7 @@ def _lower_part(roots: Floats, size: float) -> Mask | None:
     """The cases below the median of the first column that allows two parts of a size."""
     for column in np.argsort(-roots.var(axis=0), kind="stable"):
         own = roots[:, column]
-        lower = own < np.partition(own, own.size // 2)[own.size // 2]
+        lower: Mask = own < np.partition(own, own.size // 2)[own.size // 2]
         if not lower.any():  # more than half have the least value
             lower = own == own.min()
         if size <= np.count_nonzero(lower) <= own.size - size:

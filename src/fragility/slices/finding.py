@@ -65,8 +65,10 @@ def find_slices(
     independent of the class among cases of about the same score (of several classes: about the same
     probabilities). The larger of the two p-values counts, adjusted for the number of conditions
     tested (Holm). So data in which either independence holds for all columns give a slice with
-    probability `level` at most, up to the width of "about". Cases must be independent of each
-    other: of several rows of one patient, give one.
+    probability `level` at most, up to the width of "about". Where the scores tell who is in a slice
+    (a range of the only column that a model uses), there is nothing to compare it with at the same
+    score: see `reliability_curve`, or ``against="class"``. Cases must be independent of each other:
+    of several rows of one patient, give one.
 
     Parameters
     ----------
