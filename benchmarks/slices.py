@@ -239,9 +239,10 @@ def main() -> None:
             "## A planted slice",
             f"{fewer} data sets per cell. In one slice, the labels of 10 to 30 % of the cases are "
             "replaced. First: the first slice is on the very columns that were planted. Any: some "
-            "slice is on one of them, and the same against the score alone. Others: some slice is on "
-            "none of them. A column of the model: where it is sure, so that even with these mistakes "
-            "the slice holds less than its share of the weight, but more than its scores tell.",
+            "slice is on one of them, and the same against the score alone. Others: some slice is "
+            "on none of them. A column of the model: where the model is sure, so that even with "
+            "these mistakes the slice holds hardly more than its share of the weight, but more "
+            "than its scores lead one to expect.",
             power,
         ]
     )
