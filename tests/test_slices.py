@@ -193,6 +193,13 @@ def test_rare_values_are_not_conditions_and_missing_ones_are():
     assert [condition.text for condition in column.conditions] == ["x is 'a'", "x is missing"]
 
 
+def test_of_many_values_the_most_frequent_are_searched():
+    values = [f"v{k:03d}" for k in range(150) for _ in range(10 + (k >= 60))]
+    column = coded(plain_column("x", values), 4, 10)
+    texts = [condition.text for condition in column.conditions]
+    assert texts == [f"x is 'v{k:03d}'" for k in [*range(10), *range(60, 150)]]
+
+
 # Choice
 
 
@@ -429,7 +436,7 @@ def test_identifiers_and_dates_are_named_in_a_warning():
         ({"n_permutations": 10}, "n_permutations must be"),
         ({"level": 1.5}, "level must lie between 0 and 1, such as 0.05; got 1.5"),
         ({"against": "all"}, "against must be one of 'both', 'class', 'score'; got 'all'"),
-        ({"confident": 2}, "threshold must lie from 0 to 1"),
+        ({"confident": 2}, "confident must lie from 0 to 1"),
         ({"random_state": "x"}, "random_state must be"),
         ({"feature_names": ["a"]}, "feature_names is for arrays"),
         ({"X": np.ones((400, 2)), "feature_names": ["a"]}, "each of the 2 columns of X"),

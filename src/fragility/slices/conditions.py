@@ -15,6 +15,8 @@ from ..pipelines.frames import Column
 
 #: Numbers of no more different values than this are told apart by value, not by range.
 _FEW_VALUES = 6
+#: Of more values than this the most frequent are searched: else pairs of columns take too long.
+MOST_VALUES = 100
 #: A limit of a range is rounded as long as no more than this share of the values change sides.
 _MOVED_BY_ROUNDING = 0.02
 #: Digits that tell any two floats apart.
@@ -65,7 +67,8 @@ class CodedColumn:
 def coded(column: Column, n_ranges: int, min_count: int) -> CodedColumn:
     """Codes and conditions of a column of numbers, text, booleans or categories.
 
-    Values that fewer than `min_count` cases have share a code that no condition asks for.
+    Values that fewer than `min_count` cases have, and all but the `MOST_VALUES` most frequent ones,
+    share a code that no condition asks for.
     """
     by_value = column.kind != "numbers" or column.is_category
     if not by_value:
@@ -80,7 +83,9 @@ def coded(column: Column, n_ranges: int, min_count: int) -> CodedColumn:
 
 def _of_values(name: str, values: list[Any], missing: Mask, min_count: int) -> CodedColumn:
     counts = Counter(value for value, gone in zip(values, missing, strict=True) if not gone)
-    frequent = sorted((value for value, count in counts.items() if count >= min_count), key=_order)
+    enough = [value for value, count in counts.items() if count >= min_count]
+    enough.sort(key=lambda value: (-counts[value], _order(value)))
+    frequent = sorted(enough[:MOST_VALUES], key=_order)
     place = {value: code for code, value in enumerate(frequent)}
     rest, gone = len(frequent), len(frequent) + 1
     codes = np.fromiter((place.get(value, rest) for value in values), np.int64, len(values))

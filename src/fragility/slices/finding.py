@@ -75,7 +75,8 @@ def find_slices(
     X : data frame, mapping of str to array-like, or array-like of shape (n_samples, n_features)
         Columns to search, which the model may know or not: of pandas, polars or Arrow, or arrays.
         Numbers are cut into ranges, or told apart by value if they have six values or fewer; text,
-        booleans and categories are told apart by value. A missing value is a value of its own.
+        booleans and categories are told apart by value, up to the 100 most frequent ones that are
+        in twice `min_cases` cases or more. A missing value is a value of its own.
         Columns without any frequent value, such as identifiers, and dates are named in a warning
         and left out.
     y_true : array-like of shape (n_samples,)
@@ -124,7 +125,10 @@ def find_slices(
     age under 36
     """
     check_choice(against, get_args(Against), "against")
-    level, confident = check_confidence(level, "level", "0.05"), check_threshold(confident)
+    level, confident = (
+        check_confidence(level, "level", "0.05"),
+        check_threshold(confident, "confident"),
+    )
     min_cases, n_ranges = check_count(min_cases, "min_cases"), check_count(n_ranges, "n_ranges", 2)
     n_candidates = check_count(n_candidates, "n_candidates")
     n_permutations = check_count(n_permutations, "n_permutations", 99)
