@@ -84,9 +84,11 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 
-coverage: $(READY)  ## Simulations of intervals, paired tests and guarantees of policies (over an hour)
+coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py
 	$(BIN)/python benchmarks/policies.py
+	$(BIN)/python benchmarks/slices.py
+	$(BIN)/python benchmarks/planning.py
 
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0

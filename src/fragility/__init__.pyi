@@ -118,10 +118,12 @@ from .metrics import (
     surest_error_rate,
     wasserstein_fragility_index,
 )
+from .planning import EvaluationPlan, plan_evaluation
 from .report import PreviousPredictions, Report
 from .scores.answer_state import AnswerState
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
+from .slices import Slice, find_slices
 
 __all__ = [
     "KL",
@@ -138,6 +140,7 @@ __all__ = [
     "DeferralCurve",
     "DeferralDisplay",
     "ERMClassifier",
+    "EvaluationPlan",
     "Fragility",
     "FragilityComparison",
     "FragilityPath",
@@ -167,6 +170,7 @@ __all__ = [
     "SatisficingClassifierCV",
     "ScoreState",
     "SketchFragility",
+    "Slice",
     "Wasserstein",
     "area_under_risk_coverage",
     "best_policy",
@@ -179,6 +183,7 @@ __all__ = [
     "confident_error_rate",
     "deferral_curve",
     "equal_mass_calibration_error",
+    "find_slices",
     "fragility_index",
     "fragility_path",
     "fragility_ratio",
@@ -194,6 +199,7 @@ __all__ = [
     "net_benefit",
     "observed_expected_ratio",
     "operating_points",
+    "plan_evaluation",
     "policy_confusion",
     "population_stability_index",
     "ranking_error_cvar",

@@ -285,8 +285,8 @@ def _encode_objects(y: NDArray[Any]) -> Encoded:
         raise ValueError(
             "y_true holds objects that are not labels; give text, booleans or integers."
         ) from None
-    if any(_is_missing(item) for item in distinct):
-        raise _missing(np.array([_is_missing(item) for item in items]))
+    if any(is_missing(item) for item in distinct):
+        raise _missing(np.array([is_missing(item) for item in items]))
     try:
         classes = sorted(distinct)
     except TypeError:
@@ -305,5 +305,6 @@ def _encode_objects(y: NDArray[Any]) -> Encoded:
     return np.array(classes), codes
 
 
-def _is_missing(item: Any) -> bool:
+def is_missing(item: Any) -> bool:
+    """Whether a value stands for none: None, NaN, or what pandas has for them."""
     return item is None or type(item).__name__ in ("NAType", "NaTType") or item != item

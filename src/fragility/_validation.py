@@ -70,6 +70,20 @@ class LabelledScores:
         """The same samples with other scores, of the same shape."""
         return replace(self, scores=scores, ranges=score_ranges(scores))
 
+    def take(self, rows: NDArray[Any]) -> LabelledScores:
+        """Some of the samples, by a mask or by their places; at least one."""
+        weights = None if self.weights is None else self.weights[rows]
+        scores, codes = self.scores[rows], self.codes[rows]
+        support = _support(codes, self.labels.size, weights)
+        return replace(
+            self,
+            scores=scores,
+            codes=codes,
+            weights=weights,
+            support=support,
+            ranges=score_ranges(scores),
+        )
+
     def own_score(self, sample: int) -> float:
         """Score of a sample's own class (two classes: of the positive class)."""
         score = self.scores[sample]

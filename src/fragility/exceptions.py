@@ -60,6 +60,10 @@ class AnswersWarning(UserWarning):
     """A table looks like answers with a confidence, which are not predictions of classes."""
 
 
+class SkippedColumnWarning(UserWarning):
+    """A column that a search for slices cannot use is left out."""
+
+
 class UnseenValuesWarning(UserWarning):
     """A column holds values that were not there in training."""
 

@@ -18,6 +18,7 @@ from .demo import demo
 from .gate import gate
 from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
+from .slices import slices
 from .training import predict, train
 
 
@@ -34,7 +35,7 @@ def command() -> None:
     """
 
 
-for part in (evaluate, compare, report, cost, decide, gate, train, predict, demo):
+for part in (evaluate, compare, report, slices, cost, decide, gate, train, predict, demo):
     command.add_command(part)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import in_rows, listed
+from .._labels import in_rows, is_missing, listed, plain_array
 from .._names import did_you_mean
 from .._optional import needed_for
 from .._typing import Floats, Mask
@@ -158,10 +158,34 @@ def _column(series: Any, index: Any) -> Column:
         return Column(series.name, values, missing, "numbers", False, index)
     missing = np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
     values = np.fromiter(series.to_list(), dtype=object, count=len(missing))
+    is_category = dtype.startswith(("Categorical", "Enum"))
+    return _of_objects(series.name, values, missing, is_category, index)
+
+
+def plain_column(name: str, values: ArrayLike) -> Column:
+    """A column of an array or a list, without any library for data frames."""
+    array = plain_array(values, f"Column {name!r}")
+    if array.ndim != 1:
+        raise TableError(f"Column {name!r} has shape {array.shape}; give one value for each row.")
+    if array.dtype.kind in "iuf":
+        missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(array.size, np.bool_)
+        return Column(name, array, missing, "numbers", False, None)
+    if array.dtype.kind in "mM":
+        return Column(name, array, np.isnat(array), "dates", False, None)
+    if array.dtype.kind in "US" and isinstance(values, (list, tuple)):
+        array = np.asarray(values, dtype=object)  # NumPy would turn 1 among text into "1"
+    items = array.tolist()
+    objects = np.fromiter(items, dtype=object, count=len(items))
+    missing = np.fromiter(map(is_missing, items), dtype=np.bool_, count=len(items))
+    return _of_objects(name, objects, missing, False, None)
+
+
+def _of_objects(
+    name: str, values: NDArray[Any], missing: Mask, is_category: bool, index: Any
+) -> Column:
     values[missing] = None
     types = set(map(type, values[~missing].tolist()))
-    is_category = dtype.startswith(("Categorical", "Enum"))
-    return Column(series.name, values, missing, _kind(types), is_category, index)
+    return Column(name, values, missing, _kind(types), is_category, index)
 
 
 def _kind(types: set[type]) -> str:
