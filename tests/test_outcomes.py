@@ -10,10 +10,15 @@ import pytest
 from scipy.stats import beta, t
 
 from fragility import AnswerState, Costs, Policy, Report, ScoreState
+from fragility.calibration.choice import CalibrationChoice
+from fragility.calibration.table import ScoreTable, TableFits
 from fragility.report.answer_reading import OutcomeBatch
+from fragility.report.baselines import read_baseline
+from fragility.report.gates import Limits, check_gates
 from fragility.report.inputs import as_policy
-from fragility.report.model_figures import Settings
+from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
+from fragility.report.sum_views import CalibratedView
 from fragility.scores.answers import check_answers
 from fragility.scores.tally import Task
 
@@ -207,6 +212,30 @@ def test_the_confidence_is_never_one_minus_itself():
     sure = float(np.mean(~correct & (p > 0.9)))
     assert found.raw.figures["confident_error_rate"].value == pytest.approx(sure)
     assert read.raw.figures["confident_error_rate"].value > sure
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_calibrated_answers_still_claim_to_be_right(seed):
+    """Cases of a class and score are under several maps: as many answers, of smaller weights."""
+    problem = Problem(seed)
+    state = problem.state("a", inf)
+    table = ScoreTable.of_cases(state.labelled("a", state.cases()), None)
+    found = TableFits(table, 1, state.labels).calibrated(CalibrationChoice("platt"))
+    view = CalibratedView(table, 1, state.support, found, answers=True)
+    view.confident = problem.confident
+    figures = model_figures(view, Settings(confident=problem.confident), {}).figures
+    weights = table.amounts["weight"]
+    answers = [
+        (bool(code), float(found.scores[k, place]), float(share * weights[code, place]))
+        for (code, k, place), share in np.ndenumerate(found.shares)
+        if share * weights[code, place] > 0.0
+    ]
+    low = min(p for _, p, _ in answers)
+    assert low < 0.5  # or nothing would tell a confidence from one minus it
+    for name in ("accuracy", "auc", "aurc", "brier"):
+        assert figures[name].value == pytest.approx(FIGURES[name](answers), rel=1e-9), name
+    level = reference.confident_error_rate(answers, problem.confident)
+    assert figures["confident_error_rate"].value == pytest.approx(level, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -435,7 +464,7 @@ def test_words_are_of_answers():
         assert nonsense not in shown, nonsense
     assert "answer alone from" in shown
     assert "answers right" in shown
-    assert "cases declined" in shown
+    assert " declined (" in shown
     found = json.loads(report.to_json())
     assert found["classes"] == [{"label": "wrong", "n": None}, {"label": "right", "n": None}]
     counts = found["models"][0]["answers"]
@@ -458,6 +487,25 @@ def test_pages_count_declined_cases_as_reviewed():
         left_out = int(problem.declined[name].sum())
         assert model["raw"]["decisions"]["reviewed"][0] == left_out
         assert model["raw"]["decisions"]["reviewed"][-1] == problem.n
+
+
+def test_answers_are_held_to_a_baseline_of_answers(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    correct = rng.random(300) < p
+    report = Report.from_outcomes(correct, p, costs={"error_cost": 5.0})
+    path = tmp_path / "baseline.json"
+    path.write_text(report.to_json())
+    baseline = read_baseline(str(path))
+    assert all(check.passed for check in check_gates(report, Limits(), baseline))
+    worse = Report.from_outcomes(correct, np.sqrt(p), costs={"error_cost": 5.0})
+    failed = [c.figure for c in check_gates(worse, Limits(log_loss=0.1), baseline) if not c.passed]
+    assert "log_loss" in failed
+    classes = Report.from_predictions(
+        np.where(correct, "right", "wrong"), p, pos_label="right", costs={"error_cost": 5.0}
+    )
+    with pytest.raises(ValueError, match="what is measured there: answers, right or wrong"):
+        check_gates(classes, Limits(), baseline)
 
 
 def test_one_array_of_outcomes_holds_for_every_model():

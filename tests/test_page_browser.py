@@ -43,6 +43,28 @@ def test_keys_move_the_threshold_and_the_costs_are_those_of_python(open_page, re
         check_outcomes(tab, data, place, err=10, man=1)
 
 
+def test_answers_and_declined_cases_cost_what_python_says(open_page):
+    rng = np.random.default_rng(2)
+    sure = {name: rng.random(300).round(3) for name in "ab"}
+    correct = {name: rng.random(300) < p for name, p in sure.items()}
+    declined = {name: rng.random(300) < share for name, share in (("a", 0.1), ("b", 0.3))}
+    report = fr.Report.from_outcomes(correct, sure, declined=declined, costs={"error_cost": 10.0})
+    tab, data = open_page(report), page_data(report)
+    slider = tab.page.locator("#delta")
+    slider.focus()
+    for key, place in [("Home", 0), ("ArrowRight", 1), ("End", len(data["grid"]) - 1)]:
+        slider.press(key)
+        assert place_of(tab) == place
+        check_outcomes(tab, data, place, err=10, man=1)
+    slider.press("Home")  # every answer is given, the declined cases are left
+    assert value(cell(tab, 1, "automation")) == round(100 * (1 - declined["b"].mean()), 1)
+    wrong = (~correct["b"] & ~declined["b"]).sum()
+    assert isclose(
+        value(cell(tab, 1, "cost")), (10 * wrong + declined["b"].sum()) / 300, abs_tol=1e-4
+    )
+    assert tab.page.locator("[data-cell=kinds]").count() == 0
+
+
 def test_the_slider_and_the_chart_are_dragged(open_page):
     """What is shown is what `deferral_curve` makes of the predictions, to the last digit shown."""
     tab = open_page()

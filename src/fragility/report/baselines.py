@@ -54,6 +54,8 @@ class Baseline:
     estimators : mapping of str to object
         How the cost of each model was estimated.
     n_samples : int
+    answers : bool
+        Whether the cases were answers, right or wrong.
     """
 
     path: str
@@ -64,9 +66,13 @@ class Baseline:
     costs: Mapping[str, Any] | None
     estimators: Mapping[str, Any]
     n_samples: int
+    answers: bool = False
 
     def check_comparable(self, report: Report) -> None:
         """Refuse a report with other classes, another positive class, other weights or costs."""
+        if self.answers != report.answers:
+            told = {False: "cases of classes", True: "answers, right or wrong"}
+            self._refuse("what is measured", told[self.answers], told[report.answers])
         classes = strict(list(report.labels))
         if not same_names(self.classes, classes):
             self._refuse("the classes", *(_names(part) for part in (self.classes, classes)))
@@ -221,7 +227,8 @@ def _baseline(path: str, content: Any) -> Baseline:
     fits = isinstance(positive, _LABELS) == (len(classes) == 2)
     require(fits, "positive must be one of two classes, or null for several")
     require(isinstance(weighted, bool), "weighted must be true or false")
-    return Baseline(path, figures, classes, positive, weighted, costs, estimators, n)
+    answers = any(model.get("answers") is not None for model in models)
+    return Baseline(path, figures, classes, positive, weighted, costs, estimators, n, answers)
 
 
 def _listed_parts(content: dict[str, Any], name: str) -> list[dict[str, Any]]:

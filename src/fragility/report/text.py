@@ -239,7 +239,7 @@ def worst_rows(report: Report, model: int) -> Table:
 def about(report: Report) -> str:
     """The cases that were measured, in a line."""
     if report.answers:
-        return "\n".join([f"{words.count(report.n_samples)} cases", *_answer_lines(report)])
+        return "; ".join([f"{words.count(report.n_samples)} cases", *_answer_counts(report)])
     classes = ", ".join(
         f"{words.shortened(label)}: {words.count(n)}"
         for label, n in list(zip(report.labels, report.support, strict=True))[:10]
@@ -249,7 +249,7 @@ def about(report: Report) -> str:
     return f"{words.count(report.n_samples)} cases ({classes}{more}{positive})"
 
 
-def _answer_lines(report: Report) -> Iterator[str]:
+def _answer_counts(report: Report) -> Iterator[str]:
     """How many answers of each model are right and wrong, and how many cases it declined."""
     for model in report.models:
         found = model.answers
@@ -260,7 +260,7 @@ def _answer_lines(report: Report) -> Iterator[str]:
         )
         if found.declined:
             share = words.percent(found.declined_share)
-            line += f", {words.count(found.declined)} cases declined ({share})"
+            line += f", {words.count(found.declined)} declined ({share})"
         yield line
 
 
