@@ -6,7 +6,7 @@ were computed from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import float_info
 from typing import Literal
 
@@ -66,10 +66,8 @@ class FigureKind:
     meaning: str
 
 
-#: What every report shows of a model, by the name it has in JSON and data frames; accuracy and cost
-#: only where there are answers and costs.
+#: What every report shows of a model, by the name it has in JSON and data frames.
 FIGURES: dict[str, FigureKind] = {
-    "accuracy": FigureKind("accuracy", "higher", "share of the answers that are right"),
     "fragility_index": FigureKind(
         "Fragility Index", "lower", "tail risk of confident mistakes; shrinks with the scores"
     ),
@@ -87,6 +85,11 @@ FIGURES: dict[str, FigureKind] = {
     ),
     "aurc": FigureKind("AURC", "lower", "error rate when the least sure cases are left out, mean"),
     "cost": FigureKind("cost per case", "lower", "at the threshold chosen on other cases"),
+}
+
+#: What a report on answers, right or wrong, shows before these figures.
+ANSWER_FIGURES: dict[str, FigureKind] = {
+    "accuracy": FigureKind("accuracy", "higher", "share of the answers that are right"),
 }
 
 #: What a report says of a model beside these figures: calibration, surest cases, credit, costs.
@@ -119,6 +122,11 @@ EVIDENCE: dict[str, FigureKind] = {
 }
 
 
-def meaning_of(name: str, confident: float) -> str:
-    """What a figure means, if predictions above such a confidence are confident ones."""
-    return FIGURES[name].meaning.replace("90 %", f"{100 * confident:g} %")
+def figures_of(answers: bool, confident: float) -> dict[str, FigureKind]:
+    """Figures of a report, if predictions above such a confidence are confident ones."""
+    kinds = {**ANSWER_FIGURES, **FIGURES} if answers else FIGURES
+    level = f"{100 * confident:g} %"
+    return {
+        name: replace(kind, meaning=kind.meaning.replace("90 %", level))
+        for name, kind in kinds.items()
+    }

@@ -148,9 +148,9 @@ def check_prevalence(prevalence: float | None, n_classes: int) -> float | None:
 
 
 def check_extra_metrics(metrics: Mapping[str, Metric] | None) -> dict[str, Metric]:
-    """Functions by name; no name is that of a figure of the report, which has no accuracy."""
+    """Functions by name; no name is that of a figure of the report."""
     extra = dict(metrics or {})
-    taken = [name for name in extra if name in FIGURES and name != "accuracy"]
+    taken = [name for name in extra if name in FIGURES]
     if taken:
         raise ValueError(f"extra_metrics names figures that are there: {listed(taken)}.")
     odd = [name for name, metric in extra.items() if not callable(metric)]

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._optional import needed_for
-from ..measured import FIGURES, meaning_of
+from ..measured import figures_of
 from . import text, words
 from .page_data import MOST_CLASSES, declined_weight, page_data, script_json, starting_cost
 from .parts import GroupFigures
@@ -61,9 +60,9 @@ def page(report: Report, *, cases: bool = True) -> str:
         ],
         notes=[*report.notes, *_page_notes(report, len(groups))],
         meanings=[
-            replace(FIGURES[name], meaning=meaning_of(name, report.confident))
-            for name in report.titles
-            if name in FIGURES and name not in report.extra
+            kind
+            for name, kind in figures_of(report.answers, report.confident).items()
+            if name in report.titles
         ],
         embedded=script_json(found),
         script=script,

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from .._files import write_whole
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
-from ..measured import CONFIDENT, FIGURES
+from ..measured import CONFIDENT, figures_of
 from ..scores.answer_state import AnswerState
 from ..scores.state import ScoreState
 from . import data as export
@@ -124,11 +124,10 @@ class Report:
     @cached_property
     def titles(self) -> dict[str, str]:
         """Names and titles of the figures in the table, in its order."""
-        known = {name: kind.title for name, kind in FIGURES.items()}
+        kinds = figures_of(self.answers, self.confident)
+        known = {name: kind.title for name, kind in kinds.items()}
         if self.confident != CONFIDENT:
             known["confident_error_rate"] = f"errors above {100 * self.confident:g} %"
-        if not self.answers:
-            del known["accuracy"]
         if not any("cost" in model.raw.figures for model in self.models):
             del known["cost"]
         return {**known, **{name: name for name in self.extra}}

@@ -11,7 +11,7 @@ from .._summary import aligned
 from .._typing import Interval
 from ..deferral.guarantees import Guarantee
 from ..deferral.policy import LossLimit, Policy
-from ..measured import FIGURES, Measured, meaning_of
+from ..measured import Measured, figures_of
 from . import words
 from .full_text import Table, full_tables
 from .parts import GroupFigures, PairedFigures
@@ -312,9 +312,9 @@ def to_markdown(report: Report, *, full: bool = False) -> str:
 
 def _meanings(report: Report) -> str:
     lines = [
-        f"- {kind.title} ({kind.better} is better): {meaning_of(name, report.confident)}"
-        for name, kind in FIGURES.items()
-        if name in report.titles and name not in report.extra
+        f"- {kind.title} ({kind.better} is better): {kind.meaning}"
+        for name, kind in figures_of(report.answers, report.confident).items()
+        if name in report.titles
     ]
     return "\n".join(lines)
 
