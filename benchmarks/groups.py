@@ -1,10 +1,10 @@
-"""Do the intervals of all groups of a report hold together? And what do 100 groups cost?
+"""Simultaneous intervals of 20 groups of a report, and what 100 groups cost, measured.
 
-Run ``python benchmarks/groups.py``. Every sample has 20 groups of which the figures are known; a row
-counts the samples in which the intervals of one figure, nominally 95 % together, hold in all 20. What
-policies do is held to what their thresholds do in the population; these come from expected costs, so
-that those of the folds are nearly the same. Then time and memory of a report on a file of 10 million
-rows, without groups and with 100.
+Run ``python benchmarks/groups.py``. Every sample has 20 groups of which the figures are known; a
+row counts the samples in which the intervals of one figure, nominally 95 % together, hold in all
+20. What policies do is held to what their thresholds do in the population; these come from expected
+costs, so that those of the folds are nearly the same. Then time and memory of a report on a file of
+10 million rows, without groups and with 100.
 """
 
 from __future__ import annotations

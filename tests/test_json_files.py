@@ -13,10 +13,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fragility.tables import PredictionFile, json_documents, json_files, open_table, write_table
+from fragility.report import blocks
+from fragility.tables import (
+    PredictionFile,
+    json_documents,
+    json_files,
+    open_table,
+    text_files,
+    write_table,
+)
 from fragility.tables.json_paths import ABSENT, leaves, value_at
 
 from .command import fragility, patients, write_csv
+from .fuzzing.readers import run
 from .reference import json_rows
 from .test_prediction_files import refuse
 from .test_tables import file, refuse_file, refused
@@ -116,6 +125,41 @@ class TestAsCsv:
         assert wanted.code == 0
         for name in ("p.jsonl", "p.jsonl.gz", "p.json"):
             assert fragility("evaluate", tmp_path / name, *asked) == wanted
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("kind", ["classes", "several", "answers"])
+    def test_wherever_parts_end(self, tmp_path, monkeypatch, kind):
+        """Beyond what is held, sums over the cases are the same, too."""
+        monkeypatch.setattr(text_files, "_BLOCK", 3_000)
+        monkeypatch.setattr(json_files, "_ROWS_AT_ONCE", 37)
+        monkeypatch.setattr(blocks, "BLOCK", 64)
+        rng = np.random.default_rng(0)
+        p = rng.dirichlet(np.ones(3), 400)
+        data = {
+            "y": [*map(int, rng.integers(0, 3 if kind == "several" else 2, 400))],
+            **{f"p{name}": p[:, k].tolist() for k, name in enumerate("abc")},
+            "q": rng.random(400).tolist(),
+            "z": [*map(int, rng.integers(0, 2, 400))],
+            "w": [*map(int, rng.integers(1, 4, 400))],
+            "who": [*map(int, rng.integers(0, 90, 400))],
+        }
+        asked = {
+            "classes": ["--label", "y", "--score", "pa", "--score", "q", "--weight", "w"],
+            "several": ["--label", "y", "--score", "m=pa,pb,pc", "--score", "n=pb,pc,pa"],
+            "answers": ["--correct", "a=y", "--confidence", "a=pa", "--correct", "b=z"],
+        }[kind]
+        asked += {"several": ["--classes", "0,1,2"], "answers": ["--confidence", "b=q"]}.get(
+            kind, []
+        )
+        asked += ["--cluster", "who", "--hold", "0", "--json"]
+        rows = [dict(zip(data, row, strict=True)) for row in zip(*data.values(), strict=True)]
+        write_csv(tmp_path / "p.csv", data)
+        file(tmp_path, lines(rows), "p.jsonl")
+        write_table(pa.table(data), tmp_path / "p.parquet")
+        wanted = run("evaluate", tmp_path / "p.csv", *asked)
+        assert wanted[0] == 0
+        for ending in ("jsonl", "parquet"):
+            assert run("evaluate", tmp_path / f"p.{ending}", *asked) == wanted
 
     def test_types_are_found_as_in_csv(self, tmp_path):
         table = pa.table(

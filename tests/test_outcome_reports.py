@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from math import inf, isnan, nan
 
 import numpy as np
@@ -15,6 +16,7 @@ from fragility.report.outcome_files import report_on_outcome_file
 from fragility.tables import OutcomeFile, open_table
 
 from .command import fragility, refused
+from .fuzzing.readers import run
 from .test_tables import file
 
 SPELLED = {"C": 1.0, "I": 0.0, "": nan}
@@ -213,3 +215,53 @@ class TestOptions:
         asked = ("cost", path, "--correct", "ok2", "--confidence", "q", "--error-cost")
         refused(fragility(*asked, "0,1;2,0"), "answers are right or wrong")
         refused(fragility(*asked, "2", "--max-misses", "0.1"), "max_misses")
+
+
+class TestCommand:
+    """Every command on a file of outcomes, of every kind."""
+
+    ONE = ("--correct", "ok2", "--confidence", "q")
+    TWO = (
+        *("--correct", "a=ok", "--confidence", "a=p", "--declined", "a=no"),
+        *("--correct", "b=ok2", "--confidence", "b=q"),
+    )
+
+    @pytest.mark.slow
+    def test_kinds_of_files_and_standard_input(self, tmp_path, monkeypatch):
+        asked = ("--group", "site", "--json", "--no-calibration")
+        path = file(tmp_path, TEXT, "answers.csv")
+        wanted = run("evaluate", path, *self.TWO, *asked)
+        assert wanted[0] == 0
+        names = {"ok": "one.ok", "p": "one.p", "ok2": "two.ok", "q": "two.p"}
+        paths = [
+            f"{text[:2]}{names[text[2:]]}" if text[2:] in names and "=" in text else text
+            for text in self.TWO
+        ]
+        lines = file(tmp_path, as_lines(), "answers.jsonl")
+        assert run("evaluate", lines, *paths, *asked) == wanted
+        for given, options in ((path, self.TWO), (lines, paths)):
+            stream = io.TextIOWrapper(io.BytesIO(given.read_bytes()))
+            monkeypatch.setattr(sys, "stdin", stream)
+            assert run("evaluate", "-", *options, *asked) == wanted
+
+    @pytest.mark.slow
+    def test_commands(self, tmp_path):
+        path = file(tmp_path, TEXT, "answers.csv")
+        fast = "--no-calibration"
+        code, out, _ = run("compare", path, *self.TWO, "--json", fast)
+        assert code == 0
+        assert [pair["a"] for pair in json.loads(out)["comparisons"]] == ["a"]
+        policy = tmp_path / "policy.json"
+        code, out, _ = run("cost", path, *self.ONE, "--error-cost", "3", "--policy", policy, fast)
+        assert code == 0
+        assert json.loads(policy.read_text())["columns"] == ["q"]
+        decided = tmp_path / "decided.csv"
+        assert run("decide", path, "--policy", policy, "--output", decided)[0] == 0
+        page = tmp_path / "page.html"
+        assert run("report", path, *self.ONE, "--output", page, "--id", "id", fast)[0] == 0
+        assert "case " in page.read_text(encoding="utf-8")
+        base = tmp_path / "base.json"
+        base.write_text(run("evaluate", path, *self.ONE, "--json", fast)[1], encoding="utf-8")
+        assert run("gate", path, *self.ONE, "--baseline", base)[0] == 0
+        assert run("gate", path, *self.ONE, "--max-fi", "0.01")[0] == 1
+        assert run("gate", path, "--label", "ok2", "--score", "q", "--baseline", base)[0] == 2

@@ -162,8 +162,10 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
     if options["error_cost"] is None and options["error_cost_column"] is None:
         raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
     if policy_file is not None:
-        if len(asked_models(**options)[0]) != 1:
-            raise click.UsageError("--policy writes the policy of one model: give only one.")
+        given, is_answers = asked_models(**options)
+        if len(given) != 1:
+            option = "--confidence" if is_answers else "--score"
+            raise click.UsageError(f"--policy writes the policy of one model: give one {option}.")
         check_ending(policy_file, ".json", option="--policy")
         check_output(policy_file, [options["file"]], force=force)
     made = make_report(**options)

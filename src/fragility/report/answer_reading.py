@@ -18,8 +18,8 @@ from .._typing import Floats, Integers
 from ..figures.spread import MOVED_BY_ANSWERS, MoveSums, Population
 from ..scores.answer_state import answered_cases
 from ..scores.answers import Answers
-from ..scores.bins import BLOCK
 from ..scores.cases import Cases
+from .blocks import even_blocks, joined_arrays
 from .cost_reading import Decided
 from .rereading import CaseRows, figure_moves
 from .views import View
@@ -61,6 +61,18 @@ class OutcomeBatch(NamedTuple):
             *(None if part is None else part[rows] for part in self[2:]),  # type: ignore[arg-type]
         )
 
+    @staticmethod
+    def joined(parts: list[OutcomeBatch]) -> OutcomeBatch:
+        """Parts that follow each other as one."""
+        answers = {
+            name: Answers(
+                *(joined_arrays(part.answers[name][place] for part in parts) for place in range(3))
+            )
+            for name in parts[0].answers
+        }
+        rest = (joined_arrays(part[place] for part in parts) for place in range(1, 6))
+        return OutcomeBatch(answers, *rest)
+
     def carrying(self) -> OutcomeBatch:
         """The cases that have weight."""
         if self.weights is None or self.weights.all():
@@ -89,9 +101,7 @@ OutcomeReading = Callable[[], Iterable[OutcomeBatch]]
 
 def blocks(reading: OutcomeReading) -> Iterator[OutcomeBatch]:
     """All cases in blocks."""
-    for batch in reading():
-        for start in range(0, batch.rows.size, BLOCK):
-            yield batch.take(slice(start, start + BLOCK))
+    return even_blocks(reading(), OutcomeBatch.joined)
 
 
 class AnsweredModel(NamedTuple):

@@ -12,9 +12,9 @@ from .._typing import Floats, Indices, Integers
 from ..figures.case_influence import CaseInfluences
 from ..figures.influence import PairReading, ScoreInfluence, TableInfluence, Tilted, case_influences
 from ..figures.spread import MoveSums, Population
-from ..scores.bins import BLOCK
-from ..scores.cases import Cases
+from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
+from .blocks import even_blocks, joined_arrays
 from .moves import moved_figures
 from .parts import WorstCase
 
@@ -30,6 +30,13 @@ class CaseRows(NamedTuple):
         """Some of them."""
         own = None if self.clusters is None else self.clusters[part]
         return CaseRows(self.cases.take(part), self.rows[part], own)
+
+    @staticmethod
+    def joined(parts: list[CaseRows]) -> CaseRows:
+        """Parts that follow each other as one."""
+        cases = joined([part.cases for part in parts])
+        rows, clusters = (joined_arrays(part[place] for part in parts) for place in (1, 2))
+        return CaseRows(cases, rows, clusters)
 
 
 #: Gives the same cases whenever it is called.
@@ -227,10 +234,8 @@ def read_again(reread: Rereading, readers: Sequence[BlockReader]) -> None:
     if not readers:
         return
     with np.errstate(over="ignore", under="ignore"):
-        for found in reread():
-            for start in range(0, found.cases.size, BLOCK):
-                block = found.take(slice(start, start + BLOCK))
-                for reader in readers:
-                    reader.add(block)
+        for block in even_blocks(reread(), CaseRows.joined):
+            for reader in readers:
+                reader.add(block)
     for reader in readers:
         reader.finish()

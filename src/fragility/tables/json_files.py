@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..exceptions import TableError
 from .arrow import pyarrow
@@ -32,12 +33,10 @@ _MOST_COLUMNS = 10_000
 _SAMPLE = 1 << 16
 
 
-class _Row(NamedTuple):
-    """An object, where it is in the file, and how much of the file has been read."""
+#: Number of an object in the file, the object, and how much of the file has been read.
+_Row = tuple[int, dict[str, Any], float]
 
-    place: str
-    value: dict[str, Any]
-    fraction: float
+_scan = json.JSONDecoder().raw_decode
 
 
 class JsonTable(Table):
@@ -66,9 +65,9 @@ class JsonTable(Table):
             raise self.error("the list is empty; it must hold an object for each case.")
         #: Why a single row may be a document, to be said unless the columns asked for are in it.
         self._doubt: str | None = None
-        if len(first) == 1 and not is_list and lists_of_objects(first[0].value):
-            self._doubt = of_one_object(first[0].value, self.name)
-        found = (leaf for row in first for leaf in leaves(row.value))
+        if len(first) == 1 and not is_list and lists_of_objects(first[0][1]):
+            self._doubt = of_one_object(first[0][1], self.name)
+        found = (leaf for _, value, _ in first for leaf in leaves(value))
         self.column_names = list(islice(dict.fromkeys(found), _MOST_COLUMNS))
         #: Paths that are no leaves of the first rows, and whether they lead anywhere.
         self._looked_up: dict[str, bool] = {}
@@ -79,9 +78,9 @@ class JsonTable(Table):
         sought = {name for name in names if name not in known}
         found: set[str] = set()
         with self._explained():
-            for row in self._rows() if sought else ():
+            for _, value, _ in self._rows() if sought else ():
                 left = sought - found
-                found |= {name for name in left if value_at(row.value, name) is not ABSENT}
+                found |= {name for name in left if value_at(value, name) is not ABSENT}
                 if found == sought:
                     break
         self._looked_up |= {name: name in found for name in sought}
@@ -98,8 +97,8 @@ class JsonTable(Table):
             raise self.error(self._doubt)
         found: dict[str, None] = {}
         with self._explained():
-            for row in self._rows():
-                found |= dict.fromkeys(leaves(row.value))
+            for _, value, _ in self._rows():
+                found |= dict.fromkeys(leaves(value))
                 if len(found) > _MOST_COLUMNS:
                     raise self.error(
                         f"the objects have more than {_MOST_COLUMNS:,} different paths, too many "
@@ -123,10 +122,13 @@ class JsonTable(Table):
         while part := list(islice(rows, step)):
             arrays = []
             for name in columns:
-                values = [value_at(row.value, name) for row in part]
+                if "." in name:
+                    values = [value_at(value, name) for _, value, _ in part]
+                else:
+                    values = [value.get(name, ABSENT) for _, value, _ in part]
                 self._check_single(part, name, values)
                 arrays.append(self._array(part, name, values, types.get(name) == pa.float64()))
-            yield pa.RecordBatch.from_arrays(arrays, columns), part[-1].fraction
+            yield pa.RecordBatch.from_arrays(arrays, columns), part[-1][2]
 
     def _check_single(self, part: list[_Row], name: str, values: list[Any]) -> None:
         """Refuse lists and objects."""
@@ -140,8 +142,8 @@ class JsonTable(Table):
         inner = next(iter(leaves(value)), None)
         such = "" if inner is None else f", as in {f'{name}.{inner}'!r}"
         raise self.error(
-            f"column {name!r} holds {kind_of(value)} in {row.place}, not a single value. Name the "
-            f"path of a value in it{such}."
+            f"column {name!r} holds {kind_of(value)} in {self._place(row)}, not a single value. "
+            f"Name the path of a value in it{such}."
         )
 
     def _array(self, part: list[_Row], name: str, values: list[Any], are_numbers: bool) -> Any:
@@ -158,10 +160,14 @@ class JsonTable(Table):
         except UnicodeEncodeError:
             row = next(r for r, text in zip(part, texts, strict=True) if _is_broken(text))
             raise self.error(
-                f"column {name!r} holds half of a character (a lone surrogate) in {row.place}; "
-                "write the text again."
+                f"column {name!r} holds half of a character (a lone surrogate) in "
+                f"{self._place(row)}; write the text again."
             ) from None
         return parsed_numbers(column) if are_numbers else column
+
+    def _place(self, row: _Row) -> str:
+        """Where an object is, in words."""
+        return f"{'element' if self._is_list else 'line'} {row[0]}"
 
     def _source(self) -> TextSource:
         return TextSource(self.path, self.is_compressed)
@@ -174,9 +180,11 @@ class JsonTable(Table):
                 return
             is_first = True
             for number, line, is_last in _lines(self._blocks(source)):
-                value = self._object(number, line, is_first=is_first, is_last=is_last)
+                value = _quickly(line)
+                if value is None:
+                    value = self._object(number, line, is_first=is_first, is_last=is_last)
                 is_first = False
-                yield _Row(f"line {number}", value, source.position / self.size_bytes)
+                yield number, value, source.position / self.size_bytes
 
     def _blocks(self, source: TextSource) -> Iterator[bytes]:
         """The bytes of the file; no line may be longer than a document."""
@@ -227,7 +235,7 @@ class JsonTable(Table):
                     f"element {number} of the list is {kind_of(value)}, not an object; give an "
                     'object for each case, as in [{"label": 1, "score": 0.9}].'
                 )
-            yield _Row(f"element {number}", value, number / len(values))
+            yield number, value, number / len(values)
 
     def _document(self) -> str | None:
         """What is wrong with a document that is not lines; None if that cannot be told."""
@@ -253,6 +261,16 @@ class JsonTable(Table):
     def _not_utf8(self) -> TableError | None:
         with self._source() as source:
             return not_utf8(self.name, source.blocks())
+
+
+def _quickly(line: bytes) -> dict[str, Any] | None:
+    """The object in a line; None where there is more to say than that."""
+    try:
+        text = line.strip(b" \t\r").decode()
+        value, end = _scan(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if end == len(text) and isinstance(value, dict) else None
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:

@@ -134,9 +134,13 @@ class Reading(ABC, Generic[Batch]):
     def _numbered(self, data: Any, name: str) -> Integers:
         """Numbers of the rows' clusters, −1 where the value is missing."""
         places, values = encoded_or_refused(self.table, data, name)
-        seen = self._clusters
-        numbers = [seen.setdefault(value, len(seen)) for value in values]
-        found: Integers = np.array([*numbers, -1], dtype=np.int64)[places]
+        # As they first come in the rows, so that numbers do not depend on the kind of file.
+        first = np.zeros(len(values) + 1, dtype=np.int64)
+        first[places[::-1]] = np.arange(len(places))[::-1]
+        numbers: Integers = np.full(len(values) + 1, -1, dtype=np.int64)
+        for place in np.argsort(first[:-1]).tolist():
+            numbers[place] = self._clusters.setdefault(values[place], len(self._clusters))
+        found: Integers = numbers[places]
         return found
 
     def _probabilities(self, name: str, values: NDArray[Any]) -> NDArray[Any]:
