@@ -44,7 +44,10 @@ def about_groups(report: Report) -> str:
         f"({100 * report.confidence:g} %)."
     ]
     if any(part.policy is not None for part in report.groups):
-        parts.append("Decided alone, errors and costs are at the policy chosen on all cases.")
+        alone = "Answered" if report.answers else "Decided"
+        parts.append(f"{alone} alone, errors and costs are at the policy chosen on all cases.")
+    if any(model.answers is not None and model.answers.declined for model in report.models):
+        parts.append("Declined cases are left out.")
     if any(part.too_small for part in report.groups):
         parts.append(
             f"{_FEW} fewer than {report.min_cell} cases of a class: too few to be compared."
@@ -58,9 +61,10 @@ def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> 
     several = len(report.models) > 1
     decided = any(part.policy is not None for part in report.groups)
     head = ["group", *(["model"] * several), "cases"]
-    head += ["base rate"] * (report.positive is not None)
+    head += ["right" if report.answers else "base rate"] * (report.positive is not None)
     head += ["Fragility Index", "ratio", "AUC", report.titles["confident_error_rate"]]
-    head += ["decided alone", "errors among them", "cost per case"] * decided
+    alone = "answered alone" if report.answers else "decided alone"
+    head += [alone, "errors among them", "cost per case"] * decided
     return head, [_row(report, part, several, decided) for part in shown]
 
 
