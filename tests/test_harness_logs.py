@@ -33,7 +33,7 @@ def command(*words):
 
 
 def shell(folder, text):
-    """Run a command of the page as it stands there, as JSON and without calibration; what it prints."""
+    """Run a command of the page as it stands, printing JSON without calibration."""
     for name, script in SCRIPTS.items():
         (folder / name).write_text(script, encoding="utf-8")
     programs = folder / "bin"
