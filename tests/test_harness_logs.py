@@ -33,13 +33,13 @@ def command(*words):
 
 
 def shell(folder, text):
-    """Run a command of the page as it stands there, with --json added; what it prints."""
+    """Run a command of the page as it stands, printing JSON without calibration."""
     for name, script in SCRIPTS.items():
         (folder / name).write_text(script, encoding="utf-8")
     programs = folder / "bin"
     programs.mkdir(exist_ok=True)
     for name, line in {
-        "fragility": f'exec {sys.executable} -m fragility "$@" --json',
+        "fragility": f'exec {sys.executable} -m fragility "$@" --json --no-calibration',
         "python": f'exec {sys.executable} "$@"',
         # What `inspect log dump` does for a log in JSON: print it.
         "inspect": 'cat "${3%.eval}.json"',
