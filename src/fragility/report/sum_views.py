@@ -102,7 +102,7 @@ class BinView(View):
 
     def confident_sum(self) -> float:
         place = int(np.searchsorted(self.task.thresholds, self.confident))
-        return float(self._sums.confidences(self._part)[place + 1 :].sum())
+        return float(self._sums.confidences()[place + 1 :].sum())
 
 
 class CalibratedView(View):

@@ -8,6 +8,7 @@ parts. The bin of a score depends on nothing but the score.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, inf, log2
 from typing import Any
 
@@ -91,21 +92,24 @@ class ScoreBins:
         first: int = 0,
         costs: Floats | None = None,
         slips: Floats | None = None,
+        places: Sequence[Integers] | None = None,
     ) -> list[Integers]:
         """Add samples: scores (n,) or (n, K) of the columns from `first` on, and their classes.
 
         Costs and slips need weights. Weights must be positive, and their products with 2³⁷ in
-        range. Returns the bins of the last column, block by block.
+        range. `places` are the bins of at most `CHUNK` samples in one column, block by block, if
+        they are known. Returns the bins of the last column, block by block.
         """
         found: list[Integers] = []
         columns = scores.reshape(codes.size, -1)
         for start in range(0, codes.size, CHUNK):
             part = slice(start, start + CHUNK)
             own = None if weights is None else weights[part]
-            more = tuple(None if each is None else each[part] for each in (costs, slips))
+            paid, slipped = (None if each is None else each[part] for each in (costs, slips))
+            more = paid, slipped, places
             for column, values in enumerate(columns[part].T, start=first):
-                places = self._add_column(column, values, codes[part], own, *more)
-            found += places
+                located = self._add_column(column, values, codes[part], own, *more)
+            found += located
         return found
 
     def _add_column(
@@ -116,14 +120,16 @@ class ScoreBins:
         weights: Floats | None,
         costs: Floats | None,
         slips: Floats | None,
+        known: Sequence[Integers] | None,
     ) -> list[Integers]:
         layout, found = self.layout, []
         bins, x = np.empty(codes.size, dtype=np.int64), np.empty(codes.size)
-        for start in range(0, codes.size, BLOCK):
+        for number, start in enumerate(range(0, codes.size, BLOCK)):
             part = slice(start, start + BLOCK)
             values = np.ascontiguousarray(scores[part], dtype=np.float64)
             classes = codes[part].astype(np.int64)
-            places, x[part] = layout.located(values)
+            places = layout.places(values) if known is None else known[number]
+            x[part] = layout.distances(values, places)
             if self.ranges.size:
                 np.minimum.at(self.ranges[0, column], places, values)
                 np.maximum.at(self.ranges[1, column], places, values)

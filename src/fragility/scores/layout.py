@@ -58,14 +58,12 @@ class Uniform:
 
     def places(self, scores: Floats) -> Integers:
         """Bin of each score."""
-        return self.located(scores)[0]
+        return np.rint(scores * self.n_bins).astype(np.int64)
 
-    def located(self, scores: Floats) -> tuple[Integers, Floats]:
-        """Bin of each score, and its distance to the centre of the bin in widths."""
-        distance = scores * self.n_bins  # exact, as are the differences
-        centres = np.rint(distance)
-        distance -= centres
-        return centres.astype(np.int64), distance
+    def distances(self, scores: Floats, places: Integers) -> Floats:
+        """Distance of each score to the centre of its bin, in widths."""
+        found: Floats = scores * self.n_bins - places  # both exact
+        return found
 
 
 @dataclass(frozen=True)
@@ -126,12 +124,15 @@ class Tails:
         found -= bits == 0  # 0 itself; of 1 - p only where p is 1
         return np.where(upper, 2 * self._below_half - 1 - found, found)
 
-    def located(self, scores: Floats) -> tuple[Integers, Floats]:
-        """Bin of each score, and its distance to the centre of the bin in widths."""
-        places = self.places(scores)
-        distance = scores - self.centres.take(places)
-        distance /= self.widths.take(places)
-        return places, distance
+    def distances(self, scores: Floats, places: Integers) -> Floats:
+        """Distance of each score to the centre of its bin, in widths."""
+        found: Floats = scores - self.centres.take(places)
+        found /= self.widths.take(places)
+        return found
+
+    def within(self, wider: Tails) -> Integers:
+        """Bin of a wider layout, of no larger `m`, that each of these lies in."""
+        return np.searchsorted(wider.edges, self.edges, side="right") - 1
 
     @cached_property
     def edges(self) -> Floats:

@@ -130,6 +130,7 @@ def _opened(head: dict[str, Any], source: StoredArrays) -> ScoreState:
         sums = Sums(state.shape)
         for model in sums.models.values():
             _read_model(model, support[np.newaxis], source)
+            _check_claims(model, model.tally.cells())
             if state.shape.reviewed:
                 _check_reviews(model.bins, state)
         for name, model in sums.groups.items():
@@ -342,7 +343,9 @@ def _read_model(model: ModelSums, support: Integers, source: StoredArrays) -> No
             _check_same(model.confidence.table(name).sum(axis=1), np.concatenate(found))
     read_sums(source, model.totals, "totals")
     for part, cells in enumerate(parts):
-        _check_claims(model, part, cells)
+        most = _LARGEST_LOSS * float(cells.weight.sum()) * (1.0 + _ROUNDING)
+        possible = 0.0 <= model.log_loss(part) <= most
+        require(possible, "its log-loss or its confidence is not one of its cases.")
 
 
 def _check_decisions(model: ModelSums, part: int, cells: Cells, support: Integers) -> None:
@@ -372,15 +375,14 @@ def _check_effective(amount: Any, squares: Any, number: Any) -> None:
     require(possible.all(), "its squared weights or costs do not fit its cases.")
 
 
-def _check_claims(model: ModelSums, part: int, cells: Cells) -> None:
-    """Log-loss and confidence are possible for these decisions."""
-    most, grid = float(cells.weight.sum()) * (1.0 + _ROUNDING), model.tally.thresholds
+def _check_claims(model: ModelSums, cells: Cells) -> None:
+    """Confidences are possible for the decisions on all cases."""
+    grid = model.tally.thresholds
     by_cell = np.bincount(cells.place, cells.weight, grid.size)
     low, high = by_cell * np.append(0.0, grid[:-1]), by_cell * grid
-    claimed = model.confidences(part)
+    claimed = model.confidences()
     inside = (claimed >= low * (1.0 - _ROUNDING)) & (claimed <= high * (1.0 + _ROUNDING))
-    possible = 0.0 <= model.log_loss(part) <= _LARGEST_LOSS * most and inside.all()
-    require(possible, "its log-loss or its confidence is not one of its cases.")
+    require(inside.all(), "its log-loss or its confidence is not one of its cases.")
 
 
 def _check_groups(by_group: ModelSums, whole: ModelSums, state: ScoreState) -> None:

@@ -155,8 +155,10 @@ class ModelSums:
             finest = layout if by_group else Tails(_FINEST)
             self.confidence = ScoreBins(finest, 1, 2 * self.n_parts, ranges=True, squares=exact)
         self.tally = Tally(shape.task, exact, shape.priced, self.n_parts)
-        #: Of minus the logarithm of the probability of the truth; of the confidence, by its cell.
-        self.totals = ExactSums((self.n_parts, 1 + self.tally.thresholds.size))
+        #: Of minus the logarithm of the probability of the truth; of all cases also of the
+        #: confidence, by its cell.
+        n_cells = 0 if by_group else self.tally.thresholds.size
+        self.totals = ExactSums((self.n_parts, 1 + n_cells))
 
     @property
     def parts(self) -> tuple[ScoreBins | Tally | ExactSums | None, ...]:
@@ -173,9 +175,9 @@ class ModelSums:
         """Sum over all cases of a part, weighted."""
         return float(self.totals.floats((part, slice(1)))[0]) * _UNIT
 
-    def confidences(self, part: int = 0) -> Floats:
-        """Sum of the confidences in each cell of the thresholds, weighted."""
-        return np.asarray(self.totals.floats((part, slice(1, None))) * _UNIT)
+    def confidences(self) -> Floats:
+        """Sum of the confidences in each cell of the thresholds, weighted; of all cases."""
+        return np.asarray(self.totals.floats((0, slice(1, None))) * _UNIT)
 
 
 class _Made(NamedTuple):
@@ -235,12 +237,14 @@ class Sums:
         found = bins.add(scores, codes, weights, costs=chunk.costs, slips=slips)
         for places in groups:
             keys = places * self.shape.n_classes + codes
-            self.groups[name].bins.add(scores, keys, weights, costs=chunk.costs)
+            wider = [self._wider.take(part) for part in found] if self.shape.is_binary else None
+            own = self.groups[name].bins
+            own.add(scores, keys, weights, costs=chunk.costs, places=wider)
         for number, located in enumerate(found):
             part = slice(number * BLOCK, (number + 1) * BLOCK)
             block = chunk.take(part)
-            own = block.scores[name].astype(np.float64, copy=False)
-            made = self._predicted(block, own, located)
+            values = block.scores[name].astype(np.float64, copy=False)
+            made = self._predicted(block, values, located)
             _add_predictions(self.models[name], block, made, None)
             for places in groups:
                 _add_predictions(self.groups[name], block, made, places[part])
@@ -274,6 +278,11 @@ class Sums:
         """Number of the cell of a prediction, among the cells of its true class."""
         shape = 1, self.shape.n_classes, thresholds.size
         return cell_keys(shape, np.zeros(1), predicted, cells_of(thresholds, confidence))
+
+    @cached_property
+    def _wider(self) -> Integers:
+        """By bin of all cases: the bin of groups that it lies in."""
+        return self.shape.layout.within(self.shape.group_layout)
 
     @cached_property
     def _keys(self) -> Integers:
@@ -311,10 +320,11 @@ def _add_predictions(sums: ModelSums, block: Cases, made: _Made, parts: Integers
         sums.confidence.add(
             made.confidence, outcome if parts is None else outcome + 2 * parts, weights
         )
-    first = 0 if parts is None else parts * sums.totals.shape[1]
-    of_losses = np.zeros(made.cells.size, dtype=np.int64) + first
-    for places, terms in ((of_losses, made.lost), (1 + made.cells + first, made.claimed)):
+    terms = [(np.zeros(made.cells.size, np.int64) if parts is None else parts, made.lost)]
+    if parts is None:
+        terms.append((1 + made.cells, made.claimed))
+    for places, amounts in terms:
         if weights is None:
-            sums.totals.add_each(places, terms.astype(np.int64))
+            sums.totals.add_each(places, amounts.astype(np.int64))
         else:
-            sums.totals.add_at(places, terms * weights)
+            sums.totals.add_at(places, amounts * weights)
