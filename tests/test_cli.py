@@ -52,13 +52,13 @@ def test_evaluate_prints_a_table_and_findings(csv):
 
 
 def test_evaluate_as_json_is_strict_and_keeps_words_off_stdout(csv):
-    ended = fragility("evaluate", csv, *BOTH, "--json", "--group", "sex")
+    ended = fragility("evaluate", csv, *BOTH, "--json", "--group", "sex", "--worst", "0")
     content = strict(ended.out)
     assert index_of(content, "fair") == measure_fragility(SICK, DATA["fair"]).value
     assert "Fragility Index" in ended.err
     assert {part["group"] for part in content["groups"]} == {"f", "m"}
     report = Report.from_predictions(
-        SICK, {"fair": DATA["fair"], "bold": DATA["bold"]}, groups=DATA["sex"], n_worst=0
+        SICK, {"fair": DATA["fair"], "bold": DATA["bold"]}, groups={"sex": DATA["sex"]}, n_worst=0
     )
     assert content == json.loads(report.to_json())
 
@@ -150,7 +150,7 @@ def test_figures_beyond_hold_agree_with_those_in_memory(csv, costs):
             assert one["policy"][name] == other["policy"][name]
     for one, other in zip(memory["groups"], stream["groups"], strict=True):
         assert one["group"] == other["group"]
-        values = [part["fragility_index"]["value"] for part in (one, other)]
+        values = [part["figures"]["fragility_index"]["value"] for part in (one, other)]
         assert values[0] == pytest.approx(values[1], rel=1e-9)
     tests = [part["comparisons"][0]["raw"]["fragility_index"] for part in (memory, stream)]
     assert tests[0]["p_value"] == pytest.approx(tests[1]["p_value"], rel=1e-6)

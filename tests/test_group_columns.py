@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pytest
 
 from fragility import Report, in_ranges
@@ -154,12 +155,13 @@ class TestCommand:
         told = json.loads(ended.out)["groups"]
         assert len(told) == 2 + 3 + 6
         for one, two in zip(told, wanted.to_dict()["groups"], strict=True):
-            assert (one["group"], one["n"]) == (two["group"], two["n"])
+            for name in ("column", "group", "n", "support", "too_small"):
+                assert one[name] == two[name]
             if not way:
                 assert one == two
-        names = [part["group"] for part in told]
-        assert names[0] == "sex: f"
-        assert names[-1] == "sex × age: m × 60 and over"
+        names = [(part["column"], part["group"]) for part in told]
+        assert names[0] == ("sex", "f")
+        assert names[-1] == ("sex × age", "m × 60 and over")
 
     def test_no_cross_and_a_single_column(self, csv):
         asked = ("evaluate", csv, "--label", "sick", "--score", "fair", "--json", "--group", "sex")
@@ -167,9 +169,10 @@ class TestCommand:
         alone = json.loads(fragility(*asked).out)["groups"]
         assert [part["group"] for part in alone] == ["f", "m"]
         two = json.loads(fragility(*asked, "--group", "age:40", "--no-cross").out)["groups"]
-        assert [part["group"] for part in two] == [
-            "sex: f", "sex: m", "age: under 40", "age: 40 and over",
-        ]  # fmt: skip
+        assert [(part["column"], part["group"]) for part in two] == [
+            *(("sex", "f"), ("sex", "m")),
+            *(("age", "under 40"), ("age", "40 and over")),
+        ]
 
     def test_refused(self, csv):
         asked = ("evaluate", csv, "--label", "sick", "--score", "fair", "--group")

@@ -341,8 +341,11 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
     if exact.n_shared_mistakes is not None and not absent:
         assert exact.n_shared_mistakes == other.n_shared_mistakes
         if worst:
-            named = [[case.case for case in part.shared_mistakes] for part in (exact, other)]
-            assert named[0] == named[1]
+            listed = [part.shared_mistakes for part in (exact, other)]
+            least = [[min(case.confidence.values()) for case in part] for part in listed]
+            assert least[0] == least[1]
+            if len(set(least[0])) == len(least[0]):  # of equal ones the first row is listed
+                assert [case.case for case in listed[0]] == [case.case for case in listed[1]]
     elif absent:
         assert other.n_shared_mistakes is None
     for one, two in zip(exact.groups, other.groups, strict=True):

@@ -257,7 +257,7 @@ class TestCommand:
         decided = tmp_path / "decided.csv"
         assert run("decide", path, "--policy", policy, "--output", decided)[0] == 0
         page = tmp_path / "page.html"
-        assert run("report", path, *self.ONE, "--output", page, "--id", "id", fast)[0] == 0
+        assert run("report", path, *self.ONE, "--output", page, "--case", "id", fast)[0] == 0
         assert "case " in page.read_text(encoding="utf-8")
         base = tmp_path / "base.json"
         base.write_text(run("evaluate", path, *self.ONE, "--json", fast)[1], encoding="utf-8")

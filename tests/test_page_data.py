@@ -507,7 +507,7 @@ def test_many_classes_and_groups_are_told_of_not_shown(monkeypatch):
     monkeypatch.setattr(page_module, "_MOST_GROUP_ROWS", 3)
     codes, models = scored(4, 400)
     report = fr.Report.from_predictions(
-        codes, models, calibrate=False, groups=np.arange(400) // 50, n_worst=0
+        codes, models, calibrate=False, groups=np.arange(400) // 50, n_worst=0, min_cell=0
     )
     assert page_data(report)["models"][0]["raw"]["pairs"] is None
     text = report.to_html()

@@ -134,7 +134,7 @@ def test_hostile_names_are_text(open_page, labels):
     assert toggles.first.text_content() == HOSTILE[0]
     shown = [words.shortened(name) for name in HOSTILE]
     assert toggles.all_text_contents() == shown
-    assert words.shortened(HOSTILE[0]) in tab.text("#groups + .scroll")
+    assert words.shortened(HOSTILE[0]) in tab.text("section:has(#groups)")
     assert words.shortened(f"{HOSTILE[1]} 7")[:20] in tab.text("section:has(#worst)")
     tab.page.locator("#cost-chart summary").click()
     assert tab.page.locator("#cost-chart thead th").nth(1).text_content() in HOSTILE[0]

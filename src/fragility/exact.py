@@ -66,7 +66,7 @@ class ExactSums:
         assert terms.size <= MOST_TERMS
         if self._pending >= _ROOM:
             self.settle()
-        self._pending += int(np.abs(terms).max(initial=0)) * terms.size
+        self._pending += max(int(np.abs(terms).max(initial=0)) * terms.size, _LARGEST_TOTAL)
         self._reach(exponent, exponent)
         np.add.at(self.digits[exponent - self.lowest][place].reshape(-1), bins, terms)
 
