@@ -128,7 +128,7 @@ def test_weights_and_comparisons_are_those_of_loops(n_classes, weighted):
     np.testing.assert_allclose(evidence.weights, measured.worst_case_weights, rtol=1e-12)
     groups = evidence.alike()
     rows = p.reshape(y.size, -1).tolist()
-    literal = reference.groups_alike(rows, 10, 200)
+    literal = reference.groups_alike(rows, 5, 200)
     assert {frozenset(np.flatnonzero(groups == g).tolist()) for g in set(groups)} == literal
     for code in set(y.tolist()):
         own = y == code
@@ -143,7 +143,7 @@ def test_scores_that_many_cases_share_are_one_group():
     groups = case_evidence(check_labelled_probabilities(y, p)).alike()
     assert len(set(groups[:60])) == 1
     assert groups[0] not in groups[60:]
-    assert min(np.bincount(groups)) >= 10
+    assert min(np.bincount(groups)) >= 5
 
 
 # Conditions
@@ -288,7 +288,7 @@ def test_figures_of_a_slice_are_those_of_loops(n_classes, monkeypatch):
     inside = met[rows]
     of_weight, of_share = np.array(weights)[rows], np.array(shares)[rows]
     expected = np.zeros(rows.size)
-    for group in reference.groups_alike(p.reshape(y.size, -1)[rows].tolist(), 10, 200):
+    for group in reference.groups_alike(p.reshape(y.size, -1)[rows].tolist(), 5, 200):
         own = list(group)
         expected[own] = of_share[own] * of_weight[own].sum() / of_share[own].sum()
     assert (found.n, found.n_tested) == (met.sum(), inside.sum())
