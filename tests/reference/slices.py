@@ -114,11 +114,16 @@ def _is_true(words, value):
     return (low is None or value >= float(low)) and (high is None or value < float(high))
 
 
-def score(excesses, inside):
-    """Least over comparisons of the sum of the excess over the root of the sum of squares."""
+def score(comparisons, inside):
+    """Least over comparisons, (strata, excess) each, of the sum of the excess in deviations."""
     found = []
-    for excess in excesses:
-        own = [e for e, is_in in zip(excess, inside, strict=True) if is_in]
-        norm = math.sqrt(sum(e * e for e in own))
-        found.append(sum(own) / norm if norm else 0.0)
+    for strata, excess in comparisons:
+        total = variance = 0.0
+        for stratum, e, is_in in zip(strata, excess, inside, strict=True):
+            if is_in:
+                size = sum(1 for s in strata if s == stratum)
+                members = sum(1 for s, i in zip(strata, inside, strict=True) if i and s == stratum)
+                total += e
+                variance += e * e * (1.0 - members / size)
+        found.append(total / math.sqrt(variance) if variance > 1e-30 else 0.0)
     return min(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
@@ -47,7 +47,7 @@ class Chooser:
     """Scores conditions by the cases of one half.
 
     The score is the least, over the comparisons, of the sum of the excess over the cases of a
-    condition in units of the root of the sum of its squares: a single heavy case scores 1.
+    condition, in standard deviations: a single heavy case scores 1.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Chooser:
         min_cases: int,
     ) -> None:
         self._columns, self._half, self._min_cases = columns, half, min_cases
-        self._excess = [cases.excess for cases in comparisons]
+        self._comparisons = comparisons
         self._codes = [column.codes[half] for column in columns]
         self._others = [column.codes[~half] for column in columns]
 
@@ -94,42 +94,65 @@ class Chooser:
 
     def _single(self, place: int) -> Floats:
         column = self._columns[place]
-        codes, others = self._codes[place], self._others[place]
         indicators = column.indicators()
-        counts = [indicators @ np.bincount(c, minlength=column.n_codes) for c in (codes, others)]
-        sums = [
-            [indicators @ np.bincount(codes, part, column.n_codes) for part in (e, e * e)]
-            for e in self._excess
-        ]
-        return self._scores(counts, sums)
+        codes = self._codes[place], self._others[place]
+        return self._scores(codes, column.n_codes, lambda cells: np.asarray(indicators @ cells))
 
     def _pairs(self, a: int, b: int, singles: Sequence[Floats]) -> Iterator[Candidate]:
         columns = self._columns[a], self._columns[b]
         shape = columns[0].n_codes, columns[1].n_codes
-        left, right = columns[0].indicators(), columns[1].indicators().T
+        left, right = columns[0].indicators(), columns[1].indicators()
 
-        def table(codes: Sequence[Integers], amounts: Floats | None = None) -> Floats:
-            joint = codes[a] * shape[1] + codes[b]
-            cells = np.bincount(joint, amounts, shape[0] * shape[1]).reshape(shape)
-            return np.asarray(left @ cells @ right)
+        def of_conditions(cells: Floats) -> Floats:
+            rows = left @ cells.reshape(shape[0], -1)
+            found = right @ rows.reshape(len(left), shape[1], -1)
+            return np.asarray(found.reshape(len(left), len(right), *cells.shape[1:]))
 
-        counts = [table(self._codes), table(self._others)]
-        sums = [[table(self._codes, part) for part in (e, e * e)] for e in self._excess]
-        scores = self._scores(counts, sums)
+        joint = [codes[a] * shape[1] + codes[b] for codes in (self._codes, self._others)]
+        scores = self._scores(joint, shape[0] * shape[1], of_conditions)
         least = np.maximum(singles[a][:, np.newaxis], singles[b])
         least = np.maximum(least + _CLEARLY_MORE, LEAST_SCORE)
         for i, j in np.argwhere(scores >= least).tolist():
             parts = (columns[0], columns[0].conditions[i]), (columns[1], columns[1].conditions[j])
             yield Candidate(float(scores[i, j]), parts)
 
-    def _scores(self, counts: Sequence[Floats], sums: Sequence[Sequence[Floats]]) -> Floats:
-        """Scores of conditions; minus infinity where a half has too few cases."""
-        by_comparison = [
-            np.divide(total, np.sqrt(squares), out=np.zeros(total.shape), where=squares > 0.0)
-            for total, squares in sums
-        ]
+    def _scores(
+        self,
+        codes: Sequence[Integers],
+        n_codes: int,
+        of_conditions: Callable[[Floats], Floats],
+    ) -> Floats:
+        """Scores of conditions; minus infinity where a half has too few cases.
+
+        Parameters
+        ----------
+        codes : sequence of two ndarrays
+            Of the cases that choose, and of the others.
+        n_codes : int
+        of_conditions : callable
+            From sums by code to sums by condition.
+        """
+        counts = [of_conditions(_sums(part, n_codes)) for part in codes]
+        by_comparison = []
+        for cases in self._comparisons:
+            total = of_conditions(_sums(codes[0], n_codes, cases.excess))
+            cells, shape = codes[0] * cases.n_strata + cases.strata, (n_codes, cases.n_strata)
+            members, squares = (
+                of_conditions(_sums(cells, n_codes * cases.n_strata, part).reshape(shape))
+                for part in (None, cases.excess**2)
+            )
+            by_comparison.append(cases.standardised(total, members, squares))
         enough = np.minimum(*counts) >= self._min_cases
         return np.where(enough, np.min(by_comparison, axis=0), -np.inf)
+
+    def _score(self, inside: Mask) -> float:
+        """Score of some of the cases that choose."""
+        found = []
+        for cases in self._comparisons:
+            excess, strata = cases.excess[inside], cases.strata[inside]
+            members, squares = (_sums(strata, cases.n_strata, part) for part in (None, excess**2))
+            found.append(float(cases.standardised(np.asarray(excess.sum()), members, squares)))
+        return min(found)
 
     def _distinct(self, ordered: Sequence[Candidate], most: int) -> Iterator[Candidate]:
         rest = np.ones(np.count_nonzero(self._half), dtype=np.bool_)
@@ -138,11 +161,12 @@ class Chooser:
             if chosen == most:
                 return
             own = candidate.meets()[self._half] & rest
-            scores = (
-                float(e[own].sum()) / max(float(np.sqrt((e[own] ** 2).sum())), 1e-300)
-                for e in self._excess
-            )
-            if min(scores) >= LEAST_SCORE:
+            if self._score(own) >= LEAST_SCORE:
                 yield candidate
                 chosen += 1
                 rest &= ~own
+
+
+def _sums(codes: Integers, n_codes: int, amounts: Floats | None = None) -> Floats:
+    """Sum of some amounts by code; without them, the number of cases."""
+    return np.bincount(codes, amounts, n_codes).astype(np.float64, copy=False)

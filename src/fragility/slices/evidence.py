@@ -29,7 +29,7 @@ _STEPS_PER_DOUBLING = 8
 #: ... and not at all below this lift, which adds nothing.
 _LEAST_LIFT = 2.0**-6
 #: Cases of about the same score: no fewer than these, and no more groups than about these.
-_LEAST_ALIKE, _MOST_GROUPS = 10, 200
+_LEAST_ALIKE, _MOST_GROUPS = 5, 200
 
 
 class Evidence(NamedTuple):

@@ -33,7 +33,8 @@ class StratifiedCases:
     """
 
     def __init__(self, strata: Integers, kinds: Integers, values: Floats) -> None:
-        pairs = np.stack([strata, kinds], axis=1)
+        _, self.strata = np.unique(strata, return_inverse=True)
+        pairs = np.stack([self.strata, kinds], axis=1)
         cells, self._cell, counts = np.unique(
             pairs, axis=0, return_inverse=True, return_counts=True
         )
@@ -43,17 +44,34 @@ class StratifiedCases:
         _, first = np.unique(cells[:, 0], return_index=True)
         #: Cells of one stratum follow each other.
         self._parts = [slice(a, b) for a, b in zip(first, [*first[1:], len(cells)], strict=True)]
-        sizes = np.diff([*first, len(cells)])
-        of_strata = np.add.reduceat(self._counts * self._means, first) / np.add.reduceat(
-            self._counts, first
-        )
-        self._deviations = self._means - np.repeat(of_strata, sizes)
+        self._sizes = np.bincount(self.strata)
+        means = np.bincount(self.strata, self._means[self._cell]) / self._sizes
+        self._deviations = self._means - means[cells[:, 0]]
         self._unit = float(np.abs(self._deviations * self._counts).sum())
+
+    @property
+    def n_strata(self) -> int:
+        """Number of strata, which `strata` counts from 0."""
+        return int(self._sizes.size)
 
     @property
     def excess(self) -> Floats:
         """Mean value of the kind of each case, beyond the mean of its stratum."""
         found: Floats = self._deviations[self._cell]
+        return found
+
+    def standardised(self, totals: Floats, members: Floats, squares: Floats) -> Floats:
+        """Sums of the excess over subsets, in standard deviations that the subsets tell.
+
+        `members` and `squares` (of the excess), with one axis more than `totals`, are sums over the
+        members of a subset by stratum. A single heavy case gives about 1; a subset that has all or
+        none of each stratum 0.
+        """
+        variance = (squares * (1.0 - members / self._sizes)).sum(axis=-1)
+        least = _ROUNDING * squares.sum(axis=-1)
+        found: Floats = np.divide(
+            totals, np.sqrt(variance), out=np.zeros(np.shape(totals)), where=variance > least
+        )
         return found
 
     def p_value(self, inside: Mask, rng: np.random.Generator, n_draws: int) -> float:
