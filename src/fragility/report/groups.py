@@ -26,6 +26,8 @@ from .views import DataView, View, levelled
 
 #: There may be many groups: bounds of their tails come from fewer atoms than those of all cases.
 _TAIL_BINS = 512
+#: Cases that are split by group at once: few of each would take more time than many.
+_AT_ONCE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -287,6 +289,7 @@ class _ByGroup:
 
     def __init__(self, places: Sequence[_Place], readers: Mapping[int, Reader]) -> None:
         self._readers = readers
+        self._held: list[CaseRows] = []
         #: By column of groups and place in it.
         self._by_place = {
             (place.column, place.place): readers[group]
@@ -295,7 +298,15 @@ class _ByGroup:
         }
 
     def add(self, found: CaseRows) -> None:
-        """Add a block of cases."""
+        """Add a block of cases; small ones are held until they are many."""
+        self._held.append(found)
+        if sum(part.rows.size for part in self._held) >= _AT_ONCE:
+            self._hand_on()
+
+    def _hand_on(self) -> None:
+        if not self._held:
+            return
+        found, self._held = CaseRows.joined(self._held), []
         assert found.cases.groups is not None
         for column, places in enumerate(found.cases.groups.T):
             order = np.argsort(places, kind="stable")
@@ -307,6 +318,7 @@ class _ByGroup:
 
     def finish(self) -> None:
         """Hand on what was read."""
+        self._hand_on()
         for reader in self._readers.values():
             reader.finish()
 
