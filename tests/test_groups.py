@@ -8,8 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fragility import GroupColumn, Report, ScoreState, in_ranges
+import fragility.scores.state as state_module
+from fragility import Costs, GroupColumn, Report, ScoreState, in_ranges
 from fragility.grouping import CROSS, Crossing, Ranges
+from fragility.report.files import report_on_file
+from fragility.tables import PredictionFile, open_table
 
 from .reference import groups as reference
 
@@ -141,6 +144,31 @@ def test_costs_of_groups_average_to_the_cost_of_the_policy():
     assert total / y.size == pytest.approx(policy.cost, rel=1e-9)
     errors = sum(part.n * part.policy.error_share.value for part in report.groups)
     assert errors / y.size == pytest.approx(policy.error_share, rel=1e-9)
+    for name in np.unique(groups):  # the printed policy, counted
+        own = p[groups == name]
+        alone = np.mean((own < policy.lower) | (own >= policy.upper))
+        assert named(report, name).policy.alone.value == pytest.approx(alone, abs=1e-12)
+
+
+@pytest.mark.parametrize("hold", [np.inf, 0])
+@pytest.mark.parametrize("make", [drawn, three_classes])
+def test_groups_decide_alone_as_often_as_all(make, hold, tmp_path, monkeypatch):
+    y, p, groups = make(2000)
+    columns = {"y": y, "g": groups}
+    names = ["p"] if p.ndim == 1 else ["p0", "p1", "p2"]
+    columns |= dict(zip(names, np.atleast_2d(p.T), strict=True))
+    path = tmp_path / "cases.csv"
+    pd.DataFrame(columns).to_csv(path, index=False)
+    file = PredictionFile(open_table(path), label="y", models={"m": names}, groups=["g"])
+    costs = Costs(5.0, 1.0)
+    monkeypatch.setattr(state_module, "HOLD", 3000)  # a sample of several classes
+    report = report_on_file(file, costs=costs, hold=hold if hold else 3000 * bool(p.ndim > 1))
+    policy = report.models[0].policy
+    assert report.streamed == (hold == 0)
+    alone = sum(part.n * part.policy.alone.value for part in report.groups) / y.size
+    assert alone == pytest.approx(policy.automation_rate, abs=2e-3 if report.streamed else 1e-12)
+    cost = sum(part.n * part.policy.cost.value for part in report.groups) / y.size
+    assert cost == pytest.approx(policy.cost, rel=1e-9)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

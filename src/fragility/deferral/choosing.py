@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from .._typing import Floats, Indices, Integers
+from .._typing import Floats, Indices, Integers, Mask
 from .held_out import Outcomes
 from .two_thresholds import Box, Cuts, GroupCosts, cheapest_cuts, cheapest_of
 
@@ -157,6 +157,9 @@ class Problem(Protocol):
     @property
     def decisions(self) -> Integers:
         """Classes that are decided before the lower and from the upper cut on, (2, R)."""
+
+    def alone(self, cuts: Cuts) -> Mask:
+        """Which kinds are decided alone at cuts of the whole."""
 
     def parts(self) -> Iterator[tuple[Part, Pay]]:
         """For each fold the cases that choose for it, and what it does with their choice."""

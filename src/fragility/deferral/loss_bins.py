@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Integers
+from .._typing import Floats, Integers, Mask
 from ..calibration.table import FOLDS, MANY_CASES, SPLITS
 from ..exact import ExactSums
 from ..scores.cases import REVIEW_SUMS, case_amounts
@@ -189,6 +189,11 @@ class BinnedClasses:
             for own in np.moveaxis(folds / np.maximum(units, 1)[:, np.newaxis], 1, 0):
                 part = SeveralClassPart(self.rows.scaled(1.0 - own), self.costs, binned=True)
                 yield part, partial(self._pay, own / n_splits, part)
+
+    def alone(self, cuts: Cuts) -> Mask:
+        """Which kinds are decided alone at cuts of the whole."""
+        n_classes = self.outcomes.weight.size // self.rows.loss.size
+        return np.tile(self.rows.loss <= self.whole.limit(cuts), n_classes)
 
     def _pay(self, shares: Floats, part: SeveralClassPart, cuts: Cuts) -> Floats:
         alone = self.rows.loss <= part.limit(cuts)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Indices, Integers
+from .._typing import Floats, Indices, Integers, Mask
 from .._validation import LabelledScores
 from ..calibration.temperature import tempered
 from ..scores.cases import REVIEW_SUMS, case_amounts
@@ -352,6 +352,11 @@ class SeveralClasses:
             others = np.flatnonzero(self.folds != fold)
             part = SeveralClassPart(self._rows(temperature).take(others), self.costs)
             yield part, partial(self._pay, fold, part)
+
+    def alone(self, cuts: Cuts) -> Mask:
+        """Which kinds are decided alone at cuts of the whole."""
+        alone = self._rows(self.temperature).loss <= self.whole.limit(cuts)
+        return np.tile(alone, self.data.labels.size)
 
     def _pay(self, fold: int, part: SeveralClassPart, cuts: Cuts) -> Floats:
         n_classes = self.data.labels.size

@@ -394,6 +394,11 @@ class TwoClasses:
         sides = np.array([[1 - self.positive], [self.positive]])
         return np.repeat(sides, self.table.scores.size, axis=1)
 
+    def alone(self, cuts: Cuts) -> Mask:
+        """Which kinds are decided alone at cuts of the whole."""
+        places = np.arange(self.table.scores.size)
+        return np.tile((places < cuts.lower) | (places >= cuts.upper), 2)
+
     def _pay(self, part: TwoClassPart, shares: Floats, cuts: Cuts) -> Floats:
         """Shares of each kind that are decided negative, reviewed and decided positive."""
         lower, upper = part.settled(cuts)[:2]

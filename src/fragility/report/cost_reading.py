@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._typing import Floats, Integers
+from .._typing import Floats, Integers, Mask
 from ..deferral.paired_costs import CostSums, PairedCosts
 from ..deferral.policy import Policy
 from ..deferral.problems import dominant_case
@@ -26,13 +26,21 @@ CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
 
 class DecidedCases(NamedTuple):
-    """By case: the share of it that is decided alone, that is an error, and what it costs.
+    """What a policy does with every case.
 
-    A policy that is chosen anew in every fold may decide a case in parts. `model` and `human` are
-    what it costs if each decides alone, where decisions of humans are known.
+    Attributes
+    ----------
+    alone : ndarray of bool
+        Whether the policy decides it alone.
+    tried, errors, cost : ndarray
+        Of policies that other cases chose: the share of it that they decide alone, that is an
+        error, and what it costs. They are chosen anew in every fold, and may decide it in parts.
+    model, human : ndarray, optional
+        What it costs if each decides alone, where decisions of humans are known.
     """
 
-    alone: Floats
+    alone: Mask
+    tried: Floats
     errors: Floats
     cost: Floats
     model: Floats | None = None
@@ -40,7 +48,7 @@ class DecidedCases(NamedTuple):
 
 
 class DecidedPlaces(NamedTuple):
-    """The same for each class of two at each place of a table of scores: `rates` (3, 2, R)."""
+    """The first four of these for each class of two at each place of a table, (4, 2, R)."""
 
     scores: Floats
     weight: Floats

@@ -16,13 +16,19 @@ from ..measured import Measured
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .cost_reading import Decided
+from .cost_reading import Decided, DecidedCases
 from .parts import GroupPolicy
 from .rereading import CaseRows
 
-#: Sums over the cases of a group: of weights, what is decided alone, errors and costs; then of
-#: squared weights, alone, with costs, and with squared costs.
-_AMOUNTS = ("weight", "alone", "errors", "cost", "squares", "alone_squares", "cost_w2", "cost2_w2")
+#: Sums over the cases of a group: of weights, of what the policy decides alone, and of what
+#: policies that others chose decide alone, get wrong and cost; then of squared weights, of these
+#: times what is decided alone, times costs, and times squared costs.
+_AMOUNTS = (
+    *("weight", "alone", "tried", "errors", "cost"),
+    *("squares", "tried_squares", "cost_w2", "cost2_w2"),
+)
+#: How many of them, after the weight, have bounds.
+_BOUNDED = 4
 _ROUNDING = 1e-13
 
 
@@ -32,10 +38,10 @@ class DecisionSums:
 
     Attributes
     ----------
-    sums : ndarray of shape (8, n_groups)
-    least, most : ndarray of shape (3, n_groups)
-        Bounds of what is decided alone, of errors and of costs; equal to the sums if these are
-        exact.
+    sums : ndarray of shape (9, n_groups)
+    least, most : ndarray of shape (4, n_groups)
+        Bounds of what is decided alone, by the policy and by others, of errors and of costs; equal
+        to the sums if these are exact.
     cluster_errors : ndarray of shape (n_groups,), optional
         Standard error of the mean cost, where clusters were counted.
     n_clusters : ndarray of shape (n_groups,), optional
@@ -51,7 +57,8 @@ class DecisionSums:
     @classmethod
     def of_sums(cls, sums: Floats) -> DecisionSums:
         """Sums that are exact."""
-        return cls(sums, sums[1:4], sums[1:4])
+        bounded = sums[1 : 1 + _BOUNDED]
+        return cls(sums, bounded, bounded)
 
     @classmethod
     def of_bins(cls, decided: Decided, bins: ScoreBins, n_groups: int) -> DecisionSums:
@@ -64,8 +71,8 @@ class DecisionSums:
         places = wide.places(fine.scores)
         starts = np.flatnonzero(np.diff(places, prepend=-1))
         held = places[starts]
-        typical = np.zeros((3, 2, wide.length))
-        ends = np.zeros((2, 3, 2, wide.length))
+        typical = np.zeros((_BOUNDED, 2, wide.length))
+        ends = np.zeros((2, _BOUNDED, 2, wide.length))
         weight = np.add.reduceat(fine.weight, starts, axis=1)
         totals = np.add.reduceat(fine.weight * fine.rates, starts, axis=2)
         plain = np.add.reduceat(fine.rates, starts, axis=2)
@@ -83,38 +90,35 @@ class DecisionSums:
             return np.asarray(np.einsum("gcb,...cb->...g", table, by))
 
         means = summed(amounts, typical)
-        alone, _, cost = typical
-        spread = [summed(squares, by) for by in (np.ones(alone.shape), alone, cost, cost**2)]
+        _, tried, _, cost = typical
+        spread = [summed(squares, by) for by in (np.ones(tried.shape), tried, cost, cost**2)]
         sums = np.concatenate([[amounts.sum(axis=(1, 2))], means, spread])
         return cls(sums, summed(amounts, ends[0]), summed(amounts, ends[1]))
 
     def policy(self, group: int, confidence: float, highest: float) -> GroupPolicy:
         """The policy in one group, whose dearest case could cost `highest`."""
         found = dict(zip(_AMOUNTS, self.sums[:, group].tolist(), strict=True))
-        weight, alone, errors = found["weight"], found["alone"], found["errors"]
+        weight, tried, errors = found["weight"], found["tried"], found["errors"]
         size = weight**2 / found["squares"]
         factor = 1.0
         if self.n_clusters is not None:  # as if the cases of a cluster were all alike
             factor = min(float(self.n_clusters[group]) / size, 1.0)
-        among = alone**2 / found["alone_squares"] if found["alone_squares"] > 0.0 else 0.0
-        least, most = self.least[:, group], self.most[:, group]
+        among = tried**2 / found["tried_squares"] if found["tried_squares"] > 0.0 else 0.0
+        least, most = self.least[:, group].tolist(), self.most[:, group].tolist()
 
-        def share(part: int, of: float, n: float) -> Measured:
-            value = measured_between(float(least[part]) / of, float(most[part]) / of)
-            own = float(self.sums[1 + part, group]) / of
-            return _share(own, value.bounds, n * factor, confidence)
+        def share(part: int, name: str) -> Measured:
+            ends = measured_between(least[part] / weight, most[part] / weight).bounds
+            return _share(found[name] / weight, ends, size * factor, confidence)
 
         rate = Measured(nan)
-        if alone > 0.0 and most[0] > 0.0:
-            ends = measured_between(
-                float(least[1]) / float(most[0]),
-                min(float(most[1]) / float(least[0]), 1.0) if least[0] > 0.0 else 1.0,
-            )
-            rate = _share(errors / alone, ends.bounds, among * factor, confidence)
+        if tried > 0.0:
+            highest_rate = min(most[2] / least[1], 1.0) if least[1] > 0.0 else 1.0
+            ends = measured_between(least[2] / most[1], highest_rate).bounds
+            rate = _share(errors / tried, ends, among * factor, confidence)
         return GroupPolicy(
-            share(0, weight, size),
+            share(0, "alone"),
             rate,
-            share(1, weight, size),
+            share(2, "errors"),
             self._cost(group, found, size, confidence, highest),
         )
 
@@ -135,7 +139,7 @@ class DecisionSums:
         if self.cluster_errors is not None and self.n_clusters is not None:
             error, n = float(self.cluster_errors[group]), float(self.n_clusters[group])
         ends = measured_between(
-            float(self.least[2, group]) / weight, float(self.most[2, group]) / weight
+            float(self.least[3, group]) / weight, float(self.most[3, group]) / weight
         ).bounds
         interval = None if n < 2.0 else _cost_interval(mean, error, n, confidence, highest)
         if interval is not None and ends is not None:
@@ -188,15 +192,16 @@ class GroupDecisions:
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
         for name, decided in self._decided.items():
-            self._add(name, found.cases, *decided.cases(found.cases)[:3])
+            self._add(name, found.cases, decided.cases(found.cases))
 
-    def _add(self, name: str, block: Cases, alone: Floats, errors: Floats, cost: Floats) -> None:
+    def _add(self, name: str, block: Cases, made: DecidedCases) -> None:
         weight = np.ones(block.size) if block.weights is None else block.weights
+        alone, tried, errors, cost = made.alone, made.tried, made.errors, made.cost
         self._highest[name] = max(self._highest[name], float(cost.max(initial=0.0)))
         heavy = weight * weight
         terms = (
-            *(weight, weight * alone, weight * errors, weight * cost),
-            *(heavy, heavy * alone, heavy * cost, heavy * cost * cost),
+            *(weight, weight * alone, weight * tried, weight * errors, weight * cost),
+            *(heavy, heavy * tried, heavy * cost, heavy * cost * cost),
         )
         for places in self._state.shape.group_places(block):
             for sums, amounts in zip(self._sums[name], terms, strict=True):
@@ -218,7 +223,9 @@ def with_clusters(
     n_groups = found.sums.shape[1]
     errors, numbers = np.zeros(n_groups), np.zeros(n_groups)
     for places in state.shape.group_places(cases):
-        mean = found.sums[3] / np.where(found.sums[0] > 0.0, found.sums[0], 1.0)
+        mean = found.sums[_AMOUNTS.index("cost")] / np.where(
+            found.sums[0] > 0.0, found.sums[0], 1.0
+        )
         keys, own = np.unique(np.stack([places, clusters]), axis=1, return_inverse=True)
         apart = np.bincount(own, weight * (cost - mean[places]))
         heavy = np.bincount(own, weight)

@@ -45,7 +45,10 @@ def about_groups(report: Report) -> str:
     ]
     if any(part.policy is not None for part in report.groups):
         alone = "Answered" if report.answers else "Decided"
-        parts.append(f"{alone} alone, errors and costs are at the policy chosen on all cases.")
+        parts.append(
+            f"{alone} alone: by the policy chosen on all cases; errors and costs: of cases that "
+            "did not choose it."
+        )
     if any(model.answers is not None and model.answers.declined for model in report.models):
         parts.append("Declined cases are left out.")
     if any(part.too_small for part in report.groups):

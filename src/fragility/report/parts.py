@@ -175,6 +175,10 @@ class NewMistakes:
 class GroupPolicy:
     """What a policy that was chosen on all cases does in one group.
 
+    As in `Policy`, errors and costs are those of cases that did not choose: of policies that were
+    chosen in the same way on other cases. Costs of all groups of a column average to that of the
+    policy.
+
     Attributes
     ----------
     alone : Measured

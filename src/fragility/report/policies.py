@@ -215,13 +215,15 @@ class PolicyMaker:
             own = self._human_errors(), self._state.labels, self._confidence
             policy = replace(policy, reviewers=Reviewers.of(solved, *own))
 
-        alone, errors = mix[0] + mix[2], (mix * outcomes.wrong).sum(axis=0)
+        alone = problem.alone(solved.cuts)
+        tried, errors = mix[0] + mix[2], (mix * outcomes.wrong).sum(axis=0)
 
         def cases(part: Cases) -> DecidedCases:
             reviews, places = CaseReviews.of(part), kinds(part)
             reviewed = None if reviews is None else reviews.costs(costs, n_classes)
             given = places, part.codes, costs, part.costs, reviewed
-            found = DecidedCases(alone[places], errors[places], paid_by_case(outcomes, mix, *given))
+            paid = paid_by_case(outcomes, mix, *given)
+            found = DecidedCases(alone[places], tried[places], errors[places], paid)
             if not compared:
                 return found
             model = paid_by_case(outcomes, solved.bare_mix, *given)
@@ -229,7 +231,8 @@ class PolicyMaker:
 
         def by_place() -> DecidedPlaces:
             assert isinstance(problem, TwoClasses)
-            rates = np.stack([alone, errors, outcomes.costs_by_kind(mix)]).reshape(3, 2, -1)
+            costs_by_kind = outcomes.costs_by_kind(mix)
+            rates = np.stack([alone, tried, errors, costs_by_kind]).reshape(4, 2, -1)
             scored = slice(problem.table.n_unscored, None)
             weight = outcomes.weight.reshape(2, -1)[:, scored]
             return DecidedPlaces(problem.table.scores[scored], weight, rates[:, :, scored])
