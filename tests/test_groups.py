@@ -9,9 +9,13 @@ import pandas as pd
 import pytest
 
 import fragility.scores.state as state_module
-from fragility import Costs, GroupColumn, Report, ScoreState, in_ranges
+from fragility import AnswerState, Costs, GroupColumn, Report, ScoreState, in_ranges
 from fragility.grouping import CROSS, Crossing, Ranges
+from fragility.report.answer_reading import OutcomeBatch
 from fragility.report.files import report_on_file
+from fragility.report.model_figures import Settings
+from fragility.report.outcomes import report_on_outcomes
+from fragility.scores.answers import Answers
 from fragility.tables import PredictionFile, open_table
 
 from .reference import groups as reference
@@ -326,3 +330,44 @@ def test_a_frame_has_a_row_for_each_group_and_figure():
     assert set(frame["group"]) == {"a", "b", "c"}
     cost = frame[(frame["group"] == "b") & (frame["figure"] == "cost")]
     assert cost["value"].item() == named(report, "b").policy.cost.value
+
+
+@pytest.mark.parametrize("hold", [np.inf, 0])
+def test_declined_cases_are_passed_on_in_their_groups(hold):
+    rng = np.random.default_rng(4)
+    n = 3000
+    sure = rng.choice([0.3, 0.6, 0.95], size=n)
+    right, declined = rng.random(n) < sure, rng.random(n) < 0.4
+    groups = rng.choice(["a", "b"], n)
+    batch = OutcomeBatch(
+        {"m": Answers(right, np.where(declined, 0.0, sure), declined)},
+        np.arange(n),
+        groups=(groups == "b").astype(int)[:, np.newaxis],
+    )
+    settings = Settings(costs=Costs(5.0, 1.0), calibrate=False)
+    own = {"groups": {"g": ["a", "b"]}, "hold": hold}
+    report = report_on_outcomes(lambda: [batch], ["m"], settings, **own)
+    policy = report.models[0].policy
+    for name in "ab":
+        cases = groups == name
+        alone = cases & ~declined & (sure >= policy.upper)
+        wrong = alone & ~right
+        found = named(report, name).policy
+        assert found.alone.value == pytest.approx(alone.sum() / cases.sum(), abs=1e-9)
+        assert found.error_share.value == pytest.approx(wrong.sum() / cases.sum(), abs=1e-9)
+        reviewed = (cases & ~alone).sum()
+        cost = (5.0 * wrong.sum() + 1.0 * reviewed) / cases.sum()
+        assert found.cost.value == pytest.approx(cost, abs=1e-9)
+    assert "costly_group" not in [finding.kind for finding in report.findings]
+
+
+def test_merged_answers_with_declined_ones_tell_no_policy_by_group():
+    rng = np.random.default_rng(4)
+    sure = rng.random(500)
+    state = AnswerState("m", ["a", "b"], hold=0)
+    state.update_answers(
+        rng.random(500) < sure, sure, rng.random(500) < 0.2, groups=rng.choice(["a", "b"], 500)
+    )
+    report = Report.from_state(state, {"error_cost": 5.0})
+    assert all(part.policy is None and part.figures for part in report.groups)
+    assert any("with declined cases" in note for note in report.notes)

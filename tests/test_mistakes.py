@@ -155,3 +155,12 @@ def test_previous_predictions_must_fit():
     previous = PreviousPredictions(y, {"m": old}, ["id1"] * 600)
     with pytest.raises(ValueError, match="occurs twice"):
         Report.from_predictions(y, {"m": new}, cases=["id1"] * 600, previous=previous)
+    previous = PreviousPredictions(y, {"m": old}, [f"other {name}" for name in names])
+    with pytest.raises(ValueError, match="Do both name their cases in the same way"):
+        Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
+    previous = PreviousPredictions(y, {"m": old}, [None, *names[1:]])
+    with pytest.raises(ValueError, match="missing names"):
+        Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
+    twice = PreviousPredictions(y, {"m": old}, names)
+    with pytest.raises(ValueError, match="occurs twice"):
+        Report.from_predictions(y, {"m": new}, cases=["id1"] * 600, previous=twice)

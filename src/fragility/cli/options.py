@@ -212,10 +212,8 @@ group_option = _together(
     click.option(
         "--min-cell",
         type=click.IntRange(min=0),
-        default=MIN_CELL,
-        show_default=True,
         metavar="N",
-        help="Groups with fewer cases of any class are shown, but not compared.",
+        help=f"Groups with fewer cases of any class are shown, but not compared [{MIN_CELL}].",
     ),
 )
 #: Which cases are listed, and how they are named.

@@ -35,7 +35,7 @@ def make_report(
     confidence: float,
     confident: float = CONFIDENT,
     prevalence: float | None = None,
-    min_cell: int = MIN_CELL,
+    min_cell: int | None = None,
     error_cost: str | None = None,
     error_cost_column: str | None = None,
     review_cost: float = 1.0,
@@ -77,6 +77,11 @@ def make_report(
     policy = PolicySettings.of(**chosen)
     if costs is None and policy != PolicySettings():
         raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
+    n_columns = len(others.get("groups", ()))
+    if min_cell is not None and not n_columns:
+        raise click.UsageError("--min-cell is for groups: give --group, too.")
+    if no_cross and n_columns < 2:
+        raise click.UsageError("--no-cross is for several columns of groups: repeat --group.")
     opened = open_table(file)
     others |= {"error_cost": error_cost_column, "cross": not no_cross}
     settings: dict[str, Any] = {
@@ -85,7 +90,7 @@ def make_report(
         "confidence": confidence,
         "confident": confident,
         "prevalence": prevalence,
-        "min_cell": min_cell,
+        "min_cell": MIN_CELL if min_cell is None else min_cell,
         "n_worst": n_worst,
         "case_column": case_column,
         "calibrate": not no_calibration,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import check_clusters, later_category, listed
+from .._labels import check_clusters, in_rows, later_category, listed
 from .._validation import LabelledScores
 from ..calibration.cross_fitting import CrossFit
 from ..deferral import Costs
@@ -216,6 +216,13 @@ def named_cases(
         cases=previous.cases,
         random_state=0,
     )
+    for what, part in (("cases", cases), ("previous.cases", previous.cases)):
+        missing = np.array([name is None or name != name for name in part], dtype=np.bool_)
+        if missing.any():
+            raise ValueError(
+                f"{what} has missing names in {in_rows(missing)}; to be found in other "
+                "predictions, every case needs a name."
+            )
     names = [list(map(str, part)) for part in (cases, previous.cases)]
     return (
         ArrayCases(state, given.reread, names[0]),

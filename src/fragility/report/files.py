@@ -209,7 +209,8 @@ def case_names(table: Table, rows: Sequence[int], case_column: str | None) -> di
     for batch in table.batches([case_column]):
         start, stop = np.searchsorted(wanted, (first, first + batch.num_rows))
         for row in wanted[start:stop].tolist():
-            found[row] = str(batch.column(0)[row - first])
+            name = batch.column(0)[row - first].as_py()
+            found[row] = f"row {row}" if name is None else str(name)
         first += batch.num_rows
     return found
 
@@ -218,5 +219,11 @@ def _numbered_names(table: Table, case_column: str) -> Iterator[tuple[int, str]]
     """Row and name of every case."""
     first = 1
     for batch in table.batches([case_column]):
-        yield from enumerate(map(str, batch.column(0)), start=first)
+        for row, name in enumerate(batch.column(0).to_pylist(), start=first):
+            if name is None:
+                raise table.error(
+                    f"column {case_column!r} names no case in data row {row}; to be found in other "
+                    "predictions, every case needs a name."
+                )
+            yield row, str(name)
         first += batch.num_rows

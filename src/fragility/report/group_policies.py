@@ -60,6 +60,11 @@ class DecisionSums:
         bounded = sums[1 : 1 + _BOUNDED]
         return cls(sums, bounded, bounded)
 
+    def plus(self, other: DecisionSums) -> DecisionSums:
+        """The same with more cases, which are of no cluster."""
+        sums = (self.sums + other.sums, self.least + other.least, self.most + other.most)
+        return DecisionSums(*sums, self.cluster_errors, self.n_clusters)
+
     @classmethod
     def of_bins(cls, decided: Decided, bins: ScoreBins, n_groups: int) -> DecisionSums:
         """Of two classes in bins by group, which are wider than those the policy is known for.

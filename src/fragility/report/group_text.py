@@ -50,7 +50,7 @@ def about_groups(report: Report) -> str:
             "did not choose it."
         )
     if any(model.answers is not None and model.answers.declined for model in report.models):
-        parts.append("Declined cases are left out.")
+        parts.append("Figures leave declined cases out; policies pass them on.")
     if any(part.too_small for part in report.groups):
         parts.append(
             f"{_FEW} fewer than {report.min_cell} cases of a class: too few to be compared."

@@ -13,6 +13,7 @@ from ..figures.intervals import share_interval
 from ..figures.rank import Levels
 from ..figures.spread import MoveSums, Population
 from ..measured import Measured
+from ..scores.answer_state import AnswerState
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .cost_reading import Decided
@@ -20,7 +21,7 @@ from .group_policies import DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import GroupFigures, GroupPolicy, ModelReport
-from .rereading import BlockReader, CaseRows, Reader, read_again
+from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
 from .sum_views import BinView
 from .views import DataView, View, levelled
 
@@ -53,6 +54,8 @@ class Groups:
         Cluster of each case, if the state holds them.
     decided : mapping of str to Decided
         Policies of the models, if there are costs.
+    unanswered : callable, optional
+        Gives the cases that a model declined to answer, which policies pass on.
     """
 
     def __init__(
@@ -62,8 +65,10 @@ class Groups:
         settings: Settings,
         clusters: Integers | None,
         decided: Mapping[str, Decided],
+        unanswered: Rereading | None = None,
     ) -> None:
         self._state, self._cases, self._settings = state, cases, settings
+        self._unanswered = unanswered
         self._clusters, self._decided = clusters, decided
         self._places = [
             _Place(column, title, name, place)
@@ -131,12 +136,22 @@ class Groups:
 
     def note(self) -> str:
         """A sentence on what is not known by group, and why; empty if all is."""
-        if self._cases is not None or not self._decided or self._bins_tell or self._decisions:
+        if not self._decided or not self._places or not self._untold:
             return ""
         return (
-            "What policies do in each group is not told: with costs or reviewers by case it takes "
-            "the cases once more, which a merged state does not hold."
+            f"What policies do in each group is not told: {self._untold} it takes the cases once "
+            "more, which a merged state does not hold."
         )
+
+    @property
+    def _untold(self) -> str:
+        """Why policies are not told by group; empty if they are."""
+        state = self._state
+        declined = state.declined["number"] if isinstance(state, AnswerState) else 0.0
+        if declined and self._unanswered is None:
+            return "with declined cases"
+        told = self._cases is not None or self._bins_tell or self._decisions is not None
+        return "" if told else "with costs or reviewers by case"
 
     # Figures.
 
@@ -258,15 +273,13 @@ class Groups:
     def _policies(self, model: str) -> Callable[[int], GroupPolicy] | None:
         """What the policy of a model does in each group; None if that is not known."""
         decided = self._decided.get(model)
-        if decided is None or not self._places:
+        if decided is None or not self._places or self._untold:
             return None
         state, costs = self._state, self._settings.costs
         assert costs is not None
         matrix = costs.matrix(state.labels.size)
         highest = max(float(matrix.max()), float(costs.of_reviews(matrix).max()))
         if self._cases is None and self._decisions is None:
-            if not self._bins_tell:
-                return None
             bins = state.sums().groups[model].bins
             found = DecisionSums.of_bins(decided, bins, len(self._places))
         elif self._cases is None and self._decisions is not None:
@@ -281,6 +294,12 @@ class Groups:
             if self._clusters is not None:
                 cost = decided.cases(self._cases).cost
                 found = with_clusters(found, self._cases, cost, self._clusters, state)
+        if self._unanswered is not None:
+            passed_on = GroupDecisions(state, {model: decided})
+            for part in self._unanswered():
+                passed_on.add(part)
+            more, dearest = passed_on.sums(model)
+            found, highest = found.plus(more), max(highest, dearest)
         return lambda group: found.policy(group, self._confidence, highest)
 
 

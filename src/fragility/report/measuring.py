@@ -110,6 +110,8 @@ class Builder:
         self.reader: Reader | None = None
         self.shared: SharedMistakes | None = None
         self.reader_after: Reader | None = None
+        #: Gives cases that a model declined to answer, if there are any.
+        self.unanswered: Rereading | None = None
         #: Policies by model, if costs were given, and a reading of what cases cost at them.
         self.decided: dict[str, Decided] = {}
         self.cost_reader: CostReader | None = None
@@ -199,7 +201,7 @@ class Builder:
             reason = str(error)
             self.notes.append(f"No figures after calibration: {reason}.")
         self._decide()
-        groups = Groups(state, self.cases, settings, self.clusters, self.decided)
+        groups = Groups(state, self.cases, settings, self.clusters, self.decided, self.unanswered)
         self._read(groups)
         worst, shared = self._worst_and_shared()
         policies = self._policies()

@@ -147,14 +147,19 @@ def new_mistakes(
         part.names(sorted(set().union(*(rows.tolist() for rows in found.values()))))
         for part, found in ((new, now), (old, before))
     )
-    rows_before = old.rows(set(names_now.values()))
-    still_there = new.rows(set(names_before.values()))
+    wanted = {*names_now.values(), *names_before.values()}
+    rows_before, rows_now = old.rows(wanted), new.rows(wanted)
+    if names_now and names_before and not rows_before.keys() & rows_now.keys():
+        raise ValueError(
+            f"Not one of the {len(wanted):,} confident mistakes is on a case that both the "
+            "predictions and the previous ones have. Do both name their cases in the same way?"
+        )
     found = []
     for model in new.state.models:
         wrong_before = {names_before[row] for row in before[model].tolist()}
         wrong_now = {names_now[row]: row for row in now[model].tolist()}
         fresh = [name for name in wrong_now if name in rows_before and name not in wrong_before]
-        mended = sum(name in still_there and name not in wrong_now for name in wrong_before)
+        mended = sum(name in rows_now and name not in wrong_now for name in wrong_before)
         unknown = sum(name not in rows_before for name in wrong_now)
         shown = _described(new, old, model, {name: wrong_now[name] for name in fresh}, rows_before)
         shown.sort(key=lambda case: (-case.confidence, case.row))

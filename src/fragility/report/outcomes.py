@@ -143,6 +143,8 @@ class AnswerBuilder(Builder):
         self.together: Sequence[AnswerBuilder] = [self]
         reread = None if reading is None else self._reread(reading)
         super().__init__(state, settings, reread, None, name_cases, clustered=clustered)
+        if reading is not None and state.declined["number"]:
+            self.unanswered = self._read_declined
 
     def _reread(self, reading: OutcomeReading) -> Rereading:
         return lambda: (batch.of_model(self.model) for batch in reading())

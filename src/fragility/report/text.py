@@ -305,13 +305,10 @@ def case_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             ]
             for case in found.cases
         ]
-        unknown = (
-            f"; {words.count(found.n_unknown)} on cases unknown then" if found.n_unknown else ""
-        )
+        some = "" if len(cells) == found.n_new else f" The {len(cells)} surest are listed."
         yield (
             f"Newly wrong by {words.shortened(found.model)}",
-            f"Above {level} confidence: {words.count(found.n_new)} cases that were not so before, "
-            f"{words.count(found.n_mended)} that no longer are{unknown}.",
+            f"Above {level} confidence, and not so before: {words.count(found.n_new)}.{some}",
             (head, cells),
         )
     for place, model in enumerate(report.models):

@@ -29,10 +29,17 @@ def shared_mistakes(report: Report) -> Sentences:
 def new_mistakes(report: Report) -> Sentences:
     """Cases that a model gets confidently wrong, and did not before."""
     for found in report.new_mistakes:
-        if found.n_new or found.n_mended:
-            cases, mended = "case is" if found.n_new == 1 else "cases are", found.n_mended
-            yield (
-                f"{short(found.model)}: {words.count(found.n_new)} {cases} newly wrong above "
-                f"{100 * report.confident:g} % confidence, {words.count(mended)} no longer.",
-                [found.model],
-            )
+        if not (found.n_new or found.n_mended or found.n_unknown):
+            continue
+        cases = "case is" if found.n_new == 1 else "cases are"
+        unknown = ""
+        if found.n_unknown:
+            one = found.n_unknown == 1
+            others = "is on a case that was" if one else "are on cases that were"
+            unknown = f"; {words.count(found.n_unknown)} more {others} not there before"
+        yield (
+            f"{short(found.model)}: {words.count(found.n_new)} {cases} newly wrong above "
+            f"{100 * report.confident:g} % confidence, {words.count(found.n_mended)} no longer"
+            f"{unknown}.",
+            [found.model],
+        )
