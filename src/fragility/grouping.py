@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -56,6 +57,8 @@ class Ranges:
     def names(self) -> tuple[str, ...]:
         """Name of each range."""
         told = [f"{cut:.12g}" for cut in self.cuts]
+        if len(set(told)) < len(told):
+            told = [repr(float(cut)) for cut in self.cuts]
         inner = (f"{low} to under {high}" for low, high in pairwise(told))
         return (f"under {told[0]}", *inner, f"{told[-1]} and over")
 
@@ -130,13 +133,14 @@ class Crossing:
             raise ValueError(
                 f"The columns of groups have {self.held.size:,} combinations; at most "
                 f"{_MOST_CROSSED:,} are measured. Give fewer columns, or leave the crossing out "
-                "(cross=False, --no-cross)."
+                "(cross_groups=False, --no-cross)."
             )
         places = np.stack(np.unravel_index(self.held, self.sizes), axis=1)
-        return tuple(
-            CROSS.join(names[place] for names, place in zip(columns, row, strict=True))
-            for row in places.tolist()
-        )
+        found: dict[str, None] = {}
+        for row in places.tolist():
+            name = CROSS.join(names[place] for names, place in zip(columns, row, strict=True))
+            found[told_apart(name, found)] = None
+        return tuple(found)
 
     def places(self, codes: NDArray[Any]) -> Integers:
         """Place of each case's combination."""
@@ -145,6 +149,11 @@ class Crossing:
 
 def _keys(codes: NDArray[Any], sizes: Sequence[int]) -> Integers:
     """Number of each combination."""
+    if prod(sizes) >= 2**63:
+        raise ValueError(
+            f"{len(sizes)} columns of groups have more combinations than can be numbered; give "
+            "fewer columns, or leave the crossing out (cross_groups=False, --no-cross)."
+        )
     columns = tuple(column.astype(np.int64) for column in codes.T)
     return np.asarray(np.ravel_multi_index(columns, tuple(sizes)), dtype=np.int64)
 
@@ -167,12 +176,13 @@ def group_columns(
     for name, given in named.items():
         said = f"groups[{name!r}]" if len(named) > 1 else "groups"
         if isinstance(given, GroupColumn):
-            column = given
-            if column.codes.size != n_samples:
+            column = GroupColumn(tuple(map(str, given.names)), np.asarray(given.codes))
+            if column.codes.shape != (n_samples,):
                 raise ValueError(
                     f"{said} has {column.codes.size} entries for {n_samples} samples; give one "
                     "for each."
                 )
+            _check_codes(column, said)
         else:
             told, codes = encode_groups(given, n_samples, said)
             column = GroupColumn(tuple(told), codes)
@@ -184,6 +194,17 @@ def group_columns(
         held = Crossing.of(codes, [len(part) for part in by_column])
         found[crossing] = GroupColumn(held.names(by_column), held.places(codes))
     return found
+
+
+def _check_codes(column: GroupColumn, said: str) -> None:
+    """Refuse codes that are not places in the names."""
+    n_names, codes = len(column.names), column.codes
+    places = codes.dtype.kind in "iu" and codes.size and 0 <= codes.min() <= codes.max() < n_names
+    if not places or len(set(column.names)) < n_names:
+        raise ValueError(
+            f"{said} must have different names, and codes that are places in them, from 0 to "
+            f"{n_names - 1}."
+        )
 
 
 def _frame_columns(frame: Any) -> list[Any] | None:

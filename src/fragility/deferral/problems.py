@@ -56,6 +56,7 @@ OVER_CAPACITY = (
     "No policy that keeps the limits needs as few reviews as the capacity allows: this one needs "
     "more."
 )
+DECLINED_TOO_OFTEN = "Cases that the model declined need more reviews than the capacity allows."
 
 
 def dominant_case(name: str, paid: float, total: float) -> str:
@@ -292,6 +293,7 @@ def policy_of_two(
     weight = part.weight
     reviewed = float(weight[cuts.lower : cuts.upper].sum()) / float(weight.sum())
     within = capacity is None or reviewed <= capacity + 1e-9
+    above = OVER_CAPACITY if solved.guarantees else DECLINED_TOO_OFTEN
     return replace(
         found,
         automation_rate=1.0 - reviewed if reviewed > 0.0 else 1.0,
@@ -299,7 +301,7 @@ def policy_of_two(
         upper_interval=Interval(*(part.threshold(cut) for cut in uppers)),
         n_samples=n_samples,
         within_capacity=within,
-        notes=(*notes, *([] if within else [OVER_CAPACITY])),
+        notes=(*notes, *([] if within else [above])),
         answers=problem.answers,
         # An answer is never held to be wrong, so none is missed.
         misses=nan if problem.answers else found.misses,

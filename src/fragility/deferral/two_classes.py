@@ -198,10 +198,13 @@ class TwoClassPart(Part):
         return Steps(keys, units.sum(axis=0), wrong)
 
     def _prices(self, found: Platt | None, low: Mask) -> Floats:
-        first, last = (mapped(found, part) for part in self._spans)
-        prices = np.where(
-            low, self._stakes.price_of_negative(last), self._stakes.price_of_positive(first)
-        )
+        if self._answers:  # any rising key orders them alike, and the score has seen no label
+            prices = self._spans[0].copy()
+        else:
+            first, last = (mapped(found, part) for part in self._spans)
+            prices = np.where(
+                low, self._stakes.price_of_negative(last), self._stakes.price_of_positive(first)
+            )
         prices[: self._table.n_unscored] = -inf  # never automated
         return prices
 

@@ -48,7 +48,8 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
         yield f"Surest cases of {name}", "", coverage_rows(found, report.confident)
         if any(part.model == model.name and part.figures for part in report.groups):
             title = f"Every figure of {name} by group"
-            yield title, about_groups(report), all_rows(report, model.name)
+            about = about_groups(report, policies=False)
+            yield title, about, all_rows(report, model.name)
         if model.confusion is not None:
             what = "Of cases that did not choose it."
             yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)

@@ -37,13 +37,11 @@ def name_of(report: Report, part: GroupFigures) -> str:
     return f"{words.shortened(part.column)}: {name}" if several else name
 
 
-def about_groups(report: Report) -> str:
-    """What the rows of `group_rows` are."""
-    parts = [
-        f"Intervals hold in all {len(report.groups) // len(report.models)} groups together "
-        f"({100 * report.confidence:g} %)."
-    ]
-    if any(part.policy is not None for part in report.groups):
+def about_groups(report: Report, *, policies: bool = True) -> str:
+    """What the rows of `group_rows` are; without `policies` those of `all_rows`."""
+    n = len({(part.column, part.group) for part in report.groups if part.n})
+    parts = [f"Intervals hold in all {n} groups together ({100 * report.confidence:g} %)."]
+    if policies and any(part.policy is not None for part in report.groups):
         alone = "Answered" if report.answers else "Decided"
         parts.append(
             f"{alone} alone: by the policy chosen on all cases; errors and costs: of cases that "

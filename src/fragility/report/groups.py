@@ -76,7 +76,7 @@ class Groups:
             for place, name in enumerate(names)
         ]
         # Bonferroni: with this confidence each, all of them hold with that of the report.
-        n_groups = max(len(self._places), 1)
+        n_groups = max(int(np.count_nonzero(state.group_support.any(axis=1))), 1)
         self._confidence = 1.0 - (1.0 - settings.confidence) / n_groups
         #: By group, what a reading tells of several classes, and the views that it is told of.
         self._summed: dict[int, dict[str, View]] = {}

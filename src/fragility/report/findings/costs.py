@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ..report import Report
 
 
+#: A smaller relative difference of costs is none.
+_ROUNDING = 1e-12
+
+
 def cheapest(report: Report) -> Sentences:
     """Which model costs least, each at its own policy, and whether that is more than chance."""
     known = {m.name: m.policy.cost for m in report.models if m.policy is not None}
@@ -25,7 +29,7 @@ def cheapest(report: Report) -> Sentences:
     if found is None:
         return
     test, sign = found
-    if test.test.difference == 0.0:
+    if abs(test.test.difference) <= _ROUNDING * (abs(test.test.a) + abs(test.test.b)):
         return
     text = (
         f"{short(first)} is the cheapest, {words.money(known[first])} per case; next is "
