@@ -59,8 +59,9 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     fragility evaluate answers.jsonl --correct score.value --confidence score.confidence
     fragility evaluate new.csv --label sick --score p --previous old.csv --case patient
     """  # noqa: D301
+    from ..report.case_text import case_tables
     from ..report.full_text import full_tables
-    from ..report.text import about, case_tables, group_tables, table
+    from ..report.text import about, group_tables, table
 
     made = make_report(**options, n_worst=worst)
     if as_json:

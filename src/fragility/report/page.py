@@ -16,6 +16,7 @@ import numpy as np
 from .._optional import needed_for
 from ..measured import figures_of
 from . import text, words
+from .case_text import case_tables
 from .group_text import about_groups, group_rows, ranked
 from .page_data import MOST_CLASSES, declined_weight, page_data, script_json, starting_cost
 from .parts import GroupFigures
@@ -56,7 +57,7 @@ def page(report: Report, *, cases: bool = True) -> str:
         groups=group_rows(report, groups) if groups else None,
         few_groups=[part.too_small for part in groups],
         about_groups=about_groups(report),
-        worst=list(text.case_tables(report)) if cases else [],
+        worst=list(case_tables(report)) if cases else [],
         notes=[*report.notes, *_page_notes(report, len(groups))],
         meanings=[
             kind

@@ -14,6 +14,7 @@ from ..deferral.paired_costs import PairedCosts
 from ..deferral.policy import LossLimit, Policy
 from ..measured import Measured, figures_of
 from . import words
+from .case_text import case_tables
 from .full_text import full_tables
 from .group_text import about_groups, group_rows
 from .parts import PairedFigures
@@ -231,90 +232,10 @@ def pair_rows(report: Report, model: int) -> Table:
     return ["", *(f"true {name}" for name in names)], rows
 
 
-def worst_rows(report: Report, model: int) -> Table:
-    """The cases that the index of a model sits on."""
-    # Of answers the prediction is always "right", and the score is the confidence.
-    told = ["answer"] if report.answers else ["", "truth", "predicted", "score"]
-    head = ["case", *told, "confidence", "times its share of the risk"]
-    cases = report.models[model].worst
-    grouped = any(case.group is not None for case in cases)
-    rows = [
-        [
-            words.shortened(case.case),
-            *(
-                [words.shortened(case.true)]
-                if report.answers
-                else [
-                    case.kind or "right",
-                    words.shortened(case.true),
-                    words.shortened(case.predicted),
-                    words.number(case.score),
-                ]
-            ),
-            words.percent(case.confidence),
-            words.number(case.lift),
-            *([words.shortened(case.group)] if grouped else []),
-        ]
-        for case in cases
-    ]
-    return head + ["group"] * grouped, rows
-
-
 def group_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     """What matters most by group, if there are groups."""
     if report.groups:
         yield "By group", about_groups(report), group_rows(report)
-
-
-def case_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
-    """Cases that all models get confidently wrong, that are newly so, and the worst of each."""
-    level = f"{100 * report.confident:g} %"
-    if report.shared_mistakes:
-        names = [words.shortened(model.name) for model in report.models]
-        shown, n = len(report.shared_mistakes), report.n_shared_mistakes or 0
-        some = "" if shown == n else f" The {shown} surest of {words.count(n)}."
-        rows = [
-            [
-                words.shortened(case.case),
-                words.shortened(case.true),
-                *(
-                    f"{words.shortened(case.predicted[model.name])}, "
-                    f"{words.percent(case.confidence[model.name])}"
-                    for model in report.models
-                ),
-            ]
-            for case in report.shared_mistakes
-        ]
-        yield (
-            "Wrong by all models",
-            f"Above {level} confidence: wrong labels, or a blind spot.{some}",
-            (["case", "truth", *names], rows),
-        )
-    for found in report.new_mistakes:
-        if not found.cases:
-            continue
-        head = ["case", "truth", "predicted", "confidence", "previously", "confidence then"]
-        cells = [
-            [
-                words.shortened(case.case),
-                words.shortened(case.true),
-                words.shortened(case.predicted),
-                words.percent(case.confidence),
-                words.shortened(case.previously_predicted),
-                words.percent(case.previous_confidence),
-            ]
-            for case in found.cases
-        ]
-        some = "" if len(cells) == found.n_new else f" The {len(cells)} surest are listed."
-        yield (
-            f"Newly wrong by {words.shortened(found.model)}",
-            f"Above {level} confidence, and not so before: {words.count(found.n_new)}.{some}",
-            (head, cells),
-        )
-    for place, model in enumerate(report.models):
-        if model.worst:
-            title = f"Cases that carry the risk of {words.shortened(model.name)}"
-            yield title, "", worst_rows(report, place)
 
 
 def about(report: Report) -> str:
