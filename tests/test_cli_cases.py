@@ -103,3 +103,33 @@ def test_refused(files, tmp_path):
         path = tmp_path / f"{name}.csv"
         new.assign(id=ids).to_csv(path, index=False)
         refused(fragility(*asked, "--case", "id", "--previous", path), said)
+
+
+def test_rows_that_are_left_out_are_neither_new_nor_mended(files, tmp_path):
+    folder, _, old = files
+    asked = ("--label", "sick", "--score", "a", "--no-calibration", "--case", "id", "--json")
+    plain = json.loads(
+        fragility("evaluate", folder / "new.csv", *asked, "--previous", folder / "old.csv").out
+    )["new_mistakes"][0]
+    fresh = plain["cases"][0]["case"]
+    gone = old.assign(a=old["a"].where(old["id"] != fresh))
+    gone.to_csv(tmp_path / "gone.csv", index=False)
+    ended = fragility(
+        *("evaluate", folder / "new.csv", *asked, "--previous", tmp_path / "gone.csv"),
+        "--drop-missing",
+    )
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)["new_mistakes"][0]
+    assert found["n_new"] == plain["n_new"] - 1
+    assert found["n_unknown"] == plain["n_unknown"] + 1
+
+
+def test_a_changed_label_is_told(files, tmp_path):
+    folder, _, old = files
+    asked = ("--label", "sick", "--score", "a", "--no-calibration", "--case", "id")
+    flipped = old.assign(sick=np.where(old["sick"] == "yes", "no", "yes"))
+    flipped.to_csv(tmp_path / "flipped.csv", index=False)
+    ended = fragility(
+        "evaluate", folder / "new.csv", *asked, "--previous", tmp_path / "flipped.csv"
+    )
+    assert "(was " in ended.out

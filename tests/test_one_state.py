@@ -349,10 +349,10 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
     elif absent:
         assert other.n_shared_mistakes is None
     for one, two in zip(exact.groups, other.groups, strict=True):
-        close_groups(one, two, absent and several)
+        close_groups(one, two, absent and several, absent)
 
 
-def close_groups(exact, other, told_by_cases: bool) -> None:
+def close_groups(exact, other, told_by_cases: bool, merged: bool) -> None:
     """Every figure of a group, and what the policy does there."""
     where = f"group {exact.group}"
     for name in ("model", "group", "support", "reason", "too_small", "lacks_classes"):
@@ -376,7 +376,8 @@ def close_groups(exact, other, told_by_cases: bool) -> None:
             room = 0.1 * (above - below if above < inf else below) + 1e-6
             assert found.interval.low <= below + room, (where, name, figure, found)
             assert found.interval.high >= above - room, (where, name, figure, found)
-    if other.policy is None:  # with costs by case it takes a reading
+    if exact.policy is None or (merged and other.policy is None):
+        assert other.policy is None
         return
     for name, figure in vars(exact.policy).items():
         found = getattr(other.policy, name)

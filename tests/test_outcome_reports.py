@@ -9,6 +9,7 @@ import sys
 from math import inf, isnan, nan
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fragility import Costs, Report
@@ -138,7 +139,7 @@ def test_weights_clusters_costs(tmp_path):
     )
     costs = Costs(None, review_cost=0.3)
     made = report_on_outcome_file(opened, costs=costs, n_worst=0)
-    assert [part.policy.columns for part in made.models] == [("p",), ("q",)]
+    assert [part.policy.columns for part in made.models] == [("p", "no"), ("q",)]
     assert made.clustered
     assert made.weighted
     assert len(made.groups) == 2 * (3 + 2 + 6)
@@ -264,3 +265,32 @@ class TestCommand:
         assert run("gate", path, *self.ONE, "--baseline", base)[0] == 0
         assert run("gate", path, *self.ONE, "--max-fi", "0.01")[0] == 1
         assert run("gate", path, "--label", "ok2", "--score", "q", "--baseline", base)[0] == 2
+
+
+def test_declined_cases_are_passed_on_by_decide(tmp_path):
+    rng = np.random.default_rng(1)
+    n = 400
+    sure = np.round(rng.random(n), 3)
+    declined = rng.random(n) < 0.2
+    rows = [
+        {"ok": bool(rng.random() < p), "p": p, "no": bool(d)}
+        for p, d in zip(sure.tolist(), declined.tolist(), strict=True)
+    ]
+    for row in rows[:60]:
+        if row["no"]:
+            row["p"] = None  # nothing was claimed
+    path, policy, out = (tmp_path / name for name in ("a.jsonl", "policy.json", "out.csv"))
+    path.write_text("\n".join(map(json.dumps, rows)))
+    answers = ("--correct", "ok", "--confidence", "p", "--declined", "no")
+    ended = fragility("cost", path, *answers, "--error-cost", "3", "--policy", policy)
+    assert ended.code == 0, ended.err
+    ended = fragility("decide", path, "--policy", policy, "--output", out, "--reviews", "100")
+    assert ended.code == 0, ended.err
+    decided = pd.read_csv(out)
+    upper = json.loads(policy.read_text())["decision"]["upper"]
+    expected = np.where(~declined & (sure >= upper), "answer", "review")
+    assert decided["decision"].tolist() == expected.tolist()
+    assert set(decided["reason"][declined]) == {"no answer: passed on"}
+    queue = decided["review_order"].to_numpy()
+    assert sorted(queue[~np.isnan(queue)]) == list(range(1, 101))
+    assert np.nanmax(queue[declined]) == declined.sum()  # they come first

@@ -108,6 +108,8 @@ def make_report(
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
         with progress_bar("Measuring", None) as progress:
             return report_on_outcome_file(outcomes, **settings, progress=progress)
+    if previous == file == "-":
+        raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
         raise click.UsageError("--previous takes the column that names the cases: --case COLUMN.")
 

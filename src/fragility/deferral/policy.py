@@ -145,7 +145,8 @@ class Policy(Summary):
     notes : tuple of str
         What else there is to know.
     columns : tuple of str
-        Names of the columns of the scores, where the policy was made from a file.
+        Names of the columns of the scores, where the policy was made from a file. Of answers that
+        of the confidence, then that of declined cases, if there is one.
     answers : bool
         Whether cases are answers that are right or wrong: the model answers alone from a confidence
         on, and passes all else on. It is never decided that an answer is wrong. Declined cases are

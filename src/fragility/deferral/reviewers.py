@@ -120,11 +120,10 @@ class Reviewers(Summary):
         more = "more" if test.difference > 0.0 else "less"
         if isnan(test.p_value):
             return f"{abs(test.difference):.4g} {more} than {other} (no test: {test.why_no_test})"
-        ends = sorted(abs(end) for end in test.interval)
-        if test.interval.low < 0.0 < test.interval.high:
-            level = f"{test.interval.low:+.3g} to {test.interval.high:+.3g}, which could be chance"
-        else:
-            level = f"{ends[0]:.3g} to {ends[1]:.3g}"
+        sign = 1.0 if test.difference > 0.0 else -1.0
+        low, high = sorted(sign * end for end in test.interval)
+        chance = ", which could be chance" if low < 0.0 < high else ""
+        level = f"{low:.3g} to {high:.3g}{chance}".replace("-", "−")
         return (
             f"{abs(test.difference):.4g} {more} than {other} ({100 * self.confidence:g} % interval "
             f"{level})"

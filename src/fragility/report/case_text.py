@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from . import words
-from .parts import NewMistakes, SharedMistake, WorstCase
+from .parts import NewMistake, NewMistakes, SharedMistake, WorstCase
 from .words import Table
 
 if TYPE_CHECKING:
@@ -56,10 +56,15 @@ def shared_rows(report: Report) -> Table:
 def new_rows(found: NewMistakes) -> Table:
     """The cases that a model gets confidently wrong, and did not before."""
     head = ["case", "truth", "predicted", "confidence", "previously", "confidence then"]
+
+    def truth(case: NewMistake) -> str:
+        now, then = map(words.shortened, (case.true, case.previously_true))
+        return now if now == then else f"{now} (was {then})"
+
     rows = [
         [
             words.shortened(case.case),
-            words.shortened(case.true),
+            truth(case),
             words.shortened(case.predicted),
             words.percent(case.confidence),
             words.shortened(case.previously_predicted),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._labels import listed
-from .._typing import Floats, Indices, Integers, Mask
+from .._typing import Floats, Integers, Mask
 from ..scores.answers import Answers
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
@@ -148,8 +148,8 @@ def new_mistakes(
         for part, found in ((new, now), (old, before))
     )
     wanted = {*names_now.values(), *names_before.values()}
-    rows_before, rows_now = old.rows(wanted), new.rows(wanted)
-    if names_now and names_before and not rows_before.keys() & rows_now.keys():
+    made_before, made_now = (_predictions_of(part, wanted) for part in (old, new))
+    if names_now and names_before and not made_before.keys() & made_now.keys():
         raise ValueError(
             f"Not one of the {len(wanted):,} confident mistakes is on a case that both the "
             "predictions and the previous ones have. Do both name their cases in the same way?"
@@ -157,13 +157,16 @@ def new_mistakes(
     found = []
     for model in new.state.models:
         wrong_before = {names_before[row] for row in before[model].tolist()}
-        wrong_now = {names_now[row]: row for row in now[model].tolist()}
-        fresh = [name for name in wrong_now if name in rows_before and name not in wrong_before]
-        mended = sum(name in rows_now and name not in wrong_now for name in wrong_before)
-        unknown = sum(name not in rows_before for name in wrong_now)
-        shown = _described(new, old, model, {name: wrong_now[name] for name in fresh}, rows_before)
-        shown.sort(key=lambda case: (-case.confidence, case.row))
-        found.append(NewMistakes(model, len(fresh), mended, unknown, tuple(shown[:n_listed])))
+        wrong_now = {names_now[row] for row in now[model].tolist()}
+        fresh = [name for name in wrong_now if name in made_before and name not in wrong_before]
+        mended = sum(name in made_now and name not in wrong_now for name in wrong_before)
+        unknown = sum(name not in made_before for name in wrong_now)
+        cases = [
+            _new_mistake(new.state, model, name, made_now[name], made_before[name])
+            for name in fresh
+        ]
+        cases.sort(key=lambda case: (-case.confidence, case.row))
+        found.append(NewMistakes(model, len(fresh), mended, unknown, tuple(cases[:n_listed])))
     return tuple(found)
 
 
@@ -176,40 +179,47 @@ def _wrong_rows(cases: NamedCases, level: float) -> dict[str, Integers]:
     return {name: np.concatenate(parts) for name, parts in rows.items()}
 
 
-def _described(
-    new: NamedCases,
-    old: NamedCases,
-    model: str,
-    rows: Mapping[str, int],
-    rows_before: Mapping[str, int],
-) -> list[NewMistake]:
-    """What a model predicts for some cases, by name, and what it did before."""
-    labels = new.state.labels.tolist()
-    now = _predictions_at(new, model, set(rows.values()))
-    before = _predictions_at(old, model, {rows_before[name] for name in rows})
-    found = []
-    for name, row in rows.items():
-        true, predicted, confidence = now[row]
-        _, predicted_before, confidence_before = before[rows_before[name]]
-        labelled = labels[true], labels[predicted], confidence
-        found.append(NewMistake(row, name, *labelled, labels[predicted_before], confidence_before))
-    return found
+class _Predicted(NamedTuple):
+    """A case: its row and true class; by model the class that is predicted, and how surely."""
+
+    row: int
+    true: int
+    by_model: Mapping[str, tuple[int, float]]
 
 
-def _predictions_at(
-    cases: NamedCases, model: str, rows: set[int]
-) -> dict[int, tuple[int, int, float]]:
-    """True class, predicted class and confidence, by row."""
+def _predictions_of(cases: NamedCases, names: set[str]) -> dict[str, _Predicted]:
+    """Predictions for the cases of these names, as far as they are read: rows may be left out."""
+    rows = {row: name for name, row in cases.rows(names).items()}
     wanted = np.array(sorted(rows), dtype=np.int64)
     found = {}
     for part in cases.read() if wanted.size else ():
-        here: Indices = np.flatnonzero(np.isin(part.rows, wanted))
-        own = part.take(here)
-        made = made_by(cases.state, own.cases, 1.0)[model]
-        columns = own.cases.codes, made.predicted, made.confidence
-        for row, true, predicted, confidence in zip(own.rows, *columns, strict=True):
-            found[int(row)] = int(true), int(predicted), float(confidence)
+        own = part.take(np.flatnonzero(np.isin(part.rows, wanted)))
+        made = made_by(cases.state, own.cases, 1.0)
+        for place, row in enumerate(own.rows.tolist()):
+            by_model = {
+                name: (int(each.predicted[place]), float(each.confidence[place]))
+                for name, each in made.items()
+            }
+            found[rows[row]] = _Predicted(row, int(own.cases.codes[place]), by_model)
     return found
+
+
+def _new_mistake(
+    state: ScoreState, model: str, name: str, now: _Predicted, before: _Predicted
+) -> NewMistake:
+    labels = state.labels.tolist()
+    predicted, confidence = now.by_model[model]
+    predicted_before, confidence_before = before.by_model[model]
+    return NewMistake(
+        now.row,
+        name,
+        labels[now.true],
+        labels[predicted],
+        confidence,
+        labels[before.true],
+        labels[predicted_before],
+        confidence_before,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,7 +85,11 @@ def report_on_outcome_file(
         name_cases=lambda chosen: case_names(file.table, chosen, case_column),
         hold=hold,
     )
-    columns = {name: [column] for name, column in file.columns.confidence.items()}
+    declined = file.columns.declined
+    columns = {
+        name: [column, *([declined[name]] if name in declined else [])]
+        for name, column in file.columns.confidence.items()
+    }
     return finished(made, file, columns)
 
 

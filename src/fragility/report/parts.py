@@ -110,7 +110,7 @@ class WorstCase:
     lift : float
         Its weight in the worst case over its share of the data.
     group : str, optional
-        In the first column of groups.
+        In all columns of groups.
     kind : {"miss", "false alarm", "mistake", ""}
         A positive predicted negative, a negative predicted positive, a wrong class of several;
         empty if the prediction is right.
@@ -144,13 +144,17 @@ class SharedMistake:
 
 @dataclass(frozen=True)
 class NewMistake:
-    """A case that a model gets confidently wrong, and did not in previous predictions."""
+    """A case that a model gets confidently wrong, and did not in previous predictions.
+
+    Its label may have changed: `previously_true` is what it was then.
+    """
 
     row: int
     case: str
     true: Any
     predicted: Any
     confidence: float
+    previously_true: Any
     previously_predicted: Any
     previous_confidence: float
 

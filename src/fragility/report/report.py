@@ -306,6 +306,7 @@ class Report(Exports):
         calibrate: bool = True,
         random_state: int = 0,
         confident: float = CONFIDENT,
+        prevalence: float | None = None,
         min_cell: int = MIN_CELL,
     ) -> Report:
         """Report on answers that are right or wrong, each with a confidence: no classes are needed.
@@ -326,8 +327,8 @@ class Report(Exports):
             As in `from_predictions`, but for limits of misses and false alarms. A policy answers
             alone from a confidence on and passes all else on.
         groups, cross_groups, sample_weight, cluster, cases, n_worst, confidence, calibrate, \
-random_state, confident, min_cell
-            As in `from_predictions`.
+random_state, confident, prevalence, min_cell
+            As in `from_predictions`; a prevalence is that of right answers.
 
         Returns
         -------
@@ -347,7 +348,7 @@ random_state, confident, min_cell
         grouped = None if groups is None else (groups, cross_groups)
         about = AboutCases(sample_weight, grouped, cluster, cases)
         min_cell = check_count(min_cell, "min_cell", 0)
-        settings = Settings(confidence, *chosen_by, min_cell=min_cell)
+        settings = Settings(confidence, *chosen_by, prevalence, min_cell)
         return report_on_arrays(correct, confidences, declined, about, settings)
 
     @classmethod

@@ -19,6 +19,7 @@ from .._validation import (
     positive_index,
     score_ranges,
 )
+from ..grouping import CROSS
 from . import HOLD
 from .cases import Cases, check_agreement, check_scale, check_total, joined
 from .reviews import ReviewKind, ReviewSums, checked_reviews, review_kind
@@ -134,13 +135,6 @@ class ScoreState:
     def task(self) -> Task:
         """What the models were asked."""
         return self.shape.task
-
-    @property
-    def group_names(self) -> list[str]:
-        """Names of all groups; with several columns, each after the name of its column."""
-        if len(self.groups) == 1:
-            return list(*self.groups.values())
-        return [f"{column}: {name}" for column, names in self.groups.items() for name in names]
 
     # Adding cases.
 
@@ -367,10 +361,14 @@ class ScoreState:
         return np.stack(found, axis=1)
 
     def group_of(self, groups: NDArray[Any] | None, place: int) -> str | None:
-        """Group of one of some cases in the first column of groups; None if there is none."""
+        """Group of one of some cases, in all columns; None if there is none."""
         if groups is None:
             return None
-        return next(iter(self.groups.values()))[int(groups[place, 0])]
+        columns = zip(self.groups.items(), groups[place].tolist(), strict=True)
+        named = {column: names[code] for (column, names), code in columns}
+        crossing, single = list(named)[-1], list(named)[:-1]
+        # A crossing is named for all other columns.
+        return named[crossing] if crossing == CROSS.join(single) else ", ".join(named.values())
 
     # Merging and storing.
 

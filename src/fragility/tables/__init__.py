@@ -9,7 +9,7 @@ from .outcomes import OutcomeBatch, OutcomeFile
 from .outputs import check_output
 from .prediction_batch import PredictionBatch
 from .predictions import PredictionFile
-from .score_columns import read_probabilities
+from .score_columns import read_confidences, read_probabilities
 from .table import Table, require_columns
 from .writing import check_writable, with_columns, write_file, write_table
 
@@ -26,6 +26,7 @@ __all__ = [
     "open_table",
     "parse_models",
     "parse_outcomes",
+    "read_confidences",
     "read_probabilities",
     "require_columns",
     "with_columns",

@@ -29,8 +29,6 @@ def shared_mistakes(report: Report) -> Sentences:
 def new_mistakes(report: Report) -> Sentences:
     """Cases that a model gets confidently wrong, and did not before."""
     for found in report.new_mistakes:
-        if not (found.n_new or found.n_mended or found.n_unknown):
-            continue
         cases = "case is" if found.n_new == 1 else "cases are"
         unknown = ""
         if found.n_unknown:
