@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, log, nan, sqrt
 
 import numpy as np
@@ -115,13 +115,14 @@ class DecisionSums:
             ends = measured_between(least[part] / weight, most[part] / weight).bounds
             return _share(found[name] / weight, ends, size * factor, confidence)
 
+        alone = replace(share(0, "alone"), estimator=None)  # of the policy itself
         rate = Measured(nan)
         if tried > 0.0:
             highest_rate = min(most[2] / least[1], 1.0) if least[1] > 0.0 else 1.0
             ends = measured_between(least[2] / most[1], highest_rate).bounds
             rate = _share(errors / tried, ends, among * factor, confidence)
         return GroupPolicy(
-            share(0, "alone"),
+            alone,
             rate,
             share(2, "errors"),
             self._cost(group, found, size, confidence, highest),
