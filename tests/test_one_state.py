@@ -348,11 +348,13 @@ def close(exact: Report, other: Report, *, merged: bool = False, worst: bool = T
                 assert [case.case for case in listed[0]] == [case.case for case in listed[1]]
     elif absent:
         assert other.n_shared_mistakes is None
+    untold = any("What policies do in each group is not told" in note for note in other.notes)
+    untold |= absent and several
     for one, two in zip(exact.groups, other.groups, strict=True):
-        close_groups(one, two, absent and several, absent)
+        close_groups(one, two, absent and several, untold)
 
 
-def close_groups(exact, other, told_by_cases: bool, merged: bool) -> None:
+def close_groups(exact, other, told_by_cases: bool, untold: bool) -> None:
     """Every figure of a group, and what the policy does there."""
     where = f"group {exact.group}"
     for name in ("model", "group", "support", "reason", "too_small", "lacks_classes"):
@@ -376,7 +378,7 @@ def close_groups(exact, other, told_by_cases: bool, merged: bool) -> None:
             room = 0.1 * (above - below if above < inf else below) + 1e-6
             assert found.interval.low <= below + room, (where, name, figure, found)
             assert found.interval.high >= above - room, (where, name, figure, found)
-    if exact.policy is None or (merged and other.policy is None):
+    if exact.policy is None or untold:
         assert other.policy is None
         return
     for name, figure in vars(exact.policy).items():
