@@ -10,6 +10,7 @@ PASSED, FAILED, BAD_INPUT, FAULT, INTERRUPTED = 0, 1, 2, 3, 130
 
 def main() -> None:
     """Run the command with the arguments of the process."""
+    import gc
     import sys
 
     from . import process
@@ -30,4 +31,7 @@ def main() -> None:
     process.set_interrupt("raise")
     code = run(sys.argv[1:])
     process.set_interrupt("ignore")
+    # What was being read when an error came is closed here: a reader with a thread of its own must
+    # not be left to the end of the process, which would abort then.
+    gc.collect()
     sys.exit(code)

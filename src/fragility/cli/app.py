@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 import os
 import sys
@@ -48,11 +47,7 @@ def run(arguments: Sequence[str]) -> int:
         # What the library warns of is for the user; what other libraries do is not.
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = lambda message, *_args, **_options: warn(str(message))
-        code = _ended(arguments)
-    # What was being read when an error came is closed here: a reader with a thread of its own must
-    # not be left to the end of the process, which would abort then.
-    gc.collect()
-    return code
+        return _ended(arguments)
 
 
 def _ended(arguments: Sequence[str]) -> int:
