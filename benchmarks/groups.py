@@ -20,7 +20,7 @@ from statistics import median
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.special import expit
+from scipy import special
 
 import fragility
 from fragility import Policy, Report
@@ -37,7 +37,7 @@ def drawn(rng: np.random.Generator, kind: int, n: int) -> tuple[np.ndarray, np.n
     """Labels and scores of a group."""
     slope, intercept, bold = KINDS[kind]
     logit = slope * rng.normal(size=n) + intercept
-    return (rng.random(n) < expit(logit)).astype(np.int64), expit(bold * logit)
+    return (rng.random(n) < special.expit(logit)).astype(np.int64), special.expit(bold * logit)
 
 
 class Truth:
@@ -128,10 +128,10 @@ def write_rows(path: Path, rows: int) -> None:
 
     rng = np.random.default_rng(5)
     logit = 2.0 * rng.normal(size=rows)
-    columns = {"y": (rng.random(rows) < expit(logit)).astype(np.int8)}
+    columns = {"y": (rng.random(rows) < special.expit(logit)).astype(np.int8)}
     for place, bold in enumerate((1.0, 1.6, 0.7)):
         noisy = bold * logit + 0.3 * rng.normal(size=rows)
-        columns[f"p{place}"] = np.round(expit(noisy), 7)
+        columns[f"p{place}"] = np.round(special.expit(noisy), 7)
     columns["site"] = rng.integers(0, 100, rows).astype(np.int16)
     table = pa.table(columns)
     if path.suffix == ".csv":
