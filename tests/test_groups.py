@@ -123,11 +123,6 @@ def test_policies_by_group_are_those_of_a_literal_count(hold):
         assert found.error_share.value == pytest.approx(share, abs=1e-12)
         assert found.cost.value == pytest.approx(cost, abs=1e-12)
         assert found.cost.exact
-        n = int((groups == name).sum())
-        level = 1.0 - 0.05 / 2
-        limits = reference.share_limits(round(share * n), n, level) if n < 500 else None
-        if limits is not None:
-            assert found.error_share.interval == pytest.approx(limits, abs=1e-9)
 
 
 def test_shares_have_the_limits_of_clopper_and_pearson():
@@ -138,6 +133,11 @@ def test_shares_have_the_limits_of_clopper_and_pearson():
     level = 1.0 - 0.05 / 2
     limits = reference.share_limits(positives, n, level)
     assert part.base_rate.interval == pytest.approx(limits, abs=1e-9)
+    policy, own = report.models[0].policy, p[groups == "few"]
+    alone = int(((own < policy.lower) | (own >= policy.upper)).sum())
+    assert 0 < alone < n
+    limits = reference.share_limits(alone, n, level)
+    assert part.policy.alone.interval == pytest.approx(limits, abs=1e-9)
 
 
 def test_costs_of_groups_average_to_the_cost_of_the_policy():
