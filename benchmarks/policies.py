@@ -28,8 +28,9 @@ from fragility._validation import check_labelled_probabilities
 from fragility.calibration.table import ScoreTable
 from fragility.deferral.choosing import Allowed
 from fragility.deferral.costs import Costs
+from fragility.deferral.decision_rules import LossLimit
 from fragility.deferral.guarantees import Certified, certify, certify_weighted
-from fragility.deferral.policy import LossLimit, Policy
+from fragility.deferral.policy import Policy
 from fragility.deferral.policy_search import PolicyCases
 from fragility.deferral.problems import (
     FOLDS,

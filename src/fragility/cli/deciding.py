@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,8 +10,8 @@ from .console import say, show_lines
 from .options import force_option, output_option
 
 if TYPE_CHECKING:
-    from .._typing import Floats, Indices
-    from ..deferral import Decisions, Policy
+    from .._typing import Floats
+    from ..deferral import Policy
     from ..tables import Table
 
 
@@ -61,14 +61,28 @@ def decide(file: str, policy_file: str, output: str, reviews: int | None, force:
         )
     check_output(output, [file, policy_file], force=force)
     table = open_table(file)
-    scores = _scores(table, policy)
-    known = np.flatnonzero(~np.isnan(scores.reshape(len(scores), -1)[:, 0]))
-    made = policy.decide(scores[known])
-    columns, waiting = _decided(policy, made, known, len(scores), reviews)
+    made = policy.decide(_scores(table, policy))
+    names = np.array([str(label) for label in made.label.tolist()], dtype=object)
+    if policy.answers:
+        names[:] = "answer"
+    columns = {
+        "decision": np.where(made.automate, names, "review").tolist(),
+        "suggestion": names.tolist(),
+        "reason": made.reason.tolist(),
+        "expected_saving": made.saving.tolist(),
+    }
+    for row in np.flatnonzero(np.isnan(made.score)).tolist():  # no answer, nothing to weigh
+        columns["suggestion"][row] = columns["expected_saving"][row] = None
+    waiting = len(made) - int(np.count_nonzero(made.automate))
+    if reviews is not None:
+        order: list[int | None] = [None] * len(made)
+        for rank, row in enumerate(made.review_queue(reviews).tolist(), start=1):
+            order[row] = rank
+        columns["review_order"] = order
     write_table(with_columns(table.read(), columns), output)
     done = "answered" if policy.answers else "decided"
-    alone = len(scores) - waiting
-    lines = [f"{alone:,} of {len(scores):,} cases {done} alone, {waiting:,} for review."]
+    alone = len(made) - waiting
+    lines = [f"{alone:,} of {len(made):,} cases {done} alone, {waiting:,} for review."]
     if reviews is not None and waiting > reviews:
         lines.append(
             f"{waiting - reviews:,} cases for review are beyond the {reviews:,} in the queue: they "
@@ -86,37 +100,3 @@ def _scores(table: Table, policy: Policy) -> Floats:
         return read_probabilities(table, policy.columns)
     confidence, *declined = policy.columns
     return read_confidences(table, confidence, declined[0] if declined else None)
-
-
-def _decided(
-    policy: Policy, made: Decisions, known: Indices, n_rows: int, reviews: int | None
-) -> tuple[dict[str, Any], int]:
-    """Columns to add to all rows, and how many rows wait for a human.
-
-    Rows without an answer are passed on, before all others.
-    """
-    import numpy as np
-
-    names = [str(label) for label in made.label.tolist()]
-    decision: list[str] = ["review"] * n_rows
-    reason: list[str] = ["no answer: passed on"] * n_rows
-    suggestion: list[str | None] = [None] * n_rows
-    saving: list[float | None] = [None] * n_rows
-    for place, row in enumerate(known.tolist()):
-        suggestion[row] = "answer" if policy.answers else names[place]
-        decision[row] = str(suggestion[row]) if made.automate[place] else "review"
-        reason[row], saving[row] = str(made.reason[place]), float(made.saving[place])
-    columns: dict[str, Any] = {
-        "decision": decision,
-        "suggestion": suggestion,
-        "reason": reason,
-        "expected_saving": saving,
-    }
-    if reviews is not None:
-        order: list[int | None] = [None] * n_rows
-        unanswered = np.setdiff1d(np.arange(n_rows), known).tolist()
-        queue = [*unanswered, *known[made.review_queue(reviews)].tolist()][:reviews]
-        for rank, row in enumerate(queue, start=1):
-            order[row] = rank
-        columns["review_order"] = order
-    return columns, n_rows - int(np.count_nonzero(made.automate))

@@ -3,10 +3,11 @@ from .compare import CostComparison, compare_costs
 from .confusion import PolicyConfusion, PolicyConfusionDisplay, policy_confusion
 from .costs import Costs
 from .curve import DeferralCurve, OperatingPoint, deferral_curve
+from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
 from .display import DeferralDisplay
 from .guarantees import Guarantee, RiskLimits
-from .policy import LossLimit, Policy, TwoThresholds
+from .policy import Policy
 from .policy_files import read_policy
 from .policy_search import best_policy
 from .reviewers import Reviewers

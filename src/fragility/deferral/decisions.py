@@ -60,6 +60,8 @@ class Decisions(Summary):
         return reasons
 
     def _of_two(self, score: float) -> str:
+        if np.isnan(score):
+            return "no answer: passed on"
         if self.lower == self.upper and self.lower in (0.0, np.inf):
             return "every case is decided so"
         if score < self.lower:
@@ -86,9 +88,13 @@ class Decisions(Summary):
         return self.score.size
 
     def review_queue(self, n: int | None = None) -> Indices:
-        """Rows for review, the largest expected saving first; at most `n` of them."""
+        """Rows for review, the largest expected saving first; at most `n` of them.
+
+        Cases without an answer come before all others: nobody else has decided them.
+        """
         rows = np.flatnonzero(~self.automate)
-        return rows[np.argsort(-self.saving[rows], kind="stable")][:n]
+        saving = np.where(np.isnan(self.score[rows]), np.inf, self.saving[rows])
+        return rows[np.argsort(-saving, kind="stable")][:n]
 
     def to_frame(self) -> Any:
         """The decisions as a pandas DataFrame, a row for each case.

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
 
 from .._labels import listed
 from .._names import shown
@@ -18,9 +17,9 @@ from .._parameters import require
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Interval
 from .._validation import check_labelled_probabilities, check_values
-from ..calibration.fitting import log_odds
-from ..calibration.two_classes import Platt
+from ..scores.answers import check_answers
 from .costs import Costs
+from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
 from .guarantees import Guarantee
 from .reviewers import Reviewers
@@ -34,62 +33,6 @@ NUMBERS = (
     *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
     *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
 )
-
-
-@dataclass(frozen=True)
-class TwoThresholds:
-    """Negative if the score is below `lower`, positive if it is `upper` or more, else review.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Equal: no review. Infinite: never positive (`upper`), always negative (both).
-    suggestion : float
-        From this score on, a reviewed case is suggested as positive.
-    slope, intercept : float
-        Of the calibration of the log-odds of the score; 1 and 0 for none.
-    """
-
-    lower: float
-    upper: float
-    suggestion: float
-    slope: float = 1.0
-    intercept: float = 0.0
-
-    @staticmethod
-    def line(found: Platt | None) -> tuple[float, float]:
-        """Slope and intercept of a map."""
-        if found is None:
-            return 1.0, 0.0
-        slope = found.slope / found.scale
-        return slope, found.intercept - slope * found.centre
-
-    def calibrated(self, scores: Floats) -> Floats:
-        """Probability of the positive class."""
-        found: Floats = expit(self.slope * log_odds(scores) + self.intercept)
-        return found
-
-
-@dataclass(frozen=True)
-class LossLimit:
-    """The cheapest class by calibrated probabilities, if its expected loss is not above `limit`.
-
-    Attributes
-    ----------
-    limit : float
-    temperature : float
-    by_confidence : bool
-        Whether the loss is one minus the confidence, whatever errors cost.
-    """
-
-    limit: float
-    temperature: float
-    by_confidence: bool = False
-
-    def loss(self, costs: Costs, n_classes: int) -> ExpectedLoss:
-        """Losses by these costs."""
-        rule = "confidence" if self.by_confidence else "auto"
-        return ExpectedLoss.of(costs, n_classes, self.temperature, rule)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -205,7 +148,8 @@ class Policy(Summary):
         Parameters
         ----------
         proba : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Probabilities as the model gives them: of the positive class, or of every class.
+            Probabilities as the model gives them: of the positive class, or of every class. Of
+            answers the confidence, NaN where the model declined: such a case is passed on.
 
         Returns
         -------
@@ -216,6 +160,10 @@ class Policy(Summary):
         n = len(check_values(proba, "proba"))
         if n == 0:
             return self.decide_scores(np.zeros((0, labels.size) if labels.size > 2 else 0))
+        if self.answers:
+            declined = None if np.ndim(proba) != 1 else np.isnan(np.asarray(proba, dtype=float))
+            sure = check_answers(np.ones(n), proba, declined)
+            return self.decide_scores(np.where(sure.answered, sure.confidence, np.nan))
         data = check_labelled_probabilities(
             np.repeat(labels[:1], n),
             proba,

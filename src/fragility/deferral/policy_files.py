@@ -15,9 +15,10 @@ from .._typing import Interval
 from ..measured import Measured
 from .choosing import RULES
 from .costs import Costs
+from .decision_rules import LossLimit, TwoThresholds
 from .guarantees import Guarantee, RiskLimits
 from .paired_costs import PairedCosts
-from .policy import KIND, NUMBERS, VERSION, LossLimit, Policy, TwoThresholds
+from .policy import KIND, NUMBERS, VERSION, Policy
 from .reviewers import Reviewers
 
 #: A file of a policy is far below this many bytes.

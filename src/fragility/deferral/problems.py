@@ -27,8 +27,9 @@ from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .choosing import Allowed, cheapest
 from .costs import Costs
+from .decision_rules import LossLimit, TwoThresholds
 from .loss_bins import BinnedClasses, LossBins
-from .policy import LossLimit, Policy, TwoThresholds
+from .policy import Policy
 from .reviews import CaseReviews
 from .several_classes import (
     ExpectedLoss,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from .._summary import aligned
 from .._typing import Interval
+from ..deferral.decision_rules import LossLimit
 from ..deferral.guarantees import Guarantee
 from ..deferral.paired_costs import PairedCosts
-from ..deferral.policy import LossLimit, Policy
+from ..deferral.policy import Policy
 from ..measured import Measured, figures_of
 from . import words
 from .case_text import case_tables
