@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import itertools
 import math
 import tracemalloc
 
@@ -23,6 +24,7 @@ from fragility import (
     measure_fragility,
 )
 from fragility.deferral import policy_search
+from fragility.figures import rank
 from fragility.measured import FIGURES
 from fragility.report.files import report_on_file
 from fragility.report.measuring import Settings
@@ -838,3 +840,19 @@ def test_progress_counts_all_readings(tmp_path):
     assert seen == sorted(seen)
     assert 500 in seen
     assert seen[-1] == 2 * 500  # a second reading compares the two models
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_variation_between_limits_is_that_of_all_sequences(seed):
+    """Every sequence with its members at some limit between their own, one after the other."""
+    rng = np.random.default_rng(seed)
+    lowest = rng.integers(0, 6, 5) / 4
+    highest = lowest + rng.integers(0, 4, 5) / 4
+    limits = np.unique([lowest, highest])
+    members = [
+        limits[(limits >= low) & (limits <= high)]
+        for low, high in zip(lowest, highest, strict=True)
+    ]
+    totals = [np.abs(np.diff(one)).sum() for one in itertools.product(*members)]
+    assert rank._least_variation(lowest, highest) == min(totals)
+    assert rank._most_variation(lowest, highest) == max(totals)

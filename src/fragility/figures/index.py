@@ -235,8 +235,11 @@ class KnownIndex:
 
     def effective_size(self, code: int) -> float:
         """Effective number of cases of a class."""
-        column = code if not self.is_binary else 0
-        return 1.0 / self.source.sample(column, code, -1.0).concentration
+        # As `groups` has them: of two classes the negatives are not negated.
+        column, sign = (0, 1.0 if code == self.pairs[0].negatives[0] else -1.0)
+        if not self.is_binary:
+            column, sign = code, -1.0
+        return 1.0 / self.source.sample(column, code, sign).concentration
 
     def factor(self, pair: Pair) -> float:
         """Scores are from 0 to 1."""

@@ -6,8 +6,9 @@ the same. Each figure is evaluated for the worst and for the best order within t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from itertools import pairwise
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
 
@@ -136,22 +137,32 @@ def calibration_error(happened: Atoms, others: Atoms, n_bins: int) -> Measured:
     if not inside.any():
         return Measured(value)
     bounds = [
-        _total_variation(lowest, highest, extreme) / float(mass[-1]) for extreme in (np.min, np.max)
+        variation(lowest, highest) / float(mass[-1])
+        for variation in (_least_variation, _most_variation)
     ]
     found = measured_between(bounds[0], min(bounds[1], 1.0))
     return found if found.bounds is None else Measured(value, bounds=found.bounds)
 
 
-def _total_variation(lowest: Floats, highest: Floats, extreme: Callable[..., Any]) -> float:
-    """Least or most sum of absolute steps of a sequence with each member between two limits.
+def _least_variation(lowest: Floats, highest: Floats) -> float:
+    """Least sum of absolute steps of a sequence with each member between two limits.
 
-    A sum of absolute values is extreme where every member is at one of the limits.
+    It need not move while the limits have a point in common, and then no farther than it must.
     """
-    candidates = np.unique([lowest, highest])
-    best = np.zeros(1)
-    at = lowest[:1]
-    for low, high in zip(lowest[1:], highest[1:], strict=True):
-        following = candidates[(candidates >= low) & (candidates <= high)]
-        best = extreme(best + np.abs(following[:, np.newaxis] - at), axis=1)
-        at = following
-    return float(extreme(best))
+    total, low, high = 0.0, -inf, inf
+    for least, most in zip(lowest.tolist(), highest.tolist(), strict=True):
+        apart = max(least - high, low - most, 0.0)
+        total += apart
+        low, high = min(max(low, least), most), max(min(high, most), least)
+    return total
+
+
+def _most_variation(lowest: Floats, highest: Floats) -> float:
+    """The same at most: a sum of absolute values is largest with every member at a limit."""
+    at_low, at_high = 0.0, 0.0
+    limits = zip(lowest.tolist(), highest.tolist(), strict=True)
+    for (low, high), following in pairwise(limits):
+        at_low, at_high = (
+            max(at_low + abs(end - low), at_high + abs(end - high)) for end in following
+        )
+    return max(at_low, at_high)

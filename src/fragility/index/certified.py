@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from math import exp, fsum, hypot, inf, log, log1p, nextafter, sqrt
+from math import exp, fsum, hypot, inf, isfinite, log, log1p, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +34,8 @@ MEAN_ERROR, SQUARE_ERROR = 1.01 * 2.0**-38, 1.01 * 2.0**-24
 _ROUNDING = 64.0 * EPS
 #: In bins wider than this many 1/s the parabolas bound nothing.
 _STEEPEST = 40.0
+#: So many secants are tried before a root is bracketed: most take half of them.
+_MOST_SECANTS = 12
 #: Roots outside this range are not searched for.
 _LEAST_ROOT, _LARGEST_ROOT = 1e-18, 1e300
 
@@ -262,7 +264,29 @@ class _Problem:
         # From the root of normal values, as far as needed to either side.
         deviation = hypot(*(g.deviation for g in self._groups))
         guess = 2.0 * (margin / deviation) / deviation if deviation > 0.0 else inf
-        low = high = min(guess, _LARGEST_ROOT / 4.0)
+        guess = min(guess, _LARGEST_ROOT / 4.0)
+        return self._root_by_secants(margin, guess) or self._root_in_bracket(guess)
+
+    def _root_by_secants(self, margin: float, guess: float) -> float:
+        """The root if secants find it soon, else 0: h(s)/s is nearly a line from minus the margin.
+
+        Of normal values it is one.
+        """
+        before, level, s = 0.0, -margin, guess
+        for _ in range(_MOST_SECANTS):
+            value = self.middle(s) / s
+            if not isfinite(value) or value == level:
+                break
+            step = (s - before) * (value / (value - level))
+            before, level, s = s, value, s - step
+            if not _LEAST_ROOT < s < _LARGEST_ROOT:
+                break
+            if abs(step) <= 1e-12 * s:
+                return s
+        return 0.0
+
+    def _root_in_bracket(self, guess: float) -> float:
+        low = high = guess
         while low > _LEAST_ROOT and self.middle(low) > 0.0:
             low, high = low / 2.0, low
         while high < _LARGEST_ROOT and self.middle(high) < 0.0:

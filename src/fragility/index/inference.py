@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import exp, fsum, inf, isnan, log, nan, sqrt
 from typing import Protocol, Self
 
@@ -31,7 +32,7 @@ from .influence import (
     group_influences,
     influences,
 )
-from .root import SampleEquation, solve
+from .root import SampleEquation, inverse, solve
 
 #: Smallest and largest possible score.
 ScoreRange = tuple[float, float]
@@ -190,8 +191,10 @@ def confidence_interval(
     if evidence.is_binary:
         (part,) = solved
         own = evidence.factor(part.pair)
+        root = inverse(part.fragility)  # near those that are searched for
         low = _first_accurate(
-            evidence.readings(part, target), lambda g: lowest_accepted(g, target * own, z)
+            evidence.readings(part, target),
+            lambda g: lowest_accepted(g, target * own, z, root / own),
         )
         factor = order_one_factor(max(map(abs, score_range)))
         ends = score_range[1] * factor, -score_range[0] * factor
@@ -201,7 +204,7 @@ def confidence_interval(
 
         def highest(groups: Sequence[TestedGroup]) -> tuple[float, float]:
             added = [group.with_value(end) for group, end in zip(groups, ends, strict=True)]
-            return highest_accepted(added, target * factor, z)
+            return highest_accepted(added, target * factor, z, root / factor)
 
         return Interval(low / own, _first_accurate(readings, highest) / factor)
     low = _low_limit(evidence, solved, target, z)
@@ -313,7 +316,12 @@ def _high_limit(
 class _Test(SampleEquation):
     """The equation with Z(s), the distance of h(s) from zero in standard errors."""
 
-    def z(self, s: float) -> float:
+    def __init__(self, groups: Sequence[TestedGroup], target: float) -> None:
+        super().__init__(groups, target)
+        #: A search asks for the ends of its range more than once.
+        self.z = cache(self._z)
+
+    def _z(self, s: float) -> float:
         parts = [g.log_moment_error(s) for g in self.groups]
         value = fsum([*(value for value, _ in parts), s * self.gap])
         return _over(value, sqrt(sum(error for _, error in parts)))
@@ -338,9 +346,14 @@ def _over(value: float, error: float) -> float:
     return inf if value > 0.0 else -inf if value < 0.0 else 0.0
 
 
-def lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
-    """Lower limit of the index, and its inverse: the first root above s* that the data reject."""
-    s = solve(groups, target)
+def lowest_accepted(
+    groups: Sequence[TestedGroup], target: float, z: float, start: float | None = None
+) -> tuple[float, float]:
+    """Lower limit of the index, and its inverse: the first root above s* that the data reject.
+
+    The search for s* begins at `start`.
+    """
+    s = solve(groups, target, start)
     if s == inf:
         return 0.0, inf
     test = _Test(groups, target)
@@ -360,9 +373,14 @@ def lowest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> t
     return _limit_at_crossing(test.z, z, below, s)
 
 
-def highest_accepted(groups: Sequence[TestedGroup], target: float, z: float) -> tuple[float, float]:
-    """Upper limit of the index, and its inverse: the first root below s* that the data reject."""
-    s = solve(groups, target)
+def highest_accepted(
+    groups: Sequence[TestedGroup], target: float, z: float, start: float | None = None
+) -> tuple[float, float]:
+    """Upper limit of the index, and its inverse: the first root below s* that the data reject.
+
+    The search for s* begins at `start`.
+    """
+    s = solve(groups, target, start)
     if s == inf:
         return 0.0, inf
     test = _Test(groups, target)
