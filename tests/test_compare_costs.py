@@ -7,10 +7,13 @@ from math import isnan
 
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.stats import ttest_rel
 
-from fragility import best_policy, compare_costs
-from fragility.deferral import CostComparison
+from fragility import Costs, Policy, best_policy, compare_costs
+from fragility._validation import check_labelled_probabilities
+from fragility.deferral import CostComparison, PolicySettings
+from fragility.deferral.policy_search import PolicyCases
 
 from .confident_models import classes_drawn, logistic, model
 
@@ -179,3 +182,55 @@ def test_policies_of_another_positive_class_are_refused():
     named = best_policy(y.astype(str), a, error_cost=5)
     with pytest.raises(ValueError, match="The policy is for the classes"):
         compare_costs(y, a, b, error_cost=5, policies=(named, named))
+
+
+@pytest.mark.parametrize("kind", ["number", "matrix", "by case", "reviewers", "three", "clusters"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_policies_against_no_review_and_full_review(kind, weighted):
+    """Sums over kinds of cases are those over the cases, one after the other."""
+    rng = np.random.default_rng(len(kind) + weighted)
+    n, n_classes = 240, 3 if kind == "three" else 2
+    y = rng.integers(0, n_classes, n)
+    proba = rng.dirichlet(np.ones(n_classes), n) + 1.2 * np.eye(n_classes)[y]
+    proba /= proba.sum(axis=1, keepdims=True)
+    cost = {"matrix": [[0.0, 1.0], [4.0, 0.0]], "by case": rng.choice([1.0, 4.0, 9.0], n)}
+    weights = rng.choice([1.0, 2.0, 5.0], n) if weighted else None
+    if kind == "by case" and weighted:
+        weights = np.full(n, 2.0)  # else sums do not tell how weights go with costs
+    clusters = rng.integers(0, 60, n) if kind == "clusters" else None
+    data = check_labelled_probabilities(
+        y, proba if n_classes > 2 else proba[:, 1], None, None, weights, name="proba"
+    )
+    # Of the squared cost of a review that may go as wrong as a case is dear, a bound is known.
+    errors = {"reviewers": rng.choice([0.0, 0.1, 0.5], n), "by case": 0.0}.get(kind, 0.05)
+    costs = Costs(cost.get(kind, 5.0), 0.7, None, errors)
+    cases = PolicyCases.of(data, costs, clusters)
+    problem, solved = cases.solved(PolicySettings.of(), 0.95, 0)
+    paid = cases._paid(problem, solved.mix)
+    others = {
+        "against_no_review": cases._paid(problem, solved.bare_mix),
+        "against_full_review": cases._paid(problem, np.eye(3)[1][:, None] + 0 * solved.mix),
+    }
+    policy = cases.policy(PolicySettings.of(), 0.95, 0)
+    for name, other in others.items():
+        w = np.ones(n) if weights is None else weights / weights.max()
+        each, total = w * (paid - other), w.sum()
+        units = [[i] for i in range(n)]
+        if clusters is not None:
+            units = [np.flatnonzero(clusters == c) for c in np.unique(clusters)]
+        parts = [(sum(w[i] for i in rows), sum(each[i] for i in rows)) for rows in units]
+        mean = sum(d for _, d in parts) / total
+        size = total**2 / sum(part**2 for part, _ in parts)
+        spread = sum((d - mean * part) ** 2 for part, d in parts) * size / (size - 1)
+        test = getattr(policy, name)
+        assert test.a == pytest.approx(policy.cost)
+        assert test.difference == pytest.approx(mean, rel=1e-9, abs=1e-12)
+        reach = 1.2 * stats.t.ppf(0.975, size - 1) * np.sqrt(spread) / total
+        if np.isnan(test.p_value):
+            assert test.too_few or reach == pytest.approx(0.0, abs=1e-9)
+            continue
+        assert test.interval == pytest.approx((mean - reach, mean + reach), rel=1e-8, abs=1e-10)
+    again = Policy.from_dict(json.loads(policy.to_json()))
+    assert again.against_full_review.interval == pytest.approx(
+        policy.against_full_review.interval, nan_ok=True
+    )

@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 from .._typing import Floats, Integers, Interval, Mask
 from ..calibration.table import ScoreTable
 from .costs import Costs
+from .paired_costs import CostSums
 from .reviews import ReviewedKinds
 
 #: Variances of less than this share of the mean square are rounding errors.
@@ -108,6 +109,35 @@ class Outcomes(NamedTuple):
                 found[true, :-1] += np.bincount(decided, weight[row, true], n_classes)
         found[:, -1] = weight[1].sum(axis=1)
         return found
+
+    def sums_against(self, mix: Floats, other: Floats) -> CostSums:
+        """What cases cost more if they are decided by shares (3, K) of their kinds than by others.
+
+        Within a kind costs are lines in what an error on a case, or its review, costs: so are their
+        differences, and two moments tell these. Fourth powers are those of cases alike.
+        """
+        shares, weight, squares = mix - other, self.weight, self.squares
+        held = weight > 0.0
+        none = np.zeros_like(self.costs)
+        each = np.divide(self.costs, weight, out=none.copy(), where=held)
+        # By squared weight: the mean is another one where weights go with costs.
+        typical = each.copy()
+        if self.crossed is not None:
+            np.divide(self.crossed, squares, out=typical[1], where=held)
+        squared = np.divide(self.cost_squares, squares, out=none, where=held)
+        deviation = np.sqrt(np.maximum(squared - typical**2, 0.0))
+        deviation[deviation**2 <= _ROUNDING * squared] = 0.0
+        mean = (shares * typical).sum(axis=0)
+        second = squares * (mean**2 + (shares * deviation).sum(axis=0) ** 2)
+        alike = np.divide(squares, weight**2, out=np.zeros(weight.size), where=held)
+        return CostSums(
+            self.total,
+            float(squares.sum()),
+            float((shares * self.costs).sum()),
+            float(squares @ mean),
+            float(second.sum()),
+            float(alike @ second**2),
+        )
 
     def costs_by_kind(self, mix: Floats) -> Floats:
         """Mean cost of a case of each kind."""
@@ -212,11 +242,21 @@ class ClusterCosts(NamedTuple):
     cluster: Integers
     reviewed: Floats | None = None
 
+    def costs(self, outcomes: Outcomes, mix: Floats) -> Floats:
+        """Cost of every case, if the cases of each kind are decided so."""
+        if self.reviewed is not None:
+            return paid_of_reviewed(outcomes, mix, self.kind, self.reviewed)
+        found: Floats = outcomes.costs_by_kind(mix)[self.kind]
+        return found
+
+    def sums_against(self, outcomes: Outcomes, mix: Floats, other: Floats) -> CostSums:
+        """`Outcomes.sums_against` of clusters."""
+        more = self.costs(outcomes, mix) - self.costs(outcomes, other)
+        return CostSums.of(more, self.weight, self.cluster)
+
     def standard_error(self, outcomes: Outcomes, mix: Floats, mean: float) -> float:
         """Standard error of the mean cost, if the cases of each kind are decided so."""
-        costs = outcomes.costs_by_kind(mix)[self.kind]
-        if self.reviewed is not None:
-            costs = paid_of_reviewed(outcomes, mix, self.kind, self.reviewed)
+        costs = self.costs(outcomes, mix)
         apart = np.bincount(self.cluster, self.weight * (costs - mean))
         n = apart.size
         return sqrt(float(apart @ apart) * n / max(n - 1, 1)) / float(self.weight.sum())

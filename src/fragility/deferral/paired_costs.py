@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isnan, nan, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -52,6 +52,10 @@ class PairedCosts:
         if self.too_few:
             return "too few costly cases make the difference"
         return "every case differs by the same" if self.difference else "the costs do not differ"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain Python values; floats may be NaN."""
+        return {**vars(self), "interval": list(self.interval)}
 
 
 class CostSums(NamedTuple):

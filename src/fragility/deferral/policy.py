@@ -22,6 +22,7 @@ from .costs import Costs
 from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
 from .guarantees import Guarantee
+from .paired_costs import PairedCosts
 from .reviewers import Reviewers
 from .several_classes import ExpectedLoss
 from .two_classes import Stakes
@@ -33,6 +34,8 @@ NUMBERS = (
     *("cost", "automation_rate", "error_rate", "error_share", "misses", "false_alarms"),
     *("cost_without_review", "cost_review_all", "fragility", "fragility_bound"),
 )
+#: Attributes that are tests against other ways to decide.
+AGAINST = ("against_no_review", "against_full_review")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +99,9 @@ class Policy(Summary):
         passed on, too, and count in all shares and costs.
     reviewers : Reviewers, optional
         Humans alone, the model alone and the policy, if decisions of humans were given.
+    against_no_review, against_full_review : PairedCosts, optional
+        What the policy costs more than the best one without reviews, and than humans who decide
+        every case: paired tests on the same cases.
     """
 
     decision: TwoThresholds | LossLimit
@@ -126,6 +132,8 @@ class Policy(Summary):
     columns: tuple[str, ...] = ()
     answers: bool = False
     reviewers: Reviewers | None = None
+    against_no_review: PairedCosts | None = None
+    against_full_review: PairedCosts | None = None
 
     @property
     def lower(self) -> float:
@@ -228,6 +236,10 @@ class Policy(Summary):
             "within_capacity": self.within_capacity,
             "notes": list(self.notes),
             **({"answers": True} if self.answers else {}),
+            **{
+                name: None if test is None else _strict(test.to_dict())
+                for name, test in ((name, getattr(self, name)) for name in AGAINST)
+            },
             **({} if self.reviewers is None else {"reviewers": _strict(self.reviewers.to_dict())}),
         }
 

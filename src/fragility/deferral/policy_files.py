@@ -18,7 +18,7 @@ from .costs import Costs
 from .decision_rules import LossLimit, TwoThresholds
 from .guarantees import Guarantee, RiskLimits
 from .paired_costs import PairedCosts
-from .policy import KIND, NUMBERS, VERSION, Policy
+from .policy import AGAINST, KIND, NUMBERS, VERSION, Policy
 from .reviewers import Reviewers
 
 #: A file of a policy is far below this many bytes.
@@ -127,6 +127,7 @@ def read_policy(content: Mapping[str, Any]) -> Policy:
         columns=tuple(columns),
         answers=answers,
         reviewers=_reviewers(content["reviewers"], labels) if "reviewers" in content else None,
+        **{name: _test(content, name) for name in AGAINST},  # type: ignore[arg-type]
     )
 
 
@@ -236,8 +237,7 @@ def _reviewers(content: Any, labels: list[Any]) -> Reviewers:
     confidence = _number(content, "confidence", nan)
     require(0.0 < confidence < 1.0, "the confidence of reviewers must lie between 0 and 1")
     against_human, against_model = (
-        None if content.get(name) is None else _paired(_object(content, name))
-        for name in ("against_human", "against_model")
+        _test(content, name) for name in ("against_human", "against_model")
     )
     return Reviewers(
         human,
@@ -260,7 +260,10 @@ def _measured(content: Mapping[str, Any]) -> Measured:
     return Measured(_number(content, "value", nan), interval, standard_error=error)
 
 
-def _paired(content: Mapping[str, Any]) -> PairedCosts:
+def _test(content: Mapping[str, Any], name: str) -> PairedCosts | None:
+    if content.get(name) is None:
+        return None
+    content = _object(content, name)
     a, b, difference, p_value, effective = (
         _number(content, name, nan) for name in ("a", "b", "difference", "p_value", "effective")
     )

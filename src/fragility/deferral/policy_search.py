@@ -27,7 +27,6 @@ from .costs import Costs
 from .guarantees import WeightedCases, certify_weighted
 from .held_out import ClusterCosts, paid_by_case
 from .loss_bins import BinnedClasses
-from .paired_costs import CostSums
 from .policy import Policy
 from .problems import (
     FALLING,
@@ -355,7 +354,9 @@ class PolicyCases:
         problem, solved = self.solved(settings, confidence, seed)
         made = self._made(problem, solved, settings, confidence)
         if self.reviews is not None and self.reviews.kind == "human":
-            made = replace(made, reviewers=self._reviewers(problem, solved, confidence))
+            rates = self.error_rates(confidence)
+            reviewers = Reviewers.of(solved, rates, self.data.labels, confidence)
+            made = replace(made, reviewers=reviewers)
         note = self._dominant_case(problem, solved.mix)
         return replace(made, notes=(*made.notes, note)) if note else made
 
@@ -447,20 +448,6 @@ class PolicyCases:
         """Cost of every case, if the cases of its kind are decided so."""
         codes, own = self.data.codes, (self.case_costs, self.reviewed)
         return paid_by_case(problem.outcomes, mix, self.kinds(problem), codes, self.costs, *own)
-
-    def _reviewers(self, problem: AnyProblem, solved: Solved, confidence: float) -> Reviewers:
-        """Humans alone, the model alone and the policy."""
-        assert self.reviews is not None
-        assert self.reviewed is not None
-        weights = self.data.weights
-        found = Reviewers.of(solved, self.error_rates(confidence), self.data.labels, confidence)
-        paid = self._paid(problem, solved.mix)
-        alone = self._paid(problem, solved.bare_mix)
-        return found.compared(
-            CostSums.of(paid - self.reviewed, weights, self.clusters),
-            CostSums.of(paid - alone, weights, self.clusters),
-            confidence,
-        )
 
     def error_rates(self, confidence: float) -> tuple[Measured, tuple[Measured, ...]]:
         """How often the humans err, on all cases and by class."""

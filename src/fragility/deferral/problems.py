@@ -406,4 +406,10 @@ def _policy(
         settings.criterion,
         0,
         confidence,
+        against_no_review=solved.against_no_review.compared(
+            held_out.cost, solved.without_review.cost, confidence
+        ),
+        against_full_review=solved.against_full_review.compared(
+            held_out.cost, solved.full_review.cost, confidence
+        ),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isnan, nan, sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from .._typing import Floats, Integers
 from ..figures.intervals import share_interval
 from ..measured import Measured
 from ..scores.reviews import ReviewSums
-from .paired_costs import CostSums, PairedCosts
+from .paired_costs import PairedCosts
 from .reviews import CaseReviews
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ class Reviewers(Summary):
     labels : tuple
         The classes.
     against_human, against_model : PairedCosts, optional
-        What the policy costs more than humans alone, and than the model alone, case by case; None
-        if the cases could not be read again.
+        What the policy costs more than humans alone, and than the model alone, case by case.
     confidence : float
         Of the intervals.
 
@@ -83,16 +82,14 @@ class Reviewers(Summary):
             )
             for part in (solved.full_review, solved.without_review, solved.held_out)
         )
-        return cls(human, model, policy, *rates, tuple(labels.tolist()), confidence)
-
-    def compared(self, human: CostSums, model: CostSums, confidence: float) -> Reviewers:
-        """The same with differences, from sums over what each case costs more at the policy."""
-        cost = self.policy.value
-        return replace(
-            self,
-            against_human=human.compared(cost, self.human.value, confidence),
-            against_model=model.compared(cost, self.model.value, confidence),
+        tests = (
+            sums.compared(policy.value, other.value, confidence)
+            for sums, other in (
+                (solved.against_full_review, human),
+                (solved.against_no_review, model),
+            )
         )
+        return cls(human, model, policy, *rates, tuple(labels.tolist()), confidence, *tests)
 
     def sentences(self) -> Iterator[str]:
         """Who is cheaper, and by how much."""
@@ -135,7 +132,7 @@ class Reviewers(Summary):
             name: _plain(getattr(self, name)) for name in ("human", "model", "policy", "error_rate")
         }
         tests = {
-            name: None if test is None else {**vars(test), "interval": list(test.interval)}
+            name: None if test is None else test.to_dict()
             for name, test in (
                 ("against_human", self.against_human),
                 ("against_model", self.against_model),

@@ -23,8 +23,9 @@ from .choosing import (
     most_reviews,
 )
 from .guarantees import Certified, Guarantee, RiskLimits, certify
-from .held_out import ClusterCosts, HeldOut
+from .held_out import ClusterCosts, HeldOut, Outcomes
 from .least_fragile import FragileCost, cost_bound, fragility_of, least_fragile
+from .paired_costs import CostSums
 from .two_thresholds import Box, Cuts
 
 Criterion = Literal["cost", "fragility"]
@@ -103,6 +104,8 @@ class Solved:
         Decisions of that policy, by kind.
     full_review : HeldOut
         The same if humans decide every case.
+    against_no_review, against_full_review : CostSums
+        What cases cost more under the policy than under these.
     automation_rate : float
         Share of all cases that the cuts automate.
     fragile : FragileCost
@@ -118,6 +121,8 @@ class Solved:
     without_review: HeldOut
     bare_mix: Floats
     full_review: HeldOut
+    against_no_review: CostSums
+    against_full_review: CostSums
     automation_rate: float
     fragile: FragileCost
     n_independent: float
@@ -158,10 +163,20 @@ def solve(
         HeldOut.of(outcomes, bare, clusters),
         bare,
         HeldOut.of(outcomes, everyone, clusters),
+        _against(outcomes, mix, bare, clusters),
+        _against(outcomes, mix, everyone, clusters),
         1.0 - reviewed / float(weight[-1]),
         fragility_of(whole, blend, cuts, bound, confidence),
         whole.n_cases if clusters is None else float(clusters.cluster.max() + 1),
     )
+
+
+def _against(
+    outcomes: Outcomes, mix: Floats, other: Floats, clusters: ClusterCosts | None
+) -> CostSums:
+    if clusters is None:
+        return outcomes.sums_against(mix, other)
+    return clusters.sums_against(outcomes, mix, other)
 
 
 def choose(part: Part, settings: PolicySettings, capacity: float, allowed: Allowed) -> Cuts:

@@ -380,10 +380,8 @@ class Builder:
 
     def _policies(self) -> dict[str, Policy]:
         """Policies by model."""
-        if self.cost_reader is None:
-            return {name: decided.policy for name, decided in self.decided.items()}
-        found = self.cost_reader.policies(self.settings.confidence)
-        if not self.state.priced:
+        found = {name: decided.policy for name, decided in self.decided.items()}
+        if self.cost_reader is None or not self.state.priced:
             return found
         return self.cost_reader.with_dominant_cases(found, self.name_cases)
 
@@ -423,9 +421,6 @@ class Builder:
         summed = self.cases is None and not state.is_binary
         if reread is None:
             missing = ["paired tests"] * self.paired
-            missing += ["differences of costs to humans alone"] * (
-                bool(self.decided) and state.reviewed == "human"
-            )
             missing += ["intervals but of log-loss and of figures by confidence"] * summed
             if missing:
                 self.notes.append(
@@ -435,7 +430,7 @@ class Builder:
             return
         n_worst = 0 if self.name_cases is None else self.settings.n_worst
         readers: list[BlockReader] = []
-        if self.decided and (self.paired or state.priced or state.reviewed == "human"):
+        if self.decided and (self.paired or state.priced):
             self.cost_reader = CostReader(self.decided, paired=self.paired)
             readers.append(self.cost_reader)
         if self.paired:

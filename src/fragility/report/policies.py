@@ -210,8 +210,8 @@ class PolicyMaker:
         kinds: Callable[[Cases], Integers],
     ) -> Decided:
         outcomes, mix, costs = problem.outcomes, solved.mix, self._costs
-        n_classes, compared = self._state.labels.size, self._state.reviewed == "human"
-        if compared:
+        n_classes = self._state.labels.size
+        if self._state.reviewed == "human":
             own = self._human_errors(), self._state.labels, self._confidence
             policy = replace(policy, reviewers=Reviewers.of(solved, *own))
 
@@ -223,11 +223,7 @@ class PolicyMaker:
             reviewed = None if reviews is None else reviews.costs(costs, n_classes)
             given = places, part.codes, costs, part.costs, reviewed
             paid = paid_by_case(outcomes, mix, *given)
-            found = DecidedCases(alone[places], tried[places], errors[places], paid)
-            if not compared:
-                return found
-            model = paid_by_case(outcomes, solved.bare_mix, *given)
-            return found._replace(model=model, human=reviewed)
+            return DecidedCases(alone[places], tried[places], errors[places], paid)
 
         def by_place() -> DecidedPlaces:
             assert isinstance(problem, TwoClasses)
