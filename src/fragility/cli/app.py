@@ -52,7 +52,9 @@ def run(arguments: Sequence[str]) -> int:
 
 def _ended(arguments: Sequence[str]) -> int:
     try:
-        result = command.main(list(arguments), "fragility", standalone_mode=False)
+        result = command.main(
+            list(arguments), "fragility", standalone_mode=False, obj=list(arguments)
+        )
         return _complete(result)
     except click.exceptions.NoArgsIsHelpError as error:
         say(error.format_message())

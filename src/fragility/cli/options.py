@@ -118,6 +118,19 @@ cost_options = _together(
         "'0,1;10,0'.",
     ),
     click.option(
+        "--miss-cost",
+        type=float,
+        metavar="COST",
+        help="Instead of the matrix: cost of a positive that is decided negative; with "
+        "--false-alarm-cost.",
+    ),
+    click.option(
+        "--false-alarm-cost",
+        type=float,
+        metavar="COST",
+        help="Cost of a negative that is decided positive.",
+    ),
+    click.option(
         "--error-cost-column", metavar="COLUMN", help="Column of the cost of an error, by case."
     ),
     click.option("--review-cost", default=1.0, show_default=True, help="Cost of a review."),
@@ -136,6 +149,24 @@ cost_options = _together(
         "--human",
         metavar="COLUMN",
         help="Column of what humans decided: they, the model and the policy are compared.",
+    ),
+)
+
+against_option = click.option(
+    "--against",
+    metavar="[NAME=]COLUMNS",
+    help="The model in use today, as --score has it (of answers its NAME): where the cases cannot "
+    "tell models apart, it stays.",
+)
+#: What the numbers mean to people.
+context_options = _together(
+    against_option,
+    click.option("--title", default="", help="Of the report."),
+    click.option("--currency", default="", metavar="CODE", help="Of the costs: EUR, €."),
+    click.option(
+        "--volume",
+        metavar="N/TIME",
+        help="Cases that come in some time, 50000/month: adds what they cost.",
     ),
 )
 
@@ -289,12 +320,27 @@ def as_costs(
     reviewer_error: str | None,
     reviewer_error_column: str | None,
     human: str | None,
+    miss_cost: float | None = None,
+    false_alarm_cost: float | None = None,
 ) -> Costs | None:
-    """Costs as the options give them; columns are read with the predictions."""
+    """Costs as the options give them; columns are read with the predictions.
+
+    Costs of misses and false alarms are a matrix with the negative class first.
+    """
     from ..deferral import Costs
 
-    if error_cost is not None and error_cost_column is not None:
-        raise click.UsageError("Give --error-cost or --error-cost-column, not both.")
+    by_kind = {"--miss-cost": miss_cost, "--false-alarm-cost": false_alarm_cost}
+    missing = [option for option, given in by_kind.items() if given is None]
+    if len(missing) == 1:
+        raise click.UsageError(f"{' and '.join(by_kind)} go together: give {missing[0]}, too.")
+    ways = {
+        "--error-cost": error_cost,
+        "--error-cost-column": error_cost_column,
+        "--miss-cost": miss_cost,
+    }
+    given_ways = [option for option, given in ways.items() if given is not None]
+    if len(given_ways) > 1:
+        raise click.UsageError(f"Give {' or '.join(given_ways)}, not both.")
     reviewers = {
         "--reviewer-error": reviewer_error,
         "--reviewer-error-column": reviewer_error_column,
@@ -303,10 +349,11 @@ def as_costs(
     named = [option for option, given in reviewers.items() if given is not None]
     if len(named) > 1:
         raise click.UsageError(f"Give {' or '.join(named)}, not both: each says how reviewers err.")
-    if error_cost is None and error_cost_column is None:
+    if not given_ways:
         if capacity is not None or named or review_cost != 1.0:
             raise click.UsageError(
-                "Costs of reviews say nothing without the cost of an error: give --error-cost, too."
+                "Costs of reviews say nothing without the cost of an error: give --error-cost, or "
+                "--miss-cost and --false-alarm-cost, too."
             )
         return None
     if error_cost_column is not None and (reviewer_error_column or human):
@@ -315,6 +362,8 @@ def as_costs(
             "--reviewer-error."
         )
     given: Any = None if error_cost is None else _matrix_or_number(error_cost)
+    if miss_cost is not None:
+        given = [[0.0, false_alarm_cost], [miss_cost, 0.0]]
     rates = 0.0 if reviewer_error is None else _share_or_by_class(reviewer_error)
     return Costs(given, review_cost, capacity, rates)
 

@@ -22,6 +22,7 @@ from .options import (
     case_options,
     check_ending,
     confident_option,
+    context_options,
     cost_options,
     evidence_options,
     force_option,
@@ -31,7 +32,7 @@ from .options import (
     policy_options,
     prediction_options,
 )
-from .reports import make_report
+from .reports import make_report, next_command
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -43,36 +44,49 @@ if TYPE_CHECKING:
 @evidence_options
 @cost_options
 @policy_options
+@context_options
 @click.option(
     "--full",
     is_flag=True,
-    help="Also reliability, operating points, net benefit, surest cases, decisions of policies.",
+    help="Everything: all figures, tests, findings, groups, calibration, operating points, net "
+    "benefit, surest cases, decisions of policies.",
 )
 @case_options
 @json_option
 def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> None:
-    """Measure one or several models: Fragility Index, its companions, findings.
+    """Say which model to use, when it may decide alone, what that costs, what can go wrong.
 
     \b
     fragility evaluate predictions.csv --label sick --score p_a --score p_b
+    fragility evaluate predictions.csv --label sick --score p_new --against p_old \\
+        --miss-cost 20 --false-alarm-cost 2 --review-cost 1 --currency EUR
     fragility evaluate predictions.csv --label sick --score p --full --prevalence 0.02
     fragility evaluate answers.jsonl --correct score.value --confidence score.confidence
     fragility evaluate new.csv --label sick --score p --previous old.csv --case patient
     """  # noqa: D301
+    from ..report.answer_text import answer_table
     from ..report.case_text import case_tables
     from ..report.full_text import full_tables
-    from ..report.text import about, group_tables, table
+    from ..report.text import group_tables, heading, table
+    from ..report.verdict_text import verdict_lines
 
     made = make_report(**options, n_worst=worst)
     if as_json:
         write_json(made.to_json())
-    show_text(about(made) + "\n", stderr=as_json)
-    show_models(*table(made), stderr=as_json)
-    more = full_tables(made) if full else ()
-    for title, note, found in (*case_tables(made), *group_tables(made), *more):
+    show_text(heading(made) + "\n", stderr=as_json)
+    show_lines(verdict_lines(made), stderr=as_json)
+    show_text("", stderr=as_json)
+    show_models(*(table if full else answer_table)(made), stderr=as_json)
+    asked = worst or options["case_column"] is not None
+    more = list(case_tables(made)) if full or asked else []
+    if full:
+        more += [*group_tables(made), *full_tables(made)]
+    for title, note, found in more:
         show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
         show_table(*found, stderr=as_json)
-    _show_sentences(made, [finding.text for finding in made.findings], as_json)
+    _show_sentences(made, [finding.text for finding in made.findings] if full else [], as_json)
+    if not as_json:
+        show_text(f"\nNext: {next_command(made)}")
 
 
 @click.command()
@@ -113,24 +127,42 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
 @evidence_options
 @cost_options
 @policy_options
+@context_options
 @output_option("File to write: .html, .md or .json.")
+@click.option(
+    "--model-card",
+    is_flag=False,
+    flag_value="",
+    metavar="[MODEL]",
+    help="Write a model card instead, .md: of this model [the one that the verdict names].",
+)
 @case_options
 @force_option
-def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
-    """Write a report: a page to open, or Markdown, or JSON.
+def report(
+    output: str, model_card: str | None, worst: int | None, force: bool, **options: Any
+) -> None:
+    """Write a report: a page to open, or Markdown, or JSON; or a model card.
 
     \b
     fragility report predictions.csv --label sick --score p_a --score p_b --output page.html
+    fragility report predictions.csv --label sick --score p_a --output card.md --model-card
     """  # noqa: D301
+    from ..report.verdict_text import verdict_lines
     from ..tables import check_output, write_file
 
     endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
+    if model_card is not None:
+        check_ending(output, ".md")
     method = endings[check_ending(output, *endings)]
     inputs = [path for path in (options["file"], options["previous"]) if path is not None]
     check_output(output, inputs, force=force)
     made = make_report(**options, n_worst=10 if worst is None else worst)
+    _show_sentences(made, verdict_lines(made), True)
+    if model_card is not None:
+        write_file(output, made.to_model_card(model_card or None))
+        say(f"Wrote {output}: search it for 'TO FILL IN'.")
+        return
     write_file(output, getattr(made, method)())
-    _show_sentences(made, [f.text for f in made.findings], True)
     held = any(model.worst for model in made.models)
     say(f"Wrote {output}, which holds figures {'and worst cases' if held else 'only'}.")
 
@@ -139,6 +171,7 @@ def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
 @prediction_options
 @cost_options
 @policy_options
+@context_options
 @click.option(
     "--policy",
     "policy_file",
@@ -160,8 +193,12 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
     from ..report.text import about, cost_rows, policy_rows
     from ..tables import check_output, write_file
 
-    if options["error_cost"] is None and options["error_cost_column"] is None:
-        raise click.UsageError("Say what an error costs: --error-cost or --error-cost-column.")
+    ways = ("error_cost", "error_cost_column", "miss_cost", "false_alarm_cost")
+    if all(options[name] is None for name in ways):
+        raise click.UsageError(
+            "Say what an error costs: --error-cost, --miss-cost and --false-alarm-cost, or "
+            "--error-cost-column."
+        )
     if policy_file is not None:
         given, is_answers = asked_models(**options)
         if len(given) != 1:

@@ -5,6 +5,8 @@ What is slow to import is imported when it is needed.
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from .console import progress_bar
 from .options import as_costs, asked_models
 
 if TYPE_CHECKING:
+    from ..deferral import Costs
     from ..report import Report
     from ..tables import PredictionFile, Table
 
@@ -43,6 +46,12 @@ def make_report(
     reviewer_error: str | None = None,
     reviewer_error_column: str | None = None,
     human: str | None = None,
+    miss_cost: float | None = None,
+    false_alarm_cost: float | None = None,
+    against: str | None = None,
+    title: str = "",
+    currency: str = "",
+    volume: str | None = None,
     n_worst: int | None = 0,
     case_column: str | None = None,
     previous: str | None = None,
@@ -55,10 +64,14 @@ def make_report(
     anyway.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
+    from ..report.context import Context
     from ..report.files import report_on_file
     from ..report.outcome_files import report_on_outcome_file
     from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
 
+    context = Context.of({"title": title, "currency": currency, "volume": volume})
+    if against is not None and not confidences:
+        scores = tuple(dict.fromkeys([*scores, against]))
     given, is_answers = asked_models(
         label, scores, correct, confidences, declined, classes, positive
     )
@@ -73,10 +86,15 @@ def make_report(
         reviewer_error,
         reviewer_error_column,
         human,
+        miss_cost,
+        false_alarm_cost,
     )
     policy = PolicySettings.of(**chosen)
     if costs is None and policy != PolicySettings():
-        raise click.UsageError("Limits and rules of policies need costs: give --error-cost, too.")
+        raise click.UsageError(
+            "Limits and rules of policies need costs: give --error-cost, or --miss-cost and "
+            "--false-alarm-cost, too."
+        )
     n_columns = len(others.get("groups", ()))
     if min_cell is not None and not n_columns:
         raise click.UsageError("--min-cell is for groups: give --group, too.")
@@ -105,9 +123,14 @@ def make_report(
                 "answers say how often reviewers err, --reviewer-error 0.02."
             )
         named = parse_outcomes(correct, confidences, declined, opened.column_names)
+        if miss_cost is not None:
+            raise click.UsageError("--miss-cost is for classes: of answers give --error-cost.")
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
+        context = replace(context, against=against)
+        context.check(outcomes.models)
         with progress_bar("Measuring", None) as progress:
-            return report_on_outcome_file(outcomes, **settings, progress=progress)
+            made = report_on_outcome_file(outcomes, **settings, progress=progress)
+        return made.with_context(context)
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
@@ -126,6 +149,11 @@ def make_report(
     predictions = opened_predictions(
         opened, human=human, reviewer_error=reviewer_error_column, **others
     )
+    if against is not None:
+        (own,) = parse_models((against,), opened.column_names)
+        context = replace(context, against=own)
+    if miss_cost is not None:
+        settings["costs"] = _by_kind(costs, predictions)
     if previous is not None:
         drop = {"drop_missing": others["drop_missing"]}
         settings["previous"] = opened_predictions(open_table(previous), **drop)
@@ -135,4 +163,31 @@ def make_report(
     readings += several and costs is not None and not held
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
-        return report_on_file(predictions, **settings, progress=progress)
+        made = report_on_file(predictions, **settings, progress=progress)
+    return made.with_context(context)
+
+
+def _by_kind(costs: Costs | None, predictions: PredictionFile) -> Costs | None:
+    """Costs of misses and false alarms in the order of the classes."""
+    classes = predictions.classes
+    if len(classes) > 2:
+        raise click.UsageError(
+            f"--miss-cost and --false-alarm-cost are for two classes; the file has {len(classes)}: "
+            "give --error-cost, one number or a matrix."
+        )
+    if costs is None or predictions.positive != classes[0]:
+        return costs
+    matrix = [row[::-1] for row in reversed(costs.error_cost)]
+    return replace(costs, error_cost=matrix)
+
+
+def next_command(made: Report) -> str:
+    """What to type next: the same with costs, or a page to open."""
+    arguments = list(click.get_current_context().find_root().obj or ["evaluate"])[1:]
+    arguments = [part for part in arguments if part != "--full"]
+    if made.costs is None:
+        costs = ["--miss-cost", "10", "--false-alarm-cost", "1"]
+        if made.answers or len(made.labels) > 2:
+            costs = ["--error-cost", "10"]
+        return shlex.join(["fragility", "evaluate", *arguments, *costs, "--review-cost", "1"])
+    return shlex.join(["fragility", "report", *arguments, "--output", "page.html"])

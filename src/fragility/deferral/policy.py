@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from .._labels import listed
 from .._names import shown
 from .._parameters import require
-from .._summary import Summary, SummaryRow, percent
+from .._summary import Summary, SummaryRow
 from .._typing import Floats, Interval
 from .._validation import check_labelled_probabilities, check_values
 from ..scores.answers import check_answers
+from . import policy_text
 from .costs import Costs
 from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
@@ -260,155 +261,16 @@ class Policy(Summary):
         """Strict JSON of `to_dict`."""
         return json.dumps(self.to_dict(), indent=2, allow_nan=False, ensure_ascii=False)
 
-    # In words.
-
     def sentences(self) -> list[str]:
         """What to do, what it costs, and what is promised, in about three lines."""
-        compared = () if self.reviewers is None else self.reviewers.sentences()
-        told = self._what_to_do(), self._what_it_costs(), *self._promises()
-        return [*told, *compared, *self.notes]
+        return policy_text.sentences(self)
 
-    def _what_to_do(self) -> str:
-        share = percent(self.automation_rate)
-        if isinstance(self.decision, LossLimit):
-            limit = self.decision.limit
-            if self.automation_rate == 0.0:
-                return "A human reviews every case."
-            if self.automation_rate == 1.0:
-                return "The model decides every case alone."
-            what = "one minus the confidence" if self.decision.by_confidence else "expected loss"
-            return (
-                f"The model decides alone where its {what} is at most {limit:.4g} ({share} of "
-                "the cases); a human reviews the rest."
-            )
-        negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
-        lower, upper = self.lower, self.upper
-        if self.answers:
-            return _answers_alone(upper, share)
-        if lower == upper:
-            if lower == 0.0 or isinf(lower):
-                only = positive if lower == 0.0 else negative
-                return f"Decide {only} in every case, without a review."
-            return f"Decide {negative} below {lower:.4g}, {positive} from there on; no review."
-        parts = []
-        if lower > 0.0:
-            parts.append(f"decide {negative} below {lower:.4g}")
-        if upper < inf:
-            parts.append(f"{positive} from {upper:.4g} on")
-        if not parts:
-            return "A human reviews every case."
-        told = ", ".join(parts)
-        if lower <= 0.0:
-            told = f"decide {told}"
-        return f"{told[0].upper()}{told[1:]}; a human reviews the rest. Decided alone: {share}."
-
-    def _what_it_costs(self) -> str:
-        low, high = self.cost_interval
-        parts = [
-            f"Cost per case {self.cost:.4g} ({100 * self.confidence:g} % interval {low:.4g} to "
-            f"{high:.4g}); without any review {self.cost_without_review:.4g}, with full review "
-            f"{self.cost_review_all:.4g}{self._beyond}"
-        ]
-        if not isnan(self.error_rate):
-            alone = "answers given alone" if self.answers else "cases decided alone"
-            parts.append(f"of the {alone} {percent(self.error_rate)} are wrong")
-        if not isnan(self.misses):
-            parts.append(
-                f"{percent(self.misses)} of the positives are missed, "
-                f"{percent(self.false_alarms)} of the negatives are false alarms"
-            )
-        return "; ".join(parts) + " (measured on cases that did not choose)."
-
-    @property
-    def _beyond(self) -> str:
-        """A remark on the cost of full review, if there are too few humans for it."""
-        capacity = self.costs.capacity
-        return "" if capacity is None or capacity >= 1.0 else " (beyond the capacity)"
-
-    def _promises(self) -> Iterator[str]:
-        never = {"max_misses": 1 - self.positive, "max_false_alarms": self.positive}
-        for part in self.guarantees:
-            if part.kept:
-                yield (
-                    f"Guaranteed with {100 * part.level:g} % probability: {part.words}, at most "
-                    f"{part.percent}."
-                )
-            elif part.name in never:
-                label = self.labels[never[part.name]]
-                yield f"The model never decides {label}, since {part.reason}."
-            else:
-                yield f"Humans decide every case, since {part.reason}."
+    def instruction(self) -> str:
+        """What to do with a case, in a clause; thresholds are in per cent."""
+        return policy_text.instruction(self)
 
     def _rows(self) -> Iterator[SummaryRow]:
-        level = f"{100 * self.confidence:g}% interval"
-        same = "same cost {} to {}"
-        if isinstance(self.decision, TwoThresholds):
-            negative, positive = self.labels[1 - self.positive], self.labels[self.positive]
-            if not self.answers:
-                yield (
-                    f"{negative} below"[:16],
-                    "none" if self.lower == 0.0 else _threshold(self.lower),
-                    same.format(*map(_threshold, self.lower_interval)),
-                )
-            yield (
-                "answer from" if self.answers else f"{positive} from"[:16],
-                {inf: "none", 0.0: "all"}.get(self.upper, f"{self.upper:.4g}"),
-                same.format(*map(_threshold, self.upper_interval)),
-            )
-        else:
-            limit = -inf if self.automation_rate == 0.0 else self.decision.limit
-            between = same.format(*map(_threshold, self.lower_interval))
-            yield "largest loss", _threshold(limit), f"that is decided alone; {between}"
-        low, high = self.cost_interval
-        yield "cost per case", f"{self.cost:.4g}", f"{level} {low:.3g} to {high:.3g}"
-        wrong = "" if isnan(self.error_rate) else f"of these {percent(self.error_rate)} wrong"
-        yield "decided alone", percent(self.automation_rate), wrong
-        if not isnan(self.misses):
-            alarms = f"false alarms {percent(self.false_alarms)} of the negatives"
-            yield "misses", percent(self.misses), f"of the positives; {alarms}"
-        yield "without review", f"{self.cost_without_review:.4g}", "per case, at its best"
-        yield "full review", f"{self.cost_review_all:.4g}", f"per case{self._beyond}"
-        if self.reviewers is not None:
-            slips = self.reviewers.error_rate
-            low, high = slips.interval or (nan, nan)
-            between = f"of all cases, {level} {percent(low)} to {percent(high)}"
-            yield "human errors", percent(slips.value), between
-        low, high = self.fragility_interval
-        between = f"{low:.3g} to {high:.3g}"
-        if isinf(high):
-            between = f"{low:.3g} or more"
-        elif self.fragility == 0.0:
-            between = f"{high:.3g} or less"
-        yield (
-            "fragility",
-            f"{self.fragility:.3g}",
-            f"of a cost above {self.fragility_bound:.4g}, {level} {between}",
-        )
-        for part in self.guarantees:
-            words = "guaranteed" if part.kept else "not proved"
-            yield words, f"{part.percent} at {100 * part.level:g}%", part.words
-        for note in [*(p.reason for p in self.guarantees if p.reason), *self.notes]:
-            yield "note", "", note
-        yield "cases", str(self.n_samples), "cost and errors: on cases that did not choose"
-
-
-def _answers_alone(threshold: float, share: str) -> str:
-    """From which confidence on answers are given, of which share of all cases."""
-    if threshold == inf:
-        return "Pass every case on: a human answers."
-    if threshold == 0.0:
-        return f"Give every answer, without a review. Answered alone: {share}."
-    return (
-        f"Answer alone from a confidence of {threshold:.4g} on, pass on the rest. Answered alone: "
-        f"{share}."
-    )
-
-
-def _threshold(value: float) -> str:
-    """A threshold in words: an infinite one is never reached, or always."""
-    if isnan(value):
-        return "-"
-    return {inf: "all", -inf: "none"}.get(value, f"{value:.4g}")
+        return policy_text.rows(self)
 
 
 def _plain(value: Any) -> Any:

@@ -127,6 +127,11 @@ class CostReader:
         first, second = (costs[names.index(name)][held] for name in (a, b))
         return CostSums.of((first - second) / weight[held], weight[held])
 
+    def dearest_share(self, model: str) -> float | None:
+        """Share of the cost of a model that its dearest case makes; None if nothing costs."""
+        most, _, total = self._dearest[model]
+        return most / total if total > 0.0 else None
+
     def with_dominant_cases(
         self, policies: Mapping[str, Policy], name_cases: CaseNames | None
     ) -> dict[str, Policy]:

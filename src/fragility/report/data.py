@@ -23,12 +23,14 @@ from ..figures.reliability import ReliabilityCurve
 from ..measured import Measured
 from .evidence import Evidence
 from .parts import GroupFigures, ModelFigures, PairedFigures
+from .provenance import methods
+from .verdict import Verdict
 
 if TYPE_CHECKING:
     from .report import Report
 
 #: Version of the dictionary, by which a reader tells old files.
-FORMAT = 4
+FORMAT = 5
 
 
 def to_dict(report: Report) -> dict[str, Any]:
@@ -49,7 +51,11 @@ def to_dict(report: Report) -> dict[str, Any]:
         "confidence": report.confidence,
         "confident": report.confident,
         "prevalence": report.prevalence,
-        "costs": _costs(report),
+        "costs": plain_costs(report),
+        "title": report.context.title,
+        "context": asdict(report.context),
+        "provenance": {**asdict(report.provenance), "methods": list(methods(report))},
+        "verdict": _verdict(report.verdict),
         "findings": [asdict(finding) for finding in report.findings],
         "notes": list(report.notes),
         "models": [
@@ -89,6 +95,14 @@ def to_dict(report: Report) -> dict[str, Any]:
     }
 
 
+def _verdict(found: Verdict) -> dict[str, Any]:
+    return {
+        **{name: _plain(value) for name, value in vars(found).items()},
+        "savings": [_plain(part) for part in found.savings],
+        "risks": [asdict(part) for part in found.risks],
+    }
+
+
 def _group(part: GroupFigures) -> dict[str, Any]:
     """Intervals are simultaneous: they hold in all groups together."""
     return {
@@ -105,7 +119,8 @@ def _group(part: GroupFigures) -> dict[str, Any]:
     }
 
 
-def _costs(report: Report) -> dict[str, Any] | None:
+def plain_costs(report: Report) -> dict[str, Any] | None:
+    """Costs without those of single cases."""
     if report.costs is None:
         return None
     found = report.costs.to_dict()

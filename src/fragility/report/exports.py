@@ -77,6 +77,22 @@ class Exports:
         """The report in Markdown, for a README or a pull request; `full` as in `to_text`."""
         return text.to_markdown(self._report, full=full)
 
+    def to_model_card(self, model: str | None = None) -> str:
+        """A model card in Markdown; what the report cannot know is marked as to fill in.
+
+        Parameters
+        ----------
+        model : str, optional
+            Whose card; by default that of the model which the verdict names.
+
+        Returns
+        -------
+        str
+        """
+        from .model_card import model_card  # which few ask for
+
+        return model_card(self._report, model)
+
     def to_html(self, path: Any = None, *, cases: bool = True) -> str:
         """The report as one HTML page that needs no other file; with `path`, it is written there.
 

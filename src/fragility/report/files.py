@@ -132,7 +132,9 @@ def finished(made: Report, file: CaseFile[Any], columns: Mapping[str, Sequence[s
         else replace(part, policy=replace(part.policy, columns=tuple(columns[part.name])))
         for part in made.models
     ]
-    return replace(made, models=tuple(models)).with_notes(*_dropped_rows(file))
+    source = made.provenance.from_file(file.table.path, file.table.name)
+    made = replace(made, models=tuple(models), provenance=source)
+    return made.with_notes(*_dropped_rows(file))
 
 
 def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:

@@ -44,8 +44,7 @@ def about_groups(report: Report, *, policies: bool = True) -> str:
     if policies and any(part.policy is not None for part in report.groups):
         alone = "Answered" if report.answers else "Decided"
         parts.append(
-            f"{alone} alone: by the policy chosen on all cases; errors and costs: of cases that "
-            "did not choose it."
+            f"{alone} alone: by the policy chosen on all cases; errors and costs: of new cases."
         )
     if any(model.answers is not None and model.answers.declined for model in report.models):
         parts.append("Figures leave declined cases out; policies pass them on.")
@@ -65,7 +64,7 @@ def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> 
     head += ["right" if report.answers else "base rate"] * (report.positive is not None)
     head += ["Fragility Index", "ratio", "AUC", report.titles["confident_error_rate"]]
     alone = "answered alone" if report.answers else "decided alone"
-    head += [alone, "errors among them", "cost per case"] * decided
+    head += [alone, "wrong of these", "cost per case"] * decided
     return head, [_row(report, part, several, decided) for part in shown]
 
 

@@ -223,11 +223,11 @@ class Builder:
             moves = self._moves(name, self.raw, self.reader)
             raw = model_figures(view, settings, given, moves, cost)
             confusion = self.decided[name].confusion if policy is not None else None
-            models.append(
-                ModelReport(
-                    name, raw, after, reason, worst.get(name, ()), policy, confusion, choice
-                )
-            )
+            dearest = None
+            if policy is not None and self.cost_reader is not None:
+                dearest = self.cost_reader.dearest_share(name)
+            about = worst.get(name, ()), policy, confusion, choice
+            models.append(ModelReport(name, raw, after, reason, *about, dearest_share=dearest))
         unknown = [
             model.name
             for model in models

@@ -34,6 +34,7 @@ from .measuring import Builder
 from .mistakes import SharedMistakes, made_answers
 from .model_figures import Settings
 from .parts import AnswerCounts, Comparison, ModelReport
+from .provenance import Provenance
 from .report import Report
 from .rereading import CaseRows, Rereading
 from .views import View
@@ -250,6 +251,7 @@ def _joined(
         prevalence=first.prevalence,
         clustered=clustered,
         min_cell=first.min_cell,
+        provenance=Provenance.of(first),
     )
 
 

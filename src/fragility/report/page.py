@@ -20,6 +20,8 @@ from .case_text import case_tables
 from .group_text import about_groups, group_rows, ranked
 from .page_data import MOST_CLASSES, declined_weight, page_data, script_json, starting_cost
 from .parts import GroupFigures
+from .provenance import paper_trail
+from .verdict_text import verdict_lines
 
 if TYPE_CHECKING:
     from .report import Report
@@ -40,6 +42,8 @@ def page(report: Report, *, cases: bool = True) -> str:
         version=__version__,
         report=report,
         about=text.about(report),
+        verdict=verdict_lines(report, 9),
+        paper_trail=list(paper_trail(report)),
         costs=found["costs"],
         of_two=of_two_classes(report),
         last_place=len(found["grid"]) - 1,

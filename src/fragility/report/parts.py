@@ -276,6 +276,8 @@ class ModelReport:
     chosen anew in every fold may decide a case in parts.
     `calibration` is the map by which it was calibrated, and how others would have done.
     `answers` says how many answers there are, where cases are answers.
+    `dearest_share` is the share of the cost that the dearest case makes, where costs differ by
+    case.
     """
 
     name: str
@@ -287,6 +289,7 @@ class ModelReport:
     confusion: Floats | None = None
     calibration: CalibrationChoice | None = None
     answers: AnswerCounts | None = None
+    dearest_share: float | None = None
 
 
 @dataclass(frozen=True)

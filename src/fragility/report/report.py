@@ -22,6 +22,7 @@ from .arrays import (
     given_cases,
     named_cases,
 )
+from .context import Context
 from .cost_reading import CaseNames
 from .exports import Exports
 from .findings import findings
@@ -43,7 +44,10 @@ from .parts import (
     NewMistakes,
     SharedMistake,
 )
+from .provenance import Provenance
 from .rereading import Rereading
+from .verdict import Verdict, verdict
+from .verdict_text import verdict_sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +100,12 @@ class Report(Exports):
         Groups with fewer cases than this of any class are too small to be compared.
     reviewed : {"", "human", "errors"}
         Whether reviewers are known by their decisions, or by their errors, of each case.
+    context : Context
+        Title, present model, currency and volume, as they were given.
+    provenance : Provenance
+        Date, file, versions and seed.
+    verdict : Verdict
+        Which model to use, at which policy, what that saves, and what can go wrong.
 
     Examples
     --------
@@ -130,10 +140,17 @@ class Report(Exports):
     min_cell: int = MIN_CELL
     new_mistakes: tuple[NewMistakes, ...] = ()
     reviewed: ReviewKind = ""
+    context: Context = field(default_factory=Context)
+    provenance: Provenance = field(default_factory=lambda: Provenance.of(Settings()))
+    verdict: Verdict = field(init=False)
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.context.check([model.name for model in self.models])
         object.__setattr__(self, "findings", findings(self))
+        found = verdict(self)
+        told = replace(found, sentences=verdict_sentences(self, found))
+        object.__setattr__(self, "verdict", told)
 
     @property
     def answers(self) -> bool:
@@ -187,6 +204,7 @@ class Report(Exports):
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         previous: PreviousPredictions | None = None,
+        context: Context | Mapping[str, Any] | None = None,
     ) -> Report:
         """Report on predicted probabilities.
 
@@ -242,6 +260,9 @@ class Report(Exports):
         previous : PreviousPredictions, optional
             Earlier predictions of the same models for cases that `cases` names: lists what is newly
             confidently wrong.
+        context : Context or mapping, optional
+            ``{"title": "Triage", "against": "old", "currency": "EUR", "volume": "50000/month"}``:
+            what the report is called, the model in use today, and what its numbers mean.
 
         Returns
         -------
@@ -282,7 +303,7 @@ class Report(Exports):
             extra=given.extra,
             name_cases=given.name_cases,
             clustered=given.clustered,
-        )
+        ).with_context(context)
         if previous is None:
             return made
         return made.with_new_mistakes(*named_cases(given, cases, previous), n_worst)
@@ -308,6 +329,7 @@ class Report(Exports):
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
+        context: Context | Mapping[str, Any] | None = None,
     ) -> Report:
         """Report on answers that are right or wrong, each with a confidence: no classes are needed.
 
@@ -327,7 +349,7 @@ class Report(Exports):
             As in `from_predictions`, but for limits of misses and false alarms. A policy answers
             alone from a confidence on and passes all else on.
         groups, cross_groups, sample_weight, cluster, cases, n_worst, confidence, calibrate, \
-random_state, confident, prevalence, min_cell
+random_state, confident, prevalence, min_cell, context
             As in `from_predictions`; a prevalence is that of right answers.
 
         Returns
@@ -349,7 +371,8 @@ random_state, confident, prevalence, min_cell
         about = AboutCases(sample_weight, grouped, cluster, cases)
         min_cell = check_count(min_cell, "min_cell", 0)
         settings = Settings(confidence, *chosen_by, prevalence, min_cell)
-        return report_on_arrays(correct, confidences, declined, about, settings)
+        made = report_on_arrays(correct, confidences, declined, about, settings)
+        return made.with_context(context)
 
     @classmethod
     def from_state(
@@ -364,6 +387,7 @@ random_state, confident, prevalence, min_cell
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
+        context: Context | Mapping[str, Any] | None = None,
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
@@ -379,7 +403,7 @@ random_state, confident, prevalence, min_cell
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`;
             if their reviews are known by case, without `reviewer_error`.
-        policy, confidence, calibrate, random_state, confident, prevalence, min_cell
+        policy, confidence, calibrate, random_state, confident, prevalence, min_cell, context
             As in `from_predictions`.
 
         Returns
@@ -395,8 +419,8 @@ random_state, confident, prevalence, min_cell
         if len(states) != 1 or states[0].answers:
             from .outcomes import report_on_states  # which makes reports
 
-            return report_on_states(states, settings)
-        return cls.from_cases(states[0], settings)
+            return report_on_states(states, settings).with_context(context)
+        return cls.from_cases(states[0], settings).with_context(context)
 
     @classmethod
     def from_cases(
@@ -428,6 +452,7 @@ random_state, confident, prevalence, min_cell
             clustered=clustered,
             min_cell=settings.min_cell,
             reviewed=state.reviewed or "",
+            provenance=Provenance.of(settings),
         )
 
     @classmethod
@@ -456,6 +481,11 @@ random_state, confident, prevalence, min_cell
     def with_new_mistakes(self, new: NamedCases, old: NamedCases, n_listed: int) -> Report:
         """The same report with what is newly confidently wrong; other constructors call it."""
         return replace(self, new_mistakes=new_mistakes(new, old, self.confident, n_listed))
+
+    def with_context(self, context: Context | Mapping[str, Any] | None) -> Report:
+        """The same report in another context: title, present model, currency, volume."""
+        found = Context.of(context)
+        return self if found == self.context else replace(self, context=found)
 
     def with_notes(self, *notes: str) -> Report:
         """The same report with more notes."""

@@ -13,12 +13,15 @@ from ..deferral.decision_rules import LossLimit
 from ..deferral.guarantees import Guarantee
 from ..deferral.paired_costs import PairedCosts
 from ..deferral.policy import Policy
+from ..deferral.policy_text import threshold
 from ..measured import Measured, figures_of
 from . import words
 from .case_text import case_tables
 from .full_text import full_tables
 from .group_text import about_groups, group_rows
 from .parts import PairedFigures
+from .provenance import paper_trail
+from .verdict_text import verdict_lines
 from .words import Table
 
 if TYPE_CHECKING:
@@ -141,11 +144,11 @@ def policy_rows(report: Report) -> Table:
     else:
         rows += [
             row("alone up to a loss of", _loss_limit),
-            row("at the same cost", lambda p: _thresholds(p.lower_interval)),
+            row("at the same cost", lambda p: _losses(p.lower_interval)),
         ]
     rows += [
         row(alone, lambda p: words.percent(p.automation_rate)),
-        row("errors among them", lambda p: words.percent(p.error_rate)),
+        row("wrong of these", lambda p: words.percent(p.error_rate)),
         row("errors of all", lambda p: words.percent(p.error_share)),
     ]
     if of_two and not report.answers:
@@ -190,10 +193,14 @@ def _against(test: PairedCosts | None) -> str:
 
 
 def _threshold(value: float, at_zero: str, at_infinity: str) -> str:
-    return {0.0: at_zero, inf: at_infinity}.get(value, f"{value:.4g}")
+    return {0.0: at_zero, inf: at_infinity}.get(value, threshold(value))
 
 
 def _thresholds(ends: Interval) -> str:
+    return " to ".join({inf: "all"}.get(end, threshold(end)) for end in ends)
+
+
+def _losses(ends: Interval) -> str:
     return " to ".join({inf: "all", -inf: "none"}.get(end, f"{end:.4g}") for end in ends)
 
 
@@ -214,7 +221,7 @@ def about_policies(report: Report) -> str:
     if report.answers:
         without = "if every answer is given; declined cases are passed on and cost a review"
     return (
-        "Costs and errors are those of cases that did not choose the policy; without review: "
+        "Costs and errors are those of new cases, which did not choose the policy; without review: "
         f"{without}. These cases do not tell thresholds at the same cost "
         "apart. The fragility of the cost is how fast a shift in the mix of cases can raise it "
         "above its bound."
@@ -237,6 +244,12 @@ def group_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     """What matters most by group, if there are groups."""
     if report.groups:
         yield "By group", about_groups(report), group_rows(report)
+
+
+def heading(report: Report) -> str:
+    """The title, if there is one, and the cases that were measured."""
+    title = words.shortened(report.context.title) if report.context.title else ""
+    return f"{title}: {about(report)}" if title else about(report)
 
 
 def about(report: Report) -> str:
@@ -282,6 +295,7 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
 def to_text(report: Report, *, full: bool = False) -> str:
     """Tables and findings for a terminal; `full` adds those of `fragility.report.full_text`."""
     sentences = [
+        "\n".join(f"* {line}" for line in verdict_lines(report, 9)),
         "\n".join(f"* {finding.text}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
@@ -290,26 +304,29 @@ def to_text(report: Report, *, full: bool = False) -> str:
     for title, note, (head, rows) in (*_tables(report), *(full_tables(report) if full else ())):
         lead = f"{title}. {note}".rstrip()
         shown.append(f"{lead}\n\n{aligned([head, *rows])}")
-    return "\n\n".join([about(report), *shown, *filter(None, sentences)])
+    return "\n\n".join([heading(report), sentences[0], *shown, *filter(None, sentences[1:])])
 
 
 def to_markdown(report: Report, *, full: bool = False) -> str:
     """The whole report in Markdown; `full` adds the tables of `fragility.report.full_text`."""
-    parts = ["# Fragility report", about(report)]
+    parts = [f"# {plain(report.context.title or 'Fragility report')}", about(report)]
+    parts += ["## Verdict", "\n".join(f"- {plain(line)}" for line in verdict_lines(report, 9))]
     if report.findings:
-        parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
-    parts += ["## Figures", _markdown(table(report)), _meanings(report)]
+        parts += ["## Findings", "\n".join(f"- {plain(f.text)}" for f in report.findings)]
+    parts += ["## Figures", markdown(table(report)), meanings(report)]
     for title, about_rows, found in (*_tables(report), *(full_tables(report) if full else ())):
-        parts += [f"## {_plain(title)}", _plain(about_rows), _markdown(found)]
+        parts += [f"## {plain(title)}", plain(about_rows), markdown(found)]
     for place, model in enumerate(report.models if len(report.labels) > 2 else ()):
-        parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]
-        parts += [_markdown(pair_rows(report, place))]
+        parts += [f"## Pairs of classes: {plain(words.shortened(model.name))}"]
+        parts += [markdown(pair_rows(report, place))]
+    parts += ["## Paper trail", "\n".join(f"- {plain(line)}" for line in paper_trail(report))]
     if report.notes:
-        parts += ["## Notes", "\n".join(f"- {_plain(note)}" for note in report.notes)]
+        parts += ["## Notes", "\n".join(f"- {plain(note)}" for note in report.notes)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def _meanings(report: Report) -> str:
+def meanings(report: Report) -> str:
+    """What each figure is, a line each."""
     lines = [
         f"- {kind.title} ({kind.better} is better): {kind.meaning}"
         for name, kind in figures_of(report.answers, report.confident).items()
@@ -318,12 +335,13 @@ def _meanings(report: Report) -> str:
     return "\n".join(lines)
 
 
-def _markdown(found: Table) -> str:
+def markdown(found: Table) -> str:
+    """A table in Markdown."""
     head, rows = found
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(plain(cell) for cell in line) + " |" for line in lines)
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown does not take for anything else."""
     return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

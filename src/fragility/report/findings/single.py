@@ -68,9 +68,7 @@ def infinite_pairs(report: Report, model: ModelReport) -> str | None:
 def overconfident(report: Report, model: ModelReport) -> str | None:
     """Confident predictions that are right less often than the confidence says."""
     confident = model.raw.confident
-    excess = confident.confidence - confident.right
-    alpha = 1.0 - report.confidence
-    if not (excess > _WORTH_SAYING and _chance_of_mistakes(confident) < alpha / 2.0):
+    if not is_overconfident(confident, report.confidence):
         return None
     cases = "case" if confident.n == 1 else f"{words.count(confident.n)} cases"
     return (
@@ -78,6 +76,12 @@ def overconfident(report: Report, model: ModelReport) -> str | None:
         f"{100 * report.confident:g} % confidence it claims "
         f"{words.percent(confident.confidence)} and is right in {words.percent(confident.right)}."
     )
+
+
+def is_overconfident(cases: ConfidentCases, confidence: float) -> bool:
+    """Whether confident cases are right less often than they claim, by more than chance."""
+    excess = cases.confidence - cases.right
+    return excess > _WORTH_SAYING and _chance_of_mistakes(cases) < 0.5 * (1.0 - confidence)
 
 
 @of_each_model

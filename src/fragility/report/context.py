@@ -1,0 +1,111 @@
+"""What a report is about beyond its cases: a title, the present model, currency and volume."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from math import isfinite
+from typing import Any
+
+from .._labels import listed
+from .._names import shown
+from . import words
+
+#: Currencies whose sign stands before the number.
+_SIGNS = "$€£¥₹₩₺₽₿"
+
+
+@dataclass(frozen=True)
+class Volume:
+    """So many cases in so much time, such as 50,000 a month."""
+
+    n: float
+    per: str
+
+    @classmethod
+    def of(cls, given: Any) -> Volume:
+        """From text such as "50000/month", or a volume itself."""
+        if isinstance(given, Volume):
+            return given
+        found = re.fullmatch(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*/\s*([^\W\d_]+)\s*", str(given))
+        if found is None:
+            raise ValueError(
+                f"volume must be a number of cases in some time, such as 50000/month; got "
+                f"{shown(given)}."
+            )
+        n = float(re.sub("[_,]", "", found[1]))
+        if not (isfinite(n) and n > 0.0):
+            raise ValueError(f"volume must be more than no cases; got {shown(given)}.")
+        return cls(n, found[2])
+
+    def __str__(self) -> str:
+        return f"{words.count(self.n)} cases a {self.per}"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What people call a report, and what its numbers mean to them.
+
+    Attributes
+    ----------
+    title : str, default=""
+    against : str, optional
+        The model in use today: where the cases cannot tell it from the best one, it stays.
+    currency : str, default=""
+        Of the costs, such as "EUR" or "€".
+    volume : Volume or str, optional
+        How many cases come, such as "50000/month": adds what the verdict costs in that time.
+    """
+
+    title: str = ""
+    against: str | None = None
+    currency: str = ""
+    volume: Volume | None = None
+
+    @classmethod
+    def of(cls, given: Context | Mapping[str, Any] | None) -> Context:
+        """From a mapping; None is none."""
+        if given is None:
+            return cls()
+        if not isinstance(given, Context):
+            known = [field.name for field in fields(cls)]
+            if not isinstance(given, Mapping) or set(given) - set(known):
+                raise ValueError(
+                    f"context must be a mapping with some of {listed(known)}; got {shown(given)}."
+                )
+            given = cls(**given)
+        for name in ("title", "currency"):
+            if not isinstance(getattr(given, name), str):
+                raise ValueError(f"{name} must be text; got {shown(getattr(given, name))}.")
+        if len(given.currency) > 10:
+            raise ValueError(f"currency must be short, such as EUR; got {shown(given.currency)}.")
+        return given if given.volume is None else replace(given, volume=Volume.of(given.volume))
+
+    def check(self, models: Sequence[str]) -> None:
+        """Refuse a present model that is not there."""
+        if self.against is not None and self.against not in models:
+            raise ValueError(
+                f"against must be one of the models {listed(models)}; got {shown(self.against)}."
+            )
+
+    def money(self, amount: float) -> str:
+        """An amount in this currency, rounded as people do."""
+        text = _rounded(amount)
+        if not self.currency:
+            return text
+        if self.currency in _SIGNS:
+            sign = "−" if text.startswith("−") else ""
+            return f"{sign}{self.currency}{text.removeprefix('−')}"
+        return f"{text} {words.shortened(self.currency)}"
+
+
+def _rounded(amount: float) -> str:
+    """Three digits, or whole numbers; never 0 for something."""
+    if not isfinite(amount) or amount == 0.0:
+        return words.number(amount, 0)
+    size = abs(amount)
+    text = f"{amount:,.0f}" if size >= 100.0 else f"{amount:.3g}"
+    if size < 1e-3 or size >= 1e15:
+        text = f"{amount:.2e}"
+    return text.replace("-", "−")

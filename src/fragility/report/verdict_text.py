@@ -1,0 +1,201 @@
+"""The verdict in words: what to do, then what that saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING
+
+from .._typing import Interval
+from . import words
+from .words import shortened as short
+
+if TYPE_CHECKING:
+    from .report import Report
+    from .verdict import Saving, Verdict
+
+#: Costs are told for so many cases.
+_CASES = 1000
+_BEST = {"cost": "cheapest", "log_loss": "best", "accuracy": "best"}
+_TITLES = {"cost": "cost", "log_loss": "log-loss", "accuracy": "share of right answers"}
+
+
+def verdict_sentences(report: Report, found: Verdict) -> tuple[str, ...]:
+    """At most three sentences: what to do, what it saves, and which models were left out."""
+    told = _Told(report, found)
+    return tuple(filter(None, (told.what_to_do(), told.what_it_saves(), told.who_is_left_out())))
+
+
+def verdict_lines(report: Report, most: int = 5) -> list[str]:
+    """The verdict and what can go wrong, in so many lines at most."""
+    found = report.verdict
+    return [*found.sentences, *(risk.text for risk in found.risks)][:most]
+
+
+class _Told:
+    """The sentences of a verdict."""
+
+    def __init__(self, report: Report, found: Verdict) -> None:
+        self._report, self._found = report, found
+        self._model = next(model for model in report.models if model.name == found.subject)
+        self._money, self._level = report.context.money, words.level(report.confidence)
+
+    def what_to_do(self) -> str:
+        found, n = self._found, words.count(self._report.n_samples)
+        subject, others = short(found.subject), [n for n in found.tied if n != found.subject]
+        if found.reason == "capacity":
+            return (
+                "No policy keeps both the limits of errors and the capacity of "
+                f"{self._capacity}: give more reviewers or looser limits."
+            )
+        if found.reason == "costs needed":
+            return (
+                f"Which of {_names(found.tied)} is better depends on what a wrong answer and a "
+                "declined case cost: say so (--error-cost, --review-cost)."
+            )
+        if found.reason == "no test":
+            return (
+                f"{subject} has the best {_TITLES[found.basis]}, {self._value()}, but whether that "
+                "is chance is not known: paired tests take the cases once more, which a merged "
+                "state does not hold."
+            )
+        if found.reason == "tied":
+            return (
+                f"{n} cases cannot tell {_names(found.tied)} apart ({self._closest()}): take the "
+                "one that is easiest to run."
+            )
+        if others:
+            return (
+                f"Keep {subject}, the present model: {n} cases cannot tell it from "
+                f"{_names(others)}; {self._does()}."
+            )
+        lead = f"Use {subject}" if len(self._report.models) > 1 else subject
+        return f"{lead}: {self._does()}."
+
+    def what_it_saves(self) -> str:
+        """Over the next best model, over no review and over full review."""
+        found = self._found
+        if found.reason == "tied":
+            return f"The {_BEST[found.basis]} of them is {short(found.subject)}: {self._does()}."
+        if found.reason:
+            return ""
+        told = []
+        for saving in found.savings:
+            if saving.over in ("no review", "full review"):
+                told.append(self._over(saving, self._other_way(saving.over)))
+            elif not told and len(found.tied) == 1:
+                told.append(self._over(saving, f"{short(saving.over)}, the next best"))
+        first, *rest = told or [""]
+        if first.startswith("saves "):  # which is said once
+            rest = [part.removeprefix("saves ") for part in rest]
+        return f"It {_joined([first, *rest])}." if told else ""
+
+    def who_is_left_out(self) -> str:
+        found = self._found
+        if not found.over_capacity or found.reason == "capacity":
+            return ""
+        one = len(found.over_capacity) == 1
+        return (
+            f"{_names(found.over_capacity)} {'is' if one else 'are'} left out: "
+            f"{'it needs' if one else 'they need'} more reviews than the capacity of "
+            f"{self._capacity} allows."
+        )
+
+    def _does(self) -> str:
+        """Policy and cost, or the figure that models were compared by."""
+        report, policy = self._report, self._model.policy
+        if policy is None:
+            text = f"{_TITLES[self._found.basis]} {self._value()}"
+            if len(report.models) > 1:
+                return text
+            figures = self._model.raw.figures
+            beside = (f"{report.titles[n]} {words.number(figures[n].value)}" for n in _BESIDE)
+            return (
+                f"{text}, {', '.join(beside)}; when it may decide alone depends on what errors "
+                "and reviews cost"
+            )
+        text = f"{policy.instruction()}, at {self._value()} per 1,000 cases"
+        if (volume := report.context.volume) is not None:
+            paid = self._money(policy.cost * volume.n)
+            text += f", {paid} a {volume.per} for {words.count(volume.n)} cases"
+        wrong = words.percent(policy.error_rate)
+        if policy.automation_rate == 1.0:
+            return f"{text}; {wrong} of the cases wrong"
+        if policy.automation_rate > 0.0:
+            alone = "answered" if report.answers else "decided"
+            text += f"; {words.percent(policy.automation_rate)} {alone} alone"
+            if not isnan(policy.error_rate):
+                text += f", {wrong} of these wrong"
+        return text
+
+    def _value(self) -> str:
+        """What the model was chosen by, with its interval."""
+        found = self._found
+        if found.cost is None:
+            figure = self._model.raw.figures[found.basis]
+            return words.share(figure) if found.basis == "accuracy" else words.measured(figure)
+        value, ends = self._money(found.cost.value), found.cost.interval
+        if ends is None:
+            return value
+        return f"{value} ({self._level} {self._money(ends.low)} to {self._money(ends.high)})"
+
+    def _closest(self) -> str:
+        """Difference of the best two of those that cannot be told apart."""
+        saving = next((part for part in self._found.savings if part.over in self._found.tied), None)
+        if saving is None:
+            return "there is no test"
+        return f"{self._amount(saving.amount)} between the best two{self._ends(saving.interval)}"
+
+    def _over(self, saving: Saving, over: str) -> str:
+        amount, ends = self._amount(abs(saving.amount)), saving.interval
+        if saving.amount == 0.0:
+            return f"is as good as {over}"
+        if saving.amount < 0.0 and ends is not None:
+            ends = Interval(-ends.high, -ends.low)
+        does = {"cost": f"saves {amount} over", "log_loss": f"is {amount} below"}.get(
+            self._found.basis, f"is right in {amount} more than"
+        )
+        if saving.amount < 0.0:
+            does = f"costs {amount} more than"
+        chance = "" if saving.certain else ", which could be chance"
+        remark = f"{self._ends(ends)}{chance}".removeprefix(", ")
+        return f"{does} {over} ({remark})" if remark else f"{does} {over}"
+
+    def _amount(self, amount: float) -> str:
+        if self._found.basis == "cost":
+            return f"{self._money(_CASES * amount)} per 1,000"
+        return words.percent(amount) if self._found.basis == "accuracy" else words.number(amount)
+
+    def _ends(self, interval: Interval | None) -> str:
+        if interval is None:
+            return ""
+        if self._found.basis == "cost":
+            low, high = (self._money(_CASES * end) for end in interval)
+            return f", {self._level} {low} to {high}"
+        return f", {self._level} {words.interval(interval)}"
+
+    def _other_way(self, over: str) -> str:
+        costs = self._report.costs
+        short_of = costs is not None and costs.capacity is not None and costs.capacity < 1.0
+        if over == "full review" and short_of:
+            return "full review, for which there are too few reviewers"
+        return over
+
+    @property
+    def _capacity(self) -> str:
+        costs = self._report.costs
+        share = 1.0 if costs is None or costs.capacity is None else float(costs.capacity)
+        return words.percent(share)
+
+
+#: Figures that stand beside the one by which a single model without costs is told.
+_BESIDE = ("auc", "calibration_error", "confident_error_rate")
+
+
+def _names(names: Sequence[str]) -> str:
+    return _joined([short(name) for name in names])
+
+
+def _joined(parts: Sequence[str]) -> str:
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
