@@ -238,7 +238,8 @@ def _savings(
         if test is not None:
             ends = None if isnan(test.p_value) else test.interval
             certain = test.p_value < level
-            found.append(Saving(model.name, test.difference, ends, test.p_value, certain))
+            amount = test.difference + 0.0  # never minus zero
+            found.append(Saving(model.name, amount, ends, test.p_value, certain))
     policy = next(model.policy for model in report.models if model.name == subject)
     if policy is not None:
         for over, paired in (
@@ -253,4 +254,4 @@ def _savings(
 def _against(over: str, test: PairedCosts, level: float) -> Saving:
     ends = None if isnan(test.p_value) else _signed(test.interval, -1.0)
     certain = test.p_value < level
-    return Saving(over, -test.difference, ends, test.p_value, certain)
+    return Saving(over, 0.0 - test.difference, ends, test.p_value, certain)

@@ -1,0 +1,405 @@
+"""The verdict of a report: held to paired tests by loops; what can go wrong, yes and no."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+from sklearn.datasets import load_breast_cancer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from fragility import AnswerState, Report, ScoreState
+from fragility.report.context import Context, Volume
+
+from .reference import reviewers as reviewed
+from .reference import verdicts as reference
+from .test_reviewers import dealt
+
+COSTS = {"error_cost": [[0.0, 1.0], [8.0, 0.0]], "review_cost": 0.4}
+
+
+def drawn(seed, n=600, noise=(0.0, 0.0, 0.6), bold=(1.0, 1.0, 1.0)):
+    """Labels, and scores of models with so much noise in their logits."""
+    rng = np.random.default_rng(seed)
+    logit = 1.6 * rng.normal(size=n)
+    y = (rng.random(n) < expit(logit)).astype(int)
+    scores = {
+        f"m{k}": expit(by * (logit + own * rng.normal(size=n)))
+        for k, (own, by) in enumerate(zip(noise, bold, strict=True))
+    }
+    return y, scores
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_by_log_loss_it_is_that_of_paired_losses(seed):
+    rng = np.random.default_rng(seed)
+    n, n_classes = 300, 2 + seed % 2
+    logits = rng.normal(size=(n, n_classes))
+    y = np.array([rng.choice(n_classes, p=row) for row in softmax(logits, axis=1)])
+    spread = rng.uniform(0.0, 1.5, 2 + seed % 3)
+    proba = {
+        f"m{k}": softmax(logits + own * rng.normal(size=logits.shape), axis=1)
+        for k, own in enumerate(spread)
+    }
+    losses = {name: (-np.log(p[np.arange(n), y])).tolist() for name, p in proba.items()}
+    against = [None, "m0"][seed % 2]
+    given = proba if n_classes > 2 else {name: p[:, 1] for name, p in proba.items()}
+    report = Report.from_predictions(y, given, calibrate=False, context={"against": against})
+    model, tied, nearest = reference.verdict(losses, against)
+    if nearest < 0.003:  # Student's freedom differs a little
+        pytest.skip("a p-value at the border")
+    found = report.verdict
+    assert (found.model, found.tied, found.basis) == (model, tied, "log_loss")
+    assert found.by_tests == (len(tied) == 1)
+    for saving in found.savings:
+        mean, _, ends = reference.paired(losses[saving.over], losses[found.subject])
+        assert saving.amount == pytest.approx(mean, rel=1e-9)
+        assert saving.interval == pytest.approx(ends, abs=0.02 * (ends[1] - ends[0]))
+
+
+def held_out_costs(y, p, matrix, price):
+    """What each case costs at policies that other folds chose, by loops over pairs of thresholds.
+
+    The scores come in few steps, which are their own bins.
+    """
+    right = y.tolist()  # reviewers who never err
+    cases = reviewed.cases_of_two(y.tolist(), p.tolist(), None, 1, matrix, price, None, right)
+    scores = sorted(set(p.tolist()))
+    cells = {}
+    for score, weight, *costs, true in cases:
+        old = cells.get((true, score), [(0, 0)])[0]
+        key = true, score, costs[1]
+        cells[true, score] = [(old[0] + 1, old[1] + weight, costs, key)]
+    units = np.array([[sum(k[0] for k in cells[c, s]) for s in scores] for c in (0, 1)])
+    splits = []
+    for split in range(4):
+        parts = [dealt(units[code], 5, [int(code == 1), split, 0]) for code in (0, 1)]
+        splits.append({(c, s): parts[c][:, k] for c in (0, 1) for k, s in enumerate(scores)})
+    at_policy, alone = reviewed.held_out(cells, splits)
+    keys = [(case[5], case[0], case[3]) for case in cases]
+    return ([float(at_policy[key]) for key in keys], [float(alone[key]) for key in keys])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(6))
+def test_by_cost_it_is_that_of_paired_costs(seed):
+    """Each model at its own policy, on cases that did not choose it."""
+    rng = np.random.default_rng(seed)
+    n, matrix, price = 420, [[0.0, 1.0], [4.0, 0.0]], 0.3
+    truth = rng.integers(1, 6, n) / 6
+    y = (rng.random(n) < truth).astype(int)
+    moved = {"a": 0.0, "b": [0.1, 0.2, 0.5, 0.9][seed % 4], "c": 0.15}
+    scores = {
+        name: np.where(rng.random(n) < share, rng.integers(1, 6, n) / 6, truth)
+        for name, share in moved.items()
+    }
+    costs = {"error_cost": matrix, "review_cost": price}
+    report = Report.from_predictions(
+        y, scores, costs=costs, policy={"rule": "tuned"}, calibrate=False
+    )
+    paid = {name: held_out_costs(y, p, matrix, price) for name, p in scores.items()}
+    spent = {name: own for name, (own, _) in paid.items()}
+    model, tied, nearest = reference.verdict(spent, factor=1.2)
+    found = report.verdict
+    assert nearest > 1e-6
+    assert (found.model, found.tied, found.basis) == (model, tied, "cost")
+    assert found.cost.value == pytest.approx(1000 * np.mean(spent[found.subject]), rel=1e-9)
+    savings = {saving.over: saving for saving in found.savings}
+    own = spent[found.subject]
+    others = {name: spent[name] for name in scores if name != found.subject}
+    others |= {"no review": paid[found.subject][1], "full review": [price] * n}
+    assert set(savings) == set(others)
+    for name, other in others.items():
+        mean, p, ends = reference.paired(other, own, 1.2)
+        assert savings[name].amount == pytest.approx(mean, rel=1e-9)
+        if savings[name].interval is not None:
+            assert savings[name].interval == pytest.approx(ends, rel=1e-9)
+        if name.endswith("review"):
+            assert savings[name].p_value == pytest.approx(p, rel=1e-7)
+
+
+@pytest.mark.parametrize("costs", [None, COSTS])
+def test_the_order_of_the_models_changes_nothing(costs):
+    y, scores = drawn(1, 400)
+    groups = np.where(np.arange(400) % 3 == 0, "x", "y")
+    verdicts = set()
+    for order in permutations(scores):
+        report = Report.from_predictions(
+            y, {name: scores[name] for name in order}, costs=costs, groups=groups
+        )
+        content = json.loads(report.to_json())["verdict"]
+        verdicts.add(json.dumps(content, sort_keys=True))
+    assert len(verdicts) == 1
+
+
+def test_the_present_model_stays_where_cases_cannot_tell():
+    y, scores = drawn(2, 500, (0.0, 0.05, 1.5))
+    without = Report.from_predictions(y, scores, calibrate=False)
+    assert without.verdict.model is None
+    assert without.verdict.reason == "tied"
+    assert set(without.verdict.tied) == {"m0", "m1"}
+    assert "500 cases cannot tell" in without.verdict.sentences[0]
+    for name in ("m0", "m1"):
+        found = without.with_context({"against": name}).verdict
+        assert (found.model, found.reason, found.by_tests) == (name, "", False)
+        assert found.sentences[0].startswith(f"Keep {name}, the present model")
+    worse = without.with_context({"against": "m2"}).verdict
+    assert worse.model is None  # the present one is ruled out, the others are not told apart
+    with pytest.raises(ValueError, match="against must be one of the models 'm0', 'm1', 'm2'"):
+        without.with_context({"against": "other"})
+
+
+def test_a_policy_over_capacity_is_never_named():
+    """Only by reviewing nearly all cases is a limit of errors proved for a poor model."""
+    y, scores = drawn(3, 900, (0.0, 6.0), (1.0, 0.1))
+    costs = {"error_cost": 10.0, "review_cost": 0.2, "capacity": 0.9}
+    limits = {"max_error_share": 0.03}
+    report = Report.from_predictions(y, scores, costs=costs, policy=limits, calibrate=False)
+    within = {model.name: model.policy.within_capacity for model in report.models}
+    assert within == {"m0": True, "m1": False}
+    assert report.verdict.model == "m0"
+    assert report.verdict.over_capacity == ("m1",)
+    assert report.verdict.tied == ("m0",)
+    assert any("m1 is left out" in line for line in report.verdict.sentences)
+    alone = Report.from_predictions(
+        y, scores["m1"], costs=costs, policy=limits, calibrate=False
+    ).verdict
+    assert (alone.model, alone.reason) == (None, "capacity")
+    assert "No policy keeps" in alone.sentences[0]
+
+
+def test_one_model_and_what_it_does():
+    y, scores = drawn(4, 800)
+    plain = Report.from_predictions(y, scores["m0"], calibrate=False).verdict
+    assert (plain.model, plain.by_tests, plain.cost) == ("model", False, None)
+    context = {"currency": "EUR", "volume": "50000/month", "title": "Triage"}
+    report = Report.from_predictions(y, scores["m0"], costs=COSTS, calibrate=False, context=context)
+    policy, found = report.models[0].policy, report.verdict
+    assert found.cost.value == 1000 * policy.cost
+    assert (found.alone, found.error_rate) == (policy.automation_rate, policy.error_rate)
+    text = found.sentences[0]
+    assert f"{100 * policy.lower:.4g} %" in text
+    assert f"{50000 * policy.cost:,.0f} EUR a month for 50,000 cases" in text
+    assert report.to_markdown().startswith("# Triage\n")
+    assert [saving.over for saving in found.savings] == ["no review", "full review"]
+
+
+def test_answers_by_the_share_that_is_right():
+    rng = np.random.default_rng(5)
+    n = 800
+    right = {"good": rng.random(n) < 0.8, "poor": rng.random(n) < 0.6}
+    sure = {
+        name: np.clip(0.5 + 0.3 * own + 0.1 * rng.normal(size=n), 0, 1)
+        for name, own in right.items()
+    }
+    found = Report.from_outcomes(right, sure, calibrate=False).verdict
+    assert (found.model, found.basis, found.by_tests) == ("good", "accuracy", True)
+    mean = right["good"].mean() - right["poor"].mean()
+    assert found.savings[0].amount == pytest.approx(mean)
+    declined = {name: rng.random(n) < 0.1 for name in right}
+    unsure = Report.from_outcomes(right, sure, declined=declined, calibrate=False).verdict
+    assert (unsure.model, unsure.reason) == (None, "costs needed")
+    priced = Report.from_outcomes(
+        right, sure, declined=declined, calibrate=False, costs={"error_cost": 5.0}
+    ).verdict
+    assert (priced.model, priced.basis) == ("good", "cost")
+
+
+def test_merged_states_know_no_test():
+    y, scores = drawn(6, 1500)
+    state = ScoreState([0, 1], list(scores), hold=0).update(y, scores)
+    found = Report.from_state(state, COSTS).verdict
+    assert (found.model, found.reason) == (None, "no test")
+    assert found.cost is not None
+    one = ScoreState([0, 1], ["m0"], hold=0).update(y, {"m0": scores["m0"]})
+    alone = Report.from_state(one, COSTS).verdict
+    in_memory = Report.from_predictions(y, {"m0": scores["m0"]}, costs=COSTS).verdict
+    assert alone.model == in_memory.model == "m0"
+    for ours, theirs in zip(alone.savings, in_memory.savings, strict=True):
+        assert ours.amount == pytest.approx(theirs.amount, rel=1e-9)
+        assert ours.interval == pytest.approx(theirs.interval, rel=1e-6)
+
+
+def test_real_data():
+    X, y = load_breast_cancer(return_X_y=True)
+    models = {
+        "line": LogisticRegression(max_iter=1000),
+        "stump": DecisionTreeClassifier(max_depth=1),
+    }
+    scores = {
+        name: cross_val_predict(
+            make_pipeline(StandardScaler(), model), X, y, method="predict_proba"
+        )[:, 1]
+        for name, model in models.items()
+    }
+    losses = {
+        name: (-np.log(np.where(y == 1, p, 1 - p).clip(np.finfo(float).eps))).tolist()
+        for name, p in scores.items()
+    }
+    found = Report.from_predictions(y, scores).verdict
+    assert (found.model, found.tied) == reference.verdict(losses)[:2] == ("line", ("line",))
+
+
+# What can go wrong.
+
+
+def kinds(report):
+    return {risk.kind: risk for risk in report.verdict.risks}
+
+
+def test_shared_and_own_confident_mistakes():
+    y, scores = drawn(7, 500)
+    several = Report.from_predictions(y, scores, confident=0.8)
+    assert kinds(several)["shared_mistakes"].value == several.n_shared_mistakes > 0
+    one = Report.from_predictions(y, scores["m0"], confident=0.8)
+    sure = np.maximum(scores["m0"], 1 - scores["m0"]) > 0.8
+    wrong = ((scores["m0"] > 0.5) != y) & sure
+    assert kinds(one)["confident_mistakes"].value == pytest.approx(wrong.sum())
+    none = Report.from_predictions(y, scores["m0"] * 0.2 + 0.4)
+    assert "confident_mistakes" not in kinds(none)
+
+
+@pytest.mark.parametrize("costs", [None, COSTS])
+def test_the_dearest_group(costs):
+    rng = np.random.default_rng(8)
+    y, scores = drawn(8, 1500, (0.0,), (1.0,))
+    groups = rng.choice(["a", "b", "c"], y.size)
+    bad = groups == "b"
+    scores["m0"][bad] = rng.permutation(scores["m0"][bad])
+    report = Report.from_predictions(y, scores, groups=groups, costs=costs)
+    risk, own = kinds(report)["dearest_group"], next(g for g in report.groups if g.group == "b")
+    assert "Group b" in risk.text
+    figure = own.figures["log_loss"].value if costs is None else 1000 * own.policy.cost.value
+    assert risk.value == pytest.approx(figure)
+    even = Report.from_predictions(y[~bad], {"m0": scores["m0"][~bad]}, groups=groups[~bad])
+    assert "dearest_group" not in kinds(even)
+
+
+def test_dishonest_confidence():
+    y, scores = drawn(9, 2000, (0.0, 0.0), (1.0, 3.0))
+    bold = kinds(Report.from_predictions(y, scores["m1"]))
+    sure = np.maximum(scores["m1"], 1 - scores["m1"])
+    own = sure > 0.9
+    right = ((scores["m1"] > 0.5) == y)[own].mean()
+    assert bold["dishonest_confidence"].value == pytest.approx(sure[own].mean() - right)
+    assert "dishonest_confidence" not in kinds(Report.from_predictions(y, scores["m0"]))
+
+
+def test_a_heavier_tail_than_that_of_a_rival():
+    """The better model by log-loss makes a few mistakes of which it is quite sure."""
+    rng = np.random.default_rng(10)
+    n = 4000
+    y = rng.integers(0, 2, n)
+    meek = expit(np.where(y == 1, 1, -1) * 1.2 + 0.9 * rng.normal(size=n))
+    bold = np.where(rng.random(n) < 0.04, 1 - y, y) * 0.96 + 0.02
+    report = Report.from_predictions(y, {"meek": meek, "bold": bold})
+    own, other = (report.models[k].calibrated.figures["fragility_index"].value for k in (1, 0))
+    assert report.verdict.model == "bold"
+    assert own > other
+    assert kinds(report)["heavy_tail"].value == pytest.approx(own - other)
+    assert "heavy_tail" not in kinds(Report.from_predictions(y, {"meek": meek, "same": meek}))
+
+
+def test_a_single_case_that_rules_the_cost():
+    y, scores = drawn(11, 300, (0.0,), (1.0,))
+    price = np.ones(y.size)
+    wrong = np.flatnonzero(((scores["m0"] > 0.95) & (y == 0)) | ((scores["m0"] < 0.05) & (y == 1)))
+    price[wrong[0]] = 200.0
+    costs = {"error_cost": price, "review_cost": 0.5}
+    report = Report.from_predictions(y, scores, costs=costs, calibrate=False)
+    assert kinds(report)["single_case"].value > 0.1
+    even = Report.from_predictions(
+        y, scores, costs={"error_cost": np.ones(y.size), "review_cost": 0.5}, calibrate=False
+    )
+    assert "single_case" not in kinds(even)
+    few = Report.from_predictions(
+        y[:60], {"m0": scores["m0"][:60]}, costs={"error_cost": 2.0, "review_cost": 0.01}
+    )
+    assert "single_case" not in kinds(few)
+
+
+def test_too_few_cases():
+    y, scores = drawn(12, 40, (0.0,), (1.0,))
+    few = Report.from_predictions(y, scores, calibrate=False, confident=0.99)
+    high = few.models[0].raw.figures["fragility_index"].interval.high
+    assert ("too_few_cases" in kinds(few)) == np.isinf(high)
+    y, scores = drawn(12, 2000, (0.0,), (1.0,))
+    many = Report.from_predictions(y, scores, costs=COSTS, calibrate=False, confident=0.99)
+    assert "too_few_cases" not in kinds(many)
+    rng = np.random.default_rng(0)
+    rare = rng.random(400) < 0.01
+    p = np.where(rare, 0.6, 0.01)
+    wide = Report.from_predictions(
+        rare ^ (rng.random(400) < 0.004), p, costs={"error_cost": 100.0, "review_cost": 0.05}
+    )
+    low, high = wide.models[0].policy.cost_interval
+    spread = (high - low) / 2 / wide.models[0].policy.cost
+    assert ("too_few_cases" in kinds(wide)) == (spread > 0.5)
+
+
+def test_no_more_than_four_risks_and_five_lines():
+    from fragility.report.verdict_text import verdict_lines
+
+    rng = np.random.default_rng(13)
+    y, scores = drawn(13, 400, (0.0, 0.1), (4.0, 4.0))
+    groups = rng.choice(["a", "b"], y.size)
+    for name in scores:
+        scores[name] = np.where(groups == "b", rng.permutation(scores[name]), scores[name])
+    report = Report.from_predictions(
+        y, scores, groups=groups, costs={"error_cost": 3.0, "review_cost": 0.3}
+    )
+    assert 2 <= len(report.verdict.risks) <= 4
+    assert len(verdict_lines(report)) <= 5
+
+
+# Context.
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"volume": "many"}, "such as 50000/month; got 'many'"),
+        ({"volume": "0/day"}, "more than no cases"),
+        ({"volume": "-5/day"}, "such as 50000/month"),
+        ({"currency": 3}, "currency must be text; got 3"),
+        ({"currency": "Doubloons of Spain"}, "currency must be short"),
+        ({"titel": "x"}, "some of 'title', 'against', 'currency', 'volume'"),
+        ("Triage", "context must be a mapping"),
+    ],
+)
+def test_bad_contexts(given, message):
+    with pytest.raises(ValueError, match=message):
+        Context.of(given)
+
+
+def test_money_and_volume_as_people_write_them():
+    euro, code = Context.of({"currency": "€"}), Context.of({"currency": "EUR"})
+    shown = [euro.money(x) for x in (1234.5, -1234.5, 12.345, 0.0, 0.0001234, 1e20)]
+    assert shown == ["€1,234", "−€1,234", "€12.3", "€0", "€1.23e−04", "€1.00e+20"]
+    assert code.money(12.345) == "12.3 EUR"
+    assert str(Volume.of("50,000 / month")) == "50,000 cases a month"
+
+
+def test_provenance_says_where_a_report_comes_from(monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
+    y, scores = drawn(14, 100)
+    report = Report.from_predictions(y, scores, calibrate=False, random_state=7)
+    found = json.loads(report.to_json())["provenance"]
+    assert found["created"] == "1970-01-02T00:00:00+00:00"
+    assert (found["source"], found["sha256"], found["random_state"]) == ("arrays", None, 7)
+    assert found["versions"]["numpy"] == np.__version__
+    assert any("Holm" in line for line in found["methods"])
+    assert "## Paper trail" in report.to_markdown()
+
+
+def test_answer_states_have_a_verdict():
+    state = AnswerState("model", hold=0)
+    state.update_answers([1, 0, 1, 1, 0, 1], [0.9, 0.4, 0.8, 0.7, 0.6, 0.9])
+    assert Report.from_state([state]).verdict.model == "model"
