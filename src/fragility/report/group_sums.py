@@ -136,18 +136,18 @@ class GroupSums:
         Differences come first: where two models agree, they vanish exactly.
         """
         if not self._some_declined:
-            return rest_a - rest_b, mass_a
-        return rest_a - rest_b, mass_a - mass_b, rest_b, mass_b
+            return rest_a - rest_b, mass_b
+        return rest_a - rest_b, mass_b, rest_b, mass_a - mass_b
 
     def _factors(self, a: str, b: str) -> Floats:
         """By amount and group, the factor of `_amounts` in the moves."""
         (mass_a, rest_a), (mass_b, rest_b) = self._totals[a], self._totals[b]
         with np.errstate(divide="ignore", invalid="ignore"):
             over_a, over_b = 1.0 / mass_a, 1.0 / mass_b
-            if not self._some_declined:
-                return np.stack([over_a, -(rest_a - rest_b) * over_a**2])
             shift_a, shift_b = rest_a * over_a**2, rest_b * over_b**2
-            return np.stack([over_a, -shift_a, over_a - over_b, shift_b - shift_a])
+            found = np.stack([over_a, shift_b - shift_a, over_a - over_b, -shift_a])
+        found[:, (mass_a == 0.0) | (mass_b == 0.0)] = np.nan
+        return found if self._some_declined else found[:2]
 
     def means(self, model: str) -> Floats:
         """Mean by group; NaN where the model has no value."""
