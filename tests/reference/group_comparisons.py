@@ -48,8 +48,18 @@ def difference(rows, confidence):
     excess = fourth - second**2 / len(moves)
     freedom = min(2.0 * second**2 / excess, len(moves) - 1.0) if excess > 0.0 else len(moves) - 1.0
     apart = means[0] - means[1]
-    reach = stats.t.ppf(0.5 + 0.5 * confidence, freedom) * error
-    p = 2.0 * stats.t.sf(abs(apart) / error, freedom)
+    # One more case, as far as the farthest, may speak against whatever is said.
+    single = {}
+    for number, row in enumerate(rows):
+        cluster = ("case", number) if row[3] is None else row[3]
+        own = row[2] * ((row[0] or 0.0) - (row[1] or 0.0))
+        single[cluster] = single.get(cluster, 0.0) + own
+    farthest = max(abs(value) for value in single.values()) / min(masses)
+    doubt = sqrt(error**2 + farthest**2)
+    reach = farthest + stats.t.ppf(0.5 + 0.5 * confidence, freedom) * doubt
+    p = 1.0
+    if abs(apart) > farthest:
+        p = 2.0 * stats.t.sf((abs(apart) - farthest) / doubt, freedom)
     return {
         "a": means[0],
         "b": means[1],
