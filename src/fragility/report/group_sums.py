@@ -131,7 +131,9 @@ class GroupSums:
             keys = clusters.astype(np.int64) * n_groups + places
             self._clusters.add(keys, [*rests.values(), *masses.values()])
 
-    def _amounts(self, rests: Sequence[Floats], masses: Sequence[Floats]) -> Floats:
+    def _amounts(
+        self, rests: Sequence[Floats] | Floats, masses: Sequence[Floats] | Floats
+    ) -> list[Floats]:
         """What moves of the difference of two means are linear in, by case or by cluster.
 
         Differences come first: where two models agree, they vanish exactly.
@@ -139,7 +141,7 @@ class GroupSums:
         found = [rests[0] - rests[1], masses[1]]
         if self._some_declined:
             found += [rests[1], masses[0] - masses[1]]
-        return np.stack(found)
+        return found
 
     def _factors(self, a: str, b: str) -> Floats:
         """By amount and group, the factor of `_amounts` in the moves."""
@@ -181,7 +183,7 @@ class GroupSums:
         factors = self._factors(a, b)
         if self._clusters.known:
             return [
-                Spread(*clustered_error(own @ self._amounts(rests, masses))).rounded
+                Spread(*clustered_error(own @ np.stack(self._amounts(rests, masses)))).rounded
                 for own, (rests, masses) in zip(factors.T, self._by_cluster(a, b), strict=True)
             ]
         moved = {2: np.zeros(self.number.size), 4: np.zeros(self.number.size)}
