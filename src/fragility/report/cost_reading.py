@@ -16,6 +16,8 @@ from ..deferral.problems import dominant_case
 from ..figures.spread import ClusterSums
 from ..measured import Estimator
 from ..scores.cases import Cases
+from ..scores.sums import Shape
+from .group_sums import GroupSums
 from .rereading import CaseRows
 
 #: Names of the cases of some rows.
@@ -66,10 +68,18 @@ class CostReader:
     decided : mapping of str to Decided
     paired : bool
         Whether every two models are compared.
+    groups : Shape, optional
+        Of a state with groups: models are compared in each of them, too.
     """
 
-    def __init__(self, decided: Mapping[str, Decided], *, paired: bool) -> None:
-        self._decided = decided
+    def __init__(
+        self, decided: Mapping[str, Decided], *, paired: bool, groups: Shape | None = None
+    ) -> None:
+        self._decided, self._groups = decided, groups
+        #: Sums by group, if there are groups.
+        self.by_group: GroupSums | None = None
+        if groups is not None:
+            self.by_group = GroupSums(sum(groups.n_groups), list(decided), centred=False)
         pairs = combinations(decided, 2) if paired else ()
         self._pairs = dict.fromkeys(pairs, CostSums())
         #: Costs by model, and weight, of each cluster, if there are clusters.
@@ -82,6 +92,9 @@ class CostReader:
         block, rows, clusters = found
         costs = {model: own.cases(block).cost for model, own in self._decided.items()}
         self.add_costs(costs, block.weights, rows, clusters)
+        if self._groups is not None and self.by_group is not None:
+            places = self._groups.group_places(block)
+            self.by_group.add(places, costs, block.weights, clusters)
 
     def add_costs(
         self,

@@ -39,6 +39,7 @@ from .model_figures import Settings
 from .parts import (
     Comparison,
     Finding,
+    GroupComparison,
     GroupFigures,
     ModelReport,
     NewMistakes,
@@ -106,6 +107,8 @@ class Report(Exports):
         Date, file, versions and seed.
     verdict : Verdict
         Which model to use, at which policy, what that saves, and what can go wrong.
+    group_comparisons : tuple of GroupComparison
+        Every two models in each group: log-loss, and cost at their policies.
 
     Examples
     --------
@@ -140,6 +143,7 @@ class Report(Exports):
     min_cell: int = MIN_CELL
     new_mistakes: tuple[NewMistakes, ...] = ()
     reviewed: ReviewKind = ""
+    group_comparisons: tuple[GroupComparison, ...] = ()
     context: Context = field(default_factory=Context)
     provenance: Provenance = field(default_factory=lambda: Provenance.of(Settings()))
     verdict: Verdict = field(init=False)

@@ -1,0 +1,139 @@
+"""Two models in each group of cases: paired tests of log-loss and of cost, corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import hypot, isnan, nan
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from .._typing import Interval
+from ..deferral.paired_costs import PairedCosts
+from ..figures.intervals import simultaneous
+from ..figures.spread import Spread
+from ..index.inference import PairedDifference
+from ..scores.state import ScoreState
+from .comparing import holm
+from .group_sums import GroupSums
+from .parts import GroupComparison, GroupFigures
+from .rereading import CaseRows
+from .views import View
+
+#: Figures that are compared by group.
+_FIGURES = ("log_loss", "calibrated_log_loss", "cost")
+
+
+class LossReader:
+    """Reads cases, and sums what every model loses on those of each group.
+
+    Parameters
+    ----------
+    state : ScoreState
+    views : mapping of str to View
+        The models, as they are or after calibration.
+    """
+
+    def __init__(self, state: ScoreState, views: Mapping[str, View]) -> None:
+        self._state, self._views = state, views
+        self.sums = GroupSums(len(state.group_support), list(views))
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        cases = found.cases
+        losses = {
+            name: view.case_losses(cases.codes, cases.scores[name])
+            for name, view in self._views.items()
+        }
+        places = self._state.shape.group_places(cases)
+        self.sums.add(places, losses, cases.weights, found.clusters)
+
+    def finish(self) -> None:
+        """Nothing is handed on."""
+
+
+def group_comparisons(
+    groups: Sequence[GroupFigures],
+    losses: Sequence[GroupSums],
+    costs: GroupSums | None,
+    confidence: float,
+) -> tuple[GroupComparison, ...]:
+    """Every two models in every group.
+
+    Parameters
+    ----------
+    groups : sequence of GroupFigures
+        Every model in every group.
+    losses : sequence of GroupSums
+        Of log-losses as given, then of those after calibration; either may be absent.
+    costs : GroupSums, optional
+    confidence : float
+        Of the intervals in all groups together.
+    """
+    if not losses:
+        return ()
+    raw, n_groups = losses[0], int(np.count_nonzero(losses[0].number))
+    level = simultaneous(confidence, n_groups)
+    pairs = list(combinations(raw.models, 2))
+    tests = dict[str, list[PairedDifference | None] | list[PairedCosts | None]]()
+    for name, sums in zip(_FIGURES, losses, strict=False):
+        tests[name] = [test for pair in pairs for test in _of_losses(sums, *pair, level)]
+    if costs is not None:
+        tests["cost"] = [test for pair in pairs for test in _of_costs(costs, *pair, level)]
+    adjusted = {
+        name: holm([nan if test is None else test.p_value for test in found])
+        for name, found in tests.items()
+    }
+    too_small = dict[tuple[str, str], bool]()  # in the order of places
+    for part in groups:
+        key = part.column, part.group
+        too_small[key] = part.too_small or too_small.get(key, False)
+    places = [
+        (*pair, *key, int(n), few)
+        for pair in pairs
+        for (key, few), n in zip(too_small.items(), raw.number.tolist(), strict=True)
+    ]
+    found = []
+    for place, about in enumerate(places):
+        own = {name: tests[name][place] if name in tests else None for name in _FIGURES}
+        p_values = {name: adjusted[name][place] for name, test in own.items() if test is not None}
+        found.append(GroupComparison(*about, **own, adjusted=p_values))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _of_losses(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedDifference | None]:
+    """By group; None where a model has no case."""
+    parts = (part.tolist() for part in (sums.means(a), sums.means(b), sums.farthest(a, b)))
+    return [
+        None
+        if isnan(first) or isnan(second)
+        else _cautious(first, second, spread, farthest, confidence)
+        for first, second, farthest, spread in zip(*parts, sums.spreads(a, b), strict=True)
+    ]
+
+
+def _cautious(
+    a: float, b: float, spread: Spread, farthest: float, confidence: float
+) -> PairedDifference:
+    """A test of the difference of two log-losses in a group, which may be small.
+
+    A rare loss that is very large may be missing among few cases. So both the interval and the test
+    allow for one more case that is as far as the farthest, on the side that speaks against them.
+    """
+    difference, error = a - b, spread.error or nan  # 0 if no case tells the models apart
+    doubt = hypot(error, farthest)
+    half = farthest - float(stdtrit(spread.freedom, (1.0 - confidence) / 2.0)) * doubt
+    t = max(abs(difference) - farthest, 0.0) / doubt
+    interval = Interval(difference - half, difference + half)
+    p_value = 2.0 * float(stdtr(spread.freedom, -t))
+    return PairedDifference(a, b, difference, error, interval, p_value)
+
+
+def _of_costs(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedCosts | None]:
+    """By group; None where there is no case."""
+    means = sums.means(a).tolist(), sums.means(b).tolist()
+    return [
+        part.compared(first, second, confidence) if part.weight > 0.0 else None
+        for first, second, part in zip(*means, sums.cost_sums(a, b), strict=True)
+    ]
