@@ -1,0 +1,262 @@
+r"""Whether a new model is worse than the present one: on the same cases, or on others.
+
+Held are the cost of each at its own policy, log-loss as given and after calibration, and the
+Fragility Index after calibration (before it, the index falls when scores shrink).
+
+**Not clearly worse** is the default. A figure fails where a one-sided test shows that the new model
+is worse by more than `tolerance`, a share of the figure of the present model: two seeds of one
+forest do differ, by about one per cent, and enough cases show that. The level of all tests together
+is that of the report (5 % at a confidence of 95 %); each of :math:`m` tests has an equal share of
+it. That fails whenever Holm's correction does, since the smallest p-value decides, and gives every
+figure a limit that can be printed. Where groups are held, too, one half of the level is theirs.
+
+**Non-inferiority** with a `margin`: the cost, or log-loss where there are no costs, fails unless
+the upper limit of its difference (of the report's interval) is below the margin. All of these must
+hold, so that none needs a correction.
+
+On the same cases the tests are the paired ones of the report. On other cases the difference is held
+to the root of the sum of the squared standard errors, of logarithms, which are nearly normal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import exp, hypot, inf, isfinite, isnan, nan
+
+from scipy.special import ndtri, stdtridf, stdtrit
+
+from ..deferral.paired_costs import PairedCosts
+from ..index.inference import PairedDifference
+from ..measured import Measured
+from . import words
+from .limits import KINDS
+from .parts import Comparison
+from .report import Report
+
+#: A share of the figure of the present model by which a new one may be worse.
+TOLERANCE = 0.01
+#: The same predictions are as good as themselves, however they are rounded in a file.
+_ROUNDING = 1e-9
+AS_GIVEN, CALIBRATED, BASELINE = "as given", "calibrated", "baseline"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A figure of a new model beside the same of the present one; smaller is better.
+
+    Attributes
+    ----------
+    model, figure : str
+    part : str
+        Whether the figure is as given or calibrated; empty for the cost.
+    new, old : float
+    error : float
+        Standard error of the difference; NaN if there is none.
+    relative : float or None
+        That of the difference of the logarithms, if these are tested.
+    freedom : float
+        Degrees of freedom of the error.
+    source : str
+        What the model is held to.
+    group : str or None
+    untested : str
+        Why there is no test, if there is none.
+    """
+
+    model: str
+    figure: str
+    part: str
+    new: float
+    old: float
+    error: float
+    relative: float | None
+    freedom: float
+    source: str
+    group: str | None = None
+    untested: str = "no case tells the models apart"
+
+    @property
+    def title(self) -> str:
+        """Figure and part, in words."""
+        title = KINDS[self.figure].title
+        return f"{title} ({self.part})" if self.part else title
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a standard error to hold the difference to."""
+        return all(map(isfinite, (self.new, self.old, self.error)))
+
+    def worst_allowed(self, level: float, tolerance: float) -> float:
+        """Largest value that is not clearly worse; without a test, that of the present model."""
+        allowed = self.old * (1.0 + tolerance + _ROUNDING)
+        if not self.tested or self.error == 0.0:
+            return allowed
+        reach = -float(stdtrit(self.freedom, level))
+        if self.relative is not None:
+            return allowed * exp(min(reach * self.relative, 700.0))
+        return allowed + reach * self.error
+
+    def worst_within(self, margin: float, level: float) -> float:
+        """Largest value that is shown to be worse by less than the margin."""
+        if self.new == self.old:  # the difference is known to be nothing
+            return self.old + margin
+        if not self.tested:
+            return nan
+        return self.old + margin + float(stdtrit(self.freedom, level)) * self.error
+
+
+def held_to(against: str) -> str:
+    """What a model is held to, in words."""
+    return f"against {words.shortened(against)}"
+
+
+def paired(report: Report, against: str) -> Iterator[Contrast]:
+    """Every other model beside the present one, on the same cases."""
+    for pair in report.comparisons:
+        if against not in (pair.a, pair.b):
+            continue
+        sign = 1.0 if pair.b == against else -1.0
+        model = pair.a if pair.b == against else pair.b
+        for figure, part, test in _tests(pair):
+            yield paired_contrast(
+                test, sign, report.confidence, (model, figure, part), held_to(against)
+            )
+
+
+def _tests(pair: Comparison) -> Iterator[tuple[str, str, PairedDifference | PairedCosts]]:
+    if pair.cost is not None:
+        yield "cost", "", pair.cost.test
+    yield "log_loss", AS_GIVEN, pair.raw.tests["log_loss"]
+    if pair.calibrated is not None:
+        if pair.calibrated is not pair.raw:  # else neither needs a map: it is the same test
+            yield "log_loss", CALIBRATED, pair.calibrated.tests["log_loss"]
+        yield "fragility_index", CALIBRATED, pair.calibrated.index
+
+
+def paired_contrast(
+    test: PairedDifference | PairedCosts,
+    sign: float,
+    confidence: float,
+    named: tuple[str, str, str],
+    source: str,
+    group: str | None = None,
+) -> Contrast:
+    """Of a paired test; `sign` is −1 where the new model is the second one."""
+    new, old = (test.a, test.b) if sign > 0.0 else (test.b, test.a)
+    half = 0.5 * (test.interval.high - test.interval.low)
+    usual = -float(ndtri(0.5 * (1.0 - confidence)))
+    if isinstance(test, PairedCosts):  # of very many degrees of freedom
+        return Contrast(
+            *named, new, old, half / usual, None, inf, source, group, test.why_no_test
+        )
+    error, freedom = test.standard_error, inf
+    # Intervals know the degrees of freedom.
+    if error > 0.0 and half / error > usual * (1.0 + 1e-9):
+        freedom = float(stdtridf(0.5 + 0.5 * confidence, half / error))
+    return Contrast(*named, new, old, error, None, freedom, source, group)
+
+
+def unpaired_contrast(
+    new: Measured,
+    old: Measured,
+    named: tuple[str, str, str],
+    source: str,
+    group: str | None = None,
+) -> Contrast:
+    """Of figures of two samples, on the scale of the logarithm where both are positive."""
+    errors = [nan if part.standard_error is None else part.standard_error for part in (new, old)]
+    relative = None
+    if min(new.value, old.value) > 0.0:
+        relative = hypot(errors[0] / new.value, errors[1] / old.value)
+    return Contrast(
+        *named,
+        new.value,
+        old.value,
+        hypot(*errors),
+        relative,
+        inf,
+        source,
+        group,
+        "it has no standard error",
+    )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A contrast with the largest value allowed, and the reason if it fails."""
+
+    contrast: Contrast
+    limit: float
+    passed: bool
+    reason: str
+    source: str
+
+
+def judged(
+    contrasts: list[Contrast],
+    confidence: float,
+    tolerance: float,
+    margin: float | None,
+) -> Iterator[Verdict | str]:
+    """Verdicts, and sentences on what is not held."""
+    main = _held_by_margin(contrasts) if margin is not None else set()
+    groups = {part.group is not None for part in contrasts}
+    levels = {}
+    for grouped in groups:
+        tested = [
+            part
+            for part in contrasts
+            if part.tested and (part.group is not None) == grouped and part.figure not in main
+        ]
+        levels[grouped] = (1.0 - confidence) / len(groups) / max(len(tested), 1)
+    for part in contrasts:
+        if part.figure in main:
+            assert margin is not None
+            yield _within(part, margin, confidence)
+        else:
+            yield _not_worse(part, levels[part.group is not None], tolerance)
+
+
+def _held_by_margin(contrasts: list[Contrast]) -> set[str]:
+    """The margin is money where there are costs, and log-loss where there are none."""
+    return {"cost"} if any(part.figure == "cost" for part in contrasts) else {"log_loss"}
+
+
+def _within(part: Contrast, margin: float, confidence: float) -> Verdict:
+    limit = part.worst_within(margin, 0.5 * (1.0 - confidence))
+    source = f"{part.source}, margin {margin:g}"
+    if part.new < limit:
+        return Verdict(part, limit, True, "", source)
+    level = words.level(confidence)
+    if isnan(limit):
+        why = f"there is no test ({part.untested})"
+    else:
+        most = part.new - limit + margin
+        why = f"the upper limit of the difference ({level}) is {words.signed(most, 4)}"
+    reason = f"{_told(part)}; {why}, which must be below the margin of {margin:g}."
+    return Verdict(part, limit, False, reason, source)
+
+
+def _not_worse(part: Contrast, level: float, tolerance: float) -> Verdict | str:
+    model = words.shortened(part.model)
+    where = "" if part.group is None else f" in {part.group}"
+    if not isfinite(part.old):
+        return f"{part.title} of {model}{where}: no model does worse than {part.old:.4g}."
+    limit = part.worst_allowed(level, tolerance)
+    if part.new <= limit:
+        return Verdict(part, limit, True, "", part.source)
+    if isfinite(part.new) and not part.tested:
+        return f"{part.title} of {model}{where} is not held: {part.untested}."
+    reason = (
+        f"{_told(part)}: clearly worse, beyond the limit of {words.number(limit, 4)} that chance "
+        f"and a tolerance of {100.0 * tolerance:g} % allow."
+    )
+    return Verdict(part, limit, False, reason, part.source)
+
+
+def _told(part: Contrast) -> str:
+    where = "" if part.group is None else f" in {part.group}"
+    new, old = (words.number(value, 4) for value in (part.new, part.old))
+    present = "the baseline" if part.source == BASELINE else part.source.removeprefix("against ")
+    return f"{part.title} of {words.shortened(part.model)}{where} is {new}, that of {present} {old}"
