@@ -5,6 +5,7 @@ Each command imports what it needs when it runs: help and version come at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -35,6 +36,7 @@ from .reports import make_report
 
 if TYPE_CHECKING:
     from ..report import Report
+    from ..report.words import Table
 
 
 @click.command()
@@ -69,25 +71,31 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     show_text(about(made) + "\n", stderr=as_json)
     show_models(*table(made), stderr=as_json)
     more = full_tables(made) if full else ()
-    for title, note, found in (*case_tables(made), *group_tables(made), *more):
-        show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
-        show_table(*found, stderr=as_json)
+    _show_tables((*case_tables(made), *group_tables(made), *more), as_json)
     _show_sentences(made, [finding.text for finding in made.findings], as_json)
 
 
 @click.command()
 @prediction_options
+@group_option
 @confident_option
-@click.option("--full", is_flag=True, help="Every figure, not the Fragility Index alone.")
+@click.option(
+    "--full",
+    is_flag=True,
+    help="Every figure, not the Fragility Index alone; and every group, not the largest "
+    "differences alone.",
+)
 @json_option
 def compare(as_json: bool, full: bool, **options: Any) -> None:
     """Test every two models against each other on the same cases.
 
     \b
     fragility compare predictions.csv --label sick --score p_a --score p_b
+    fragility compare predictions.csv --label sick --score p_a --score p_b --group site
     """  # noqa: D301
     from ..report.data import json_text
     from ..report.full_text import about_differences, difference_rows
+    from ..report.group_comparison_text import loss_tables
     from ..report.text import about, comparison_rows
 
     given, is_answers = asked_models(**options)
@@ -97,13 +105,15 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
     made = make_report(**options)
     if as_json:
         content = made.to_dict()
-        kept = ("format", "fragility_version", "n_samples", "confidence", "comparisons", "notes")
+        kept = ["format", "fragility_version", "n_samples", "confidence", "comparisons", "notes"]
+        kept.append("group_comparisons")
         found = [f for f in content["findings"] if len(f["models"]) > 1]
         write_json(json_text({**{name: content[name] for name in kept}, "findings": found}))
     show_text(about(made) + "\n", stderr=as_json)
     show_table(*(difference_rows if full else comparison_rows)(made), stderr=as_json)
     if full and made.comparisons:
         show_text("\n" + about_differences(made), stderr=as_json)
+    _show_tables(loss_tables(made, full=full), as_json)
     _show_sentences(made, [f.text for f in made.findings if len(f.models) > 1], as_json)
 
 
@@ -137,8 +147,10 @@ def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
 
 @click.command()
 @prediction_options
+@group_option
 @cost_options
 @policy_options
+@click.option("--full", is_flag=True, help="Every group, not the dearest ones alone.")
 @click.option(
     "--policy",
     "policy_file",
@@ -148,7 +160,7 @@ def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
 )
 @force_option
 @json_option
-def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) -> None:
+def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **options: Any) -> None:
     """Who should decide, the model or a human, at which thresholds, and what that costs.
 
     \b
@@ -157,6 +169,7 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
         --policy policy.json
     """  # noqa: D301
     from ..report.data import json_text
+    from ..report.group_comparison_text import cost_tables, policy_tables
     from ..report.text import about, cost_rows, policy_rows
     from ..tables import check_output, write_file
 
@@ -175,7 +188,15 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
         kept = {name: content[name] for name in ("n_samples", "costs", "notes")}
         models = [{"name": part["name"], "policy": part["policy"]} for part in content["models"]]
         tests = [{k: pair[k] for k in ("a", "b", "cost")} for pair in content["comparisons"]]
-        write_json(json_text({**kept, "models": models, "comparisons": tests}))
+        about_group = ("column", "group", "n", "too_small")
+        by_group = {
+            name: [{k: part[k] for k in (*first, *about_group, last)} for part in content[name]]
+            for name, first, last in (
+                ("groups", ("model",), "policy"),
+                ("group_comparisons", ("a", "b"), "cost"),
+            )
+        }
+        write_json(json_text({**kept, "models": models, "comparisons": tests, **by_group}))
     show_text(about(made) + "\n", stderr=as_json)
     sentences = []
     for model in made.models:
@@ -190,10 +211,18 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
     if cost_rows(made)[1]:
         show_text("", stderr=as_json)
         show_table(*cost_rows(made), stderr=as_json)
+    _show_tables([*policy_tables(made, full=full), *cost_tables(made, full=full)], as_json)
     _show_sentences(made, [], as_json)
     if policy_file is not None and made.models[0].policy is not None:
         write_file(policy_file, made.models[0].policy.to_json() + "\n")
         say(f"Wrote {policy_file}: use it with `fragility decide`.")
+
+
+def _show_tables(tables: Iterable[tuple[str, str, Table]], stderr: bool) -> None:
+    """Tables, each after its title and what its rows are."""
+    for title, note, found in tables:
+        show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=stderr)
+        show_table(*found, stderr=stderr)
 
 
 def _show_sentences(made: Report, texts: list[str], stderr: bool) -> None:

@@ -15,10 +15,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from .._typing import Floats, Indices
-from ..measured import CALIBRATION_BINS, CVAR_LEVEL, LEAST_PROBABILITY
+from ..measured import CALIBRATION_BINS, CVAR_LEVEL
 from ..ordered import running_totals
 from ..scores.atoms import Atoms
 from .confidence import PredictionAtoms
+from .proper import log_losses
 from .rank import Levels
 from .tails import TailBounds
 
@@ -113,8 +114,7 @@ def _excesses(groups: tuple[Atoms, Atoms], level: float) -> tuple[list[Floats], 
 
 def proper_influence(p_true: Floats, squares: Floats) -> Floats:
     """Log-loss and squared error of cases, (2, n), by the probability of their class."""
-    losses = -np.log(np.clip(p_true, LEAST_PROBABILITY, 1.0))
-    return np.stack([losses, squares])
+    return np.stack([log_losses(p_true), squares])
 
 
 def risk_coverage_influence(atoms: PredictionAtoms) -> Floats:

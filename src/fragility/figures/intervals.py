@@ -171,6 +171,11 @@ def _share(value: float, spread: Spread, about: Circumstances) -> Interval:
     return share_interval(value, n, about.confidence)
 
 
+def simultaneous(confidence: float, n: int) -> float:
+    """Confidence of each of some intervals with which all hold together (Bonferroni)."""
+    return 1.0 - (1.0 - confidence) / max(n, 1)
+
+
 def share_interval(value: float, n: float, confidence: float) -> Interval:
     """Clopper and Pearson's limits of a share of so many cases, whole numbers or not."""
     tail, hits = 0.5 * (1.0 - confidence), value * n

@@ -49,6 +49,14 @@ class Spread(NamedTuple):
     error: float
     freedom: float
 
+    @property
+    def rounded(self) -> Spread:
+        """The same; an error of the size of rounding is none.
+
+        Sums of moves that cancel, as within each class of clusters, leave such errors.
+        """
+        return self if not self.error < _ROUNDING else Spread(0.0, self.freedom)
+
 
 class ClusterSums:
     """Sums over the cases of each cluster, which grow as clusters come.
@@ -148,15 +156,24 @@ class MoveSums:
         else:
             total, fourth = self._sums[:, place].sum(axis=1).tolist()
             n_cases = int(population.support.sum())
-            found = _of_one(total, fourth, population.size, n_cases)
-        # Sums of moves that cancel, as within each class of clusters, leave rounding errors.
-        error = found.error if not found.error < _ROUNDING else 0.0
-        return Spread(error / float(self._factors[place]), found.freedom)
+            found = spread_of_mean(total, fourth, population.size, n_cases)
+        error, freedom = found.rounded
+        return Spread(error / float(self._factors[place]), freedom)
 
 
-def _of_one(squares: float, fourths: float, size: float, number: int) -> Spread:
-    """Spread of the mean of one sample."""
-    if size < LEAST_EFFECTIVE:
+def spread_of_mean(squares: float, fourths: float, size: float, number: int) -> Spread:
+    """Spread of a mean, or of a difference of means, of one sample.
+
+    Parameters
+    ----------
+    squares, fourths : float
+        Sums of the second and fourth powers of the moves of cases.
+    size : float
+        Effective number of cases.
+    number : int
+        Number of cases.
+    """
+    if not size >= LEAST_EFFECTIVE:
         return Spread(nan, nan)
     unit = float(squares) or 1.0
     freedom = freedom_of_squares(

@@ -16,6 +16,8 @@ from ..deferral.problems import dominant_case
 from ..figures.spread import ClusterSums
 from ..measured import Estimator
 from ..scores.cases import Cases
+from ..scores.sums import Shape
+from .group_sums import GroupSums
 from .rereading import CaseRows
 
 #: Whose costs: of a policy ("policy", model), of a model alone ("model", model), or of humans.
@@ -73,10 +75,18 @@ class CostReader:
     decided : mapping of str to Decided
     paired : bool
         Whether every two models are compared.
+    groups : Shape, optional
+        Of a state with groups: models are compared in each of them, too.
     """
 
-    def __init__(self, decided: Mapping[str, Decided], *, paired: bool) -> None:
-        self._decided = decided
+    def __init__(
+        self, decided: Mapping[str, Decided], *, paired: bool, groups: Shape | None = None
+    ) -> None:
+        self._decided, self._groups = decided, groups
+        #: Sums by group, if there are groups.
+        self.by_group: GroupSums | None = None
+        if groups is not None:
+            self.by_group = GroupSums(sum(groups.n_groups), list(decided), centred=False)
         pairs: list[tuple[_Payer, _Payer]] = []
         if paired:
             pairs += [(("policy", a), ("policy", b)) for a, b in combinations(decided, 2)]
@@ -101,6 +111,9 @@ class CostReader:
                 others["model", name], others[_HUMAN] = paid.model, paid.human
         policies = {name: paid.cost for name, paid in made.items()}
         self.add_costs(policies, block.weights, rows, clusters, others)
+        if self._groups is not None and self.by_group is not None:
+            places = self._groups.group_places(block)
+            self.by_group.add(places, policies, block.weights, clusters)
 
     def add_costs(
         self,

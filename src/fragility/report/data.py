@@ -22,7 +22,7 @@ from ..figures.operating import OperatingPoints
 from ..figures.reliability import ReliabilityCurve
 from ..measured import Measured
 from .evidence import Evidence
-from .parts import GroupFigures, ModelFigures, PairedFigures
+from .parts import GroupComparison, GroupFigures, ModelFigures, PairedFigures
 
 if TYPE_CHECKING:
     from .report import Report
@@ -86,6 +86,7 @@ def to_dict(report: Report) -> dict[str, Any]:
         "new_mistakes": [asdict(part) for part in report.new_mistakes],
         "min_cell": report.min_cell,
         "groups": [_group(part) for part in report.groups],
+        "group_comparisons": [_group_comparison(part) for part in report.group_comparisons],
     }
 
 
@@ -103,6 +104,25 @@ def _group(part: GroupFigures) -> dict[str, Any]:
         "figures": {name: _plain(figure) for name, figure in part.figures.items()},
         "policy": _plain(part.policy),
     }
+
+
+def _group_comparison(part: GroupComparison) -> dict[str, Any]:
+    """Intervals are simultaneous; adjusted p-values allow for all groups and pairs of models."""
+    about = {name: getattr(part, name) for name in ("a", "b", "column", "group", "n", "too_small")}
+    tests: dict[str, Any] = dict.fromkeys(_COMPARED)
+    for name, test in _group_tests(part):
+        tests[name] = {**_plain(test), "adjusted_p_value": part.adjusted[name]}
+    return about | tests
+
+
+#: What is compared by group.
+_COMPARED = ("log_loss", "calibrated_log_loss", "cost")
+
+
+def _group_tests(part: GroupComparison) -> list[tuple[str, Any]]:
+    """The tests that there are, by name."""
+    found = ((name, getattr(part, name)) for name in _COMPARED)
+    return [(name, test) for name, test in found if test is not None]
 
 
 def _costs(report: Report) -> dict[str, Any] | None:
@@ -313,6 +333,23 @@ def _group_rows(report: Report) -> Rows:
     return names, rows
 
 
+def _group_comparison_rows(report: Report) -> Rows:
+    """A row for each two models, group and figure; intervals hold in all groups together."""
+    names = (
+        *("a", "b", "column", "group", "n", "too_small", "figure", "value_a", "value_b"),
+        *("difference", "low", "high", "p_value", "adjusted_p_value"),
+    )
+    rows = [
+        (
+            *(part.a, part.b, part.column, part.group, part.n, part.too_small, name),
+            *(test.a, test.b, test.difference, *test.interval, test.p_value, part.adjusted[name]),
+        )
+        for part in report.group_comparisons
+        for name, test in _group_tests(part)
+    ]
+    return names, rows
+
+
 def _measured_cells(figure: Measured) -> tuple[Any, ...]:
     """Value, standard error, interval, whether it is exact, and bounds."""
     interval = figure.interval or (None, None)
@@ -347,6 +384,7 @@ _TABLES: dict[str, Callable[[Report], Rows]] = {
     ),
     "confusion": _confusion,
     "groups": _group_rows,
+    "group_comparisons": _group_comparison_rows,
     "comparisons": _comparison_rows,
     "reviewers": _reviewer_rows,
 }

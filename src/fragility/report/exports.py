@@ -42,7 +42,8 @@ class Exports:
             "figures"; "evidence", single numbers of calibration, surest cases, credit and net
             benefit; "reliability", "operating", "decision_curve" and "risk_coverage", a row for
             each point; "confusion", the cases by truth and decision of the policy; "groups", a row
-            for each model, group and figure; "reviewers", what humans alone, each model alone and
+            for each model, group and figure; "comparisons" and "group_comparisons", one for each
+            two models and figure, and group; "reviewers", what humans alone, each model alone and
             its policy cost, and errors of the humans.
 
         Returns

@@ -12,6 +12,7 @@ from ..figures.operating import BoundedPoints
 from ..measured import EVIDENCE
 from . import words
 from .evidence import Evidence
+from .group_comparison_text import cost_tables, loss_tables
 from .group_text import about_groups, all_rows
 from .parts import ModelReport
 from .words import Table
@@ -32,6 +33,8 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             about_differences(report),
             difference_rows(report),
         )
+    yield from loss_tables(report, full=True)
+    yield from cost_tables(report, full=True)
     restated = note and f"{note[:-1]}, but for ranks and surest cases."
     yield "Calibration, ranks and surest cases", restated, evidence_rows(report)
     for model in report.models:

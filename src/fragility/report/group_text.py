@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from ..measured import Measured
 from . import words
-from .parts import GroupFigures
+from .parts import GroupComparison, GroupFigures
 from .words import Table
 
 if TYPE_CHECKING:
     from .report import Report
 
 #: What marks a group that is too small.
-_FEW = "*"
+FEW = "*"
 
 
 def ranked(report: Report) -> list[GroupFigures]:
@@ -30,7 +30,7 @@ def ranked(report: Report) -> list[GroupFigures]:
     return sorted(report.groups, key=rank)
 
 
-def name_of(report: Report, part: GroupFigures) -> str:
+def name_of(report: Report, part: GroupFigures | GroupComparison) -> str:
     """Name of a group, after that of its column if there are several."""
     several = len({other.column for other in report.groups}) > 1
     name = words.shortened(part.group)
@@ -49,11 +49,14 @@ def about_groups(report: Report, *, policies: bool = True) -> str:
         )
     if any(model.answers is not None and model.answers.declined for model in report.models):
         parts.append("Figures leave declined cases out; policies pass them on.")
-    if any(part.too_small for part in report.groups):
-        parts.append(
-            f"{_FEW} fewer than {report.min_cell} cases of a class: too few to be compared."
-        )
-    return " ".join(parts)
+    return " ".join(filter(None, (*parts, about_small(report))))
+
+
+def about_small(report: Report) -> str:
+    """What marks groups that are too small; empty if none is."""
+    if not any(part.too_small for part in report.groups):
+        return ""
+    return f"{FEW} fewer than {report.min_cell} cases of a class: too few to be compared."
 
 
 def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> Table:
@@ -70,7 +73,7 @@ def group_rows(report: Report, groups: Sequence[GroupFigures] | None = None) -> 
 
 
 def _row(report: Report, part: GroupFigures, several: bool, decided: bool) -> list[str]:
-    mark = f" {_FEW}" if part.too_small else ""
+    mark = f" {FEW}" if part.too_small else ""
     cells = [name_of(report, part) + mark, *([words.shortened(part.model)] * several)]
     cells.append(words.count(part.n))
     if report.positive is not None:
@@ -95,7 +98,7 @@ def all_rows(report: Report, model: str) -> Table:
     names = [name for name in report.titles if any(name in part.figures for part in shown)]
     rows = [
         [
-            name_of(report, part) + (f" {_FEW}" if part.too_small else ""),
+            name_of(report, part) + (f" {FEW}" if part.too_small else ""),
             *(words.measured(part.figures[name]) for name in names),
         ]
         for part in shown

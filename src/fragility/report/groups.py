@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from .._typing import Floats, Indices, Integers
-from ..figures.intervals import share_interval
+from ..figures.intervals import share_interval, simultaneous
 from ..figures.rank import Levels
 from ..figures.spread import MoveSums, Population
 from ..measured import Measured
@@ -75,9 +75,8 @@ class Groups:
             for column, (title, names) in enumerate(state.groups.items())
             for place, name in enumerate(names)
         ]
-        # Bonferroni: with this confidence each, all of them hold with that of the report.
-        n_groups = max(int(np.count_nonzero(state.group_support.any(axis=1))), 1)
-        self._confidence = 1.0 - (1.0 - settings.confidence) / n_groups
+        n_groups = int(np.count_nonzero(state.group_support.any(axis=1)))
+        self._confidence = simultaneous(settings.confidence, n_groups)
         #: By group, what a reading tells of several classes, and the views that it is told of.
         self._summed: dict[int, dict[str, View]] = {}
         self._readers: dict[int, Reader] = {}

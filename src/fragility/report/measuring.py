@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -31,37 +31,20 @@ from .calibrating import (
 )
 from .comparing import compared, cost_tests
 from .cost_reading import CaseNames, CostReader, Decided
+from .group_comparing import LossReader, group_comparisons
 from .groups import Groups
 from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
-from .parts import (
-    Comparison,
-    GroupFigures,
-    ModelReport,
-    SharedMistake,
-    WorstCase,
-)
+from .parts import Built, Comparison, ModelReport, SharedMistake, WorstCase
 from .policies import PolicyMaker
-from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
+from .rereading import BlockReader, CaseRows, Reader, Rereading, one_part, read_again
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
 
 #: Figures of the user's own for each model as it is, and a function that gives them after
 #: calibration by a map of this name.
 ExtraFigures = Mapping[str, tuple[dict[str, float], Callable[[str], dict[str, float]]]]
-
-
-@dataclass(frozen=True)
-class Built:
-    """What a builder adds to a report."""
-
-    models: tuple[ModelReport, ...]
-    comparisons: tuple[Comparison, ...]
-    groups: tuple[GroupFigures, ...]
-    shared_mistakes: tuple[SharedMistake, ...]
-    n_shared_mistakes: int | None
-    notes: tuple[str, ...]
 
 
 class Builder:
@@ -98,7 +81,7 @@ class Builder:
         self.paired = len(state.models) > 1
         self.cases: Cases | None = joined(state.held) if state.complete else None
         if reread is None and self.cases is not None:
-            self.reread = _one_part(self.cases)
+            self.reread = one_part(self.cases)
         self.notes: list[str] = []
         #: After calibration: the views, and for several classes a reading of mapped cases.
         self.after: Mapping[str, View] | None = None
@@ -115,6 +98,8 @@ class Builder:
         #: Policies by model, if costs were given, and a reading of what cases cost at them.
         self.decided: dict[str, Decided] = {}
         self.cost_reader: CostReader | None = None
+        #: Log-losses by group, if models are compared there: as they are, and after calibration.
+        self.losses: list[LossReader] = []
 
     @cached_property
     def clusters(self) -> Integers | None:
@@ -239,9 +224,14 @@ class Builder:
                 "bins; hold the cases (a larger hold)."
             )
         comparisons, by_group = self._comparisons(models), tuple(groups.figures(models))
+        costs = None if self.cost_reader is None else self.cost_reader.by_group
+        sums = [reader.sums for reader in self.losses]
+        compared_there = group_comparisons(by_group, sums, costs, settings.confidence)
         notes = filter(None, (*self.notes, groups.note()))
         n_shared = None if self.shared is None else self.shared.n
-        return Built(tuple(models), comparisons, by_group, shared, n_shared, tuple(notes))
+        return Built(
+            tuple(models), comparisons, by_group, compared_there, shared, n_shared, tuple(notes)
+        )
 
     def _calibrate(self) -> None:
         """Views after calibration, or what another reading takes for them.
@@ -307,7 +297,7 @@ class Builder:
 
         def mapped(part: Cases) -> Cases:
             scores = {name: found(part.scores[name]) for name, found in maps.items()}
-            return part._replace(scores=scores, groups=None)
+            return part._replace(scores=scores)
 
         if cases is not None:
             self._take_calibrated(mapped(cases))
@@ -319,7 +309,7 @@ class Builder:
 
     def _take_calibrated(self, cases: Cases) -> None:
         self.after = self._data_views(cases, self.clusters)
-        self.reread_after = _one_part(cases, self.clusters)
+        self.reread_after = one_part(cases, self.clusters)
 
     @cached_property
     def _temperatures(self) -> dict[str, float]:
@@ -423,6 +413,7 @@ class Builder:
         summed = self.cases is None and not state.is_binary
         if reread is None:
             missing = ["paired tests"] * self.paired
+            missing += ["comparisons by group"] * (self.paired and bool(state.groups))
             missing += ["differences of costs to humans alone"] * (
                 bool(self.decided) and state.reviewed == "human"
             )
@@ -435,8 +426,13 @@ class Builder:
             return
         n_worst = 0 if self.name_cases is None else self.settings.n_worst
         readers: list[BlockReader] = []
+        in_groups = self.paired and bool(state.groups)
+        if in_groups:
+            self.losses.append(LossReader(state, self.raw))
+            readers += self.losses
         if self.decided and (self.paired or state.priced or state.reviewed == "human"):
-            self.cost_reader = CostReader(self.decided, paired=self.paired)
+            shape = state.shape if in_groups else None
+            self.cost_reader = CostReader(self.decided, paired=self.paired, groups=shape)
             readers.append(self.cost_reader)
         if self.paired:
             self.shared = SharedMistakes(state, self.settings.confident, n_worst)
@@ -449,6 +445,9 @@ class Builder:
         if self.after is not None and (self.paired or self.clustered) and state.is_binary:
             self.reader_after = self._reader(self.after, intervals=False)
             readers.append(self.reader_after)
+            if in_groups:
+                self.losses.append(LossReader(state, self.after))
+                readers.append(self.losses[-1])
         if mapped is None:
             read_again(reread, readers)
         else:
@@ -456,14 +455,15 @@ class Builder:
 
             def filling() -> Iterator[CaseRows]:
                 for found in reread():
-                    target.add(mapped(found.cases))
+                    target.add(mapped(found.cases)._replace(groups=None))
                     yield found
 
             read_again(filling, readers)
             self.after = self._bin_views(target.sums())
         if self.after is not None and self.reread_after is not None:
             self.reader_after = self._reader(self.after, intervals=summed)
-            read_again(self.reread_after, [self.reader_after])
+            self.losses += [LossReader(state, self.after)] * in_groups
+            read_again(self.reread_after, [self.reader_after, *self.losses[1:]])
 
     # Parts of the report.
 
@@ -492,8 +492,3 @@ class Builder:
         return compared(
             models, self.reader.pairs, {} if after is None else after.pairs, costs, level
         )
-
-
-def _one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:
-    """A reading of cases in memory, whose rows nobody asks for."""
-    return lambda: [CaseRows(cases, np.arange(cases.size), clusters)]

@@ -28,12 +28,14 @@ from .answer_reading import (
 from .calibrating import chosen_for
 from .comparing import compared, cost_tests
 from .cost_reading import CaseNames, CostReader
+from .group_comparing import group_comparisons
+from .group_sums import GroupSums
 from .groups import Groups
 from .inputs import check_confident, checked_settings
 from .measuring import Builder
 from .mistakes import SharedMistakes, made_answers
 from .model_figures import Settings
-from .parts import AnswerCounts, Comparison, ModelReport
+from .parts import AnswerCounts, Comparison, GroupComparison, GroupFigures, ModelReport
 from .report import Report
 from .rereading import CaseRows, Rereading
 from .views import View
@@ -219,23 +221,29 @@ def _joined(
     ]
     notes = _notes({name: made.notes for name, made in built.items()})
     comparisons: tuple[Comparison, ...] = ()
+    in_groups: tuple[GroupComparison, ...] = ()
+    by_group = tuple(part for made in built.values() for part in made.groups)
     first = builders[0].settings
     shared: SharedMistakes | None = None
     if len(states) > 1 and reading is not None:
         n_listed = 0 if name_cases is None else first.n_worst
         shared = SharedMistakes(states[0], first.confident, n_listed)
-        comparisons = _comparisons(builders, models, reading, settings.confidence, shared)
+        pairs = JointReading(builders)
+        pairs.read(reading, shared)
+        comparisons = pairs.comparisons(models, settings.confidence)
+        in_groups = pairs.by_group(by_group, settings.confidence)
     elif len(states) > 1:
+        also = ", nor comparisons by group" if by_group else ""
         notes.append(
-            "There are no paired tests: states of answers do not tell which case of one model is "
-            "which of another."
+            f"There are no paired tests{also}: states of answers do not tell which case of one "
+            "model is which of another."
         )
     rows = [] if shared is None else [case.row for case in shared.cases]
     names = {} if name_cases is None or not rows else name_cases(sorted(rows))
     return Report(
         tuple(models),
         comparisons,
-        tuple(part for made in built.values() for part in made.groups),
+        by_group,
         () if shared is None else shared.named(names),
         None if shared is None else shared.n,
         tuple(states[0].labels.tolist()),
@@ -250,6 +258,7 @@ def _joined(
         prevalence=first.prevalence,
         clustered=clustered,
         min_cell=first.min_cell,
+        group_comparisons=in_groups,
     )
 
 
@@ -278,35 +287,82 @@ def _everything(builder: AnswerBuilder) -> Population:
     return Population(np.array([number]), np.array([weight]), np.array([weight**2 / squares]))
 
 
-def _comparisons(
-    builders: Sequence[AnswerBuilder],
-    models: Sequence[ModelReport],
-    reading: OutcomeReading,
-    confidence: float,
-    shared: SharedMistakes,
-) -> tuple[Comparison, ...]:
-    """Paired tests of every two models, over all cases; `shared` reads these, too."""
-    everything = _everything(builders[0])
+class JointReading:
+    """What a reading of the answers of all models together tells: how every two compare.
 
-    def pairs(views: Mapping[str, View]) -> AnswerPairs:
-        own = {part.model: AnsweredModel(views[part.model], part.population) for part in builders}
-        return AnswerPairs(own, everything)
+    Parameters
+    ----------
+    builders : sequence of AnswerBuilder
+        One for each model, after it has built its report.
+    """
 
-    raw = pairs({part.model: part.raw[part.model] for part in builders})
-    after = None
-    if all(part.after is not None for part in builders):
-        after = pairs({part.model: (part.after or {})[part.model] for part in builders})
-    decided = {name: own for part in builders for name, own in part.decided.items()}
-    costs = CostReader(decided, paired=True) if decided else None
-    with np.errstate(over="ignore", under="ignore"):
+    def __init__(self, builders: Sequence[AnswerBuilder]) -> None:
+        raw = {part.model: part.raw[part.model] for part in builders}
+        #: Models as they are, and after calibration, if all can be calibrated.
+        self._views: list[Mapping[str, View]] = [raw]
+        if all(part.after is not None for part in builders):
+            self._views.append({part.model: (part.after or {})[part.model] for part in builders})
+        everything = _everything(builders[0])
+        populations = {part.model: part.population for part in builders}
+        self._pairs = [
+            AnswerPairs(
+                {name: AnsweredModel(view, populations[name]) for name, view in views.items()},
+                everything,
+            )
+            for views in self._views
+        ]
+        self._decided = {name: own for part in builders for name, own in part.decided.items()}
+        self._costs = CostReader(self._decided, paired=True) if self._decided else None
+        # By group, if there are groups.
+        self._state = builders[0].state
+        declined = any(part.declined["number"] for part in builders)
+        n_groups, models = len(self._state.group_support), list(raw)
+        self._losses = [
+            GroupSums(n_groups, models, some_declined=declined) for _ in self._views if n_groups
+        ]
+        self._group_costs: GroupSums | None = None
+        if n_groups and self._decided:
+            self._group_costs = GroupSums(n_groups, models, centred=False)
+
+    @np.errstate(over="ignore", under="ignore")
+    def read(self, reading: OutcomeReading, shared: SharedMistakes) -> None:
+        """Read all cases, which `shared` reads, too."""
         for block in blocks(reading):
-            raw.add(block)
             made = made_answers(block.answers, shared.level)
             shared.add_made(made, block.rows, np.zeros(block.rows.size, np.uint8), block.groups)
-            if after is not None:
-                after.add(block)
-            if costs is not None:
-                paid = costs_of(block, decided)
-                costs.add_costs(paid, block.weights, block.rows, block.clusters)
-    tests = {} if costs is None else cost_tests(costs, confidence)
-    return compared(models, raw.pairs, {} if after is None else after.pairs, tests, confidence)
+            for pairs in self._pairs:
+                pairs.add(block)
+            paid: dict[str, Floats] = {}
+            if self._costs is not None:
+                paid = costs_of(block, self._decided)
+                self._costs.add_costs(paid, block.weights, block.rows, block.clusters)
+            if self._losses:
+                self._add_by_group(block, paid)
+
+    def _add_by_group(self, block: OutcomeBatch, paid: Mapping[str, Floats]) -> None:
+        about = block.weights, block.clusters
+        any_model = next(iter(block.answers))
+        places = list(self._state.shape.group_places(block.cases(any_model)))
+        held = {name: part.answered for name, part in block.answers.items()}
+        for sums, views in zip(self._losses, self._views, strict=True):
+            losses = {}
+            for name, part in block.answers.items():
+                confidence = np.where(held[name], part.confidence, 0.5)  # any will do
+                losses[name] = views[name].case_losses(part.correct.astype(np.intp), confidence)
+            sums.add(places, losses, *about, held)
+        if self._group_costs is not None:
+            self._group_costs.add(places, paid, *about)
+
+    def comparisons(
+        self, models: Sequence[ModelReport], confidence: float
+    ) -> tuple[Comparison, ...]:
+        """Paired tests of every two models, over all cases."""
+        tests = {} if self._costs is None else cost_tests(self._costs, confidence)
+        raw, *after = (found.pairs for found in self._pairs)
+        return compared(models, raw, after[0] if after else {}, tests, confidence)
+
+    def by_group(
+        self, groups: Sequence[GroupFigures], confidence: float
+    ) -> tuple[GroupComparison, ...]:
+        """The same of log-loss and cost in every group."""
+        return group_comparisons(groups, self._losses, self._group_costs, confidence)

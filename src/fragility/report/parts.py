@@ -351,6 +351,56 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class GroupComparison:
+    """Two models in one group of cases: what the first has more than the second.
+
+    All intervals are simultaneous: with the confidence of the report those of two models and one
+    figure hold in all groups together (Bonferroni).
+
+    Attributes
+    ----------
+    a, b, column, group : str
+    n : int
+        Cases of positive weight, those that a model declined to answer among them.
+    too_small : bool
+        Whether any class has too few cases to compare the group, as in `GroupFigures`.
+    log_loss : PairedDifference, optional
+        Of the mean log-loss, as given; None where a model has no case.
+    calibrated_log_loss : PairedDifference, optional
+        The same after calibration; None if the report has none.
+    cost : PairedCosts, optional
+        Of the mean cost of a case, each at its own policy, if there are costs.
+    adjusted : mapping of str to float
+        P-values of these by name, each figure's allowing for its tests of all groups and all pairs
+        of models (Holm).
+    """
+
+    a: str
+    b: str
+    column: str
+    group: str
+    n: int
+    too_small: bool
+    log_loss: PairedDifference | None
+    calibrated_log_loss: PairedDifference | None
+    cost: PairedCosts | None
+    adjusted: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a builder adds to a report."""
+
+    models: tuple[ModelReport, ...]
+    comparisons: tuple[Comparison, ...]
+    groups: tuple[GroupFigures, ...]
+    group_comparisons: tuple[GroupComparison, ...]
+    shared_mistakes: tuple[SharedMistake, ...]
+    n_shared_mistakes: int | None
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Finding:
     """A sentence, the rule that it comes from, and the models that it is about."""
 

@@ -38,6 +38,7 @@ from .model_figures import Settings
 from .parts import (
     Comparison,
     Finding,
+    GroupComparison,
     GroupFigures,
     ModelReport,
     NewMistakes,
@@ -96,6 +97,8 @@ class Report(Exports):
         Groups with fewer cases than this of any class are too small to be compared.
     reviewed : {"", "human", "errors"}
         Whether reviewers are known by their decisions, or by their errors, of each case.
+    group_comparisons : tuple of GroupComparison
+        Every two models in each group: log-loss, and cost at their policies.
 
     Examples
     --------
@@ -130,6 +133,7 @@ class Report(Exports):
     min_cell: int = MIN_CELL
     new_mistakes: tuple[NewMistakes, ...] = ()
     reviewed: ReviewKind = ""
+    group_comparisons: tuple[GroupComparison, ...] = ()
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from .._typing import Integers
+from .._typing import Floats, Integers
 from ..calibration.table import ScoreTable, TableCalibration
 from ..figures.case_influence import TableInfluences
 from ..figures.index import AtomSource, BinSource, KnownIndex
 from ..figures.influence import TableInfluence
-from ..figures.proper import proper_scores
+from ..figures.proper import log_losses, proper_scores
 from ..scores.atoms import Atoms
 from ..scores.layout import Tails
 from ..scores.sums import ModelSums, Shape
@@ -196,6 +196,20 @@ class CalibratedView(View):
             for part in (self._predicted, self._confidence)
         )
         return cells_of_cases(self.task, true, predicted, confidence, amounts)
+
+    def case_losses(self, codes: Integers, scores: Floats) -> Floats:
+        """Cases of a class and place are under several maps: the mean of their losses."""
+        found: Floats = self._losses[codes, self.table.places(scores.astype(np.float64))]
+        return found
+
+    @cached_property
+    def _losses(self) -> Floats:
+        """Log-loss by class and place."""
+        scores, shares = self.calibration.scores, self.calibration.shares
+        by_class = (scores if code == self.positive else 1.0 - scores for code in range(2))
+        return np.stack(
+            [(log_losses(p) * own).sum(axis=0) for p, own in zip(by_class, shares, strict=True)]
+        )
 
     def proper_scores(self) -> tuple[float, float]:
         p_true = np.concatenate(

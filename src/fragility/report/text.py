@@ -17,6 +17,7 @@ from ..measured import Measured, figures_of
 from . import words
 from .case_text import case_tables
 from .full_text import full_tables
+from .group_comparison_text import cost_tables, loss_tables
 from .group_text import about_groups, group_rows
 from .parts import PairedFigures
 from .words import Table
@@ -299,7 +300,9 @@ def to_markdown(report: Report, *, full: bool = False) -> str:
     if report.findings:
         parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
     parts += ["## Figures", _markdown(table(report)), _meanings(report)]
-    for title, about_rows, found in (*_tables(report), *(full_tables(report) if full else ())):
+    by_group = (*loss_tables(report, full=False), *cost_tables(report, full=False))
+    more = full_tables(report) if full else by_group
+    for title, about_rows, found in (*_tables(report), *more):
         parts += [f"## {_plain(title)}", _plain(about_rows), _markdown(found)]
     for place, model in enumerate(report.models if len(report.labels) > 2 else ()):
         parts += [f"## Pairs of classes: {_plain(words.shortened(model.name))}"]

@@ -33,7 +33,7 @@ from ..figures.confidence import (
 )
 from ..figures.index import CaseSource, IndexFigures, KnownIndex
 from ..figures.influence import ScoreInfluence, TableInfluence
-from ..figures.proper import proper_scores
+from ..figures.proper import log_losses, proper_scores
 from ..figures.rank import auc
 from ..figures.reliability import cases_alike
 from ..figures.tails import MOST_BINS, TailBounds, merged, tail_bounds
@@ -139,6 +139,10 @@ class View(ABC):
     def proper_scores(self) -> tuple[float, float]:
         """Log-loss (finite at 0, as scikit-learn's) and Brier score."""
 
+    def case_losses(self, codes: Integers, scores: Floats) -> Floats:
+        """Log-loss of cases by class and score: `proper_scores` has their mean."""
+        return log_losses(_of_true_class(codes, scores, self.positive))
+
     @abstractmethod
     def confident_sum(self) -> float:
         """Weighted sum of the confidences above the level of confident predictions."""
@@ -225,6 +229,15 @@ class View(ABC):
             yield Units(atoms.mean, atoms.weight, atoms.squares)
 
 
+def _of_true_class(codes: Integers, scores: Floats, positive: int) -> Floats:
+    """Probability that each case gave to its class; of two classes scores are of the positive."""
+    if scores.ndim == 1:
+        p = scores.astype(np.float64)
+        return np.where(codes == positive, p, 1.0 - p)
+    found: Floats = scores[np.arange(codes.size), codes].astype(np.float64)
+    return found
+
+
 def levelled(views: Mapping[str, View], confident: float) -> dict[str, View]:
     """Views that know what confidence is asked for."""
     for view in views.values():
@@ -279,13 +292,10 @@ class DataView(View):
 
     def proper_scores(self) -> tuple[float, float]:
         data = self.data
+        p_true = _of_true_class(data.codes, data.scores, data.positive)
         if data.is_binary:
-            happened = data.codes == data.positive
-            positive = data.scores.astype(np.float64)
-            squares = (positive - happened) ** 2
-            p_true = np.where(happened, positive, 1.0 - positive)
+            squares = (data.scores.astype(np.float64) - (data.codes == data.positive)) ** 2
         else:
-            p_true = data.scores[np.arange(data.codes.size), data.codes].astype(np.float64)
             squares = np.einsum("ij,ij->i", data.scores, data.scores, dtype=np.float64)
             squares += 1.0 - 2.0 * p_true
         return proper_scores(p_true, squares, self._made.weights_or_ones)

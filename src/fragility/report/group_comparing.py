@@ -1,0 +1,120 @@
+"""Two models in each group of cases: paired tests of log-loss and of cost, corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from math import isnan, nan
+
+import numpy as np
+
+from ..deferral.paired_costs import PairedCosts
+from ..figures.intervals import simultaneous
+from ..index.inference import PairedDifference
+from ..scores.state import ScoreState
+from .comparing import holm
+from .group_sums import GroupSums
+from .parts import GroupComparison, GroupFigures
+from .rereading import CaseRows
+from .views import View
+
+#: Figures that are compared by group.
+_FIGURES = ("log_loss", "calibrated_log_loss", "cost")
+
+
+class LossReader:
+    """Reads cases, and sums what every model loses on those of each group.
+
+    Parameters
+    ----------
+    state : ScoreState
+    views : mapping of str to View
+        The models, as they are or after calibration.
+    """
+
+    def __init__(self, state: ScoreState, views: Mapping[str, View]) -> None:
+        self._state, self._views = state, views
+        self.sums = GroupSums(len(state.group_support), list(views))
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        cases = found.cases
+        losses = {
+            name: view.case_losses(cases.codes, cases.scores[name])
+            for name, view in self._views.items()
+        }
+        places = self._state.shape.group_places(cases)
+        self.sums.add(places, losses, cases.weights, found.clusters)
+
+    def finish(self) -> None:
+        """Nothing is handed on."""
+
+
+def group_comparisons(
+    groups: Sequence[GroupFigures],
+    losses: Sequence[GroupSums],
+    costs: GroupSums | None,
+    confidence: float,
+) -> tuple[GroupComparison, ...]:
+    """Every two models in every group.
+
+    Parameters
+    ----------
+    groups : sequence of GroupFigures
+        Every model in every group.
+    losses : sequence of GroupSums
+        Of log-losses as given, then of those after calibration; either may be absent.
+    costs : GroupSums, optional
+    confidence : float
+        Of the intervals in all groups together.
+    """
+    if not losses:
+        return ()
+    raw, n_groups = losses[0], int(np.count_nonzero(losses[0].number))
+    level = simultaneous(confidence, n_groups)
+    pairs = list(combinations(raw.models, 2))
+    tests = dict[str, list[PairedDifference | None] | list[PairedCosts | None]]()
+    for name, sums in zip(_FIGURES, losses, strict=False):
+        tests[name] = [test for pair in pairs for test in _of_losses(sums, *pair, level)]
+    if costs is not None:
+        tests["cost"] = [test for pair in pairs for test in _of_costs(costs, *pair, level)]
+    adjusted = {
+        name: holm([nan if test is None else test.p_value for test in found])
+        for name, found in tests.items()
+    }
+    too_small = dict[tuple[str, str], bool]()  # in the order of places
+    for part in groups:
+        key = part.column, part.group
+        too_small[key] = part.too_small or too_small.get(key, False)
+    places = [
+        (*pair, *key, int(n), few)
+        for pair in pairs
+        for (key, few), n in zip(too_small.items(), raw.number.tolist(), strict=True)
+    ]
+    found = []
+    for place, about in enumerate(places):
+        own = {name: tests[name][place] if name in tests else None for name in _FIGURES}
+        p_values = {name: adjusted[name][place] for name, test in own.items() if test is not None}
+        found.append(GroupComparison(*about, **own, adjusted=p_values))  # type: ignore[arg-type]
+    return tuple(found)
+
+
+def _of_losses(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedDifference | None]:
+    """By group; None where a model has no case."""
+    found: list[PairedDifference | None] = []
+    means = sums.means(a).tolist(), sums.means(b).tolist()
+    for first, second, spread in zip(*means, sums.spreads(a, b), strict=True):
+        error = spread.error or nan  # where it is 0, no case tells the models apart
+        known = not (isnan(first) or isnan(second))
+        test = PairedDifference.of(first, second, error, spread.freedom, confidence)
+        found.append(test if known else None)
+    return found
+
+
+def _of_costs(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedCosts | None]:
+    """By group; None where there is no case."""
+    means = sums.means(a).tolist(), sums.means(b).tolist()
+    return [
+        part.compared(first, second, confidence) if part.weight > 0.0 else None
+        for first, second, part in zip(*means, sums.cost_sums(a, b), strict=True)
+    ]
