@@ -11,7 +11,7 @@ from .._names import shortened
 from ..measured import Measured
 from ..tables.categories import same_names
 from . import words
-from .contrasts import AS_GIVEN, BASELINE, CALIBRATED, Contrast, unpaired_contrast
+from .contrasts import AS_GIVEN, BASELINE, CALIBRATED, Contrast, group_name, unpaired_contrast
 from .data import json_text, strict
 from .limits import KINDS
 from .parts import ModelReport
@@ -226,11 +226,6 @@ class Baseline:
             f"The baseline {self.path} cannot be compared: {what} there: {old}, here: {new}. Make "
             "it anew with the same options."
         )
-
-
-def group_name(column: str, group: str) -> str:
-    """A group in words."""
-    return f"{words.shortened(column)}: {words.shortened(group)}"
 
 
 def _names(labels: list[Any]) -> str:

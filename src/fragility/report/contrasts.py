@@ -27,6 +27,7 @@ from math import exp, hypot, inf, isfinite, isnan, nan
 from scipy.special import ndtri, stdtridf, stdtrit
 
 from ..deferral.paired_costs import PairedCosts
+from ..figures.intervals import simultaneous
 from ..index.inference import PairedDifference
 from ..measured import Measured
 from . import words
@@ -74,7 +75,7 @@ class Contrast:
     freedom: float
     source: str
     group: str | None = None
-    untested: str = "no case tells the models apart"
+    untested: str = ""
 
     @property
     def title(self) -> str:
@@ -106,22 +107,41 @@ class Contrast:
         return self.old + margin + float(stdtrit(self.freedom, level)) * self.error
 
 
-def held_to(against: str) -> str:
-    """What a model is held to, in words."""
-    return f"against {words.shortened(against)}"
-
-
 def paired(report: Report, against: str) -> Iterator[Contrast]:
     """Every other model beside the present one, on the same cases."""
+    about = _About(against, report.confidence, report.n_samples)
     for pair in report.comparisons:
-        if against not in (pair.a, pair.b):
+        if against in (pair.a, pair.b):
+            for figure, part, test in _tests(pair):
+                yield about.contrast(pair.a, pair.b, figure, part, test)
+
+
+def paired_by_group(report: Report, against: str) -> Iterator[Contrast | str]:
+    """The same in each group that is large enough; log-loss and cost, which are known there."""
+    parts = [part for part in report.group_comparisons if against in (part.a, part.b)]
+    # Their intervals hold in all groups together.
+    n_groups = len({(part.column, part.group) for part in parts if part.n})
+    confidence = simultaneous(report.confidence, n_groups)
+    # Where neither needs a map, the test after calibration is the one before.
+    same = {(pair.a, pair.b) for pair in report.comparisons if pair.calibrated is pair.raw}
+    for part in parts:
+        group = group_name(part.column, part.group)
+        if part.too_small:
+            yield f"group {group} is not held: a class has too few of its {part.n} cases."
             continue
-        sign = 1.0 if pair.b == against else -1.0
-        model = pair.a if pair.b == against else pair.b
-        for figure, part, test in _tests(pair):
-            yield paired_contrast(
-                test, sign, report.confidence, (model, figure, part), held_to(against)
-            )
+        about = _About(against, confidence, part.n, group)
+        for figure, of, test in (
+            ("cost", "", part.cost),
+            ("log_loss", AS_GIVEN, part.log_loss),
+            ("log_loss", CALIBRATED, part.calibrated_log_loss),
+        ):
+            if test is not None and not (of == CALIBRATED and (part.a, part.b) in same):
+                yield about.contrast(part.a, part.b, figure, of, test)
+
+
+def group_name(column: str, group: str) -> str:
+    """A group in words."""
+    return f"{words.shortened(column)}: {words.shortened(group)}"
 
 
 def _tests(pair: Comparison) -> Iterator[tuple[str, str, PairedDifference | PairedCosts]]:
@@ -134,27 +154,43 @@ def _tests(pair: Comparison) -> Iterator[tuple[str, str, PairedDifference | Pair
         yield "fragility_index", CALIBRATED, pair.calibrated.index
 
 
-def paired_contrast(
-    test: PairedDifference | PairedCosts,
-    sign: float,
-    confidence: float,
-    named: tuple[str, str, str],
-    source: str,
-    group: str | None = None,
-) -> Contrast:
-    """Of a paired test; `sign` is −1 where the new model is the second one."""
-    new, old = (test.a, test.b) if sign > 0.0 else (test.b, test.a)
-    half = 0.5 * (test.interval.high - test.interval.low)
-    usual = -float(ndtri(0.5 * (1.0 - confidence)))
-    if isinstance(test, PairedCosts):  # of very many degrees of freedom
+@dataclass(frozen=True)
+class _About:
+    """Which model is the present one, and what the intervals of its tests are."""
+
+    against: str
+    confidence: float
+    n: int
+    group: str | None = None
+
+    def contrast(
+        self, a: str, b: str, figure: str, part: str, test: PairedDifference | PairedCosts
+    ) -> Contrast:
+        """Of a paired test, a − b."""
+        model, new, old = (a, test.a, test.b) if b == self.against else (b, test.b, test.a)
+        tail = 0.5 * (1.0 - self.confidence)
+        half = 0.5 * (test.interval.high - test.interval.low)
+        untested = ""
+        if isinstance(test, PairedCosts):  # its cases count alike
+            freedom, untested = max(self.n - 1.0, 1.0), test.why_no_test
+            error = half / -float(stdtrit(freedom, tail))
+        else:  # intervals know the degrees of freedom
+            error, freedom = test.standard_error, inf
+            if error > 0.0 and half / error > -float(ndtri(tail)) * (1.0 + 1e-9):
+                freedom = float(stdtridf(1.0 - tail, half / error))
         return Contrast(
-            *named, new, old, half / usual, None, inf, source, group, test.why_no_test
+            model,
+            figure,
+            part,
+            new,
+            old,
+            error,
+            None,
+            freedom,
+            f"against {words.shortened(self.against)}",
+            self.group,
+            untested or "no case tells the models apart",
         )
-    error, freedom = test.standard_error, inf
-    # Intervals know the degrees of freedom.
-    if error > 0.0 and half / error > usual * (1.0 + 1e-9):
-        freedom = float(stdtridf(0.5 + 0.5 * confidence, half / error))
-    return Contrast(*named, new, old, error, None, freedom, source, group)
 
 
 def unpaired_contrast(

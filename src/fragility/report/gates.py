@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf, isfinite, isnan, nan
+from math import isfinite, isnan, nan
 
 from .._labels import listed
 from .._parameters import check_not_negative, check_positive
 from ..measured import Measured
 from . import words
-from .baselines import Baseline, group_name
-from .contrasts import TOLERANCE, Contrast, Verdict, judged, paired
+from .baselines import Baseline
+from .contrasts import TOLERANCE, Contrast, Verdict, group_name, judged, paired, paired_by_group
 from .limits import KINDS, Limits, check_limits, figure_of, group_figure
 from .parts import ModelReport
 from .report import Report
@@ -137,7 +137,11 @@ def _held(
     each_group: bool,
 ) -> list[Check | str]:
     """Checks, and sentences on what is not held."""
-    check_not_negative(tolerance, "tolerance")
+    if not check_not_negative(tolerance, "tolerance") < 1.0:
+        raise ValueError(
+            f"tolerance must be below 1; got {tolerance!r}. It is relative: 0.05 allows figures "
+            "5 % worse."
+        )
     if margin is not None:
         check_positive(margin, "margin")
     models = _new_models(report, against)
@@ -152,8 +156,8 @@ def _held(
     contrasts: list[Contrast] = []
     if against is not None:
         contrasts += paired(report, against)
-        if each_group:
-            raise NotImplementedError
+        for part in paired_by_group(report, against) if each_group else ():
+            (found if isinstance(part, str) else contrasts).append(part)  # type: ignore[arg-type]
         found += _not_compared(report, models)
     if baseline is not None:
         baseline.check_comparable(report, models)
@@ -182,9 +186,7 @@ def _new_models(report: Report, against: str | None) -> list[ModelReport]:
     return models
 
 
-def _check_not_empty(
-    found: list[Check | str], models: list[ModelReport], each_group: bool
-) -> None:
+def _check_not_empty(found: list[Check | str], models: list[ModelReport], each_group: bool) -> None:
     """A gate that holds nothing has failed."""
     checks = [part for part in found if isinstance(part, Check)]
     for model in models:
@@ -206,7 +208,8 @@ def _not_compared(report: Report, models: list[ModelReport]) -> Iterator[str]:
             name, why = words.shortened(model.name), model.why_not_calibrated
             yield (
                 f"log-loss and Fragility Index after calibration of {name} are not held: "
-                f"{why or 'there is no calibration'}".rstrip(".") + "."
+                f"{why or 'there is no calibration'}".rstrip(".")
+                + "."
             )
 
 
@@ -274,7 +277,9 @@ def _limited(
     if limits.upper_limit:
         part, interval = ("upper" if is_largest else "lower") + " limit", found.interval
         value = nan if interval is None else interval.high if is_largest else interval.low
-    check = Check(model, figure, value, limit, "limit", part=part, group=group, least=not is_largest)
+    check = Check(
+        model, figure, value, limit, "limit", part=part, group=group, least=not is_largest
+    )
     slack = _ROUNDING * abs(limit)
     passed = value <= limit + slack if is_largest else value >= limit - slack
     name, title = words.shortened(model), KINDS[figure].title
