@@ -81,7 +81,8 @@ def _limit_options(command: Any) -> Any:
     "--tolerance",
     type=float,
     metavar="SHARE",
-    help="Relative difference that does not count as worse [0.01].",
+    help="How much figures differ from one training to the next, relative: adds to the standard "
+    "errors [0.01].",
 )
 @_limit_options
 @click.option(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isnan
 from typing import Any, NoReturn
+
+from scipy.special import stdtrit
 
 from .._labels import listed
 from .._names import shortened
+from ..deferral.paired_costs import SHARED_THRESHOLDS
 from ..measured import Measured
 from ..tables.categories import same_names
 from . import words
 from .contrasts import AS_GIVEN, BASELINE, CALIBRATED, Contrast, group_name, unpaired_contrast
 from .data import json_text, strict
 from .limits import KINDS
-from .parts import ModelReport
+from .parts import GroupFigures, ModelReport
 from .report import Report
 
 #: Figures with the part that is held: after calibration, or as given.
@@ -43,12 +47,24 @@ class BaselineModel:
     groups: Mapping[tuple[str, str], Mapping[str, Measured]] = field(default_factory=dict)
     estimator: str | None = None
 
+    @property
+    def needs_no_map(self) -> bool:
+        """Whether calibration leaves it as it is."""
+        if self.calibrated is None:
+            return False
+        sides = self.calibrated["log_loss"], self.raw["log_loss"]
+        first, second = ((side.value, side.standard_error) for side in sides)
+        return first == second
+
     @classmethod
     def of(cls, model: ModelReport, report: Report) -> BaselineModel:
         """The figures of a model in a report."""
         raw, after = model.raw.figures, model.calibrated
+        held = {name: raw[name] for name, part in HELD if part == AS_GIVEN and name in raw}
+        if "cost" in held:
+            held["cost"] = _with_error(held["cost"], report)
         return cls(
-            {name: raw[name] for name, part in HELD if part == AS_GIVEN and name in raw},
+            held,
             None
             if after is None
             else {name: after.figures[name] for name, part in HELD if part == CALIBRATED},
@@ -56,7 +72,7 @@ class BaselineModel:
                 (part.column, part.group): {
                     name: figure
                     for name in HELD_IN_GROUPS
-                    if (figure := _in_group(part.figures, part.policy, name)) is not None
+                    if (figure := _in_group(part, name)) is not None
                 }
                 for part in report.groups
                 if part.model == model.name and not part.too_small and part.figures
@@ -65,10 +81,24 @@ class BaselineModel:
         )
 
 
-def _in_group(figures: Mapping[str, Measured], policy: Any, name: str) -> Measured | None:
+def _in_group(part: GroupFigures, name: str) -> Measured | None:
     if name != "cost":
-        return figures.get(name)
-    return None if policy is None else policy.cost  # type: ignore[no-any-return]
+        return part.figures.get(name)
+    return None if part.policy is None else _stretched(part.policy.cost)
+
+
+def _with_error(cost: Measured, report: Report) -> Measured:
+    """The cost with the standard error that its interval has."""
+    if cost.interval is None or isnan(cost.interval.high):
+        return cost
+    quantile = float(stdtrit(max(report.n_samples - 1.0, 1.0), 0.5 + 0.5 * report.confidence))
+    return _stretched(replace(cost, standard_error=(cost.interval.high - cost.value) / quantile))
+
+
+def _stretched(cost: Measured) -> Measured:
+    """Other cases choose other thresholds, which move the cost of many cases together."""
+    error = cost.standard_error
+    return replace(cost, standard_error=None if error is None else SHARED_THRESHOLDS * error)
 
 
 @dataclass(frozen=True)
@@ -161,7 +191,10 @@ class Baseline:
         for model in models:
             old = self._old(model.name)
             new = BaselineModel.of(model, report)
+            same = [side.needs_no_map for side in (new, old)]
             for figure, part in HELD:
+                if all(same) and (figure, part) == ("log_loss", CALIBRATED):
+                    continue  # the same test once more
                 first, second = (
                     side.raw if part == AS_GIVEN else side.calibrated for side in (new, old)
                 )

@@ -4,18 +4,20 @@ Held are the cost of each at its own policy, log-loss as given and after calibra
 Fragility Index after calibration (before it, the index falls when scores shrink).
 
 **Not clearly worse** is the default. A figure fails where a one-sided test shows that the new model
-is worse by more than `tolerance`, a share of the figure of the present model: two seeds of one
-forest do differ, by about one per cent, and enough cases show that. The level of all tests together
-is that of the report (5 % at a confidence of 95 %); each of :math:`m` tests has an equal share of
-it. That fails whenever Holm's correction does, since the smallest p-value decides, and gives every
-figure a limit that can be printed. Where groups are held, too, one half of the level is theirs.
+is worse. Two trainings of one model differ, too, and enough cases show it: `tolerance` is the
+standard deviation of that, as a share of the figure, and adds to the standard error (the root of
+the sum of squares). The level of all tests of a gate together is that of the report (5 % at a
+confidence of 95 %): each has a share of it, a double one for the cost and for log-loss after
+calibration, which say most. The smallest p-value decides, as with Holm's correction, and every
+figure has a limit that can be printed. Where groups are held, too, one half of the level is theirs.
 
 **Non-inferiority** with a `margin`: the cost, or log-loss where there are no costs, fails unless
 the upper limit of its difference (of the report's interval) is below the margin. All of these must
-hold, so that none needs a correction.
+hold, so that none needs a correction, and no tolerance is added.
 
 On the same cases the tests are the paired ones of the report. On other cases the difference is held
 to the root of the sum of the squared standard errors, of logarithms, which are nearly normal.
+`benchmarks/gate.py` shows how often gates fail.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from .limits import KINDS
 from .parts import Comparison
 from .report import Report
 
-#: A share of the figure of the present model by which a new one may be worse.
+#: How much the figure of one training differs from that of the next, a relative standard deviation.
 TOLERANCE = 0.01
 #: The same predictions are as good as themselves, however they are rounded in a file.
 _ROUNDING = 1e-9
@@ -90,13 +92,13 @@ class Contrast:
 
     def worst_allowed(self, level: float, tolerance: float) -> float:
         """Largest value that is not clearly worse; without a test, that of the present model."""
-        allowed = self.old * (1.0 + tolerance + _ROUNDING)
-        if not self.tested or self.error == 0.0:
+        allowed = self.old * (1.0 + _ROUNDING)
+        if not self.tested:
             return allowed
         reach = -float(stdtrit(self.freedom, level))
         if self.relative is not None:
-            return allowed * exp(min(reach * self.relative, 700.0))
-        return allowed + reach * self.error
+            return allowed * exp(min(reach * hypot(self.relative, tolerance), 700.0))
+        return allowed + reach * hypot(self.error, tolerance * self.old)
 
     def worst_within(self, margin: float, level: float) -> float:
         """Largest value that is shown to be worse by less than the margin."""
@@ -237,21 +239,33 @@ def judged(
 ) -> Iterator[Verdict | str]:
     """Verdicts, and sentences on what is not held."""
     main = _held_by_margin(contrasts) if margin is not None else set()
-    groups = {part.group is not None for part in contrasts}
-    levels = {}
-    for grouped in groups:
-        tested = [
-            part
-            for part in contrasts
-            if part.tested and (part.group is not None) == grouped and part.figure not in main
-        ]
-        levels[grouped] = (1.0 - confidence) / len(groups) / max(len(tested), 1)
+    shared = [part for part in contrasts if part.tested and part.figure not in main]
+    weights = {grouped: _total_weight(shared, grouped) for grouped in (False, True)}
+    n_families = sum(total > 0 for total in weights.values())
     for part in contrasts:
         if part.figure in main:
             assert margin is not None
             yield _within(part, margin, confidence)
         else:
-            yield _not_worse(part, levels[part.group is not None], tolerance)
+            total = max(weights[part.group is not None] * n_families, 1)
+            level = (1.0 - confidence) * _weight(part, shared) / total
+            yield _not_worse(part, level, tolerance)
+
+
+def _weight(part: Contrast, tested: list[Contrast]) -> int:
+    """Share of the level: figures that say most count twice."""
+    if part.figure != "log_loss" or part.part == CALIBRATED:
+        return 1 if part.figure == "fragility_index" else 2
+    alike = (part.model, part.figure, part.group, part.source)
+    calibrated = (
+        other.part == CALIBRATED and (other.model, other.figure, other.group, other.source) == alike
+        for other in tested
+    )
+    return 1 if any(calibrated) else 2
+
+
+def _total_weight(tested: list[Contrast], grouped: bool) -> int:
+    return sum(_weight(part, tested) for part in tested if (part.group is not None) == grouped)
 
 
 def _held_by_margin(contrasts: list[Contrast]) -> set[str]:
@@ -285,8 +299,8 @@ def _not_worse(part: Contrast, level: float, tolerance: float) -> Verdict | str:
     if isfinite(part.new) and not part.tested:
         return f"{part.title} of {model}{where} is not held: {part.untested}."
     reason = (
-        f"{_told(part)}: clearly worse, beyond the limit of {words.number(limit, 4)} that chance "
-        f"and a tolerance of {100.0 * tolerance:g} % allow."
+        f"{_told(part)}: clearly worse, beyond {words.number(limit, 4)}, which chance (and "
+        f"{100.0 * tolerance:g} % between trainings) may make of it."
     )
     return Verdict(part, limit, False, reason, part.source)
 

@@ -98,7 +98,8 @@ def check_gates(
         units of the cost, or of log-loss where there are no costs. Without it a model fails where
         it is clearly worse: see `fragility.report.contrasts`.
     tolerance : float, default 0.01
-        Share by which a figure may be worse without being called so.
+        How much the figures of one training differ from those of the next, as a share of them: a
+        standard deviation, which adds to the standard error of the tests.
     each_group : bool, default False
         Whether all of this must hold in each group, too.
 
@@ -139,8 +140,8 @@ def _held(
     """Checks, and sentences on what is not held."""
     if not check_not_negative(tolerance, "tolerance") < 1.0:
         raise ValueError(
-            f"tolerance must be below 1; got {tolerance!r}. It is relative: 0.05 allows figures "
-            "5 % worse."
+            f"tolerance must be below 1; got {tolerance!r}. It is how much, relative, one training "
+            "differs from the next, such as 0.01."
         )
     if margin is not None:
         check_positive(margin, "margin")
@@ -197,8 +198,8 @@ def _check_not_empty(found: list[Check | str], models: list[ModelReport], each_g
             )
     if each_group and all(check.group is None for check in checks):
         raise ValueError(
-            "Nothing is held in any group: all are too small, or lack the figures. Give --min-cell, "
-            "or leave --each-group out."
+            "Nothing is held in any group: all are too small, or lack the figures. Give "
+            "--min-cell, or leave --each-group out."
         )
 
 
