@@ -18,7 +18,6 @@ from .options import (
     force_option,
     group_option,
     json_option,
-    policy_options,
     prediction_options,
 )
 from .reports import make_report
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from ..report.gates import Check
     from ..report.limits import Limits
 
-#: Limits with an option of their own, and whether it is the largest value.
+#: Limits with an option of their own, by figure.
 _NAMED = {
     "fragility_index": ("--max-fi", "Largest Fragility Index."),
     "ratio": ("--max-ratio", "Largest ratio."),
@@ -56,7 +55,6 @@ def _limit_options(command: Any) -> Any:
 @group_option
 @confident_option
 @cost_options
-@policy_options
 @click.option(
     "--against",
     metavar="[NAME=]COLUMNS",
@@ -147,10 +145,11 @@ def gate(
     if save_baseline is not None:
         check_ending(save_baseline, ".json", option="--save-baseline")
         inputs = [path for path in (options["file"], baseline) if path is not None]
-        check_output(save_baseline, [options["file"]] if force else inputs[:1], force=force)
+        check_output(save_baseline, inputs, force=force)
     old = None if baseline is None else read_baseline(baseline)
-    present = None if against is None else _with_present(options, against)
+    place = None if against is None else _with_present(options, against)
     made = make_report(**options)
+    present = made.models[place].name if isinstance(place, int) else place
     held: dict[str, Any] = {
         "against": present,
         "baseline": old,
@@ -234,9 +233,9 @@ def _limits(
     from ..report.limits import Limits
 
     found: dict[str, dict[str, float]] = {"--max": {}, "--min": {}}
-    for name, value in named.items():
-        if value is not None:
-            found[_NAMED[name][0][:5]][name] = value
+    for name, limit in named.items():
+        if limit is not None:
+            found[_NAMED[name][0][:5]][name] = limit
     for option, texts in (("--max", largest), ("--min", least)):
         for text in texts:
             name, equals, number = text.partition("=")
@@ -256,17 +255,15 @@ def _limits(
     return Limits(found["--max"], found["--min"], upper)
 
 
-def _with_present(options: dict[str, Any], against: str) -> str:
-    """Name of the present model, whose scores are read, too."""
-    from ..tables import open_table
-    from ..tables.columns import parse_option
-
+def _with_present(options: dict[str, Any], against: str) -> int | str:
+    """The present model, by its place or its name, whose scores are read, too."""
     given, is_answers = asked_models(**options)
     if is_answers:  # it has several columns: it is one of the models, by its name
         return against
-    if against not in given:
-        options["scores"] = (*options["scores"], against)
-    return parse_option(against, open_table(options["file"]).column_names)[0]
+    if against in given:
+        return list(given).index(against)
+    options["scores"] = (*given, against)
+    return len(given)
 
 
 def _save(path: str, made: Report, present: str | None, file: str, passed: bool) -> None:

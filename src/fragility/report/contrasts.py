@@ -33,7 +33,7 @@ from ..figures.intervals import simultaneous
 from ..index.inference import PairedDifference
 from ..measured import Measured
 from . import words
-from .limits import KINDS
+from .limits import KINDS, LARGEST_LOG_LOSS
 from .parts import Comparison
 from .report import Report
 
@@ -118,7 +118,7 @@ def paired(report: Report, against: str) -> Iterator[Contrast]:
                 yield about.contrast(pair.a, pair.b, figure, part, test)
 
 
-def paired_by_group(report: Report, against: str) -> Iterator[Contrast | str]:
+def paired_by_group(report: Report, against: str) -> Iterator[Contrast]:
     """The same in each group that is large enough; log-loss and cost, which are known there."""
     parts = [part for part in report.group_comparisons if against in (part.a, part.b)]
     # Their intervals hold in all groups together.
@@ -127,11 +127,9 @@ def paired_by_group(report: Report, against: str) -> Iterator[Contrast | str]:
     # Where neither needs a map, the test after calibration is the one before.
     same = {(pair.a, pair.b) for pair in report.comparisons if pair.calibrated is pair.raw}
     for part in parts:
-        group = group_name(part.column, part.group)
         if part.too_small:
-            yield f"group {group} is not held: a class has too few of its {part.n} cases."
             continue
-        about = _About(against, confidence, part.n, group)
+        about = _About(against, confidence, part.n, group_name(part.column, part.group))
         for figure, of, test in (
             ("cost", "", part.cost),
             ("log_loss", AS_GIVEN, part.log_loss),
@@ -291,9 +289,10 @@ def _within(part: Contrast, margin: float, confidence: float) -> Verdict:
 def _not_worse(part: Contrast, level: float, tolerance: float) -> Verdict | str:
     model = words.shortened(part.model)
     where = "" if part.group is None else f" in {part.group}"
-    if not isfinite(part.old):
-        return f"{part.title} of {model}{where}: no model does worse than {part.old:.4g}."
     limit = part.worst_allowed(level, tolerance)
+    if not limit < (LARGEST_LOG_LOSS if part.figure == "log_loss" else inf):
+        old = words.number(part.old)
+        return f"{part.title} of {model}{where} is not held: no value is clearly worse than {old}."
     if part.new <= limit:
         return Verdict(part, limit, True, "", part.source)
     if isfinite(part.new) and not part.tested:

@@ -18,6 +18,7 @@ from .report import Report
 
 #: The same predictions pass a limit that is their own figure, however it is rounded.
 _ROUNDING = 1e-9
+_NONE_ALONE = "error rate of {} is not held: no case is decided alone."
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,7 @@ def _held(
     contrasts: list[Contrast] = []
     if against is not None:
         contrasts += paired(report, against)
-        for part in paired_by_group(report, against) if each_group else ():
-            (found if isinstance(part, str) else contrasts).append(part)  # type: ignore[arg-type]
+        contrasts += paired_by_group(report, against) if each_group else ()
         found += _not_compared(report, models)
     if baseline is not None:
         baseline.check_comparable(report, models)
@@ -229,7 +229,7 @@ def _check(verdict: Verdict) -> Check:
     )
 
 
-def _limit_checks(model: ModelReport, limits: Limits) -> Iterator[Check]:
+def _limit_checks(model: ModelReport, limits: Limits) -> Iterator[Check | str]:
     """Checks of one model against the limits, in all cases."""
     constant = ""
     if isnan(model.raw.figures["ratio"].value):
@@ -238,6 +238,9 @@ def _limit_checks(model: ModelReport, limits: Limits) -> Iterator[Check]:
     for figure, limit, is_largest in limits.all:
         found = figure_of(model, figure)
         assert found is not None
+        if figure == "error_rate" and isnan(found.value):
+            yield _NONE_ALONE.format(words.shortened(model.name))
+            continue
         yield _limited(model.name, figure, found, limit, is_largest, limits, None, constant)
 
 
@@ -257,6 +260,9 @@ def _group_checks(report: Report, model: ModelReport, limits: Limits) -> Iterato
             found = group_figure(part, figure)
             if found is None:
                 yield f"{KINDS[figure].title} is not held in groups: it is not known there."
+                continue
+            if figure == "error_rate" and isnan(found.value):
+                yield _NONE_ALONE.format(f"{words.shortened(model.name)} in {group}")
                 continue
             yield _limited(model.name, figure, found, limit, is_largest, limits, group, "")
 
