@@ -283,13 +283,13 @@ def test_bad_baselines(csv, tmp_path):
     asked = ("gate", csv, "--label", "sick", "--score", "fair", "--baseline")
     refused(fragility(*asked, tmp_path / "none.json"), "none.json", "No such file")
     (tmp_path / "bad.json").write_text("{}")
-    refused(fragility(*asked, tmp_path / "bad.json"), "not a baseline", "evaluate")
+    refused(fragility(*asked, tmp_path / "bad.json"), "not a baseline", "--save-baseline")
     (tmp_path / "bad.json").write_text("no json")
     refused(fragility(*asked, tmp_path / "bad.json"), "not a baseline")
     (tmp_path / "bad.json").write_bytes(b"\xff\xfe")
     refused(fragility(*asked, tmp_path / "bad.json"), "UTF-8")
-    both = ("--label", "sick", "--score", "fair", "--score", "bold", "--json", "--no-calibration")
-    (tmp_path / "two.json").write_text(fragility("evaluate", csv, *both).out)
+    both = ("--label", "sick", "--score", "fair", "--score", "bold", "--no-calibration")
+    assert fragility("gate", csv, *both, "--save-baseline", tmp_path / "two.json").code == 0
     other = ("gate", csv, "--label", "sick", "--score", "new=fair", "--baseline")
     refused(fragility(*other, tmp_path / "two.json"), "'new'", "'fair', 'bold'")
 

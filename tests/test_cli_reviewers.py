@@ -89,7 +89,7 @@ def test_evaluate_report_and_gate(file, tmp_path):
     assert fragility("report", *asked, "--output", out).code == 0
     assert "against humans alone" in out.read_text()
     baseline = tmp_path / "old.json"
-    baseline.write_text(fragility("evaluate", *asked, "--json").out)
+    assert fragility("gate", *asked, "--save-baseline", baseline).code == 0
     ended = fragility("gate", *asked, "--baseline", baseline)
     assert ended.code == 0, ended.err
     assert "whether the reviewers are of the same column is not known" in " ".join(

@@ -486,11 +486,11 @@ def test_a_gate_passes_on_the_file_that_made_its_baseline(tmp_path):
     table = tmp_path / "predictions.csv"
     options = problem.write(table, np.arange(problem.n))
     for first, second in ((["--hold", "20"], ["--in-memory"]), (["--in-memory"], ["--hold", "20"])):
-        made = fragility("evaluate", str(table), *options, "--json", "--error-cost", "10", *first)
-        assert made.code == 0, made.err
         baseline = tmp_path / "old.json"
-        baseline.write_text(made.out)
-        assert json.loads(made.out)["models"][0]["raw"]["figures"]["cost"]["estimator"]
+        asked = ("gate", str(table), *options, "--error-cost", "10", *first)
+        made = fragility(*asked, "--save-baseline", str(baseline))
+        assert made.code == 0, made.err
+        assert json.loads(baseline.read_text())["models"][0]["cost_estimator"]
         held = fragility(
             *("gate", str(table), *options, "--error-cost", "10", *second),
             *("--baseline", str(baseline)),
@@ -503,8 +503,9 @@ def test_a_gate_refuses_a_cost_of_several_classes_that_was_measured_otherwise(tm
     problem = Problem(3)
     table = tmp_path / "predictions.csv"
     options = problem.write(table, np.arange(problem.n))
-    made = fragility("evaluate", str(table), *options, "--json", "--error-cost", "10")
-    (tmp_path / "old.json").write_text(made.out)
+    asked = ("gate", str(table), *options, "--error-cost", "10")
+    made = fragility(*asked, "--save-baseline", str(tmp_path / "old.json"))
+    assert made.code == 0, made.err
     held = fragility(
         *("gate", str(table), *options, "--error-cost", "10", "--hold", "20"),
         *("--baseline", str(tmp_path / "old.json")),

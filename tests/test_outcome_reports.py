@@ -261,7 +261,7 @@ class TestCommand:
         assert run("report", path, *self.ONE, "--output", page, "--case", "id", fast)[0] == 0
         assert "case " in page.read_text(encoding="utf-8")
         base = tmp_path / "base.json"
-        base.write_text(run("evaluate", path, *self.ONE, "--json", fast)[1], encoding="utf-8")
+        assert run("gate", path, *self.ONE, fast, "--save-baseline", base)[0] == 0
         assert run("gate", path, *self.ONE, "--baseline", base)[0] == 0
         assert run("gate", path, *self.ONE, "--max-fi", "0.01")[0] == 1
         assert run("gate", path, "--label", "ok2", "--score", "q", "--baseline", base)[0] == 2

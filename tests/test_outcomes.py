@@ -13,8 +13,9 @@ from fragility import AnswerState, Costs, Policy, Report, ScoreState
 from fragility.calibration.choice import CalibrationChoice
 from fragility.calibration.table import ScoreTable, TableFits
 from fragility.report.answer_reading import OutcomeBatch
-from fragility.report.baselines import read_baseline
-from fragility.report.gates import Limits, check_gates
+from fragility.report.baseline_files import baseline_text, read_baseline
+from fragility.report.baselines import Baseline
+from fragility.report.gates import check_gates
 from fragility.report.inputs import as_policy
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
@@ -495,17 +496,20 @@ def test_answers_are_held_to_a_baseline_of_answers(tmp_path):
     correct = rng.random(300) < p
     report = Report.from_outcomes(correct, p, costs={"error_cost": 5.0})
     path = tmp_path / "baseline.json"
-    path.write_text(report.to_json())
+    path.write_text(baseline_text(Baseline.of(report)))
     baseline = read_baseline(str(path))
-    assert all(check.passed for check in check_gates(report, Limits(), baseline))
-    worse = Report.from_outcomes(correct, np.sqrt(p), costs={"error_cost": 5.0})
-    failed = [c.figure for c in check_gates(worse, Limits(log_loss=0.1), baseline) if not c.passed]
+    assert all(check.passed for check in check_gates(report, baseline=baseline))
+    worse = Report.from_outcomes(correct, 1.0 - p, costs={"error_cost": 5.0})
+    failed = [c.figure for c in check_gates(worse, baseline=baseline) if not c.passed]
     assert "log_loss" in failed
+    both = Report.from_outcomes(correct, {"old": p, "new": 1.0 - p})
+    checks = check_gates(both, against="old")
+    assert {check.model for check in checks if not check.passed} == {"new"}
     classes = Report.from_predictions(
         np.where(correct, "right", "wrong"), p, pos_label="right", costs={"error_cost": 5.0}
     )
     with pytest.raises(ValueError, match="what is measured there: answers, right or wrong"):
-        check_gates(classes, Limits(), baseline)
+        check_gates(classes, baseline=baseline)
 
 
 def test_one_array_of_outcomes_holds_for_every_model():

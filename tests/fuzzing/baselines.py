@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
+from scipy import stats
 
 VALUES = [
     None, True, False, 0, 1, -1, 0.5, 1e308, -0.0, 10**400, -(10**400), "", "x", "Infinity",
@@ -17,7 +19,7 @@ TEXTS = ["NaN", "Infinity", "-Infinity", "1e400", "1e-400", "[" * 3000, "9" * 50
 
 @lru_cache(1)
 def _report():
-    """A report on a bad model, which few honest baselines would let pass."""
+    """A report on two models, one of them bad, which few honest baselines would let pass."""
     from fragility import Report
 
     rng = np.random.default_rng(1)
@@ -30,12 +32,14 @@ def _report():
 
 def corpus() -> list[bytes]:
     """Baselines as the command writes them: one that passes, and one whose figures are better."""
-    made = _report().to_json().encode()
+    from fragility.report.baseline_files import baseline_text
+    from fragility.report.baselines import Baseline
+
+    made = baseline_text(Baseline.of(_report())).encode()
     content = json.loads(made)
     for model in content["models"]:
-        for figure in model["raw"]["figures"].values():
-            if isinstance(figure["value"], float):
-                figure["value"] *= 0.9
+        for figure in model["raw"].values():
+            figure["value"] *= 0.4
     return [made, json.dumps(content).encode()]
 
 
@@ -69,7 +73,11 @@ def _change(content, rng):
     def walk(node, weight):
         items = node.items() if isinstance(node, dict) else enumerate(node)
         for key, value in list(items):
-            own = weight * (2 if key in ("models", "raw", "figures", "value", "classes") else 1)
+            own = weight * (
+                2
+                if key in ("models", "raw", "log_loss", "value", "standard_error", "classes")
+                else 1
+            )
             places.append((own, node, key))
             if isinstance(value, (dict, list)):
                 walk(value, own)
@@ -97,8 +105,8 @@ def check(data: bytes) -> bool:
     import os
     import tempfile
 
-    from fragility.report.baselines import read_baseline
-    from fragility.report.gates import Limits, check_gates
+    from fragility.report.baseline_files import read_baseline
+    from fragility.report.gates import check_gates, not_held
 
     report = _report()
     with tempfile.TemporaryDirectory() as folder:
@@ -107,8 +115,8 @@ def check(data: bytes) -> bool:
             stream.write(data)
         try:
             baseline = read_baseline(path)
-            checks = check_gates(report, Limits(), baseline)
-            assert all(isinstance(part, str) for part in baseline.not_held(report))
+            checks = check_gates(report, baseline=baseline, tolerance=0.0)
+            assert all(isinstance(part, str) for part in not_held(report, baseline=baseline))
             assert isinstance(baseline.warning(report), str)
         except ValueError as error:
             said = str(error)
@@ -122,28 +130,50 @@ def check(data: bytes) -> bool:
 
 def _verdict(content, report):
     """Whether the report passes, read literally; AssertionError where no verdict may be given."""
-    first, second = (part["label"] for part in content["classes"])
+    assert content["kind"] == "fragility baseline"
+    assert content["format"] == 2
+    first, second = content["classes"]
     assert first in (0, "0", "0.0", "false", "False")  # a number is the same however written
     assert second in (1, "1", "1.0", "true", "True")
     assert content["positive"] in (1, "1", "1.0", "true", "True")
     assert content["weighted"] is False
-    old = {model["name"]: model["raw"]["figures"] for model in content["models"]}
+    assert content["answers"] is False
+    old = {model["name"]: model for model in content["models"]}
     assert len(old) == len(content["models"])
     costs = content.get("costs")
     own = {"error_cost": 5.0, "review_cost": 1.0, "capacity": None, "reviewer_error": 0.0}
     assert costs in (None, own)
-    names = ["fragility_index", "ratio", "log_loss", "auc", *(["cost"] if costs else [])]
-    passed = True
+    names = ["log_loss", *(["cost"] if costs else [])]
+    pairs = []
     for model in report.models:
+        there = old[model.name] if len(old) > 1 or model.name in old else next(iter(old.values()))
         for name in names:
-            figure = old[model.name][name]
-            assert name != "cost" or figure["estimator"] == "cross_fitted"
-            value, bounds = figure.get("value"), figure.get("bounds")
-            if bounds is not None:
-                value = bounds[0] if name == "auc" else bounds[1]
-            value = float("inf") if value == "Infinity" else value
+            figure = there["raw"][name]
+            assert name != "cost" or there["cost_estimator"] == "cross_fitted"
+            value, error = (
+                float("inf") if part == "Infinity" else part
+                for part in (figure.get("value"), figure.get("standard_error"))
+            )
             assert type(value) in (int, float), value
-            assert 0 <= value <= (1 if name == "auc" else float("inf"))
-            found, room = model.raw.figures[name].value, 1e-9 * value
-            passed &= found >= value - room if name == "auc" else found <= value + room
+            assert 0 <= value <= (36.05 if name == "log_loss" else 1.8e308)
+            found = model.raw.figures[name]
+            spread = found.standard_error
+            if name == "cost":  # its interval is Student's; thresholds are shared
+                quantile = stats.t.ppf(0.975, 59)
+                spread = 1.2 * (found.interval.high - found.value) / quantile
+            known = error is not None and error < float("inf")
+            pairs.append((found.value, float(value), spread, error if known else None))
+    tested = sum(error is not None for *_, error in pairs)
+    passed = True
+    for new, value, spread, error in pairs:
+        room = 1e-9 * value
+        if error is None:
+            continue  # not held where it is worse
+        z = stats.norm.ppf(1.0 - 0.05 / tested)
+        if value > 0:
+            reach = math.hypot(spread / new, error / value)
+            limit = value * math.exp(min(z * reach, 700.0))
+        else:
+            limit = z * math.hypot(spread, error)
+        passed &= new <= limit + room
     return bool(passed)

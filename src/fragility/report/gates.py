@@ -1,76 +1,47 @@
-"""Gates for continuous integration: limits and baselines that a model must hold."""
+"""Gates for continuous integration: limits, a present model and baselines that models must hold."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf, isfinite, isnan, nan
+from math import isfinite, isnan, nan
 
-import numpy as np
-
-from .._parameters import check_not_negative, check_number
-from ..measured import FIGURES, Measured
+from .._labels import listed
+from .._parameters import check_not_negative, check_positive
+from ..measured import Measured
 from . import words
-from .baselines import HELD, LARGEST_LOG_LOSS, Baseline, can_fail
-from .parts import ModelFigures
+from .baselines import Baseline
+from .contrasts import TOLERANCE, Contrast, Verdict, group_name, judged, paired, paired_by_group
+from .limits import KINDS, Limits, check_limits, figure_of, group_figure
+from .parts import ModelReport
 from .report import Report
 
-#: Figures that reports give with an interval.
-_WITH_INTERVAL = ("fragility_index", "cost")
-#: The same predictions pass their own baseline, however they are rounded in a file.
+#: The same predictions pass a limit that is their own figure, however it is rounded.
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Largest values allowed (for AUC: the smallest); None for no limit.
-
-    With `upper_limit`, the upper limits of the confidence intervals must hold for the index and
-    the cost, not only the estimates. Of a figure known between bounds, the worse one must hold.
-    """
-
-    fragility_index: float | None = None
-    ratio: float | None = None
-    log_loss: float | None = None
-    auc: float | None = None
-    cost: float | None = None
-    upper_limit: bool = False
-
-    def __post_init__(self) -> None:
-        for name in HELD:
-            limit = getattr(self, name)
-            if limit is None:
-                continue
-            what = f"The limit of {FIGURES[name].title}"
-            check_number(limit, what)
-            if name == "auc" and not 0.0 < limit <= 1.0:
-                raise ValueError(
-                    f"{what} must be above 0, or no model fails, and at most 1, or none passes; "
-                    f"got {limit!r}."
-                )
-            if limit < 0.0:
-                raise ValueError(f"{what} must be zero or more, or no model passes; got {limit!r}.")
-            if name == "log_loss" and limit >= LARGEST_LOG_LOSS:
-                raise ValueError(
-                    f"{what} must be below {LARGEST_LOG_LOSS:.4g}, or no model fails; got "
-                    f"{limit!r}."
-                )
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is no limit at all."""
-        return all(getattr(self, name) is None for name in HELD)
-
-    @property
-    def passed_by_shrinking(self) -> bool:
-        """Whether shrunk scores would pass: only the index, or AUC beside it, has a limit."""
-        others = (self.ratio, self.log_loss, self.cost)
-        return self.fragility_index is not None and all(limit is None for limit in others)
+_NONE_ALONE = "error rate of {} is not held: no case is decided alone."
 
 
 @dataclass(frozen=True)
 class Check:
-    """One figure of one model held to one limit."""
+    """One figure of one model held to one limit, in all cases or in one group.
+
+    Attributes
+    ----------
+    model, figure : str
+    value, limit : float
+        `limit` is the value beyond which the check fails, whatever it comes from.
+    source : str
+        What the limit comes from: a limit that was given, the present model, a baseline.
+    passed : bool
+    reason : str
+        Why it fails; empty if it passes.
+    part : str
+        Which part of the figure is held.
+    group : str or None
+        None for all cases.
+    least : bool
+        Whether `limit` is the least value allowed.
+    """
 
     model: str
     figure: str
@@ -80,32 +51,58 @@ class Check:
     passed: bool = False
     reason: str = ""
     part: str = "estimate"
+    group: str | None = None
+    least: bool = False
 
     @property
     def title(self) -> str:
         """Title of the figure, with the part of it that is held to the limit."""
-        title = FIGURES[self.figure].title
-        return title if self.part == "estimate" else f"{title} ({self.part})"
+        title = KINDS[self.figure].title
+        return title if self.part in ("estimate", "") else f"{title} ({self.part})"
 
     def cells(self) -> list[str]:
         """For a table: model, figure, value, relation, limit, verdict."""
-        kind = FIGURES[self.figure]
-        relation = "≤" if kind.better == "lower" else "≥"
         value, limit = _told_apart(self.value, self.limit, self.passed)
+        where = "" if self.group is None else f", {self.group}"
         return [
-            words.shortened(self.model),
+            words.shortened(self.model) + where,
             self.title,
             value,
-            relation,
+            "≥" if self.least else "≤",
             f"{limit} ({self.source})",
             "passed" if self.passed else "FAILED",
         ]
 
 
 def check_gates(
-    report: Report, limits: Limits, baseline: Baseline | None = None, tolerance: float = 0.0
+    report: Report,
+    limits: Limits | None = None,
+    *,
+    against: str | None = None,
+    baseline: Baseline | None = None,
+    margin: float | None = None,
+    tolerance: float = TOLERANCE,
+    each_group: bool = False,
 ) -> list[Check]:
-    """Hold every model of a report to the limits and to its baseline.
+    """Hold every model of a report to limits, to the present model and to a baseline.
+
+    Parameters
+    ----------
+    report : Report
+    limits : Limits, optional
+    against : str, optional
+        The present model, of the same report. It is held to nothing itself.
+    baseline : Baseline, optional
+        Figures on other cases.
+    margin : float, optional
+        How much worse than the present model or the baseline is acceptable and must be shown, in
+        units of the cost, or of log-loss where there are no costs. Without it a model fails where
+        it is clearly worse: see `fragility.report.contrasts`.
+    tolerance : float, default 0.01
+        How much the figures of one training differ from those of the next, as a share of them: a
+        standard deviation, which adds to the standard error of the tests.
+    each_group : bool, default False
+        Whether all of this must hold in each group, too.
 
     Raises
     ------
@@ -113,105 +110,206 @@ def check_gates(
         If nothing would be checked, if a check could not fail, or if the baseline is of other
         classes or costs: such a gate would pass every model.
     """
+    held = _held(report, limits or Limits(), against, baseline, margin, tolerance, each_group)
+    return [part for part in held if isinstance(part, Check)]
+
+
+def not_held(
+    report: Report,
+    limits: Limits | None = None,
+    *,
+    against: str | None = None,
+    baseline: Baseline | None = None,
+    margin: float | None = None,
+    tolerance: float = TOLERANCE,
+    each_group: bool = False,
+) -> list[str]:
+    """Sentences on what `check_gates` does not hold with the same arguments, each once."""
+    held = _held(report, limits or Limits(), against, baseline, margin, tolerance, each_group)
+    return list(dict.fromkeys(part for part in held if isinstance(part, str)))
+
+
+def _held(
+    report: Report,
+    limits: Limits,
+    against: str | None,
+    baseline: Baseline | None,
+    margin: float | None,
+    tolerance: float,
+    each_group: bool,
+) -> list[Check | str]:
+    """Checks, and sentences on what is not held."""
     if not check_not_negative(tolerance, "tolerance") < 1.0:
         raise ValueError(
-            f"tolerance must be below 1, or no AUC fails; got {tolerance!r}. It is relative: 0.05 "
-            "allows figures 5 % worse than the baseline."
+            f"tolerance must be below 1; got {tolerance!r}. It is how much, relative, one training "
+            "differs from the next, such as 0.01."
         )
-    _check_cost_limit(report, limits)
+    if margin is not None:
+        check_positive(margin, "margin")
+    models = _new_models(report, against)
+    if each_group and not report.groups:
+        raise ValueError("There are no groups to hold: name the columns of groups (--group).")
+    check_limits(report, limits)
+    found: list[Check | str] = []
+    for model in models:
+        found += _limit_checks(model, limits)
+        if each_group:
+            found += _group_checks(report, model, limits)
+    contrasts: list[Contrast] = []
+    if against is not None:
+        contrasts += paired(report, against)
+        contrasts += paired_by_group(report, against) if each_group else ()
+        found += _not_compared(report, models)
     if baseline is not None:
-        baseline.check_comparable(report)
-    checks = []
-    for model in report.models:
-        old = None if baseline is None else baseline.of_model(model.name, report)
-        found = list(_checks(model.name, model.raw, limits, old, tolerance))
-        if not found:
-            raise ValueError(
-                f"Nothing is held against model {model.name!r}: give limits of figures that it has."
-            )
-        checks += found
-    return checks
+        baseline.check_comparable(report, models)
+        contrasts += baseline.contrasts(report, models, each_group)
+        found += baseline.not_held(report, models, each_group)
+    for verdict in judged(contrasts, report.confidence, tolerance, margin):
+        found.append(_check(verdict) if isinstance(verdict, Verdict) else verdict)
+    _check_not_empty(found, models, each_group)
+    return found
 
 
-def _check_cost_limit(report: Report, limits: Limits) -> None:
-    """Refuse a limit of the cost that even the dearest decision does not exceed."""
-    if limits.cost is None:
-        return
-    if report.costs is None:
-        raise ValueError("A limit of the cost per case needs costs: say what an error costs.")
-    if np.ndim(report.costs.error_cost) == 1:
-        return  # the dearest case is not known
-    matrix = report.costs.matrix(len(report.labels))
-    dearest = float(max(matrix.max(), report.costs.of_reviews(matrix).max()))
-    if report.reviewed:  # a single review may go as wrong as any decision
-        dearest = report.costs.review_cost + float(matrix.max())
-    if limits.cost >= dearest:
+def _new_models(report: Report, against: str | None) -> list[ModelReport]:
+    """The models that are held."""
+    names = [model.name for model in report.models]
+    if against is not None and against not in names:
         raise ValueError(
-            f"The limit of the cost per case must be below {dearest:.4g}, what the dearest case "
-            f"costs, or no model fails; got {limits.cost!r}."
+            f"No model is called {words.shortened(against)!r}; there are "
+            f"{listed(map(words.shortened, names))}."
+        )
+    models = [model for model in report.models if model.name != against]
+    if not models:
+        raise ValueError(
+            f"There is no model but {words.shortened(against)!r}, the present one: name a new one "
+            "(--score)."
+        )
+    return models
+
+
+def _check_not_empty(found: list[Check | str], models: list[ModelReport], each_group: bool) -> None:
+    """A gate that holds nothing has failed."""
+    checks = [part for part in found if isinstance(part, Check)]
+    for model in models:
+        if not any(check.model == model.name for check in checks):
+            raise ValueError(
+                f"Nothing is held against model {words.shortened(model.name)!r}: give limits of "
+                "figures that it has."
+            )
+    if each_group and all(check.group is None for check in checks):
+        raise ValueError(
+            "Nothing is held in any group: all are too small, or lack the figures. Give "
+            "--min-cell, or leave --each-group out."
         )
 
 
-def _checks(
-    name: str,
-    model: ModelFigures,
-    limits: Limits,
-    old: Mapping[str, float] | None,
-    tolerance: float,
-) -> Iterator[Check]:
-    """Checks of one model, against the limits and against its figures in the baseline."""
+def _not_compared(report: Report, models: list[ModelReport]) -> Iterator[str]:
+    for model in models:
+        if model.calibrated is None:
+            name, why = words.shortened(model.name), model.why_not_calibrated
+            yield (
+                f"log-loss and Fragility Index after calibration of {name} are not held: "
+                f"{why or 'there is no calibration'}".rstrip(".")
+                + "."
+            )
+
+
+def _check(verdict: Verdict) -> Check:
+    part = verdict.contrast
+    return Check(
+        part.model,
+        part.figure,
+        part.new,
+        verdict.limit,
+        verdict.source,
+        verdict.passed,
+        verdict.reason,
+        part.part,
+        part.group,
+    )
+
+
+def _limit_checks(model: ModelReport, limits: Limits) -> Iterator[Check | str]:
+    """Checks of one model against the limits, in all cases."""
     constant = ""
-    if isnan(model.figures["ratio"].value):
-        constant = "" if len(model.pairs) == 2 else " for some class"
+    if isnan(model.raw.figures["ratio"].value):
+        constant = "" if len(model.raw.pairs) == 2 else " for some class"
         constant = f"gives every case the same score{constant}"
-    for figure in HELD:
-        if figure not in model.figures:
+    for figure, limit, is_largest in limits.all:
+        found = figure_of(model, figure)
+        assert found is not None
+        if figure == "error_rate" and isnan(found.value):
+            yield _NONE_ALONE.format(words.shortened(model.name))
             continue
-        found = model.figures[figure]
-        limit = getattr(limits, figure)
-        if limit is not None:
-            value, part = _end(figure, found, better=False), "estimate"
-            if limits.upper_limit and figure in _WITH_INTERVAL:
-                part = "upper limit"
-                value = nan if found.interval is None else found.interval.high
-            yield _judged(Check(name, figure, value, limit, "limit", part=part), 0.0, constant)
-        if old is not None and figure in old and can_fail(figure, old[figure]):
-            # The same data must pass, read either way: a baseline has the worse end of its bounds.
-            value = _end(figure, found, better=True)
-            check = Check(name, figure, value, old[figure], "baseline")
-            yield _judged(check, tolerance, constant)
+        yield _limited(model.name, figure, found, limit, is_largest, limits, None, constant)
 
 
-def _end(figure: str, found: Measured, *, better: bool) -> float:
-    """A figure, or the better or worse of its bounds."""
-    if found.bounds is None:
-        return found.value
-    return found.bounds.low if (FIGURES[figure].better == "lower") == better else found.bounds.high
+def _group_checks(report: Report, model: ModelReport, limits: Limits) -> Iterator[Check | str]:
+    """The same in each group; sentences on groups and figures that are not held."""
+    for part in report.groups:
+        if part.model != model.name:
+            continue
+        group = group_name(part.column, part.group)
+        if part.too_small or not part.figures:
+            why = part.reason or (
+                f"a class has fewer than {report.min_cell} of its {words.count(part.n)} cases"
+            )
+            yield f"group {group} is not held: {why}."
+            continue
+        for figure, limit, is_largest in limits.all:
+            found = group_figure(part, figure)
+            if found is None:
+                yield f"{KINDS[figure].title} is not held in groups: it is not known there."
+                continue
+            if figure == "error_rate" and isnan(found.value):
+                yield _NONE_ALONE.format(f"{words.shortened(model.name)} in {group}")
+                continue
+            yield _limited(model.name, figure, found, limit, is_largest, limits, group, "")
 
 
-def _judged(check: Check, tolerance: float, constant: str) -> Check:
-    """A check with its verdict, and the reason if it fails.
-
-    `constant` says that the scores are constant, or is empty.
-    """
-    value, limit, kind = check.value, check.limit, FIGURES[check.figure]
-    lower = kind.better == "lower"
-    slack = (tolerance + _ROUNDING) * abs(limit) if abs(limit) < inf else 0.0
-    passed = value <= limit + slack if lower else value >= limit - slack
-    model = words.shortened(check.model)
-    if constant and check.figure in ("fragility_index", "ratio"):
+def _limited(
+    model: str,
+    figure: str,
+    found: Measured,
+    limit: float,
+    is_largest: bool,
+    limits: Limits,
+    group: str | None,
+    constant: str,
+) -> Check:
+    """A figure held to a limit; `constant` says that scores are constant, or is empty."""
+    part, value = "estimate", found.value
+    if found.bounds is not None:
+        value = found.bounds.high if is_largest else found.bounds.low
+    if limits.upper_limit:
+        part, interval = ("upper" if is_largest else "lower") + " limit", found.interval
+        value = nan if interval is None else interval.high if is_largest else interval.low
+    check = Check(
+        model, figure, value, limit, "limit", part=part, group=group, least=not is_largest
+    )
+    slack = _ROUNDING * abs(limit)
+    passed = value <= limit + slack if is_largest else value >= limit - slack
+    name, title = words.shortened(model), KINDS[figure].title
+    where = "" if group is None else f" in {group}"
+    if constant and figure in ("fragility_index", "ratio"):
         # An index of 0 would pass every gate.
-        reason = f"{model} {constant}; its Fragility Index says nothing."
+        reason = f"{name} {constant}; its Fragility Index says nothing."
     elif passed:
         return replace(check, passed=True)
-    elif isnan(value) and check.figure in _WITH_INTERVAL:
+    elif isnan(value) and limits.upper_limit:
         reason = (
-            f"{kind.title} of {model} has no interval, since its scores differ too little for the "
-            "bins of a large file, so no upper limit: give --in-memory, or hold the estimate."
+            f"{title} of {name}{where} has no interval, so no {part}: hold the estimate, without "
+            "--upper-limit."
         )
+        if figure == "fragility_index":
+            reason = (
+                f"{title} of {name}{where} has no interval, since its scores differ too little for "
+                "the bins of a large file, so no upper limit: give --in-memory, or hold the "
+                "estimate."
+            )
     else:
-        shown, side = _told_apart(value, limit, passed), "above" if lower else "below"
-        reason = f"{check.title} of {model} is {shown[0]}, {side} the {check.source} of {shown[1]}."
+        shown, side = _told_apart(value, limit, passed), "above" if is_largest else "below"
+        reason = f"{check.title} of {name}{where} is {shown[0]}, {side} the limit of {shown[1]}."
     return replace(check, reason=reason)
 
 
