@@ -72,7 +72,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     for title, note, found in (*case_tables(made), *group_tables(made), *more):
         show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
         show_table(*found, stderr=as_json)
-    _show_sentences(made, [finding.text for finding in made.findings], as_json)
+    _show_sentences(made, [str(finding) for finding in made.findings], as_json)
 
 
 @click.command()
@@ -87,6 +87,7 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
     fragility compare predictions.csv --label sick --score p_a --score p_b
     """  # noqa: D301
     from ..report.data import json_text
+    from ..report.findings import RULES
     from ..report.full_text import about_differences, difference_rows
     from ..report.text import about, comparison_rows
 
@@ -95,16 +96,17 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
         repeated = "--correct and --confidence" if is_answers else "--score"
         raise click.UsageError(f"Two models at least are needed to compare: repeat {repeated}.")
     made = make_report(**options)
+    compared = [rule.code for rule in RULES if rule.compares]
     if as_json:
         content = made.to_dict()
         kept = ("format", "fragility_version", "n_samples", "confidence", "comparisons", "notes")
-        found = [f for f in content["findings"] if len(f["models"]) > 1]
+        found = [f for f in content["findings"] if f["code"] in compared]
         write_json(json_text({**{name: content[name] for name in kept}, "findings": found}))
     show_text(about(made) + "\n", stderr=as_json)
     show_table(*(difference_rows if full else comparison_rows)(made), stderr=as_json)
     if full and made.comparisons:
         show_text("\n" + about_differences(made), stderr=as_json)
-    _show_sentences(made, [f.text for f in made.findings if len(f.models) > 1], as_json)
+    _show_sentences(made, [str(f) for f in made.findings if f.code in compared], as_json)
 
 
 @click.command()
@@ -130,7 +132,7 @@ def report(output: str, worst: int | None, force: bool, **options: Any) -> None:
     check_output(output, inputs, force=force)
     made = make_report(**options, n_worst=10 if worst is None else worst)
     write_file(output, getattr(made, method)())
-    _show_sentences(made, [f.text for f in made.findings], True)
+    _show_sentences(made, [str(f) for f in made.findings], True)
     held = any(model.worst for model in made.models)
     say(f"Wrote {output}, which holds figures {'and worst cases' if held else 'only'}.")
 
@@ -183,7 +185,7 @@ def cost(as_json: bool, policy_file: str | None, force: bool, **options: Any) ->
             lead = f"{model.name}: " if len(made.models) > 1 else ""
             first, *rest = model.policy.sentences()
             sentences += [f"{lead}{first}", *rest]
-    cheapest = [finding.text for finding in made.findings if finding.kind == "cheapest"]
+    cheapest = [str(finding) for finding in made.findings if finding.rule == "cheapest"]
     show_lines([*cheapest, *sentences], stderr=as_json)
     show_text("", stderr=as_json)
     show_models(*policy_rows(made), stderr=as_json)

@@ -47,12 +47,13 @@ def make_report(
     case_column: str | None = None,
     previous: str | None = None,
     no_cross: bool = False,
+    mute: tuple[str, ...] = (),
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe.
 
     By default cases are listed where they are asked for, or where several models are read twice
-    anyway.
+    anyway. Scores that are plainly those of another class are refused.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.files import report_on_file
@@ -95,6 +96,7 @@ def make_report(
         "case_column": case_column,
         "calibrate": not no_calibration,
         "hold": inf if in_memory else hold,
+        "mute": mute,
     }
     if is_answers:
         if previous is not None:
@@ -107,7 +109,7 @@ def make_report(
         named = parse_outcomes(correct, confidences, declined, opened.column_names)
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
         with progress_bar("Measuring", None) as progress:
-            return report_on_outcome_file(outcomes, **settings, progress=progress)
+            return _not_reversed(report_on_outcome_file(outcomes, **settings, progress=progress))
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
@@ -135,4 +137,14 @@ def make_report(
     readings += several and costs is not None and not held
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
-        return report_on_file(predictions, **settings, progress=progress)
+        return _not_reversed(report_on_file(predictions, **settings, progress=progress))
+
+
+def _not_reversed(made: Report) -> Report:
+    """The report, unless its scores are plainly those of another class: that stops all else."""
+    from ..report.findings import STOPS
+
+    for finding in made.findings:
+        if finding.code == STOPS.code:
+            raise click.UsageError(finding.text)
+    return made

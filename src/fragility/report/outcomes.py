@@ -250,6 +250,7 @@ def _joined(
         prevalence=first.prevalence,
         clustered=clustered,
         min_cell=first.min_cell,
+        mute=first.mute,
     )
 
 

@@ -24,7 +24,7 @@ from .arrays import (
 )
 from .cost_reading import CaseNames
 from .exports import Exports
-from .findings import findings
+from .findings import check_mute, unmuted
 from .inputs import (
     Metric,
     as_costs,
@@ -70,7 +70,7 @@ class Report(Exports):
     new_mistakes : tuple of NewMistakes
         By model, what it gets confidently wrong and did not in previous predictions.
     findings : tuple of Finding
-        What the figures say, in plain words.
+        What the figures say, in plain words; each with a code, which docs/findings.md explains.
     labels, support : tuple
         The classes and the number of cases of each (of positive weight). Answers are "wrong" and
         "right"; their numbers differ by model, so that `support` is empty: see `support_of`.
@@ -96,6 +96,8 @@ class Report(Exports):
         Groups with fewer cases than this of any class are too small to be compared.
     reviewed : {"", "human", "errors"}
         Whether reviewers are known by their decisions, or by their errors, of each case.
+    mute : tuple of str
+        Codes of findings that are left out; a note says which of them would be there.
 
     Examples
     --------
@@ -130,10 +132,13 @@ class Report(Exports):
     min_cell: int = MIN_CELL
     new_mistakes: tuple[NewMistakes, ...] = ()
     reviewed: ReviewKind = ""
+    mute: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "findings", findings(self))
+        said, notes = unmuted(self)
+        object.__setattr__(self, "findings", said)
+        object.__setattr__(self, "notes", notes)
 
     @property
     def answers(self) -> bool:
@@ -187,6 +192,7 @@ class Report(Exports):
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         previous: PreviousPredictions | None = None,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on predicted probabilities.
 
@@ -242,6 +248,9 @@ class Report(Exports):
         previous : PreviousPredictions, optional
             Earlier predictions of the same models for cases that `cases` names: lists what is newly
             confidently wrong.
+        mute : sequence of str, optional
+            Codes of findings that are not wanted, such as ``("FRA012",)``; a note says which of
+            them are left out.
 
         Returns
         -------
@@ -249,6 +258,7 @@ class Report(Exports):
         """
         costs, chosen_by = as_costs(costs), as_policy(policy)
         n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
+        mute = check_mute(mute)
         given = given_cases(
             y_true,
             models,
@@ -274,6 +284,7 @@ class Report(Exports):
             confident,
             prevalence,
             check_count(min_cell, "min_cell", 0),
+            mute=mute,
         )
         made = cls.from_cases(
             given.state,
@@ -308,6 +319,7 @@ class Report(Exports):
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on answers that are right or wrong, each with a confidence: no classes are needed.
 
@@ -327,7 +339,7 @@ class Report(Exports):
             As in `from_predictions`, but for limits of misses and false alarms. A policy answers
             alone from a confidence on and passes all else on.
         groups, cross_groups, sample_weight, cluster, cases, n_worst, confidence, calibrate, \
-random_state, confident, prevalence, min_cell
+random_state, confident, prevalence, min_cell, mute
             As in `from_predictions`; a prevalence is that of right answers.
 
         Returns
@@ -348,7 +360,7 @@ random_state, confident, prevalence, min_cell
         grouped = None if groups is None else (groups, cross_groups)
         about = AboutCases(sample_weight, grouped, cluster, cases)
         min_cell = check_count(min_cell, "min_cell", 0)
-        settings = Settings(confidence, *chosen_by, prevalence, min_cell)
+        settings = Settings(confidence, *chosen_by, prevalence, min_cell, mute=check_mute(mute))
         return report_on_arrays(correct, confidences, declined, about, settings)
 
     @classmethod
@@ -364,6 +376,7 @@ random_state, confident, prevalence, min_cell
         confident: float = CONFIDENT,
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
@@ -379,7 +392,7 @@ random_state, confident, prevalence, min_cell
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`;
             if their reviews are known by case, without `reviewer_error`.
-        policy, confidence, calibrate, random_state, confident, prevalence, min_cell
+        policy, confidence, calibrate, random_state, confident, prevalence, min_cell, mute
             As in `from_predictions`.
 
         Returns
@@ -389,9 +402,10 @@ random_state, confident, prevalence, min_cell
         states = [state] if isinstance(state, ScoreState) else list(state)
         if isinstance(costs, Mapping) and any(part.priced for part in states):
             costs = {"error_cost": None, **costs}
-        chosen_by = as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
+        level = check_confidence(confidence)
+        chosen_by = level, as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
         min_cell = check_count(min_cell, "min_cell", 0)
-        settings = Settings(check_confidence(confidence), *chosen_by, prevalence, min_cell)
+        settings = Settings(*chosen_by, prevalence, min_cell, mute=check_mute(mute))
         if len(states) != 1 or states[0].answers:
             from .outcomes import report_on_states  # which makes reports
 
@@ -428,6 +442,7 @@ random_state, confident, prevalence, min_cell
             clustered=clustered,
             min_cell=settings.min_cell,
             reviewed=state.reviewed or "",
+            mute=settings.mute,
         )
 
     @classmethod

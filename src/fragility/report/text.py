@@ -282,7 +282,7 @@ def _tables(report: Report) -> Iterator[tuple[str, str, Table]]:
 def to_text(report: Report, *, full: bool = False) -> str:
     """Tables and findings for a terminal; `full` adds those of `fragility.report.full_text`."""
     sentences = [
-        "\n".join(f"* {finding.text}" for finding in report.findings),
+        "\n".join(f"* {finding}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
     head, rows = table(report)
@@ -297,7 +297,7 @@ def to_markdown(report: Report, *, full: bool = False) -> str:
     """The whole report in Markdown; `full` adds the tables of `fragility.report.full_text`."""
     parts = ["# Fragility report", about(report)]
     if report.findings:
-        parts += ["## Findings", "\n".join(f"- {_plain(f.text)}" for f in report.findings)]
+        parts += ["## Findings", "\n".join(f"- {_plain(str(f))}" for f in report.findings)]
     parts += ["## Figures", _markdown(table(report)), _meanings(report)]
     for title, about_rows, found in (*_tables(report), *(full_tables(report) if full else ())):
         parts += [f"## {_plain(title)}", _plain(about_rows), _markdown(found)]
