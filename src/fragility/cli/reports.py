@@ -146,5 +146,5 @@ def _not_reversed(made: Report) -> Report:
 
     for finding in made.findings:
         if finding.code == STOPS.code:
-            raise click.UsageError(finding.text)
+            raise ValueError(finding.text)
     return made

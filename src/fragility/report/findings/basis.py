@@ -50,7 +50,7 @@ def names(models: Sequence[ModelReport]) -> list[str]:
 
 def measured(report: Report, figures: Sequence[Measured]) -> str:
     """Figures with their intervals: a (95 % interval 1 to 2) and b (3 to 4)."""
-    told = []
+    told: list[str] = []
     for figure in figures:
         text = words.number(figure.value, 3)
         if figure.interval is not None:

@@ -23,10 +23,14 @@ if TYPE_CHECKING:
 _EQUAL_AUC = 0.005
 #: nor is a smaller share of the pairs that the better model ranks wrongly.
 _EQUAL_SHARE = 0.1
+#: Models that differ in scale alone may differ by this share after calibration: by their maps.
+_LEAST = 0.02
 #: A model is only less sure if calibration leaves less than this share of its lead,
 _LEFT = 0.5
 #: and less than this share of the other model's index, which would be a lighter tail.
 _SAME_TAIL = 0.1
+#: Differences are told of so many pairs; of more, who differs.
+_DETAILED = 3
 
 #: The test of two models that a sentence is about.
 _Test = Callable[[Comparison], PairedDifference]
@@ -35,7 +39,7 @@ _Test = Callable[[Comparison], PairedDifference]
 def lighter_tail(report: Report) -> Sentences:
     """Whose tail is lighter after calibration, beyond chance."""
     pairs = _in_order(
-        (pair for pair in report.comparisons if pair.calibrated and _certain(_last(pair), report)),
+        (pair for pair in report.comparisons if _differ(pair, report)),
         lambda pair: _last(pair).index,
     )
     if not pairs:
@@ -48,6 +52,19 @@ def lighter_tail(report: Report) -> Sentences:
 
     lead = "At equal calibration" if equal else "After calibration"
     yield f"{lead} {_grouped(pairs, 'has a lighter tail', detail)}.", _names(pairs)
+
+
+def _differ(pair: Comparison, report: Report) -> bool:
+    """Whether two tails differ after calibration, beyond chance and beyond what maps may do."""
+    test = pair.calibrated
+    if test is None or not _certain(test, report):
+        return False
+    return abs(test.index.difference) >= _LEAST * max(test.index.a, test.index.b)
+
+
+def _tell_apart(pair: Comparison, report: Report) -> bool:
+    """Whether tails differ after calibration, or before it if there is none after."""
+    return _certain(pair.raw, report) if pair.calibrated is None else _differ(pair, report)
 
 
 def less_sure(report: Report) -> Sentences:
@@ -72,9 +89,9 @@ def less_sure(report: Report) -> Sentences:
 def _is_less_sure(pair: Comparison, report: Report) -> bool:
     """Whether one model has smaller scores and, for that reason alone, a lower index.
 
-    Its index is certainly lower and its scores are closer together before calibration. After it an
-    interval, widened for the number of pairs (Bonferroni), leaves less than half of its lead, and
-    less than a tenth of the index of the other.
+    Its index is certainly lower and its scores are closer together before calibration. After it
+    its tail is not lighter beyond chance, and an interval, widened for the number of pairs
+    (Bonferroni), leaves less than half of its lead and less than a tenth of the other's index.
     """
     if pair.calibrated is None or not _certain(pair.raw, report):
         return False
@@ -82,6 +99,8 @@ def _is_less_sure(pair: Comparison, report: Report) -> bool:
     index, ratio, after = lower.raw.index, lower.raw.ratio, _last(lower)
     # The index over the ratio is the separation of the classes.
     if not index.a / ratio.a < index.b / ratio.b:
+        return False
+    if _differ(pair, report) and after.index.difference < 0.0:
         return False
     if after.is_rounding:
         return True
@@ -102,7 +121,7 @@ def same_auc(report: Report) -> Sentences:
         return gap < _EQUAL_AUC and gap <= _EQUAL_SHARE * (1.0 - max(a.value, b.value))
 
     pairs = _in_order(
-        (p for p in report.comparisons if nearly_equal(p) and _certain(_last(p), report)),
+        (p for p in report.comparisons if nearly_equal(p) and _tell_apart(p, report)),
         lambda pair: _last(pair).index,
     )
     if pairs:
@@ -140,26 +159,19 @@ def cannot_tell(report: Report) -> Sentences:
         return told
 
     named = _names(pairs)
-    if len(pairs) > 1 and 2 * len(pairs) == len(named) * (len(named) - 1):
-        widest = min(pairs, key=lambda pair: (_last(pair).index.difference, pair.a, pair.b))
-        told = (
-            f"{joined([short(name) for name in named])} apart{when}: {short(widest.a)} and "
-            f"{short(widest.b)} differ most ({detail(widest)})"
-        )
-    else:
-        told = "; nor of ".join(
-            f"{short(pair.a)} and {short(pair.b)}{'' if place else f' apart{when}'} "
-            f"({detail(pair)})"
-            for place, pair in enumerate(pairs)
-        )
-    yield f"{words.count(report.n_samples)} cases cannot tell the tails of {told}.", named
+    told = f"tails apart{when}: {_grouped(pairs, '', detail, 'from')}"
+    if 2 * len(pairs) == len(named) * (len(named) - 1):  # none of them from any other
+        most = min(pairs, key=lambda pair: (_last(pair).index.difference, pair.a, pair.b))
+        told = f"the tails of {joined([short(name) for name in named])} apart{when} "
+        differ = f"{short(most.a)} and {short(most.b)} differ most: " if len(pairs) > 1 else ""
+        told += f"({differ}{detail(most)})"
+    yield f"{words.count(report.n_samples)} cases cannot tell {told}.", named
 
 
 def _is_open(pair: Comparison, report: Report) -> bool:
     """Whether neither a difference of two tails is certain nor that there is nearly none."""
-    test = _last(pair)
-    known = _certain(test, report) or _is_less_sure(pair, report)
-    return not (known or isnan(test.p_value))
+    known = _tell_apart(pair, report) or _is_less_sure(pair, report)
+    return not (known or isnan(_last(pair).p_value))
 
 
 def more_right_answers(report: Report) -> Sentences:
@@ -217,14 +229,25 @@ def _turned(pair: Comparison) -> Comparison:
     return Comparison(pair.b, pair.a, tests(pair.raw), None if after is None else tests(after))
 
 
-def _grouped(pairs: Sequence[Comparison], is_what: str, detail: Callable[[Comparison], str]) -> str:
-    """Every pair in one sentence: a is less than b (…) and c (…); b than c (…)."""
+def _grouped(
+    pairs: Sequence[Comparison],
+    is_what: str,
+    detail: Callable[[Comparison], str],
+    than: str = "than",
+) -> str:
+    """Every pair in one sentence: a is less than b (…) and c (…); b than c (…).
+
+    Many pairs are told without details.
+    """
     told: dict[str, list[str]] = {}
     for pair in pairs:
-        told.setdefault(pair.a, []).append(f"{short(pair.b)} ({detail(pair)})")
-    (name, than), *others = told.items()
-    parts = [f"{short(name)} {is_what} than {joined(than)}"]
-    return "; ".join([*parts, *(f"{short(name)} than {joined(than)}" for name, than in others)])
+        details = f" ({detail(pair)})" if len(pairs) <= _DETAILED else ""
+        told.setdefault(pair.a, []).append(f"{short(pair.b)}{details}")
+    leads = [is_what and f"{is_what} ", *[""] * len(told)]
+    return "; ".join(
+        f"{short(name)} {lead}{than} {joined(others)}"
+        for lead, (name, others) in zip(leads, told.items(), strict=False)
+    )
 
 
 def _names(pairs: Sequence[Comparison]) -> list[str]:
