@@ -109,7 +109,7 @@ class Report(Exports):
     >>> report = Report.from_predictions(
     ...     sick, {"fair": 1 / (1 + np.exp(-logit)), "bold": 1 / (1 + np.exp(-3 * logit))})
     >>> print(report.findings[0].text)  # doctest: +ELLIPSIS
-    fair's lower Fragility Index before calibration (0.174 against 0.293) is explained by its ...
+    fair is less sure of everything, not safer, than bold (Fragility Index 0.174 against 0.293 ...
     """
 
     models: tuple[ModelReport, ...]

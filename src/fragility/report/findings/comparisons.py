@@ -28,7 +28,7 @@ _LEAST = 0.02
 #: A model is only less sure if calibration leaves less than this share of its lead,
 _LEFT = 0.5
 #: and less than this share of the other model's index, which would be a lighter tail.
-_SAME_TAIL = 0.1
+_SAME_TAIL = 0.05
 #: Differences are told of so many pairs; of more, who differs.
 _DETAILED = 3
 
@@ -91,7 +91,7 @@ def _is_less_sure(pair: Comparison, report: Report) -> bool:
 
     Its index is certainly lower and its scores are closer together before calibration. After it
     its tail is not lighter beyond chance, and an interval, widened for the number of pairs
-    (Bonferroni), leaves less than half of its lead and less than a tenth of the other's index.
+    (Bonferroni), leaves less than half of its lead and less than a twentieth of the other's index.
     """
     if pair.calibrated is None or not _certain(pair.raw, report):
         return False
