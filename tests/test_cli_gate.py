@@ -25,8 +25,8 @@ def csv(folder):
 
 @pytest.fixture(scope="module")
 def bad(folder):
-    """A model that ranks nearly every case wrongly."""
-    return write_csv(folder / "bad.csv", {**DATA, "fair": [1 - p for p in DATA["fair"]]})
+    """A model that knows nothing: it has the scores of other cases."""
+    return write_csv(folder / "bad.csv", {**DATA, "fair": DATA["fair"][60:] + DATA["fair"][:60]})
 
 
 @pytest.fixture(scope="module")
@@ -256,7 +256,8 @@ def test_unlike_baselines_are_refused(csv, content, folder):
     refused(gate(csv, changed(content, positive="no"), folder), "positive class", "'no'", "'yes'")
     three = [*content["classes"], content["classes"][0]]
     refused(gate(csv, changed(content, classes=three, positive=None), folder), "'no', 'yes', 'no'")
-    ended = gate(csv, content, folder, "--positive", "no")
+    turned = {**DATA, "fair": [1 - p for p in DATA["fair"]]}
+    ended = gate(write_csv(folder / "turned.csv", turned), content, folder, "--positive", "no")
     refused(ended, "positive class", "there: 'yes', here: 'no'")
     ended = gate(csv, content, folder, "--weight", "weight")
     refused(ended, "weights of the cases there: none, here: given")

@@ -141,7 +141,7 @@ def test_level_of_confidence(level):
             assert model.raw.confident.n == above.sum()
             mean = np.maximum(p, 1 - p)[above].mean()
             assert model.raw.confident.confidence == pytest.approx(mean, rel=1e-9)
-    said = [f.text for f in report.findings if f.kind == "overconfident"]
+    said = [f.text for f in report.findings if f.rule == "overconfident"]
     assert any(f"above {100 * level:g} % confidence" in text for text in said)
     assert f"wrong above {100 * level:g} % confidence" in report.to_markdown()
     assert f"wrong above {100 * level:g} % confidence" in report.to_html()

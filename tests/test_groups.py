@@ -358,7 +358,7 @@ def test_declined_cases_are_passed_on_in_their_groups(hold):
         reviewed = (cases & ~alone).sum()
         cost = (5.0 * wrong.sum() + 1.0 * reviewed) / cases.sum()
         assert found.cost.value == pytest.approx(cost, abs=1e-9)
-    assert "costly_group" not in [finding.kind for finding in report.findings]
+    assert "costly_group" not in [finding.rule for finding in report.findings]
 
 
 def test_merged_answers_with_declined_ones_tell_no_policy_by_group():

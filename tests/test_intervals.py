@@ -441,7 +441,7 @@ def test_clusters_that_are_the_labels_make_nothing_certain():
     z = 2.0 * y - 1.0 + 1.5 * rng.normal(size=300)
     p, q = (1.0 / (1.0 + np.exp(-(z + noise))) for noise in (0.0, 0.5 * rng.normal(size=300)))
     made = Report.from_predictions(y, {"p": p, "q": q}, cluster=y)
-    assert not any(finding.kind == "fewer_confident_mistakes" for finding in made.findings)
+    assert not any(finding.rule == "lighter_tail" for finding in made.findings)
     for name in ("auc", "buffered_auc"):
         assert np.isnan(made.comparisons[0].raw.tests[name].p_value)
         assert made.models[0].raw.figures[name].interval is None

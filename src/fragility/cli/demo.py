@@ -46,7 +46,7 @@ def demo(output: str, force: bool) -> None:
     write("")
     show_table(*comparison_rows(made))
     write("")
-    show_lines([finding.text for finding in made.findings])
+    show_lines([str(finding) for finding in made.findings])
     write_file(output, made.to_html())
     say(f"\nWrote {output}: open it in a browser.")
 

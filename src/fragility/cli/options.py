@@ -90,6 +90,12 @@ prediction_options = _together(
         show_default=True,
         help="Of the intervals.",
     ),
+    click.option(
+        "--mute",
+        multiple=True,
+        metavar="CODE",
+        help="Leave out a finding, such as FRA012; repeat it for more. A note counts them.",
+    ),
 )
 confident_option = click.option(
     "--confident",

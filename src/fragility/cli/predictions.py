@@ -84,7 +84,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     if full:
         more += [*group_tables(made), *full_tables(made)]
     _show_tables(more, as_json)
-    _show_sentences(made, [finding.text for finding in made.findings] if full else [], as_json)
+    _show_sentences(made, [str(finding) for finding in made.findings] if full else [], as_json)
     if not as_json:
         show_text(f"\nNext: {next_command(made)}")
 
@@ -108,6 +108,7 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
     fragility compare predictions.csv --label sick --score p_a --score p_b --group site
     """  # noqa: D301
     from ..report.data import json_text
+    from ..report.findings import RULES
     from ..report.full_text import about_differences, difference_rows
     from ..report.group_comparison_text import loss_tables
     from ..report.text import about, comparison_rows
@@ -117,18 +118,19 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
         repeated = "--correct and --confidence" if is_answers else "--score"
         raise click.UsageError(f"Two models at least are needed to compare: repeat {repeated}.")
     made = make_report(**options)
+    compared = [rule.code for rule in RULES if rule.compares]
     if as_json:
         content = made.to_dict()
         kept = ["format", "fragility_version", "n_samples", "confidence", "comparisons", "notes"]
         kept.append("group_comparisons")
-        found = [f for f in content["findings"] if len(f["models"]) > 1]
+        found = [f for f in content["findings"] if f["code"] in compared]
         write_json(json_text({**{name: content[name] for name in kept}, "findings": found}))
     show_text(about(made) + "\n", stderr=as_json)
     show_table(*(difference_rows if full else comparison_rows)(made), stderr=as_json)
     if full and made.comparisons:
         show_text("\n" + about_differences(made), stderr=as_json)
     _show_tables(loss_tables(made, full=full), as_json)
-    _show_sentences(made, [f.text for f in made.findings if len(f.models) > 1], as_json)
+    _show_sentences(made, [str(f) for f in made.findings if f.code in compared], as_json)
 
 
 @click.command()
@@ -241,7 +243,7 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
             lead = f"{model.name}: " if len(made.models) > 1 else ""
             first, *rest = model.policy.sentences()
             sentences += [f"{lead}{first}", *rest]
-    cheapest = [finding.text for finding in made.findings if finding.kind == "cheapest"]
+    cheapest = [str(finding) for finding in made.findings if finding.rule == "cheapest"]
     show_lines([*cheapest, *sentences], stderr=as_json)
     show_text("", stderr=as_json)
     show_models(*policy_rows(made), stderr=as_json)

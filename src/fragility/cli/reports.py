@@ -56,12 +56,13 @@ def make_report(
     case_column: str | None = None,
     previous: str | None = None,
     no_cross: bool = False,
+    mute: tuple[str, ...] = (),
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe.
 
     By default cases are listed where they are asked for, or where several models are read twice
-    anyway.
+    anyway. Scores that are plainly those of another class are refused.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.context import Context
@@ -113,6 +114,7 @@ def make_report(
         "case_column": case_column,
         "calibrate": not no_calibration,
         "hold": inf if in_memory else hold,
+        "mute": mute,
     }
     if is_answers:
         if previous is not None:
@@ -130,7 +132,7 @@ def make_report(
         context.check(outcomes.models)
         with progress_bar("Measuring", None) as progress:
             made = report_on_outcome_file(outcomes, **settings, progress=progress)
-        return made.with_context(context)
+        return _not_reversed(made).with_context(context)
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
@@ -164,7 +166,17 @@ def make_report(
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
         made = report_on_file(predictions, **settings, progress=progress)
-    return made.with_context(context)
+    return _not_reversed(made).with_context(context)
+
+
+def _not_reversed(made: Report) -> Report:
+    """The report, unless its scores are plainly those of another class: that stops all else."""
+    from ..report.findings import STOPS
+
+    for finding in made.findings:
+        if finding.code == STOPS.code:
+            raise ValueError(finding.text)
+    return made
 
 
 def _by_kind(costs: Costs | None, predictions: PredictionFile) -> Costs | None:

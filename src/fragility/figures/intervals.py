@@ -102,10 +102,18 @@ def _with_mistakes(place: int, error: float, about: Circumstances) -> tuple[floa
 
 def _auc(value: float, spread: Spread, about: Circumstances) -> Interval | None:
     if value == 1.0:  # no mistakes: one more in each class must be possible
-        change, error = _with_mistakes(0, spread.error, about)
-        low = _on_log_odds(1.0 + change, about.z * error).low if 1.0 + change > 0.0 else 0.0
-        return Interval(low, 1.0)
+        return Interval(_least_auc(spread, about), 1.0)
+    if value == 0.0:  # nothing but mistakes: the same with scores the other way round
+        found = np.count_nonzero(about.population.support)
+        turned = np.full_like(about.worst, -2.0 / found)  # the share of the pairs with a class
+        return Interval(0.0, 1.0 - _least_auc(spread, about._replace(worst=turned)))
     return _buffered_auc(value, spread, about)
+
+
+def _least_auc(spread: Spread, about: Circumstances) -> float:
+    """Lower limit of an AUC of 1."""
+    change, error = _with_mistakes(0, spread.error, about)
+    return _on_log_odds(1.0 + change, about.z * error).low if 1.0 + change > 0.0 else 0.0
 
 
 def _buffered_auc(value: float, spread: Spread, about: Circumstances) -> Interval | None:

@@ -18,6 +18,7 @@ from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from ..scores.tally import Task
 from ..tables import CaseFile, PredictionBatch, PredictionFile, Table, require_columns
+from .findings import check_mute
 from .inputs import check_confident, check_prevalence
 from .mistakes import found_rows
 from .model_figures import Settings
@@ -42,6 +43,7 @@ def report_on_file(
     confident: float = CONFIDENT,
     prevalence: float | None = None,
     min_cell: int = MIN_CELL,
+    mute: Sequence[str] = (),
     previous: PredictionFile | None = None,
 ) -> Report:
     """Report on the predictions in a file.
@@ -63,13 +65,14 @@ def report_on_file(
         measured from exact sums over its rows, in constant memory.
     progress : function, optional
         Called with the number of rows read so far.
-    confident, prevalence, min_cell : float
+    confident, prevalence, min_cell, mute
         As in `Report.from_predictions`.
     previous : PredictionFile, optional
         Earlier predictions of the same models, whose cases the same column names: lists what is
         newly confidently wrong.
     """
     check_count(n_worst, "n_worst", least=0)
+    mute = check_mute(mute)
     n_classes = len(file.classes)  # before the long work
     check_confident(confident, Task(n_classes))
     check_prevalence(prevalence, n_classes)
@@ -114,6 +117,7 @@ def report_on_file(
             confident=confident,
             prevalence=prevalence,
             min_cell=min_cell,
+            mute=mute,
         ),
         reread=(lambda: rows) if state.complete else (lambda: read(file.batches())),
         name_cases=lambda chosen: case_names(file.table, chosen, case_column),

@@ -41,6 +41,7 @@ class Settings:
     confident: float = CONFIDENT
     prevalence: float | None = None
     min_cell: int = MIN_CELL
+    mute: tuple[str, ...] = ()
 
 
 def model_figures(
@@ -66,15 +67,16 @@ def model_figures(
         figures["cost"] = cost
     figures |= {name: Measured(value) for name, value in extra.items()}
     sure, squares = float(cells.weight[above].sum()), float(cells.squares[above].sum())
-    count = float(cells.number[above].sum())
+    count, mistakes = (float(cells.number[part].sum()) for part in (above, above & cells.wrong))
     effective = sure**2 / squares if squares > 0.0 else 0.0
     if moves is not None and moves.n_clusters:  # as if cases of a cluster were all alike
         effective *= min(moves.n_clusters / moves.population.size, 1.0)
     confident = ConfidentCases(
-        int(count) if count.is_integer() else count,
+        _whole(count),
         effective,
         view.confident_sum() / sure if sure > 0.0 else nan,
         float(cells.weight[above & ~cells.wrong].sum()) / sure if sure > 0.0 else nan,
+        _whole(mistakes),
     )
     # Bins of the histogram end at thresholds on offer, so that the cells determine it.
     even = np.linspace(view.task.least_confidence, 1.0, HISTOGRAM_BINS + 1)
@@ -125,6 +127,11 @@ def measured_figures(
     if view.task.answers:  # elsewhere users know it, and it depends on how frequent classes are
         figures = {"accuracy": Measured(_accuracy(cells)), **figures}
     return figures if moves is None else _with_intervals(figures, view, moves, confidence)
+
+
+def _whole(number: float) -> float:
+    """A whole number as such."""
+    return int(number) if number.is_integer() else number
 
 
 def _are_confident(view: View) -> Mask:

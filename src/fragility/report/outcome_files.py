@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..tables import OutcomeBatch as OutcomeRows
 from ..tables import OutcomeFile, require_columns
 from .answer_reading import OutcomeBatch
 from .files import case_names, finished, is_small
+from .findings import check_mute
 from .model_figures import Settings
 from .outcomes import report_on_outcomes
 from .report import Report
@@ -34,6 +35,7 @@ def report_on_outcome_file(
     confident: float = CONFIDENT,
     prevalence: float | None = None,
     min_cell: int = MIN_CELL,
+    mute: Sequence[str] = (),
 ) -> Report:
     """Report on the outcomes in a file.
 
@@ -43,7 +45,7 @@ def report_on_outcome_file(
     costs : Costs, optional
         An `error_cost` of None means that the file has a column of costs.
     policy : PolicySettings, optional
-    confidence, n_worst, calibrate, confident, prevalence, min_cell
+    confidence, n_worst, calibrate, confident, prevalence, min_cell, mute
         As in `Report.from_outcomes`; a prevalence is that of right answers.
     case_column : str, optional
         Column with the names of the cases; by default a case is named by its row, from 1.
@@ -53,6 +55,7 @@ def report_on_outcome_file(
         Called with the number of rows read so far.
     """
     check_count(n_worst, "n_worst", least=0)
+    mute = check_mute(mute)
     if case_column is not None:
         require_columns(file.table, [case_column])
     at_once = is_small(file.table, len(file.models), hold)
@@ -78,6 +81,7 @@ def report_on_outcome_file(
             confident=confident,
             prevalence=prevalence,
             min_cell=min_cell,
+            mute=mute,
         ),
         groups=file.groups,
         weighted=file.columns.weight is not None,

@@ -261,6 +261,7 @@ def _joined(
         min_cell=first.min_cell,
         provenance=Provenance.of(first),
         group_comparisons=in_groups,
+        mute=first.mute,
     )
 
 

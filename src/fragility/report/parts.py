@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite, nan
-from typing import Any
+from typing import Any, Literal
 
 from .._typing import Floats
 from ..calibration.choice import CalibrationChoice
@@ -26,14 +26,15 @@ _ROUNDING = 1e-7
 class ConfidentCases:
     """The cases above the level of confidence: how many, how confident, how often right.
 
-    `effective` is their number where all weigh the same, less where few outweigh the others. After
-    calibration they are expected numbers.
+    `effective` is their number where all weigh the same, less where few outweigh the others;
+    `n_wrong` is the number of confident mistakes. After calibration they are expected numbers.
     """
 
     n: float
     effective: float
     confidence: float
     right: float
+    n_wrong: float
 
 
 @dataclass(frozen=True)
@@ -353,6 +354,10 @@ class Comparison:
     cost: CostTest | None = None
 
 
+#: How much a finding matters; `fragility.report.findings.registry` says what each means.
+Severity = Literal["high", "medium", "low", "info"]
+
+
 @dataclass(frozen=True)
 class GroupComparison:
     """Two models in one group of cases: what the first has more than the second.
@@ -406,8 +411,25 @@ class Built:
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence, the rule that it comes from, and the models that it is about."""
+    """What the figures say, in a sentence.
 
-    kind: str
+    Attributes
+    ----------
+    code : str
+        Such as "FRA012": under it the sentence can be muted, and docs/findings.md explains it.
+    rule : str
+        Name of the rule.
+    severity : {"high", "medium", "low", "info"}
+    text : str
+    models : tuple of str
+        The models that it is about.
+    """
+
+    code: str
+    rule: str
+    severity: Severity
     text: str
     models: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.text} [{self.code}]"

@@ -25,7 +25,7 @@ from .arrays import (
 from .context import Context
 from .cost_reading import CaseNames
 from .exports import Exports
-from .findings import findings
+from .findings import check_mute, unmuted
 from .inputs import (
     Metric,
     as_costs,
@@ -75,7 +75,7 @@ class Report(Exports):
     new_mistakes : tuple of NewMistakes
         By model, what it gets confidently wrong and did not in previous predictions.
     findings : tuple of Finding
-        What the figures say, in plain words.
+        What the figures say, in plain words; each with a code, which docs/findings.md explains.
     labels, support : tuple
         The classes and the number of cases of each (of positive weight). Answers are "wrong" and
         "right"; their numbers differ by model, so that `support` is empty: see `support_of`.
@@ -109,6 +109,8 @@ class Report(Exports):
         Which model to use, at which policy, what that saves, and what can go wrong.
     group_comparisons : tuple of GroupComparison
         Every two models in each group: log-loss, and cost at their policies.
+    mute : tuple of str
+        Codes of findings that are left out; a note says which of them would be there.
 
     Examples
     --------
@@ -120,7 +122,7 @@ class Report(Exports):
     >>> report = Report.from_predictions(
     ...     sick, {"fair": 1 / (1 + np.exp(-logit)), "bold": 1 / (1 + np.exp(-3 * logit))})
     >>> print(report.findings[0].text)  # doctest: +ELLIPSIS
-    fair's lower Fragility Index before calibration (0.174 against 0.293) is explained by its ...
+    fair is less sure of everything, not safer, than bold (Fragility Index 0.174 against 0.293 ...
     """
 
     models: tuple[ModelReport, ...]
@@ -144,6 +146,7 @@ class Report(Exports):
     new_mistakes: tuple[NewMistakes, ...] = ()
     reviewed: ReviewKind = ""
     group_comparisons: tuple[GroupComparison, ...] = ()
+    mute: tuple[str, ...] = ()
     context: Context = field(default_factory=Context)
     provenance: Provenance = field(default_factory=lambda: Provenance.of(Settings()))
     verdict: Verdict = field(init=False)
@@ -151,7 +154,9 @@ class Report(Exports):
 
     def __post_init__(self) -> None:
         self.context.check([model.name for model in self.models])
-        object.__setattr__(self, "findings", findings(self))
+        said, notes = unmuted(self)
+        object.__setattr__(self, "findings", said)
+        object.__setattr__(self, "notes", notes)
         found = verdict(self)
         told = replace(found, sentences=verdict_sentences(self, found))
         object.__setattr__(self, "verdict", told)
@@ -209,6 +214,7 @@ class Report(Exports):
         prevalence: float | None = None,
         previous: PreviousPredictions | None = None,
         context: Context | Mapping[str, Any] | None = None,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on predicted probabilities.
 
@@ -267,6 +273,9 @@ class Report(Exports):
         context : Context or mapping, optional
             ``{"title": "Triage", "against": "old", "currency": "EUR", "volume": "50000/month"}``:
             what the report is called, the model in use today, and what its numbers mean.
+        mute : sequence of str, optional
+            Codes of findings that are not wanted, such as ``("FRA012",)``; a note says which of
+            them are left out.
 
         Returns
         -------
@@ -274,6 +283,7 @@ class Report(Exports):
         """
         costs, chosen_by = as_costs(costs), as_policy(policy)
         n_worst, confidence = check_count(n_worst, "n_worst", 0), check_confidence(confidence)
+        mute = check_mute(mute)
         given = given_cases(
             y_true,
             models,
@@ -299,6 +309,7 @@ class Report(Exports):
             confident,
             prevalence,
             check_count(min_cell, "min_cell", 0),
+            mute=mute,
         )
         made = cls.from_cases(
             given.state,
@@ -334,6 +345,7 @@ class Report(Exports):
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
         context: Context | Mapping[str, Any] | None = None,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on answers that are right or wrong, each with a confidence: no classes are needed.
 
@@ -353,7 +365,7 @@ class Report(Exports):
             As in `from_predictions`, but for limits of misses and false alarms. A policy answers
             alone from a confidence on and passes all else on.
         groups, cross_groups, sample_weight, cluster, cases, n_worst, confidence, calibrate, \
-random_state, confident, prevalence, min_cell, context
+random_state, confident, prevalence, min_cell, context, mute
             As in `from_predictions`; a prevalence is that of right answers.
 
         Returns
@@ -374,7 +386,7 @@ random_state, confident, prevalence, min_cell, context
         grouped = None if groups is None else (groups, cross_groups)
         about = AboutCases(sample_weight, grouped, cluster, cases)
         min_cell = check_count(min_cell, "min_cell", 0)
-        settings = Settings(confidence, *chosen_by, prevalence, min_cell)
+        settings = Settings(confidence, *chosen_by, prevalence, min_cell, mute=check_mute(mute))
         made = report_on_arrays(correct, confidences, declined, about, settings)
         return made.with_context(context)
 
@@ -392,6 +404,7 @@ random_state, confident, prevalence, min_cell, context
         prevalence: float | None = None,
         min_cell: int = MIN_CELL,
         context: Context | Mapping[str, Any] | None = None,
+        mute: Sequence[str] = (),
     ) -> Report:
         """Report on the cases of a state, which may have been merged from many.
 
@@ -407,7 +420,7 @@ random_state, confident, prevalence, min_cell, context
         costs : Costs or mapping, optional
             As in `from_predictions`. If the cases have costs of their own, without `error_cost`;
             if their reviews are known by case, without `reviewer_error`.
-        policy, confidence, calibrate, random_state, confident, prevalence, min_cell, context
+        policy, confidence, calibrate, random_state, confident, prevalence, min_cell, context, mute
             As in `from_predictions`.
 
         Returns
@@ -417,9 +430,10 @@ random_state, confident, prevalence, min_cell, context
         states = [state] if isinstance(state, ScoreState) else list(state)
         if isinstance(costs, Mapping) and any(part.priced for part in states):
             costs = {"error_cost": None, **costs}
-        chosen_by = as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
+        level = check_confidence(confidence)
+        chosen_by = level, as_costs(costs), calibrate, 0, random_state, as_policy(policy), confident
         min_cell = check_count(min_cell, "min_cell", 0)
-        settings = Settings(check_confidence(confidence), *chosen_by, prevalence, min_cell)
+        settings = Settings(*chosen_by, prevalence, min_cell, mute=check_mute(mute))
         if len(states) != 1 or states[0].answers:
             from .outcomes import report_on_states  # which makes reports
 
@@ -457,6 +471,7 @@ random_state, confident, prevalence, min_cell, context
             min_cell=settings.min_cell,
             reviewed=state.reviewed or "",
             provenance=Provenance.of(settings),
+            mute=settings.mute,
         )
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import words
-from .findings.single import is_overconfident
+from .findings.confidence import overconfident_models
 from .group_text import name_of
 from .parts import ModelReport
 from .words import shortened as short
@@ -136,7 +136,7 @@ def _dearest_group(report: Report, model: ModelReport) -> Iterator[Risk]:
 def _dishonest_confidence(report: Report, model: ModelReport) -> Iterator[Risk]:
     """Confident predictions that are right less often than they claim."""
     sure = model.raw.confident
-    if is_overconfident(sure, report.confidence):
+    if model in overconfident_models(report):
         yield Risk(
             "dishonest_confidence",
             f"Above {100 * report.confident:g} % confidence {short(model.name)} claims "

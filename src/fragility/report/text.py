@@ -297,7 +297,7 @@ def to_text(report: Report, *, full: bool = False) -> str:
     """Tables and findings for a terminal; `full` adds those of `fragility.report.full_text`."""
     sentences = [
         "\n".join(f"* {line}" for line in verdict_lines(report, 9)),
-        "\n".join(f"* {finding.text}" for finding in report.findings),
+        "\n".join(f"* {finding}" for finding in report.findings),
         "\n".join(f"note: {note}" for note in report.notes),
     ]
     head, rows = table(report)
@@ -313,7 +313,7 @@ def to_markdown(report: Report, *, full: bool = False) -> str:
     parts = [f"# {plain(report.context.title or 'Fragility report')}", about(report)]
     parts += ["## Verdict", "\n".join(f"- {plain(line)}" for line in verdict_lines(report, 9))]
     if report.findings:
-        parts += ["## Findings", "\n".join(f"- {plain(f.text)}" for f in report.findings)]
+        parts += ["## Findings", "\n".join(f"- {plain(str(f))}" for f in report.findings)]
     parts += ["## Figures", markdown(table(report)), meanings(report)]
     by_group = (*loss_tables(report, full=False), *cost_tables(report, full=False))
     more = full_tables(report) if full else by_group

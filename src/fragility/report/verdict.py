@@ -16,6 +16,7 @@ from .._typing import Interval
 from ..deferral.paired_costs import PairedCosts
 from ..measured import Measured
 from .comparing import holm
+from .findings.registry import STOPS
 from .parts import ModelReport
 from .risks import Risk, risks
 
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 
 #: What models are compared by.
 Basis = Literal["cost", "log_loss", "accuracy"]
-#: Why no model is named: the cases cannot tell, no test could be made, no policy keeps the
-#: capacity, or costs are needed; empty if one is.
-Reason = Literal["", "tied", "no test", "capacity", "costs needed"]
+#: Why no model is named: the scores are those of another class, the cases cannot tell, no test
+#: could be made, no policy keeps the capacity, or costs are needed; empty if one is.
+Reason = Literal["", "reversed", "tied", "no test", "capacity", "costs needed"]
 #: Costs are told for so many cases.
 CASES = 1000
 
@@ -67,7 +68,8 @@ class Verdict:
     basis : {"cost", "log_loss", "accuracy"}
         What models were compared by.
     reason : str
-        Why no model is named: "tied", "no test", "capacity" or "costs needed"; else empty.
+        Why no model is named: "reversed", "tied", "no test", "capacity" or "costs needed"; else
+        empty.
     by_tests : bool
         Whether tests rule out all other models. If not, the model is the only one, or the one in
         use today.
@@ -120,7 +122,9 @@ def verdict(report: Report) -> Verdict:
     tied, against = (best, *alike), report.context.against
     model: str | None = best
     reason: Reason = ""
-    if len(over) == len(report.models):
+    if any(finding.code == STOPS.code for finding in report.findings):
+        model, reason = None, "reversed"
+    elif len(over) == len(report.models):
         model, reason = None, "capacity"
     elif alike:
         model, reason = None, "tied"
@@ -150,7 +154,7 @@ def verdict(report: Report) -> Verdict:
         alone,
         error_rate,
         tuple(_savings(report, basis, subject, tests)),
-        risks(report, subject),
+        () if reason == "reversed" else risks(report, subject),
     )
 
 

@@ -43,6 +43,8 @@ class _Told:
     def what_to_do(self) -> str:
         found, n = self._found, words.count(self._report.n_samples)
         subject, others = short(found.subject), [n for n in found.tied if n != found.subject]
+        if found.reason == "reversed":
+            return self._report.findings[0].text
         if found.reason == "capacity":
             return (
                 "No policy keeps both the limits of errors and the capacity of "

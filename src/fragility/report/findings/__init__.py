@@ -1,7 +1,7 @@
 """Findings: what the figures of a report say, in plain words. One rule for each kind of sentence.
 
 A rule reads a report and yields sentences, or none. A reader who doubts a sentence finds its rule
-under the name that the finding has in JSON.
+by its code in `fragility.report.findings.registry` and in docs/findings.md.
 """
 
 from __future__ import annotations
@@ -9,57 +9,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..parts import Finding
-from .basis import Rule
-from .comparisons import (
-    explained_by_scale,
-    fewer_confident_mistakes,
-    more_right_answers,
-    no_difference,
-    same_auc,
-)
-from .costs import cheapest, who_decides
-from .groups import costly_group, fragile_group
-from .mistakes import new_mistakes, shared_mistakes
-from .single import (
-    fragile_pair,
-    infinite_pairs,
-    no_separation,
-    overconfident,
-    perfect_ranking,
-    too_few_cases,
-)
+from .registry import RULES, STOPS, Rule, check_mute
 
 if TYPE_CHECKING:
     from ..report import Report
 
-__all__ = ["RULES", "findings"]
+__all__ = ["RULES", "STOPS", "Rule", "check_mute", "findings", "unmuted"]
 
-#: The rules that a decision depends on come first.
-RULES: tuple[Rule, ...] = (
-    no_separation,
-    infinite_pairs,
-    more_right_answers,
-    fewer_confident_mistakes,
-    explained_by_scale,
-    same_auc,
-    no_difference,
-    cheapest,
-    who_decides,
-    new_mistakes,
-    shared_mistakes,
-    overconfident,
-    fragile_group,
-    costly_group,
-    fragile_pair,
-    perfect_ranking,
-    too_few_cases,
-)
+#: How the note on muted findings begins.
+_MUTED = "Muted findings: "
 
 
 def findings(report: Report) -> tuple[Finding, ...]:
-    """All findings of a report, in the order of the rules."""
+    """All findings of a report, in the order of the rules; muted ones too.
+
+    If scores are plainly those of another class, nothing else is said.
+    """
+    found = _said_by(STOPS, report)
+    return found or tuple(finding for rule in RULES for finding in _said_by(rule, report))
+
+
+def _said_by(rule: Rule, report: Report) -> tuple[Finding, ...]:
     return tuple(
-        Finding(rule.__name__, text, tuple(models))
-        for rule in RULES
-        for text, models in rule(report)
+        Finding(rule.code, rule.name, rule.severity, text, tuple(models))
+        for text, models in rule.speaks(report)
     )
+
+
+def unmuted(report: Report) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """Findings of a report that are not muted, and its notes with one on those that are.
+
+    A report that is made from another has the note already: it is written anew.
+    """
+    said = findings(report)
+    muted = [finding.code for finding in said if finding.code in report.mute]
+    notes = [note for note in report.notes if not note.startswith(_MUTED)]
+    if muted:
+        codes = ", ".join(dict.fromkeys(muted))
+        notes.append(f"{_MUTED}{len(muted)} ({codes}; see docs/findings.md).")
+    return tuple(finding for finding in said if finding.code not in muted), tuple(notes)

@@ -1,12 +1,14 @@
-"""What all rules share: their types, and how they name models and classes."""
+"""What all rules share: their types, and how they name and list models."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import inf, isnan
 from typing import TYPE_CHECKING, Any
 
 from ..._typing import Interval
+from ...measured import Measured
+from .. import words
 from ..parts import ModelReport
 from ..words import shortened
 
@@ -15,20 +17,56 @@ if TYPE_CHECKING:
 
 #: Sentences of a rule, each with the names of the models that it is about.
 Sentences = Iterator[tuple[str, Sequence[str]]]
-Rule = Callable[[Any], Sentences]
+Speaks = Callable[[Any], Sentences]
 
 
-def of_each_model(sentence: Callable[[Report, ModelReport], str | None]) -> Rule:
-    """Rule that asks for one sentence about each model of a report; None says nothing."""
+def ordered(
+    models: Iterable[ModelReport], figure: Callable[[ModelReport], float]
+) -> list[ModelReport]:
+    """Models by a figure, then by name: sentences do not depend on the order of the models."""
 
-    @wraps(sentence)
-    def rule(report: Report) -> Sentences:
-        for model in report.models:
-            text = sentence(report, model)
-            if text is not None:
-                yield text, [model.name]
+    def key(model: ModelReport) -> tuple[float, str]:
+        value = figure(model)
+        return inf if isnan(value) else value, model.name
 
-    return rule
+    return sorted(models, key=key)
+
+
+def joined(parts: Sequence[str], last: str = "and") -> str:
+    """Parts of a sentence: a, b and c."""
+    *others, final = parts
+    return f"{', '.join(others)} {last} {final}" if others else final
+
+
+def named(models: Sequence[ModelReport]) -> str:
+    """Names of models: a, b and c."""
+    return joined([shortened(model.name) for model in models])
+
+
+def names(models: Sequence[ModelReport]) -> list[str]:
+    """Names of models as they are."""
+    return [model.name for model in models]
+
+
+def measured(report: Report, figures: Sequence[Measured]) -> str:
+    """Figures with their intervals: a (95 % interval 1 to 2) and b (3 to 4)."""
+    told: list[str] = []
+    for figure in figures:
+        text = words.number(figure.value, 3)
+        if figure.interval is not None:
+            level = "" if told else f"{words.level(report.confidence)} "
+            text = words.number(figure.value, words.decimals_for(figure.interval))
+            text += f" ({level}{words.interval(figure.interval)})"
+        told.append(text)
+    return joined(told)
+
+
+def error_rate(report: Report, model: ModelReport) -> float:
+    """Share of the predictions, or answers, that are wrong."""
+    if report.answers:
+        return 1.0 - model.raw.figures["accuracy"].value
+    decisions = model.raw.decisions
+    return float(decisions.errors[0]) / decisions.total
 
 
 def corrected(interval: Interval, p_value: float, adjusted: float, n_tests: int) -> str:

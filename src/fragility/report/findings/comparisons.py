@@ -1,15 +1,20 @@
-"""Findings about two models on the same cases."""
+"""Findings about models on the same cases: whose tail is lighter, and what cases cannot tell."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING
 
+from scipy.special import ndtri
+
+from ..._typing import Interval
+from ...index.inference import PairedDifference
 from .. import words
 from ..parts import Comparison, PairedFigures
-from ..text import level
 from ..words import shortened as short
-from .basis import Sentences, corrected, possessive
+from .basis import Sentences, corrected, joined
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -18,150 +23,240 @@ if TYPE_CHECKING:
 _EQUAL_AUC = 0.005
 #: nor is a smaller share of the pairs that the better model ranks wrongly.
 _EQUAL_SHARE = 0.1
-#: Smaller scores explain a difference if calibration leaves less than this share of it.
-_EXPLAINED = 0.5
+#: Models that differ in scale alone may differ by this share after calibration: by their maps.
+_LEAST = 0.02
+#: A model is only less sure if calibration leaves less than this share of its lead,
+_LEFT = 0.5
+#: and less than this share of the other model's index, which would be a lighter tail.
+_SAME_TAIL = 0.05
+#: Differences are told of so many pairs; of more, who differs.
+_DETAILED = 3
+
+#: The test of two models that a sentence is about.
+_Test = Callable[[Comparison], PairedDifference]
 
 
-def fewer_confident_mistakes(report: Report) -> Sentences:
-    """A difference that calibration does not remove."""
-    for pair in report.comparisons:
-        after = pair.calibrated
-        if after is None or not _certain(after, report):
-            continue
-        safer, riskier = _lower_first(pair, after)
-        yield (
-            f"{short(safer)} makes fewer confident mistakes than {short(riskier)}, "
-            f"{_calibration(after, safer == pair.a, report)}: "
-            f"{_difference(after, safer == pair.a, report)}.",
-            [safer, riskier],
-        )
+def lighter_tail(report: Report) -> Sentences:
+    """Whose tail is lighter after calibration, beyond chance."""
+    pairs = _in_order(
+        (pair for pair in report.comparisons if _differ(pair, report)),
+        lambda pair: _last(pair).index,
+    )
+    if not pairs:
+        return
+    equal = all(_equally_calibrated(pair, report) for pair in pairs)
+
+    def detail(pair: Comparison) -> str:
+        test = _last(pair).index
+        return f"{_indices(test)}, {_change(test, report)}{'' if equal else _errors_left(pair)}"
+
+    lead = "At equal calibration" if equal else "After calibration"
+    yield f"{lead} {_grouped(pairs, 'has a lighter tail', detail)}.", _names(pairs)
+
+
+def _differ(pair: Comparison, report: Report) -> bool:
+    """Whether two tails differ after calibration, beyond chance and beyond what maps may do."""
+    test = pair.calibrated
+    if test is None or not _certain(test, report):
+        return False
+    return abs(test.index.difference) >= _LEAST * max(test.index.a, test.index.b)
+
+
+def _tell_apart(pair: Comparison, report: Report) -> bool:
+    """Whether tails differ after calibration, or before it if there is none after."""
+    return _certain(pair.raw, report) if pair.calibrated is None else _differ(pair, report)
+
+
+def less_sure(report: Report) -> Sentences:
+    """Models that are less sure of everything: a lower index that calibration takes away."""
+    pairs = _in_order(
+        (pair for pair in report.comparisons if _is_less_sure(pair, report)),
+        lambda pair: pair.raw.index,
+    )
+    if not pairs:
+        return
+
+    def detail(pair: Comparison) -> str:
+        left = "nothing of that"
+        if not _last(pair).is_rounding:
+            left = _change(_last(pair).index, report)
+        return f"{_indices(pair.raw.index)} before calibration; after it {left}"
+
+    what = "is less sure of everything, not safer,"
+    yield f"{_grouped(pairs, what, detail)}.", _names(pairs)
+
+
+def _is_less_sure(pair: Comparison, report: Report) -> bool:
+    """Whether one model has smaller scores and, for that reason alone, a lower index.
+
+    Its index is certainly lower and its scores are closer together before calibration. After it
+    its tail is not lighter beyond chance, and an interval, widened for the number of pairs
+    (Bonferroni), leaves less than half of its lead and less than a twentieth of the other's index.
+    """
+    if pair.calibrated is None or not _certain(pair.raw, report):
+        return False
+    (lower,) = _in_order([pair], lambda pair: pair.raw.index)
+    index, ratio, after = lower.raw.index, lower.raw.ratio, _last(lower)
+    # The index over the ratio is the separation of the classes.
+    if not index.a / ratio.a < index.b / ratio.b:
+        return False
+    if _differ(pair, report) and after.index.difference < 0.0:
+        return False
+    if after.is_rounding:
+        return True
+    tail = 0.5 * (1.0 - report.confidence)
+    widened = float(ndtri(tail / len(report.comparisons)) / ndtri(tail))
+    most_left = -after.index.difference + widened * 0.5 * _width(after.index.interval)
+    return most_left < min(-_LEFT * index.difference, _SAME_TAIL * after.index.b)
+
+
+def same_auc(report: Report) -> Sentences:
+    """Models that AUC cannot tell apart although their tails differ."""
+    figures = {model.name: model.raw.figures["auc"] for model in report.models}
+
+    def nearly_equal(pair: Comparison) -> bool:
+        a, b = figures[pair.a], figures[pair.b]
+        (low, high), (other_low, other_high) = (auc.bounds or (auc.value,) * 2 for auc in (a, b))
+        gap = max(high - other_low, other_high - low)  # the most that the bounds allow
+        return gap < _EQUAL_AUC and gap <= _EQUAL_SHARE * (1.0 - max(a.value, b.value))
+
+    pairs = _in_order(
+        (p for p in report.comparisons if nearly_equal(p) and _tell_apart(p, report)),
+        lambda pair: _last(pair).index,
+    )
+    if pairs:
+        told = [
+            f"{short(pair.a)} ({words.number(figures[pair.a].value)}) from {short(pair.b)} "
+            f"({words.number(figures[pair.b].value)})"
+            for pair in pairs
+        ]
+        yield f"AUC hardly tells {joined(told)}, although their tails differ.", _names(pairs)
+
+
+def cannot_tell(report: Report) -> Sentences:
+    """Models whose tails these cases do not tell apart, all in one sentence."""
+    pairs = _in_order(
+        (pair for pair in report.comparisons if _is_open(pair, report)),
+        lambda pair: _last(pair).index,
+    )
+    if not pairs:
+        return
+    calibrated = all(pair.calibrated is not None for pair in pairs)
+    equal = calibrated and all(_equally_calibrated(pair, report) for pair in pairs)
+    when = ", at equal calibration" if equal else ", after calibration" if calibrated else ""
+
+    def detail(pair: Comparison) -> str:
+        test = _last(pair)
+        if test.is_rounding:
+            return "equal but for rounding"
+        own, n_tests = test.index, test.n_tests["fragility_index"]
+        told = _change(own, report) + corrected(own.interval, own.p_value, test.p_value, n_tests)
+        if calibrated and not equal:
+            told += _errors_left(pair)
+        if calibrated and _certain(pair.raw, report):
+            lighter = pair.a if pair.raw.index.difference < 0.0 else pair.b
+            told += f"; before calibration {short(lighter)} has the lighter one"
+        return told
+
+    named = _names(pairs)
+    told = f"tails apart{when}: {_grouped(pairs, '', detail, 'from')}"
+    if 2 * len(pairs) == len(named) * (len(named) - 1):  # none of them from any other
+        most = min(pairs, key=lambda pair: (_last(pair).index.difference, pair.a, pair.b))
+        told = f"the tails of {joined([short(name) for name in named])} apart{when} "
+        differ = f"{short(most.a)} and {short(most.b)} differ most: " if len(pairs) > 1 else ""
+        told += f"({differ}{detail(most)})"
+    yield f"{words.count(report.n_samples)} cases cannot tell {told}.", named
+
+
+def _is_open(pair: Comparison, report: Report) -> bool:
+    """Whether neither a difference of two tails is certain nor that there is nearly none."""
+    known = _tell_apart(pair, report) or _is_less_sure(pair, report)
+    return not (known or isnan(_last(pair).p_value))
 
 
 def more_right_answers(report: Report) -> Sentences:
     """Answers of which one model gets more right, beyond chance."""
-    for pair in report.comparisons if report.answers else ():
-        test = pair.raw.tests["accuracy"]
-        if not pair.raw.adjusted["accuracy"] < 1.0 - report.confidence:
-            continue
-        better, other = (pair.a, pair.b) if test.difference > 0.0 else (pair.b, pair.a)
-        most, least = max(test.a, test.b), min(test.a, test.b)
-        low, high = sorted(abs(end) for end in test.interval)
-        yield (
-            f"{short(better)} is right more often than {short(other)}: in {words.percent(most)} of "
-            f"its answers against {words.percent(least)}, a difference of "
-            f"{words.number(abs(test.difference))} ({level(report)} {words.number(low)} to "
-            f"{words.number(high)}).",
-            [better, other],
-        )
-
-
-def explained_by_scale(report: Report) -> Sentences:
-    """A difference that comes from smaller scores alone."""
-    for pair in report.comparisons:
-        after = pair.calibrated
-        if after is None or not _certain(pair.raw, report):
-            continue
-        lower, higher = _lower_first(pair, pair.raw)
-        first_lower = lower == pair.a
-        before = (
-            f"{possessive(lower)} lower Fragility Index before calibration "
-            f"({_values(pair.raw, first_lower)})"
-        )
-        if not _certain(after, report) and not isnan(after.p_value):
-            left = "nothing is left of the difference"
-            if not after.is_rounding:
-                left = (
-                    f"{_difference(after, first_lower, report)}, which could be chance"
-                    f"{_corrected(after)}"
-                )
-            remains = after.index.difference / pair.raw.index.difference
-            verdict = "is explained by its smaller scores"
-            if remains > _EXPLAINED:  # calibration took away the certainty, not the difference
-                verdict = "is not certain to be more than one of scale"
-            yield (
-                f"{before} {verdict}: {_calibration(after, first_lower, report, pair)}, {left}.",
-                [lower, higher],
-            )
-        elif _certain(after, report) and _lower_first(pair, after) != (lower, higher):
-            yield (
-                f"{before} comes from its smaller scores alone: "
-                f"{_calibration(after, first_lower, report)}, {short(higher)} has the lower one.",
-                [lower, higher],
-            )
-
-
-def same_auc(report: Report) -> Sentences:
-    """Models that AUC cannot tell apart but the index can."""
-    figures = {model.name: model.raw.figures["auc"] for model in report.models}
-    for pair in report.comparisons:
-        a, b = figures[pair.a], figures[pair.b]
-        (low, high), (other_low, other_high) = (auc.bounds or (auc.value,) * 2 for auc in (a, b))
-        gap = max(high - other_low, other_high - low)  # the most that the bounds allow
-        few = _EQUAL_SHARE * (1.0 - max(a.value, b.value))
-        if gap >= _EQUAL_AUC or gap > few or not _certain(pair.raw, report):
-            continue
-        _, bolder = _lower_first(pair, pair.raw)
-        alike = not pair.raw.tests["auc"].p_value < 1.0 - report.confidence
-        yield (
-            f"AUC {'cannot tell' if alike else 'hardly tells'} {short(pair.a)} from "
-            f"{short(pair.b)} ({words.number(a.value)} and "
-            f"{words.number(b.value)}), but the mistakes of {short(bolder)} are more confident: "
-            f"{_difference(pair.raw, bolder == pair.a, report)}.",
-            [pair.a, pair.b],
-        )
-
-
-def no_difference(report: Report) -> Sentences:
-    """Models that these data do not tell apart, all in one sentence."""
-    alike = []
-    for pair in report.comparisons:
-        tests = [pair.raw] + ([pair.calibrated] if pair.calibrated else [])
-        if not any(isnan(test.p_value) or _certain(test, report) for test in tests):
-            alike.append((pair, tests[-1]))
-    if not alike:
+    pairs = _in_order(
+        (
+            pair
+            for pair in (report.comparisons if report.answers else ())
+            if pair.raw.adjusted["accuracy"] < 1.0 - report.confidence
+        ),
+        lambda pair: pair.raw.tests["accuracy"],
+        sign=-1.0,
+    )
+    if not pairs:
         return
-    calibrated = alike[0][0].calibrated is not None
-    equal = all(_equally_calibrated(test, report) for _, test in alike)
-    pairs = [
-        f"{short(pair.a)} from {short(pair.b)} ({_change(test, True, report)}{_corrected(test)}"
-        + (f"; {_calibration(test, True, report)})" if calibrated and not equal else ")")
-        for pair, test in alike
-    ]
-    names = dict.fromkeys(name for pair, _ in alike for name in (pair.a, pair.b))
-    yield (
-        f"In the Fragility Index {words.count(report.n_samples)} cases do not tell "
-        f"{'; '.join(pairs)}{', at equal calibration' if calibrated and equal else ''}.",
-        list(names),
+
+    def detail(pair: Comparison) -> str:
+        test = pair.raw.tests["accuracy"]
+        rates = f"{words.percent(test.a)} against {words.percent(test.b)}"
+        return f"{rates}, {_change(test, report)}"
+
+    yield f"{_grouped(pairs, 'is right more often', detail)}.", _names(pairs)
+
+
+def _in_order(pairs: Iterable[Comparison], test_of: _Test, sign: float = 1.0) -> list[Comparison]:
+    """Pairs with the model of the lower figure first (sign -1: higher), equal ones by name.
+
+    So no sentence depends on the order in which the models were given.
+    """
+
+    def key(pair: Comparison) -> tuple[float, str, float, str]:
+        test = test_of(pair)
+        return sign * test.a, pair.a, sign * test.b, pair.b
+
+    return sorted((min(pair, _turned(pair), key=key) for pair in pairs), key=key)
+
+
+def _turned(pair: Comparison) -> Comparison:
+    """The same two models, the second first; without their costs."""
+
+    def test(found: PairedDifference) -> PairedDifference:
+        low, high = found.interval
+        return replace(
+            found,
+            a=found.b,
+            b=found.a,
+            difference=0.0 - found.difference,
+            interval=Interval(0.0 - high, 0.0 - low),
+        )
+
+    def tests(found: PairedFigures) -> PairedFigures:
+        return replace(found, tests={name: test(part) for name, part in found.tests.items()})
+
+    after = pair.calibrated
+    return Comparison(pair.b, pair.a, tests(pair.raw), None if after is None else tests(after))
+
+
+def _grouped(
+    pairs: Sequence[Comparison],
+    is_what: str,
+    detail: Callable[[Comparison], str],
+    than: str = "than",
+) -> str:
+    """Every pair in one sentence: a is less than b (…) and c (…); b than c (…).
+
+    Many pairs are told without details.
+    """
+    told: dict[str, list[str]] = {}
+    for pair in pairs:
+        details = f" ({detail(pair)})" if len(pairs) <= _DETAILED else ""
+        told.setdefault(pair.a, []).append(f"{short(pair.b)}{details}")
+    leads = [is_what and f"{is_what} ", *[""] * len(told)]
+    return "; ".join(
+        f"{short(name)} {lead}{than} {joined(others)}"
+        for lead, (name, others) in zip(leads, told.items(), strict=False)
     )
 
 
-def _equally_calibrated(test: PairedFigures, report: Report) -> bool:
-    """Whether the calibration errors that are left do not clearly differ."""
-    return not test.tests["calibration_error"].p_value < 1.0 - report.confidence
+def _names(pairs: Sequence[Comparison]) -> list[str]:
+    return list(dict.fromkeys(name for pair in pairs for name in (pair.a, pair.b)))
 
 
-def _calibration(
-    test: PairedFigures, as_given: bool, report: Report, pair: Comparison | None = None
-) -> str:
-    """Whether models are compared at equal calibration, or what is left of their errors.
-
-    With their names, if the pair is given.
-    """
-    of_both = ""
-    if pair is not None:
-        names = (pair.a, pair.b) if as_given else (pair.b, pair.a)
-        of_both = f" of {short(names[0])} and {short(names[1])}"
-    if _equally_calibrated(test, report):
-        return f"at equal calibration{of_both}"
-    left = test.tests["calibration_error"]
-    a, b = (left.a, left.b) if as_given else (left.b, left.a)
-    return f"after calibration{of_both} (still unequal: {words.number(a)}, {words.number(b)})"
-
-
-def _corrected(test: PairedFigures) -> str:
-    """Why the index counts as equal although the interval of the difference leaves zero out."""
-    n_tests = test.n_tests["fragility_index"]
-    return corrected(test.index.interval, test.index.p_value, test.p_value, n_tests)
+def _last(pair: Comparison) -> PairedFigures:
+    """The test after calibration, or that before if there is none."""
+    return pair.raw if pair.calibrated is None else pair.calibrated
 
 
 def _certain(test: PairedFigures, report: Report) -> bool:
@@ -169,26 +264,28 @@ def _certain(test: PairedFigures, report: Report) -> bool:
     return test.p_value < 1.0 - report.confidence and not test.is_rounding
 
 
-def _lower_first(pair: Comparison, test: PairedFigures) -> tuple[str, str]:
-    """Names of the model with the lower index, and of the other."""
-    return (pair.a, pair.b) if test.index.difference < 0 else (pair.b, pair.a)
+def _equally_calibrated(pair: Comparison, report: Report) -> bool:
+    """Whether the calibration errors that are left do not clearly differ."""
+    return not _last(pair).tests["calibration_error"].p_value < 1.0 - report.confidence
 
 
-def _values(test: PairedFigures, as_given: bool) -> str:
-    a, b = (test.index.a, test.index.b) if as_given else (test.index.b, test.index.a)
-    return f"{words.number(a)} against {words.number(b)}"
+def _errors_left(pair: Comparison) -> str:
+    left = _last(pair).tests["calibration_error"]
+    return f"; calibration errors {words.number(left.a)} and {words.number(left.b)}"
 
 
-def _difference(test: PairedFigures, as_given: bool, report: Report) -> str:
-    """Values, difference and interval, of the first against the second or the other way round."""
-    return f"Fragility Index {_values(test, as_given)}, {_change(test, as_given, report)}"
+def _indices(test: PairedDifference) -> str:
+    return f"Fragility Index {words.number(test.a)} against {words.number(test.b)}"
 
 
-def _change(test: PairedFigures, as_given: bool, report: Report) -> str:
-    sign = 1.0 if as_given else -1.0
-    decimals = words.decimals_for(test.index.interval)
-    low, high = sorted(sign * end for end in test.index.interval)
-    change, low_end, high_end = (
-        words.signed(value, decimals) for value in (sign * test.index.difference, low, high)
+def _change(test: PairedDifference, report: Report) -> str:
+    """Difference and interval in words."""
+    decimals = words.decimals_for(test.interval)
+    change, low, high = (
+        words.signed(value, decimals) for value in (test.difference, *test.interval)
     )
-    return f"difference {change}, {level(report)} {low_end} to {high_end}"
+    return f"difference {change}, {words.level(report.confidence)} {low} to {high}"
+
+
+def _width(interval: Interval) -> float:
+    return interval.high - interval.low

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING
 
 from .. import words
-from ..parts import CostTest, ModelReport
-from ..text import level
+from ..parts import CostTest
+from ..words import level
 from ..words import shortened as short
-from .basis import Sentences, corrected, of_each_model
+from .basis import Sentences, corrected, ordered
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -20,11 +20,18 @@ _ROUNDING = 1e-12
 
 
 def cheapest(report: Report) -> Sentences:
-    """Which model costs least, each at its own policy, and whether that is more than chance."""
-    known = {m.name: m.policy.cost for m in report.models if m.policy is not None}
+    """Which model costs least, each at its own policy, and whether that is more than chance.
+
+    A policy that needs more reviews than there can be is none that a model could be used at.
+    """
+    known = {
+        model.name: model.policy.cost
+        for model in report.models
+        if model.policy is not None and model.policy.within_capacity
+    }
     if len(known) < 2:
         return
-    first, second = sorted(known, key=lambda name: known[name])[:2]
+    first, second = sorted(known, key=lambda name: (known[name], name))[:2]
     found = _test_of(report, first, second)
     if found is None:
         return
@@ -44,7 +51,7 @@ def cheapest(report: Report) -> Sentences:
             why = corrected(test.test.interval, test.test.p_value, test.p_value, test.n_tests)
             chance = f", which could be chance{why}"
         text += (
-            f": {words.money(-sign * test.test.difference)} less ({level(report)} "
+            f": {words.money(-sign * test.test.difference)} less ({level(report.confidence)} "
             f"{words.money(-high)} to {words.money(-low)}){chance}"
         )
     yield text + ".", [first, second]
@@ -58,9 +65,9 @@ def _test_of(report: Report, first: str, second: str) -> tuple[CostTest, float] 
     return None
 
 
-@of_each_model
-def who_decides(report: Report, model: ModelReport) -> str | None:
-    """What the model decides alone, what that costs, and what is promised."""
-    if model.policy is None:
-        return None
-    return f"{short(model.name)}: {' '.join(model.policy.sentences())}"
+def who_decides(report: Report) -> Sentences:
+    """What each model decides alone, what that costs, and what is promised: a sentence for each."""
+    models = [model for model in report.models if model.policy is not None]
+    for model in ordered(models, lambda model: model.policy.cost if model.policy else inf):
+        if model.policy is not None:
+            yield f"{short(model.name)}: {' '.join(model.policy.sentences())}", [model.name]

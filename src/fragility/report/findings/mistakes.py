@@ -22,22 +22,25 @@ def shared_mistakes(report: Report) -> Sentences:
             f"{who} get {words.count(n)} {cases} wrong above {100 * report.confident:g} % "
             f"confidence. Check {their} first: a wrong label, or a blind spot that another model "
             "of the same kind will not mend.",
-            [model.name for model in report.models],
+            sorted(model.name for model in report.models),
         )
 
 
 def new_mistakes(report: Report) -> Sentences:
-    """Cases that a model gets confidently wrong, and did not before."""
-    for found in report.new_mistakes:
-        cases = "case is" if found.n_new == 1 else "cases are"
+    """Cases that each model gets confidently wrong, and did not before."""
+    found = sorted(report.new_mistakes, key=lambda part: (-part.n_new, part.model))
+    told = []
+    for part in found:
+        cases = "case is" if part.n_new == 1 else "cases are"
         unknown = ""
-        if found.n_unknown:
-            one = found.n_unknown == 1
+        if part.n_unknown:
+            one = part.n_unknown == 1
             others = "is on a case that was" if one else "are on cases that were"
-            unknown = f"; {words.count(found.n_unknown)} more {others} not there before"
-        yield (
-            f"{short(found.model)}: {words.count(found.n_new)} {cases} newly wrong above "
-            f"{100 * report.confident:g} % confidence, {words.count(found.n_mended)} no longer"
-            f"{unknown}.",
-            [found.model],
+            unknown = f", {words.count(part.n_unknown)} more {others} not there before"
+        told.append(
+            f"{short(part.model)}: {words.count(part.n_new)} {cases} newly wrong above "
+            f"{100 * report.confident:g} % confidence, {words.count(part.n_mended)} no longer"
+            f"{unknown}"
         )
+    if told:
+        yield f"{'; '.join(told)}.", [part.model for part in found]
