@@ -25,9 +25,7 @@ RATES = (0.002, 0.02, 0.1)
 CHANGES = (0, 52)
 
 
-def first_alarms(
-    size: int, rate: float, change: int, n: int, *, promised: bool
-) -> np.ndarray:
+def first_alarms(size: int, rate: float, change: int, n: int, *, promised: bool) -> np.ndarray:
     """Week of the first alarm of each of `n` histories, from 0; infinite if there is none.
 
     Without a promise a week more is drawn first, which is the reference.

@@ -18,9 +18,7 @@ def test_evidence_is_that_of_exact_fractions():
     for rate in (0.004, 0.02, 0.3):
         found = error_alarm(errors, decided, rate).evidence
         for look in range(len(errors)):
-            exact = reference.evidence(
-                errors[: look + 1], decided[: look + 1], Fraction(rate)
-            )
+            exact = reference.evidence(errors[: look + 1], decided[: look + 1], Fraction(rate))
             assert found[look] == pytest.approx(float(exact), rel=1e-12)
 
 
@@ -58,9 +56,7 @@ def test_unequal_cases_are_no_more_evidence():
     law = np.array([1.0])
     for p in each:
         law = np.convolve(law, [1.0 - p, p])
-    total = sum(
-        law[k] * error_alarm([k], [n], promise).evidence[0] for k in range(n + 1)
-    )
+    total = sum(law[k] * error_alarm([k], [n], promise).evidence[0] for k in range(n + 1))
     assert total < 1.0
 
 

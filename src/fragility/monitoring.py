@@ -109,8 +109,8 @@ def error_alarm(
 ) -> ErrorAlarm:
     """Whether errors among cases decided alone have become more frequent than was promised.
 
-    False alarms have a probability of at most one minus `confidence` over all looks together, however
-    many there are, if cases are independent. The alarm may be asked at every look.
+    False alarms have a probability of at most one minus `confidence` over all looks together,
+    however many there are, if cases are independent. The alarm may be asked at every look.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ import click
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import cost_options, json_option, prediction_options
+from .recording import GateFiles, Recording, gate_file_options, record_options
 from .reports import make_report
 
 
@@ -41,6 +42,8 @@ from .reports import make_report
     help="Hold the upper limits of the intervals, not the estimates, against --max-fi and "
     "--max-cost.",
 )
+@record_options
+@gate_file_options
 @json_option
 def gate(
     as_json: bool, baseline: str | None, tolerance: float, upper_limit: bool, **options: Any
@@ -67,6 +70,7 @@ def gate(
     no_cost = options["error_cost"] is None and options["error_cost_column"] is None
     if limits.cost is not None and no_cost:
         raise click.UsageError("--max-cost needs --error-cost or --error-cost-column.")
+    recording, files = Recording.taken_from(options), GateFiles.taken_from(options)
     old = None if baseline is None else read_baseline(baseline)
     made = make_report(**{**options, "no_calibration": True})
     checks = check_gates(made, limits, old, tolerance)
@@ -96,4 +100,6 @@ def gate(
         say(f"Gate failed: {check.reason}")
     if not failed:
         say("Gate passed.")
+    files.write(checks, options["file"], stderr=as_json)
+    recording.add(made, checks)
     return FAILED if failed else PASSED

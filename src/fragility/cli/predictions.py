@@ -31,6 +31,7 @@ from .options import (
     policy_options,
     prediction_options,
 )
+from .recording import Recording, record_options
 from .reports import make_report
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Also reliability, operating points, net benefit, surest cases, decisions of policies.",
 )
 @case_options
+@record_options
 @json_option
 def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> None:
     """Measure one or several models: Fragility Index, its companions, findings.
@@ -63,6 +65,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     from ..report.full_text import full_tables
     from ..report.text import about, group_tables, table
 
+    recording = Recording.taken_from(options)
     made = make_report(**options, n_worst=worst)
     if as_json:
         write_json(made.to_json())
@@ -73,6 +76,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
         show_text(f"\n{title}. {note}".rstrip() + "\n", stderr=as_json)
         show_table(*found, stderr=as_json)
     _show_sentences(made, [finding.text for finding in made.findings], as_json)
+    recording.add(made)
 
 
 @click.command()

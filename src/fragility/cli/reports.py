@@ -5,6 +5,7 @@ What is slow to import is imported when it is needed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from .options import as_costs, asked_models
 
 if TYPE_CHECKING:
     from ..report import Report
-    from ..tables import PredictionFile, Table
+    from ..tables import CaseFile, PredictionFile, Table
 
 
 def make_report(
@@ -47,12 +48,13 @@ def make_report(
     case_column: str | None = None,
     previous: str | None = None,
     no_cross: bool = False,
+    watch: Callable[[CaseFile[Any]], None] = lambda _file: None,
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe.
 
     By default cases are listed where they are asked for, or where several models are read twice
-    anyway.
+    anyway. `watch` is called with the file that was read.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.files import report_on_file
@@ -107,7 +109,9 @@ def make_report(
         named = parse_outcomes(correct, confidences, declined, opened.column_names)
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
         with progress_bar("Measuring", None) as progress:
-            return report_on_outcome_file(outcomes, **settings, progress=progress)
+            made = report_on_outcome_file(outcomes, **settings, progress=progress)
+        watch(outcomes)
+        return made
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
@@ -135,4 +139,6 @@ def make_report(
     readings += several and costs is not None and not held
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
-        return report_on_file(predictions, **settings, progress=progress)
+        made = report_on_file(predictions, **settings, progress=progress)
+    watch(predictions)
+    return made
