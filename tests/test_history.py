@@ -16,6 +16,7 @@ from fragility import __version__, error_alarm
 from fragility.report.records import append_record, check_appendable, read_history
 
 from .command import fragility, patients, refused, write_csv
+from .fuzzing import histories
 
 ASKED = ("--label", "sick", "--score", "fair", "--score", "bold")
 DATA = patients(400)
@@ -468,3 +469,14 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda _descriptor, data: len(data) - 5)
     with pytest.raises(OSError, match="take its last line out"):
         append_record(tmp_path / "full.jsonl", WEEKS[0])
+
+
+def test_mutated_histories_give_the_alarm_of_their_numbers_or_none():
+    """A little of ``python -m tests.fuzzing histories``."""
+    rng = np.random.default_rng(5)
+    accepted = 0
+    for data in histories.corpus():
+        assert histories.check(data)
+        mutated = histories.mutations(data, rng)
+        accepted += sum(histories.check(next(mutated)) for _ in range(40))
+    assert 16 < accepted < 64
