@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 
 from ._names import shown
 from ._parameters import check_confidence, check_number, require
-from ._typing import Floats
+from ._typing import Floats, Indices
 from ._validation import check_values
 from .figures.intervals import share_interval
 
@@ -42,7 +42,7 @@ _LEAST_RATE = 1e-12
 #: Halvings of an interval of log-rates: to about 1e-13, relative.
 _HALVINGS = 48
 #: Lower limits of so many looks are found at once.
-_BLOCK = 256
+_BLOCK = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,12 +93,17 @@ class ErrorAlarm:
         is not below the promise. All limits hold together.
         """
         start = int(self.from_first)
-        errors, decided = self.errors[start:], self.decided[start:]
-        parts = [np.zeros(start)]
+        errors, decided, reached = self.errors[start:], self.decided[start:], log(self.threshold)
+        found = np.zeros(self.errors.size)
         for first in range(0, errors.size, _BLOCK):
             last = min(first + _BLOCK, errors.size)
-            parts.append(_lower(errors[:last], decided[:last], first, log(self.threshold)))
-        return np.maximum.accumulate(np.concatenate(parts))
+            # Most looks do not refute more than those before did: these need no search.
+            least = np.array([max(found.max(), _LEAST_RATE)])
+            logs = _log_evidence(errors[:last], decided[:last], least)[0, first:]
+            looks = np.flatnonzero(logs >= reached) + first
+            if looks.size:
+                found[start + looks] = _lower(errors[:last], decided[:last], looks, reached)
+        return np.maximum.accumulate(found)
 
 
 def error_alarm(
@@ -221,21 +226,16 @@ def _log_evidence(errors: Floats, decided: Floats, rates: Floats) -> Floats:
     return total
 
 
-def _lower(errors: Floats, decided: Floats, first: int, reached: float) -> Floats:
-    """Largest rate that the evidence at each look from `first` on refutes, by bisection.
+def _lower(errors: Floats, decided: Floats, looks: Indices, reached: float) -> Floats:
+    """Largest rate that the evidence at each of some looks refutes, by bisection.
 
     The evidence falls where the rate rises, since each likelihood ratio does.
     """
-    n = errors.size - first
-    looks = np.arange(n)
-
-    def refuted(rates: Floats) -> Any:
-        return _log_evidence(errors, decided, rates)[looks, looks + first] >= reached
-
-    low, high = np.full(n, log(_LEAST_RATE)), np.zeros(n)
-    some = refuted(np.exp(low))
+    rows = np.arange(looks.size)
+    low, high = np.full(looks.size, log(_LEAST_RATE)), np.zeros(looks.size)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
-        above = refuted(np.exp(middle))
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return np.where(some, np.exp(low), 0.0)
+        logs = _log_evidence(errors, decided, np.exp(middle))[rows, looks]
+        low, high = np.where(logs >= reached, [middle, high], [low, middle])
+    found: Floats = np.exp(low)
+    return found

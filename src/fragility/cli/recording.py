@@ -106,12 +106,9 @@ class Recording:
 
         from ..report.records import append_record, make_record
 
-        passed = None
-        if checks is not None:
-            passed = {
-                model.name: all(check.passed for check in checks if check.model == model.name)
-                for model in made.models
-            }
+        passed: dict[str, bool] = {}  # a model that was held to nothing has not passed
+        for check in checks or ():
+            passed[check.model] = passed.get(check.model, True) and check.passed
         name, sha256 = self._source
         date = datetime.now(UTC).replace(microsecond=0) if self.date is None else self.date
         record = make_record(

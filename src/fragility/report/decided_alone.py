@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite, isnan
 from typing import Any, Literal
 
 import numpy as np
@@ -49,8 +50,9 @@ def by_report(report: Report, model: ModelReport) -> DecidedAlone:
     """
     uneven = report.weighted or report.clustered
     if model.policy is not None and not uneven:
-        decided = model.policy.automation_rate * n_cases(report, model)
-        errors = model.policy.error_rate * decided if decided else 0.0
+        decided = _whole(model.policy.automation_rate * n_cases(report, model))
+        rate = model.policy.error_rate  # undefined if other folds' policies decide nothing alone
+        errors = 0.0 if isnan(rate) else rate * decided
         rule = {"kind": "chosen", "costs": report.to_dict()["costs"]}
         return DecidedAlone(decided, min(errors, decided), "expected", rule)
     rule = {"kind": "confident", "level": report.confident}
@@ -59,6 +61,12 @@ def by_report(report: Report, model: ModelReport) -> DecidedAlone:
     if uneven:
         return DecidedAlone(sure.effective, sure.effective * wrong, "effective", rule)
     return DecidedAlone(int(sure.n), round(sure.n * wrong), "exact", rule)
+
+
+def _whole(n: float) -> float:
+    """A share times a number of cases, without its rounding."""
+    nearest = round(n)
+    return nearest if abs(n - nearest) < 1e-9 * max(n, 1.0) else n
 
 
 def n_cases(report: Report, model: ModelReport) -> int:
@@ -89,7 +97,9 @@ def by_policy(
     rule = {"kind": "policy", "sha256": sha256}
     if file.columns.weight is None and file.columns.cluster is None:  # type: ignore[attr-defined]
         return model, DecidedAlone(number, int(wrong_weight), "exact", rule)
-    effective = weight**2 / squares if number else 0.0
+    effective = weight * (weight / squares) if number else 0.0
+    if not isfinite(effective):
+        raise ValueError("The weights are too large to count cases by; divide them by the largest.")
     if clusters:  # as if cases of a cluster were all alike
         effective *= len(clusters) / number
     wrong_share = wrong_weight / weight if number else 0.0

@@ -107,7 +107,7 @@ def make_record(
                     }
                     for name, found in model.raw.figures.items()
                 },
-                "passed": None if passed is None else passed[model.name],
+                "passed": (passed or {}).get(model.name),
             }
         )
     return {
