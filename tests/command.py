@@ -22,6 +22,7 @@ ENVIRONMENT = {
     "PYTHONIOENCODING": "utf-8",
     "OMP_NUM_THREADS": "1",
     "COLUMNS": "100",
+    "GITHUB_ACTIONS": "false",  # wherever the tests run
 }
 
 

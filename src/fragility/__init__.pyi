@@ -118,6 +118,7 @@ from .metrics import (
     surest_error_rate,
     wasserstein_fragility_index,
 )
+from .monitoring import ErrorAlarm, error_alarm
 from .planning import EvaluationPlan, plan_evaluation
 from .report import PreviousPredictions, Report
 from .scores.answer_state import AnswerState
@@ -140,6 +141,7 @@ __all__ = [
     "DeferralCurve",
     "DeferralDisplay",
     "ERMClassifier",
+    "ErrorAlarm",
     "EvaluationPlan",
     "Fragility",
     "FragilityComparison",
@@ -183,6 +185,7 @@ __all__ = [
     "confident_error_rate",
     "deferral_curve",
     "equal_mass_calibration_error",
+    "error_alarm",
     "find_slices",
     "fragility_index",
     "fragility_path",

@@ -12,10 +12,12 @@ import click
 
 from .. import __version__
 from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
+from .config import with_config
 from .console import say, warn
 from .deciding import decide
 from .demo import demo
 from .gate import gate
+from .history import history
 from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
 from .slices import slices
@@ -35,8 +37,8 @@ def command() -> None:
     """
 
 
-for part in (evaluate, compare, report, slices, cost, decide, gate, train, predict, demo):
-    command.add_command(part)
+for part in (evaluate, compare, report, slices, cost, decide, gate, history, train, predict, demo):
+    command.add_command(with_config(part))
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +10,15 @@ import click
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import (
-    asked_models,
+    against_option,
     check_ending,
     confident_option,
     cost_options,
-    force_option,
     group_option,
     json_option,
     prediction_options,
 )
+from .recording import GateFiles, Recording, gate_file_options, record_options
 from .reports import make_report
 
 if TYPE_CHECKING:
@@ -55,12 +54,7 @@ def _limit_options(command: Any) -> Any:
 @group_option
 @confident_option
 @cost_options
-@click.option(
-    "--against",
-    metavar="[NAME=]COLUMNS",
-    help="The present model, in the same file: no other may be clearly worse, by paired tests of "
-    "cost, log-loss and Fragility Index after calibration.",
-)
+@against_option
 @click.option(
     "--baseline",
     type=click.Path(),
@@ -107,7 +101,8 @@ def _limit_options(command: Any) -> Any:
     metavar="JSON",
     help="File to write the figures to, for --baseline later, if the gate passes.",
 )
-@force_option
+@record_options
+@gate_file_options
 @json_option
 def gate(
     as_json: bool,
@@ -120,7 +115,6 @@ def gate(
     upper_limit: bool,
     each_group: bool,
     save_baseline: str | None,
-    force: bool,
     **options: Any,
 ) -> int:
     """Pass (exit 0) or fail (exit 1) by limits, the present model or a baseline; bad input is 2.
@@ -145,11 +139,14 @@ def gate(
     if save_baseline is not None:
         check_ending(save_baseline, ".json", option="--save-baseline")
         inputs = [path for path in (options["file"], baseline) if path is not None]
-        check_output(save_baseline, inputs, force=force)
+        check_output(save_baseline, inputs, force=options["force"])
+    recording, files = (
+        Recording.taken_from(options),
+        GateFiles.taken_from(options, also=save_baseline is not None),
+    )
     old = None if baseline is None else read_baseline(baseline)
-    place = None if against is None else _with_present(options, against)
-    made = make_report(**options)
-    present = made.models[place].name if isinstance(place, int) else place
+    made = make_report(**options, against=against)
+    present = made.context.against
     held: dict[str, Any] = {
         "against": present,
         "baseline": old,
@@ -181,8 +178,10 @@ def gate(
     if old is not None and (different := old.warning(made)):
         warn(different)
     _say_verdict(checks, unheld, asked)
+    files.write(checks, options["file"], stderr=as_json)
+    recording.add(made, checks)
     if save_baseline is not None:
-        _save(save_baseline, made, present, options["file"], passed)
+        _save(save_baseline, made, present, passed)
     return PASSED if passed else FAILED
 
 
@@ -221,9 +220,12 @@ def _check_options(
         raise click.UsageError("--each-group holds nothing without a limit or a comparison.")
     if options["groups"] and not each_group and save_baseline is None:
         raise click.UsageError("--group is for --each-group; give both.")
-    no_cost = options["error_cost"] is None and options["error_cost_column"] is None
-    if "cost" in limits.largest and no_cost:
-        raise click.UsageError("--max-cost needs --error-cost or --error-cost-column.")
+    ways = ("error_cost", "error_cost_column", "miss_cost")
+    if "cost" in limits.largest and all(options[name] is None for name in ways):
+        raise click.UsageError(
+            "--max-cost needs costs: --error-cost, --miss-cost and --false-alarm-cost, or "
+            "--error-cost-column."
+        )
 
 
 def _limits(
@@ -255,18 +257,7 @@ def _limits(
     return Limits(found["--max"], found["--min"], upper)
 
 
-def _with_present(options: dict[str, Any], against: str) -> int | str:
-    """The present model, by its place or its name, whose scores are read, too."""
-    given, is_answers = asked_models(**options)
-    if is_answers:  # it has several columns: it is one of the models, by its name
-        return against
-    if against in given:
-        return list(given).index(against)
-    options["scores"] = (*given, against)
-    return len(given)
-
-
-def _save(path: str, made: Report, present: str | None, file: str, passed: bool) -> None:
+def _save(path: str, made: Report, present: str | None, passed: bool) -> None:
     """Write the figures of the new models, if they passed."""
     from ..report.baseline_files import baseline_text
     from ..report.baselines import Baseline
@@ -275,10 +266,7 @@ def _save(path: str, made: Report, present: str | None, file: str, passed: bool)
     if not passed:
         say(f"Did not write {path}: the gate failed.")
         return
-    about: dict[str, Any] = {"file": file, "sha256": None}
-    if file != "-":
-        with open(file, "rb") as stream:
-            about["sha256"] = hashlib.file_digest(stream, "sha256").hexdigest()
+    about: dict[str, Any] = {"file": made.provenance.source, "sha256": made.provenance.sha256}
     settings = {
         "confidence": made.confidence,
         "clustered": made.clustered,

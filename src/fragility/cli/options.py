@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one, in this order."""
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
 #: FILE and the options that say what is in it.
-prediction_options = _together(
+prediction_options = together(
     click.argument("file", type=click.Path()),
     click.option("--label", metavar="COLUMN", help="Column of the true classes."),
     click.option(
@@ -105,7 +105,7 @@ confident_option = click.option(
     help="Predictions above this confidence are confident ones.",
 )
 #: What counts as confident, and which base rate calibration and thresholds are told for.
-evidence_options = _together(
+evidence_options = together(
     confident_option,
     click.option(
         "--prevalence",
@@ -116,7 +116,7 @@ evidence_options = _together(
     ),
 )
 #: What errors and reviews cost.
-cost_options = _together(
+cost_options = together(
     click.option(
         "--error-cost",
         metavar="COST",
@@ -165,7 +165,7 @@ against_option = click.option(
     "tell models apart, it stays.",
 )
 #: What the numbers mean to people.
-context_options = _together(
+context_options = together(
     against_option,
     click.option("--title", default="", help="Of the report."),
     click.option("--currency", default="", metavar="CODE", help="Of the costs: EUR, €."),
@@ -177,7 +177,7 @@ context_options = _together(
 )
 
 #: How a policy is chosen, and what it must keep.
-policy_options = _together(
+policy_options = together(
     click.option(
         "--max-error-share",
         type=float,
@@ -236,7 +236,7 @@ def output_option(words: str) -> Callable[[Command], Command]:
     return click.option("--output", required=True, type=click.Path(), help=words)
 
 
-group_option = _together(
+group_option = together(
     click.option(
         "--group",
         "groups",
@@ -254,7 +254,7 @@ group_option = _together(
     ),
 )
 #: Which cases are listed, and how they are named.
-case_options = _together(
+case_options = together(
     click.option(
         "--worst",
         type=click.IntRange(min=0),

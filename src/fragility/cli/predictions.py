@@ -33,6 +33,7 @@ from .options import (
     policy_options,
     prediction_options,
 )
+from .recording import Recording, record_options
 from .reports import make_report, next_command
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     "benefit, surest cases, decisions of policies.",
 )
 @case_options
+@record_options
 @json_option
 def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> None:
     """Say which model to use, when it may decide alone, what that costs, what can go wrong.
@@ -72,6 +74,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     from ..report.text import group_tables, heading, table
     from ..report.verdict_text import verdict_lines
 
+    recording = Recording.taken_from(options)
     made = make_report(**options, n_worst=worst)
     if as_json:
         write_json(made.to_json())
@@ -85,6 +88,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
         more += [*group_tables(made), *full_tables(made)]
     _show_tables(more, as_json)
     _show_sentences(made, [str(finding) for finding in made.findings] if full else [], as_json)
+    recording.add(made)
     if not as_json:
         show_text(f"\nNext: {next_command(made)}")
 

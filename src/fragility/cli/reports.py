@@ -6,6 +6,7 @@ What is slow to import is imported when it is needed.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from .options import as_costs, asked_models
 if TYPE_CHECKING:
     from ..deferral import Costs
     from ..report import Report
-    from ..tables import PredictionFile, Table
+    from ..tables import CaseFile, PredictionFile, Table
 
 
 def make_report(
@@ -57,12 +58,14 @@ def make_report(
     previous: str | None = None,
     no_cross: bool = False,
     mute: tuple[str, ...] = (),
+    watch: Callable[[CaseFile[Any]], None] = lambda _file: None,
     **others: Any,
 ) -> Report:
     """Report on the file that the options describe.
 
     By default cases are listed where they are asked for, or where several models are read twice
-    anyway. Scores that are plainly those of another class are refused.
+    anyway. Scores that are plainly those of another class are refused. `watch` is called with the
+    file that was read.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
     from ..report.context import Context
@@ -132,7 +135,9 @@ def make_report(
         context.check(outcomes.models)
         with progress_bar("Measuring", None) as progress:
             made = report_on_outcome_file(outcomes, **settings, progress=progress)
-        return _not_reversed(made).with_context(context)
+        made = _not_reversed(made).with_context(context)
+        watch(outcomes)
+        return made
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
@@ -166,7 +171,9 @@ def make_report(
     total = None if opened.n_rows is None else readings * opened.n_rows
     with progress_bar("Measuring", total) as progress:
         made = report_on_file(predictions, **settings, progress=progress)
-    return _not_reversed(made).with_context(context)
+    made = _not_reversed(made).with_context(context)
+    watch(predictions)
+    return made
 
 
 def _not_reversed(made: Report) -> Report:

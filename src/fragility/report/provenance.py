@@ -58,9 +58,13 @@ class Provenance:
 
     def from_file(self, path: Path, name: str) -> Provenance:
         """The same for a file, which people call so."""
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        return replace(self, source=Path(name).name, sha256=sha256)
+        return replace(self, source=Path(name).name, sha256=sha256_of(path))
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """Checksum of a file."""
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _now() -> str:

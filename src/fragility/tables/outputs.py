@@ -95,6 +95,7 @@ _KINDS: dict[str, tuple[str, Callable[[Path], bool]]] = {
     ".html": ("a page of a report", _begins(b"<!DOCTYPE html>", b'"generator" content="fragility')),
     ".md": ("a report in Markdown", _begins(b"# Fragility report")),
     ".json": ("a report in JSON", _begins(b"{", b'"format"', b'"fragility_version"')),
+    ".xml": ("test results of a gate", _begins(b"<?xml", b'name="fragility gate"')),
     ".skops": ("a model file", _is_model),
     ".csv": ("a table of text", _is_text),
     ".tsv": ("a table of text", _is_text),
