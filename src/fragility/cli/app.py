@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import click
 
-from .. import __version__
 from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
 from .console import say, warn
 from .deciding import decide
@@ -26,7 +25,7 @@ from .training import predict, train
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: fragility demo",
 )
-@click.version_option(__version__, prog_name="fragility")
+@click.version_option(package_name="fragility", prog_name="fragility")
 def command() -> None:
     """Measure how bad the confident mistakes of a classifier are, and what they cost.
 

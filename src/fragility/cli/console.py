@@ -12,7 +12,6 @@ from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -108,6 +107,8 @@ def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int]
     if not sys.stderr.isatty():
         yield lambda done: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
