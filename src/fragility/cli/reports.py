@@ -55,9 +55,7 @@ def make_report(
     anyway.
     """
     from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
-    from ..report.files import report_on_file
-    from ..report.outcome_files import report_on_outcome_file
-    from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
+    from ..tables import open_table
 
     given, is_answers = asked_models(
         label, scores, correct, confidences, declined, classes, positive
@@ -97,6 +95,9 @@ def make_report(
         "hold": inf if in_memory else hold,
     }
     if is_answers:
+        from ..report.outcome_files import report_on_outcome_file
+        from ..tables import OutcomeFile, parse_outcomes
+
         if previous is not None:
             raise click.UsageError("--previous is for classes (--label, --score), not for answers.")
         if human is not None or reviewer_error_column is not None:
@@ -108,6 +109,9 @@ def make_report(
         outcomes = OutcomeFile(opened, **named._asdict(), **others)
         with progress_bar("Measuring", None) as progress:
             return report_on_outcome_file(outcomes, **settings, progress=progress)
+    from ..report.files import report_on_file
+    from ..tables import PredictionFile, parse_models
+
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:
