@@ -1,10 +1,11 @@
 """What starting costs: `fragility evaluate` on a small file against importing scikit-learn.
 
-Run ``python benchmarks/startup.py``: processor time (user and system) of the command on 5,000 rows of
-CSV, one model alone, and three with costs and groups, beside ``import sklearn.linear_model``. All
-take turns, with one thread each, and the medians are told: other work on the machine then troubles
-all of them alike. Every module is compiled beforehand, as it is after the first start of an
-installed package; ``--uncompiled`` compiles the library itself each time.
+Run ``python benchmarks/startup.py``: processor time (user and system) of the command on 5,000 rows
+of CSV, one model alone, and three with costs and groups, beside ``import sklearn.linear_model``.
+All take turns, with one thread each, and the medians are told: other work on the machine then
+troubles all of them alike. Every module is compiled beforehand, as it is after the first start of
+an installed package; then the same where this library is compiled anew each time, which is what
+``PYTHONDONTWRITEBYTECODE`` or a read-only folder do to it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import argparse
 import os
 import platform
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +28,7 @@ ROWS = 5_000
 #: Most that one model may take, of what the import takes.
 LIMIT = 0.7
 IMPORT = "import sklearn.linear_model"
+UNCOMPILED = ", compiled anew"
 ONE = "evaluate, one model"
 OPTIONS = {
     ONE: ["--score", "a"],
@@ -55,22 +58,23 @@ def processor_time(command: list[str], environment: dict[str, str]) -> float:
     return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)
 
 
-def measured(runs: int, folder: Path, compiled: bool) -> dict[str, list[float]]:
+def measured(runs: int, folder: Path) -> dict[str, list[float]]:
     """Times of each command, in the order of the runs."""
     file = folder / "predictions.csv"
     write_file(file)
     evaluate = [sys.executable, "-m", "fragility", "evaluate", str(file), "--label", "label"]
-    commands = {IMPORT: [sys.executable, "-c", IMPORT]}
-    commands |= {name: [*evaluate, *options] for name, options in OPTIONS.items()}
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    if compiled:
-        environment["PYTHONPYCACHEPREFIX"] = str(folder / "compiled")
-    else:
-        environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    compiled = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPYCACHEPREFIX": str(folder / "all")}
+    compiled.pop("PYTHONDONTWRITEBYTECODE", None)
+    commands = {IMPORT: ([sys.executable, "-c", IMPORT], compiled)}
+    for name, options in OPTIONS.items():
+        commands[name] = [*evaluate, *options], compiled
+        commands[name + UNCOMPILED] = [*evaluate, *options], compiled
     times: dict[str, list[float]] = {name: [] for name in commands}
     for turn in range(runs + 1):
-        for name, command in commands.items():
+        for name, (command, environment) in commands.items():
+            if name.endswith(UNCOMPILED):
+                for kept in list((folder / "all").rglob("fragility")):
+                    shutil.rmtree(kept)
             taken = processor_time(command, environment)
             if turn:  # the first one compiles, and finds the files on the disk
                 times[name].append(taken)
@@ -81,35 +85,32 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=31, help="of each command [31]")
     parser.add_argument("--quick", action="store_true", help="5 runs, and nothing is written")
-    parser.add_argument(
-        "--uncompiled", action="store_true", help="compile the library each time; writes nothing"
-    )
     given = parser.parse_args()
     runs = 5 if given.quick else given.runs
     with tempfile.TemporaryDirectory() as folder:
-        times = measured(runs, Path(folder), not given.uncompiled)
+        times = measured(runs, Path(folder))
     base = median(times[IMPORT])
     lines = [
         "| command | median s | of the import | least s | most s |",
         "|---|---:|---:|---:|---:|",
     ]
     for name, taken in times.items():
+        middle = median(taken)
         lines.append(
-            f"| `{name}` | {median(taken):.2f} | {median(taken) / base:.2f} | {min(taken):.2f} | "
-            f"{max(taken):.2f} |"
+            f"| {name} | {middle:.2f} | {middle / base:.2f} | {min(taken):.2f} | {max(taken):.2f} |"
         )
     share = median(times[ONE]) / base
     text = "\n\n".join(
         [
             "# What starting costs",
-            f"`python benchmarks/startup.py`: processor time of {runs} runs in turns, "
-            f"{ROWS:,} rows of CSV, one thread, Python {platform.python_version()}. One model alone "
-            f"takes **{share:.2f}** of `{IMPORT}` (limit {LIMIT}).",
+            f"`python benchmarks/startup.py`: processor time of {runs} runs in turns, {ROWS:,} "
+            f"rows of CSV, one thread, Python {platform.python_version()}. One model alone takes "
+            f"**{share:.2f}** of `{IMPORT}` (limit {LIMIT}).",
             "\n".join(lines),
         ]
     )
     print(text)
-    if not (given.quick or given.uncompiled):
+    if not given.quick:
         RESULTS.write_text(text + "\n")
     sys.exit(share > LIMIT)
 

@@ -7,21 +7,41 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
 from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
 from .console import say, warn
-from .deciding import decide
-from .demo import demo
-from .gate import gate
-from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
-from .slices import slices
-from .training import predict, train
+
+#: The module of each command.
+_MODULES = {
+    **dict.fromkeys(("evaluate", "compare", "report", "cost"), "predictions"),
+    **dict.fromkeys(("train", "predict"), "training"),
+    "decide": "deciding",
+    "demo": "demo",
+    "gate": "gate",
+    "slices": "slices",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # Where there is no such command, all of them: click then names the nearest.
+        for name in [cmd_name] if cmd_name in _MODULES else _MODULES:
+            module = import_module(f".{_MODULES[name]}", __package__)
+            self.add_command(getattr(module, name))
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: fragility demo",
 )
@@ -32,10 +52,6 @@ def command() -> None:
     Every command reads a file of predictions (CSV or JSON lines, also gzip; Parquet; Arrow; - for
     standard input) with a column of true labels and one column of probabilities for each model.
     """
-
-
-for part in (evaluate, compare, report, slices, cost, decide, gate, train, predict, demo):
-    command.add_command(part)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -54,7 +54,7 @@ def make_report(
     By default cases are listed where they are asked for, or where several models are read twice
     anyway.
     """
-    from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
+    from ..deferral.settings import POLICY_PARAMETERS, PolicySettings
     from ..tables import open_table
 
     given, is_answers = asked_models(

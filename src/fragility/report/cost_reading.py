@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -16,13 +16,11 @@ from ..deferral.problems import dominant_case
 from ..figures.spread import ClusterSums
 from ..measured import Estimator
 from ..scores.cases import Cases
-from .rereading import CaseRows
+from .rereading import CaseNames, CaseRows
 
 #: Whose costs: of a policy ("policy", model), of a model alone ("model", model), or of humans.
 _Payer = tuple[str, str]
 _HUMAN: _Payer = ("human", "")
-#: Names of the cases of some rows.
-CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
 
 class DecidedCases(NamedTuple):

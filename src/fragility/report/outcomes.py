@@ -27,7 +27,7 @@ from .answer_reading import (
 )
 from .calibrating import chosen_for
 from .comparing import compared, cost_tests
-from .cost_reading import CaseNames, CostReader
+from .cost_reading import CostReader
 from .groups import Groups
 from .inputs import check_confident, checked_settings
 from .measuring import Builder
@@ -35,7 +35,7 @@ from .mistakes import SharedMistakes, made_answers
 from .model_figures import Settings
 from .parts import AnswerCounts, Comparison, ModelReport
 from .report import Report
-from .rereading import CaseRows, Rereading
+from .rereading import CaseNames, CaseRows, Rereading
 from .views import View
 
 

@@ -22,7 +22,6 @@ from .arrays import (
     given_cases,
     named_cases,
 )
-from .cost_reading import CaseNames
 from .exports import Exports
 from .findings import findings
 from .inputs import (
@@ -43,7 +42,7 @@ from .parts import (
     NewMistakes,
     SharedMistake,
 )
-from .rereading import Rereading
+from .rereading import CaseNames, Rereading
 
 
 @dataclass(frozen=True, eq=False, repr=False)

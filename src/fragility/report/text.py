@@ -9,10 +9,6 @@ from typing import TYPE_CHECKING
 
 from .._summary import aligned
 from .._typing import Interval
-from ..deferral.decision_rules import LossLimit
-from ..deferral.guarantees import Guarantee
-from ..deferral.paired_costs import PairedCosts
-from ..deferral.policy import Policy
 from ..measured import Measured, figures_of
 from . import words
 from .case_text import case_tables
@@ -22,6 +18,9 @@ from .parts import PairedFigures
 from .words import Table
 
 if TYPE_CHECKING:
+    from ..deferral.guarantees import Guarantee
+    from ..deferral.paired_costs import PairedCosts
+    from ..deferral.policy import Policy
     from .report import Report
 
 
@@ -198,6 +197,8 @@ def _thresholds(ends: Interval) -> str:
 
 
 def _loss_limit(policy: Policy) -> str:
+    from ..deferral.decision_rules import LossLimit
+
     assert isinstance(policy.decision, LossLimit)
     if policy.automation_rate == 0.0:
         return "never"
