@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -463,6 +465,37 @@ def test_output_in_an_encoding_without_these_signs(csv):
     assert ended.code == 0, ended
     content = strict(executable(*asked, "--json", PYTHONIOENCODING="ascii").out)
     assert content["report"]["models"][0]["name"] == "größer"
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["", "a", "größer"], ["Fragility Index", "0.1 (0 to 1)", "–"], ["AUC", "", "0.25"]],
+        [["模型", "ｗｉｄｅ", "é"], ["a", "很长的名字", "x"]],
+        [["[bold]", ":smile:"], ["\\[/]", "[red]x"]],
+        [["only"], ["a longer one"]],
+        [["no rows", "at all"]],
+        [["two\nlines", "a\ttab"], ["x", "y"]],
+    ],
+)
+def test_a_pipe_gets_the_lines_that_a_terminal_shows(monkeypatch, rows):
+    """Rich draws for a terminal, and for what has lines of its own; all else is padded here."""
+    from fragility.cli import console
+
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = []
+    for stream in (Terminal(), io.StringIO()):
+        monkeypatch.setattr("sys.stdout", stream)
+        console.show_table(rows[0], rows[1:])
+        console.show_lines([" ".join(" ".join(cells).split()) for cells in rows])
+        shown.append(re.sub(r"\x1b\[[0-9;]*m", "", stream.getvalue()))
+    assert shown[0].strip()
+    assert shown[1] == shown[0]
 
 
 def test_many_models_on_a_narrow_terminal_are_put_below_each_other(monkeypatch, capsys):

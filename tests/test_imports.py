@@ -6,7 +6,9 @@ import ast
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
+import numpy as np
 import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "fragility"
@@ -47,15 +49,28 @@ START = {
 }
 
 
-@pytest.mark.outside
-@pytest.mark.parametrize("argument", START)
-def test_starting_imports_nothing_slow(argument):
-    """In a fresh interpreter; what is imported stands in the last line of its output."""
+#: What a report on a CSV file has no use for; together they take twice as long as the report.
+NEVER_FOR_A_REPORT = (
+    {"cvxpy", "matplotlib", "narwhals", "pandas", "pooch", "sklearn", "skops", "torch"}
+    | {"scipy.integrate", "scipy.linalg", "scipy.optimize", "scipy.sparse", "scipy.stats"}
+    | {"pyarrow.dataset", "pyarrow.parquet", "rich.console", "rich.progress", "rich.table"}
+    | {f"fragility.{name}" for name in ("datasets", "linear_model", "pipelines", "programs")}
+    | {f"fragility.{name}" for name in ("slices", "solvers", "torch", "metrics.displays.pairwise")}
+    | {"fragility.report.outcomes", "fragility.tables.json_files", "fragility.tables.outcomes"}
+)
+
+EVALUATIONS = {
+    "one model": "--score a",
+    "three models": "--score a --score b --score c --group region --error-cost 0,1;10,0",
+}
+
+
+def imported_by(program: str) -> set[str]:
+    """Modules that a program imports in a fresh interpreter, in the last line of its output."""
     program = f"""
 import sys
-sys.argv = ["fragility", {argument!r}]
 try:
-    {START[argument]}
+{indent(program, "    ")}
 finally:
     print()
     print(*sys.modules)
@@ -65,4 +80,31 @@ finally:
     )
     imported = set(ended.stdout.splitlines()[-1].split())
     assert "fragility" in imported
+    return imported
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("argument", START)
+def test_starting_imports_nothing_slow(argument):
+    imported = imported_by(f"sys.argv = ['fragility', {argument!r}]\n{START[argument]}")
     assert imported & SLOW == set()
+
+
+@pytest.mark.outside
+@pytest.mark.parametrize("name", EVALUATIONS)
+def test_evaluating_a_file_imports_nothing_that_it_does_not_use(name, tmp_path):
+    """Which is how `benchmarks/startup.py` gets its times; nothing here takes one."""
+    rng = np.random.default_rng(0)
+    path = tmp_path / "predictions.csv"
+    rows = [
+        f"{int(rng.random() < p)},{p},{p**2},{1 - p},{'NS'[k % 2]}"
+        for k, p in enumerate(rng.random(400))
+    ]
+    path.write_text("\n".join(["label,a,b,c,region", *rows]))
+    arguments = ["fragility", "evaluate", str(path), "--label", "label"]
+    imported = imported_by(
+        f"sys.argv = {[*arguments, *EVALUATIONS[name].split()]!r}\n"
+        "from fragility.cli import main; main()"
+    )
+    assert {"fragility.report.report", "pyarrow.csv", "scipy.special"} <= imported
+    assert imported & NEVER_FOR_A_REPORT == set()

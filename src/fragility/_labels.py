@@ -8,6 +8,7 @@ look found.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from decimal import Decimal, InvalidOperation
 from math import nan
@@ -15,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from ._typing import Integers, Mask
 
@@ -177,7 +177,9 @@ def in_rows(mask: ArrayLike, index: Any = None) -> str:
 
 def plain_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """An array from any array-like that is neither sparse nor has masked entries."""
-    if issparse(values):
+    # A value can only be sparse if somebody has imported SciPy's module, which takes its time.
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(values):
         raise ValueError(f"{name} is a sparse matrix; give a dense array ({name}.toarray()).")
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values).any():
         raise ValueError(f"{name} has masked entries; drop or fill them first.")

@@ -31,7 +31,8 @@ def attach_stub(
             if statement.module is None:
                 modules.update(found)
             else:
-                names.update(dict.fromkeys(found, statement.module))
+                module = "." * statement.level + statement.module
+                names.update(dict.fromkeys(found, module))
         elif isinstance(statement, ast.Assign):
             public = sorted(ast.literal_eval(statement.value))
 
@@ -40,7 +41,7 @@ def attach_stub(
             return import_module(f"{package}.{name}")
         if name not in names:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(f"{package}.{names[name]}"), name)
+        value = getattr(import_module(names[name], package), name)
         setattr(sys.modules[package], name, value)  # found at once from now on
         return value
 

@@ -56,3 +56,8 @@ def percent(share: float) -> str:
     if 0.9995 <= share < 1.0:
         return f"{100 * min(share, 0.99999):.3f} %"
     return f"{100 * share:.1f} %"
+
+
+def threshold(score: float) -> str:
+    """A threshold in per cent, with enough digits to decide by it."""
+    return f"{100 * score:.4g} %"

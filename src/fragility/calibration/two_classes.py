@@ -22,18 +22,16 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
-from .._typing import Floats, Indices
+from .._typing import Floats
 from .fitting import LEAST_RISE, clipped, least, log_odds
+from .pooling import pooled_blocks
 
 #: Digits after the point that the log-odds of p and of 1 - p share.
 _DIGITS = 12
 #: From here on 1 - σ(z) has fewer digits than σ(-z).
 _FAR = 5.0
-#: Blocks whose frequencies differ by less than this are one.
-_SAME = 1e-12
 
 
 class FitTable(NamedTuple):
@@ -205,11 +203,11 @@ class Isotonic:
         weight, happened, number = (
             np.bincount(origin, part, z.size).astype(np.float64) for part in parts
         )
-        blocks = _pooled(happened / weight, weight)
+        blocks = pooled_blocks(happened / weight, weight)
         sums = (np.bincount(blocks, part) for part in (weight, happened, number))
         mass, positives, n = (part.astype(np.float64) for part in sums)
         shrunk = (n * positives / mass + 0.5) / (n + 1.0)
-        again = _pooled(shrunk, n + 1.0)
+        again = pooled_blocks(shrunk, n + 1.0)
         blocks = again[blocks]
         values = np.bincount(again, (n + 1.0) * shrunk) / np.bincount(again, n + 1.0)
         centres = np.bincount(blocks, weight * z) / np.bincount(blocks, weight)
@@ -257,13 +255,6 @@ def _least_log_loss(design: Floats, given: FitTable, start: Floats) -> Floats:
 def _log_parts(z: Floats) -> tuple[Floats, Floats]:
     """Logarithm of p, and minus that of 1 - p, of log-odds."""
     return -np.logaddexp(0.0, -z), np.logaddexp(0.0, z)
-
-
-def _pooled(values: Floats, weights: Floats) -> Indices:
-    """Block of each value in the isotonic regression; blocks of the same value are one."""
-    fitted = isotonic_regression(values, weights=weights).x
-    blocks: Indices = np.cumsum(np.diff(fitted, prepend=fitted[0]) > _SAME)
-    return blocks
 
 
 def _certain_of_nothing(p: Floats) -> Floats:

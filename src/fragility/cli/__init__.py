@@ -31,7 +31,8 @@ def main() -> None:
     process.set_interrupt("raise")
     code = run(sys.argv[1:])
     process.set_interrupt("ignore")
-    # What was being read when an error came is closed here: a reader with a thread of its own must
-    # not be left to the end of the process, which would abort then.
-    gc.collect()
+    if code not in (PASSED, FAILED):
+        # What was being read when an error came is closed here: a reader with a thread of its own
+        # must not be left to the end of the process, which would abort then.
+        gc.collect()
     sys.exit(code)

@@ -7,38 +7,54 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 
 import click
 
-from .. import __version__
 from . import BAD_INPUT, FAULT, INTERRUPTED, PASSED
 from .config import with_config
 from .console import say, warn
-from .deciding import decide
-from .demo import demo
-from .gate import gate
-from .history import history
-from .predictions import compare, cost, evaluate, report
 from .process import lost_output, was_interrupted
-from .slices import slices
-from .training import predict, train
+
+#: The module of each command.
+_MODULES = {
+    **dict.fromkeys(("evaluate", "compare", "report", "cost"), "predictions"),
+    **dict.fromkeys(("train", "predict"), "training"),
+    "decide": "deciding",
+    "demo": "demo",
+    "gate": "gate",
+    "history": "history",
+    "slices": "slices",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        # Where there is no such command, all of them: click then names the nearest.
+        for name in [cmd_name] if cmd_name in _MODULES else _MODULES:
+            if name not in self.commands:
+                module = import_module(f".{_MODULES[name]}", __package__)
+                self.add_command(with_config(getattr(module, name)))
+        return super().get_command(ctx, cmd_name)
 
 
 @click.group(
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: fragility demo",
 )
-@click.version_option(__version__, prog_name="fragility")
+@click.version_option(package_name="fragility", prog_name="fragility")
 def command() -> None:
     """Measure how bad the confident mistakes of a classifier are, and what they cost.
 
     Every command reads a file of predictions (CSV or JSON lines, also gzip; Parquet; Arrow; - for
     standard input) with a column of true labels and one column of probabilities for each model.
     """
-
-
-for part in (evaluate, compare, report, slices, cost, decide, gate, history, train, predict, demo):
-    command.add_command(with_config(part))
 
 
 def run(arguments: Sequence[str]) -> int:

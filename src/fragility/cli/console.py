@@ -1,20 +1,22 @@
-"""What a person sees: tables on standard output, everything else on standard error."""
+"""What a person sees: tables on standard output, everything else on standard error.
+
+Rich is imported where it draws, on terminals. Into a file or a pipe go the same lines, at once.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import fill
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
-from rich.text import Text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: A table that nobody looks at on a terminal is not wrapped.
 _WIDE = 10_000
@@ -56,6 +58,13 @@ def show_text(text: str, *, stderr: bool = False) -> None:
 
 def show_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, stderr: bool = False) -> None:
     """A table: first column left, the others right."""
+    lines = [head, *rows]
+    if _is_plain((cell for line in lines for cell in line), stderr):
+        show_text("\n".join(_padded(lines)), stderr=stderr)
+        return
+    from rich.table import Table
+    from rich.text import Text
+
     table = Table(box=None, pad_edge=False)
     for place, cell in enumerate(head):
         table.add_column(Text(cell), justify="left" if place == 0 else "right")
@@ -69,8 +78,8 @@ def show_models(
 ) -> None:
     """A table with a column for each model: as many side by side as the terminal is wide."""
     lines = [head, *rows]
-    widths = [max(cell_len(line[place]) for line in lines) for place in range(len(head))]
-    room = _console(stderr).width - widths[0]
+    widths = _widths(lines)
+    room = _room(stderr) - widths[0]
     blocks: list[list[int]] = [[]]
     for place in range(1, len(head)):
         used = sum(widths[other] + _GAP for other in blocks[-1])
@@ -86,6 +95,12 @@ def show_models(
 
 def show_lines(lines: Sequence[str], *, stderr: bool = False) -> None:
     """Sentences, one under the other, broken at the width of the terminal."""
+    if _is_plain(lines, stderr):
+        for line in lines:
+            show_text(f"• {line}", stderr=stderr)
+        return
+    from rich.text import Text
+
     console = _console(stderr)
     for line in lines:
         shown = f"• {line}"
@@ -96,10 +111,35 @@ def show_lines(lines: Sequence[str], *, stderr: bool = False) -> None:
         console.print(Text(shown), soft_wrap=True)
 
 
-def _console(stderr: bool) -> Console:
+def _is_plain(texts: Iterable[str], stderr: bool) -> bool:
+    """Whether there is nothing to draw: no terminal, and no tab or line break in a text."""
     stream = sys.stderr if stderr else sys.stdout
-    width = shutil.get_terminal_size().columns if stream.isatty() else _WIDE
-    return Console(file=stream, width=width, highlight=False)
+    return not stream.isatty() and all(text.isprintable() for text in texts)
+
+
+def _widths(lines: Sequence[Sequence[str]]) -> list[int]:
+    """Of each column of a table."""
+    return [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+
+
+def _padded(lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = _widths(lines)
+    for line in lines:
+        blanks = [" " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True)]
+        rest = (" " * _GAP + blank + cell for cell, blank in zip(line[1:], blanks[1:], strict=True))
+        yield "".join([line[0], blanks[0], *rest])
+
+
+def _room(stderr: bool) -> int:
+    stream = sys.stderr if stderr else sys.stdout
+    return shutil.get_terminal_size().columns if stream.isatty() else _WIDE
+
+
+def _console(stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(file=stream, width=_room(stderr), highlight=False)
 
 
 @contextmanager
@@ -108,6 +148,9 @@ def progress_bar(description: str, total: int | None) -> Iterator[Callable[[int]
     if not sys.stderr.isatty():
         yield lambda done: None
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

@@ -67,11 +67,9 @@ def make_report(
     anyway. Scores that are plainly those of another class are refused. `watch` is called with the
     file that was read.
     """
-    from ..deferral.solving import POLICY_PARAMETERS, PolicySettings
+    from ..deferral.settings import POLICY_PARAMETERS, PolicySettings
     from ..report.context import Context
-    from ..report.files import report_on_file
-    from ..report.outcome_files import report_on_outcome_file
-    from ..tables import OutcomeFile, PredictionFile, open_table, parse_models, parse_outcomes
+    from ..tables import open_table
 
     context = Context.of({"title": title, "currency": currency, "volume": volume})
     if against is not None and not confidences:
@@ -120,6 +118,9 @@ def make_report(
         "mute": mute,
     }
     if is_answers:
+        from ..report.outcome_files import report_on_outcome_file
+        from ..tables import OutcomeFile, parse_outcomes
+
         if previous is not None:
             raise click.UsageError("--previous is for classes (--label, --score), not for answers.")
         if human is not None or reviewer_error_column is not None:
@@ -138,6 +139,9 @@ def make_report(
         made = _not_reversed(made).with_context(context)
         watch(outcomes)
         return made
+    from ..report.files import report_on_file
+    from ..tables import PredictionFile, parse_models
+
     if previous == file == "-":
         raise click.UsageError("Only one of the files can be standard input (-).")
     if previous is not None and case_column is None:

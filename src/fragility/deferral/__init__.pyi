@@ -6,12 +6,12 @@ from .curve import DeferralCurve, OperatingPoint, deferral_curve
 from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
 from .display import DeferralDisplay
-from .guarantees import Guarantee, RiskLimits
+from .guarantees import Guarantee
 from .policy import Policy
 from .policy_files import read_policy
 from .policy_search import best_policy
 from .reviewers import Reviewers
-from .solving import PolicySettings
+from .settings import PolicySettings, RiskLimits
 
 __all__ = [
     "CostComparison",

@@ -10,16 +10,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from math import inf
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from .._typing import Floats, Indices, Integers, Mask
 from .held_out import Outcomes
+from .settings import Rule
 from .two_thresholds import Box, Cuts, GroupCosts, cheapest_cuts, cheapest_of
 
-Rule = Literal["auto", "tuned", "expected_cost", "confidence"]
-RULES: tuple[Rule, ...] = ("auto", "tuned", "expected_cost", "confidence")
 #: Cases at which expected and observed costs have equal say.
 _PRIOR_CASES = 1000.0
 

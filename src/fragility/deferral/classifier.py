@@ -35,7 +35,7 @@ from .decisions import Decisions
 from .out_of_fold import Part, out_of_fold
 from .policy import Policy
 from .policy_search import best_policy
-from .solving import POLICY_PARAMETERS
+from .settings import POLICY_PARAMETERS
 
 #: Parameters that `best_policy` takes as they are.
 _OF_POLICIES = (

@@ -18,7 +18,7 @@ from .costs import Costs
 from .paired_costs import SHARED_THRESHOLDS, CostSums, PairedCosts
 from .policy import Policy, check_policies
 from .policy_search import PolicyCases
-from .solving import PolicySettings
+from .settings import PolicySettings
 
 
 @dataclass(frozen=True, eq=False, repr=False)

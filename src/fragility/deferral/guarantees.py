@@ -24,89 +24,17 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc
 
-from .._parameters import check_confidence, check_number
 from .._typing import Floats, Indices, Integers, Mask
 from .choosing import Allowed, Part, Steps
+from .settings import LIMIT_WORDS, RiskLimits
 from .two_thresholds import Box
 
-#: Level at which a limit is kept if none is said.
-LEVEL = 0.95
 #: Errors that the sequence of tests may begin with, and the share of the cases by which it must.
 _FIRST_ERRORS, _FIRST_SHARE = 5, 0.25
 #: Nobody has more cases than this.
 _MOST_CASES = 10**12
 #: Largest bet, as a share of what would bankrupt, and points on a path at which bets are placed.
 _LARGEST_BET, _POINTS = 0.9, 200
-
-_WORDS = {
-    "max_error_share": "errors of the model, of all cases",
-    "max_error_rate": "errors, of the cases decided alone",
-    "max_misses": "positives decided negative, of all positives",
-    "max_false_alarms": "negatives decided positive, of all negatives",
-}
-
-
-@dataclass(frozen=True)
-class RiskLimits:
-    """Largest shares of errors, each kept with probability `level` altogether; None for no limit.
-
-    Attributes
-    ----------
-    max_error_share : float, optional
-        Errors that nobody looked at, as a share of all cases.
-    max_error_rate : float, optional
-        The same as a share of the cases that the model decides alone.
-    max_misses, max_false_alarms : float, optional
-        Positives that are decided negative, as a share of the positives; negatives that are decided
-        positive, as a share of the negatives. Two classes only.
-    level : float, optional
-        Probability with which all limits hold together, 0.95 by default.
-    """
-
-    max_error_share: float | None = None
-    max_error_rate: float | None = None
-    max_misses: float | None = None
-    max_false_alarms: float | None = None
-    level: float | None = None
-
-    @property
-    def given(self) -> dict[str, float]:
-        """The limits that are given, by name."""
-        found = {name: getattr(self, name) for name in _WORDS}
-        return {name: limit for name, limit in found.items() if limit is not None}
-
-    @property
-    def delta(self) -> float:
-        """Probability with which each limit may be broken: they share it."""
-        return (1.0 - (LEVEL if self.level is None else self.level)) / max(len(self.given), 1)
-
-    def checked(self, n_classes: int, *, answers: bool = False) -> RiskLimits:
-        """The same as numbers; refuses limits that say nothing or cannot be kept."""
-        if not self.given:
-            if self.level is not None:
-                raise ValueError(
-                    f"guarantee={self.level!r} has no limit to guarantee; give max_error_share, "
-                    "max_error_rate, max_misses or max_false_alarms."
-                )
-            return self
-        level = check_confidence(LEVEL if self.level is None else self.level, "guarantee")
-        limits = {}
-        for name, given in self.given.items():
-            limit = check_number(given, name)
-            if not 0.0 < limit < 1.0:
-                raise ValueError(
-                    f"{name} must be a share above 0 and below 1; got {given!r}. No number of "
-                    "cases proves that there are no errors, and every policy has a share below 1."
-                )
-            if (n_classes > 2 or answers) and name in ("max_misses", "max_false_alarms"):
-                asked = f"of {n_classes}"
-                if answers:
-                    asked = "answers are right or wrong, and none is decided to be wrong; there"
-                raise ValueError(
-                    f"{name} is for two classes; {asked} use max_error_share or max_error_rate."
-                )
-            limits[name] = limit
-        return RiskLimits(**limits, level=level)
 
 
 @dataclass(frozen=True)
@@ -135,7 +63,7 @@ class Guarantee:
     @property
     def words(self) -> str:
         """What is limited."""
-        return _WORDS[self.name]
+        return LIMIT_WORDS[self.name]
 
     @property
     def title(self) -> str:

@@ -13,13 +13,13 @@ from .._names import shown
 from .._parameters import require
 from .._typing import Interval
 from ..measured import Measured
-from .choosing import RULES
 from .costs import Costs
 from .decision_rules import LossLimit, TwoThresholds
-from .guarantees import Guarantee, RiskLimits
+from .guarantees import Guarantee
 from .paired_costs import PairedCosts
 from .policy import AGAINST, KIND, NUMBERS, VERSION, Policy
 from .reviewers import Reviewers
+from .settings import RULES, RiskLimits
 
 #: A file of a policy is far below this many bytes.
 _LARGEST = 16 * 2**20

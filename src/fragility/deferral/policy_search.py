@@ -44,8 +44,9 @@ from .problems import (
 )
 from .reviewers import Reviewers, clustered_rates, error_rates
 from .reviews import CaseReviews, given_reviews, measured_rates
+from .settings import PolicySettings
 from .several_classes import ExpectedLoss, SeveralClasses
-from .solving import PolicySettings, Solved, choose, held_out_mix, solve
+from .solving import Solved, choose, held_out_mix, solve
 from .two_classes import TwoClasses
 
 #: The least fragile policy of more cases has thresholds at the edges of bins: it is found by many

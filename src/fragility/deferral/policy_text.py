@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING
 
-from .._summary import SummaryRow, percent
+from .._summary import SummaryRow, percent, threshold
 from .decision_rules import LossLimit, TwoThresholds
 
 if TYPE_CHECKING:
@@ -161,11 +161,6 @@ def _answers_alone(least: float) -> str:
     if least == 0.0:
         return "give every answer, without a review"
     return f"answer alone from a confidence of {threshold(least)} on, pass on the rest"
-
-
-def threshold(score: float) -> str:
-    """A threshold in per cent, with enough digits to decide by it."""
-    return f"{100 * score:.4g} %"
 
 
 def _threshold(value: float) -> str:

@@ -31,12 +31,13 @@ from .decision_rules import LossLimit, TwoThresholds
 from .loss_bins import BinnedClasses, LossBins
 from .policy import Policy
 from .reviews import CaseReviews
+from .settings import PolicySettings
 from .several_classes import (
     ExpectedLoss,
     SeveralClasses,
     SeveralClassPart,
 )
-from .solving import PolicySettings, Solved, equally_cheap
+from .solving import Solved, equally_cheap
 from .two_classes import TwoClasses, TwoClassPart
 from .two_thresholds import Box, Cuts
 

@@ -3,86 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtri
 
-from .._parameters import check_choice, check_share
 from .._typing import Floats
 from ..ordered import running_totals
 from .choosing import (
-    RULES,
     Allowed,
     Part,
     Problem,
-    Rule,
     blend_of,
     cheapest,
     most_reviews,
 )
-from .guarantees import Certified, Guarantee, RiskLimits, certify
+from .guarantees import Certified, Guarantee, certify
 from .held_out import ClusterCosts, HeldOut, Outcomes
 from .least_fragile import FragileCost, cost_bound, fragility_of, least_fragile
 from .paired_costs import CostSums
+from .settings import PolicySettings
 from .two_thresholds import Box, Cuts
-
-Criterion = Literal["cost", "fragility"]
-#: Parameters of `fragility.best_policy` that `PolicySettings` is made from.
-POLICY_PARAMETERS = (
-    *("max_error_share", "max_error_rate", "max_misses", "max_false_alarms", "guarantee"),
-    *("rule", "criterion", "slack"),
-)
-
-
-@dataclass(frozen=True)
-class PolicySettings:
-    """How a policy is chosen.
-
-    Attributes
-    ----------
-    rule : {"auto", "tuned", "expected_cost", "confidence"}, default="auto"
-        By which costs: observed ones ("tuned"), expected ones by calibrated probabilities
-        ("expected_cost"), or both ("auto"). "confidence" has one threshold of the confidence.
-    criterion : {"cost", "fragility"}, default="cost"
-        The cheapest policy, or the least fragile of those that cost little more.
-    slack : float, default=0.1
-        How much more, as a share of what full review costs beyond the cheapest policy.
-    limits : RiskLimits
-        Errors that are limited in the population.
-    """
-
-    rule: Rule = "auto"
-    criterion: Criterion = "cost"
-    slack: float = 0.1
-    limits: RiskLimits = field(default_factory=RiskLimits)
-
-    @classmethod
-    def of(
-        cls,
-        *,
-        rule: Any = "auto",
-        criterion: Any = "cost",
-        slack: float = 0.1,
-        guarantee: float | None = None,
-        **limits: float | None,
-    ) -> PolicySettings:
-        """Settings from the parameters of `fragility.best_policy`."""
-        return cls(rule, criterion, slack, RiskLimits(**limits, level=guarantee))
-
-    def checked(self, n_classes: int, *, answers: bool = False) -> PolicySettings:
-        """The same, if they make sense for so many classes, or for answers."""
-        check_choice(self.rule, RULES, "rule")
-        check_choice(self.criterion, ("cost", "fragility"), "criterion")
-        slack = check_share(self.slack, "slack")
-        limits = self.limits.checked(n_classes, answers=answers)
-        if self.rule == "confidence" and (limits.given or self.criterion == "fragility"):
-            raise ValueError(
-                'rule="confidence" is the plain threshold of the confidence, for comparison: it '
-                "takes neither limits nor the criterion 'fragility'."
-            )
-        return PolicySettings(self.rule, self.criterion, slack, limits)
 
 
 @dataclass(frozen=True, eq=False)

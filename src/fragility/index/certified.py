@@ -21,8 +21,8 @@ from math import exp, fsum, hypot, inf, isfinite, log, log1p, nextafter, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
+from .._brent import bracketed_root
 from .._typing import Floats, Interval
 from ..moments import EPS
 
@@ -293,7 +293,7 @@ class _Problem:
             low, high = high, high * 2.0
         if low <= _LEAST_ROOT or high >= _LARGEST_ROOT:
             return 0.0 if low <= _LEAST_ROOT else high
-        return float(brentq(self.middle, low, high, xtol=1e-300, rtol=1e-12))
+        return bracketed_root(self.middle, low, high, xtol=1e-300, rtol=1e-12)
 
     def smallest_bound_above(self, root: float, distance: float) -> float:
         """A bound FI <= 1/s, from the nearest s below the root that proves one.

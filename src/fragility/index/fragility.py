@@ -10,8 +10,8 @@ from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
+from .._brent import bracketed_root
 from .._parameters import check_choice, check_confidence, check_number
 from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers, Interval, Mask
@@ -297,8 +297,8 @@ class Fragility(Summary):
                 return float(np.exp(-above * (unit / fragility)) @ shares) - tail
 
         highest = highest * (1.0 + 1e-9) + 1e-14
-        root = brentq(excess, 0.0, highest, xtol=1e-300, rtol=1e-14)
-        return self.target + unit * float(root) * (1.0 + 1e-12)  # not below the crossing
+        root = bracketed_root(excess, 0.0, highest, xtol=1e-300, rtol=1e-14)
+        return self.target + unit * root * (1.0 + 1e-12)  # not below the crossing
 
     def attribution(self, n: int = 10) -> list[AttributedSample]:
         """The `n` samples with the largest lift, in descending order.

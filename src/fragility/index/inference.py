@@ -17,9 +17,9 @@ from math import exp, fsum, inf, isnan, log, nan, sqrt
 from typing import Protocol, Self
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
+from .._brent import bracketed_root
 from .._typing import Floats, Interval
 from ..moments import Sample, TestedGroup, order_one_factor
 from .binned_sample import OutOfReachError
@@ -403,5 +403,5 @@ def _limit_at_crossing(
     """1/s and s, where the test reaches the level between two points on both sides of it."""
     s = low
     if not (test(low) >= level or low == high):
-        s = float(brentq(lambda s: test(s) - level, low, high, xtol=1e-300, rtol=1e-10))
+        s = bracketed_root(lambda s: test(s) - level, low, high, xtol=1e-300, rtol=1e-10)
     return 1.0 / s, s

@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from math import exp, fsum, inf, log, log1p, sqrt
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import expit
 
+from .._brent import bracketed_root
 from .._typing import Floats
 from ..moments import EPS, Sample, weighted_sum
 
@@ -39,7 +39,9 @@ def smallest_multiplier(groups: Sequence[Sample], target: float) -> float:
     low = high = highest
     while _violation(low, groups, allowed) <= 0.0:  # the root may be anywhere below a quarter
         low, high = low / 16.0, low
-    return float(brentq(_violation, low, high, (groups, allowed), xtol=5e-324, rtol=8.0 * EPS))
+    return bracketed_root(
+        lambda k: _violation(k, groups, allowed), low, high, xtol=5e-324, rtol=8.0 * EPS
+    )
 
 
 def _violation(multiplier: float, groups: Sequence[Sample], allowed: float) -> float:
@@ -84,5 +86,5 @@ def _tangent_slope(z: float) -> float:
 
     u = -z / 2.0  # exact for a cubic, as the curve is near zero
     if z < -1e-3:  # the curve is flat far up: u is at most about the logarithm of the distance
-        u = brentq(gap, 0.0, 2.0 + 2.0 * log1p(-z), xtol=1e-15, rtol=1e-15)
+        u = bracketed_root(gap, 0.0, 2.0 + 2.0 * log1p(-z), xtol=1e-15, rtol=1e-15)
     return float(exp(-u) / (1.0 + exp(-u)) ** 2)

@@ -20,11 +20,10 @@ from ..metrics.displays.estimator import check_can_predict, named_models
 from ..moments import order_one_factor
 from ..scores.reviews import checked_reviews
 from ..scores.state import ScoreState
-from .cost_reading import CaseNames
 from .inputs import Metric, checked_model, extra_figures, named_predictions, shaped_like
 from .measuring import ExtraFigures
 from .mistakes import ArrayCases
-from .rereading import CaseRows, Rereading
+from .rereading import CaseNames, CaseRows, Rereading
 
 #: Groups as a user gives them: one column, or several by name.
 Groups = Mapping[str, ArrayLike | GroupColumn] | ArrayLike | GroupColumn

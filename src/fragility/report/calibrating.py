@@ -16,7 +16,6 @@ from ..calibration.cross_fitting import CannotCalibrateError, CrossFit, check_ca
 from ..calibration.fitting import CalibrationMap
 from ..calibration.sample import sample_folds
 from ..calibration.table import ScoreTable, TableFits, folds_by_place
-from ..deferral.problems import case_folds, sample_cases
 from ..figures.rank import auc
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
@@ -47,6 +46,8 @@ class ClusterFolds(NamedTuple):
         ------
         CannotCalibrateError
         """
+        from ..deferral.problems import case_folds  # few reports have clusters
+
         try:
             drawn = case_folds(data, beside, seed, clusters)
         except ValueError as error:
@@ -103,10 +104,19 @@ def fits_of_several(
     return CrossFit(data, random_state=seed, beside=beside, folds=drawn, alike=alike)
 
 
+def sample_temperatures(state: ScoreState) -> dict[str, float]:
+    """Temperature of each model of several classes, fitted to the sample."""
+    from ..deferral.problems import sample_temperature
+
+    return {name: sample_temperature(state, name) for name in state.models}
+
+
 def sample_maps(
     state: ScoreState, seed: int
 ) -> tuple[dict[str, CalibrationMap], dict[str, CalibrationChoice]]:
     """Maps of several classes, chosen by and fitted to the sample of cases that a state keeps."""
+    from ..deferral.problems import sample_cases
+
     samples = {name: sample_cases(state, name) for name in state.models}
     choices = chosen_for(
         {name: sample_folds(*part, seed).candidates for name, part in samples.items()}

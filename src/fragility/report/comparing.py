@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isfinite, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..calibration.choice import CalibrationChoice
 from ..figures.spread import MoveSums
 from ..index.inference import PairedDifference
-from .cost_reading import CostReader
 from .parts import Comparison, CostTest, ModelFigures, ModelReport, PairedFigures
+
+if TYPE_CHECKING:
+    from .cost_reading import CostReader
 
 #: Differences of two models by figure.
 Tests = Mapping[str, PairedDifference]

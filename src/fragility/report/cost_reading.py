@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import NamedTuple
@@ -18,10 +18,7 @@ from ..measured import Estimator
 from ..scores.cases import Cases
 from ..scores.sums import Shape
 from .group_sums import GroupSums
-from .rereading import CaseRows
-
-#: Names of the cases of some rows.
-CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
+from .rereading import CaseNames, CaseRows
 
 
 class DecidedCases(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, log, nan, sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
@@ -16,9 +17,11 @@ from ..measured import Measured
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .cost_reading import Decided, DecidedCases
 from .parts import GroupPolicy
 from .rereading import CaseRows
+
+if TYPE_CHECKING:
+    from .cost_reading import Decided, DecidedCases
 
 #: Sums over the cases of a group: of weights, of what the policy decides alone, and of what
 #: policies that others chose decide alone, get wrong and cost; then of squared weights, of these

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from ..measured import Measured
 from ..scores.answer_state import AnswerState
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .cost_reading import Decided
 from .group_policies import DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
 from .moves import moves_of_several, moves_of_two
@@ -24,6 +24,9 @@ from .parts import GroupFigures, GroupPolicy, ModelReport
 from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
 from .sum_views import BinView
 from .views import DataView, View, levelled
+
+if TYPE_CHECKING:
+    from .cost_reading import Decided
 
 #: There may be many groups: bounds of their tails come from fewer atoms than those of all cases.
 _TAIL_BINS = 512

@@ -16,7 +16,7 @@ from .._typing import Floats
 from .._validation import LabelledScores, check_labelled_probabilities
 from ..deferral import Costs, PolicySettings
 from ..deferral.reviews import check_one_source, measured_rates
-from ..deferral.solving import POLICY_PARAMETERS
+from ..deferral.settings import POLICY_PARAMETERS
 from ..measured import FIGURES
 from ..scores.state import ScoreState
 from ..scores.tally import Task

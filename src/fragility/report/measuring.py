@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from .._validation import check_presence
 from ..calibration.choice import CalibrationChoice, Candidates
 from ..calibration.cross_fitting import CannotCalibrateError, check_can_calibrate
 from ..calibration.table import TableFits
-from ..deferral.policy import Policy
-from ..deferral.problems import sample_temperature
 from ..figures.spread import MoveSums, Population
 from ..measured import Estimator, Measured
 from ..scores.cases import Cases, joined
@@ -28,19 +27,22 @@ from .calibrating import (
     fits_of_two,
     sample_maps,
     sample_share,
+    sample_temperatures,
 )
 from .comparing import compared, cost_tests
-from .cost_reading import CaseNames, CostReader, Decided
 from .group_comparing import LossReader, group_comparisons
 from .groups import Groups
 from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import Built, Comparison, ModelReport, SharedMistake, WorstCase
-from .policies import PolicyMaker
-from .rereading import BlockReader, CaseRows, Reader, Rereading, one_part, read_again
+from .rereading import BlockReader, CaseNames, CaseRows, Reader, Rereading, one_part, read_again
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
+
+if TYPE_CHECKING:  # policies are imported where one is made: without costs there is none
+    from ..deferral.policy import Policy
+    from .cost_reading import CostReader, Decided
 
 #: Figures of the user's own for each model as it is, and a function that gives them after
 #: calibration by a map of this name.
@@ -315,7 +317,7 @@ class Builder:
     def _temperatures(self) -> dict[str, float]:
         """Temperatures fitted to the sample, for policies."""
         self._check_sample()
-        return {name: sample_temperature(self.state, name) for name in self.state.models}
+        return sample_temperatures(self.state)
 
     def _check_sample(self) -> None:
         """Refuse what no map can be fitted to, or used with.
@@ -338,6 +340,8 @@ class Builder:
         state, settings, cases = self.state, self.settings, self.cases
         if settings.costs is None:
             return
+        from .policies import PolicyMaker
+
         maker = PolicyMaker(
             state,
             settings.costs,
@@ -426,6 +430,8 @@ class Builder:
             self.losses.append(LossReader(state, self.raw))
             readers += self.losses
         if self.decided and (self.paired or state.priced):
+            from .cost_reading import CostReader
+
             shape = state.shape if in_groups else None
             self.cost_reader = CostReader(self.decided, paired=self.paired, groups=shape)
             readers.append(self.cost_reader)

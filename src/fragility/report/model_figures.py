@@ -10,7 +10,7 @@ import numpy as np
 
 from .._typing import Floats, Mask
 from ..deferral.costs import Costs
-from ..deferral.solving import PolicySettings
+from ..deferral.settings import PolicySettings
 from ..figures.confidence import HISTOGRAM_BINS, confidence_shares
 from ..figures.index import IndexFigures
 from ..figures.intervals import Circumstances, index_intervals, with_interval

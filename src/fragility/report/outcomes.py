@@ -27,7 +27,7 @@ from .answer_reading import (
 )
 from .calibrating import chosen_for
 from .comparing import compared, cost_tests
-from .cost_reading import CaseNames, CostReader
+from .cost_reading import CostReader
 from .group_comparing import group_comparisons
 from .group_sums import GroupSums
 from .groups import Groups
@@ -38,7 +38,7 @@ from .model_figures import Settings
 from .parts import AnswerCounts, Comparison, GroupComparison, GroupFigures, ModelReport
 from .provenance import Provenance
 from .report import Report
-from .rereading import CaseRows, Rereading
+from .rereading import CaseNames, CaseRows, Rereading
 from .views import View
 
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import isfinite, nan
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._typing import Floats
 from ..calibration.choice import CalibrationChoice
-from ..deferral.paired_costs import PairedCosts
-from ..deferral.policy import Policy
 from ..figures.confidence import ConfidenceShares
 from ..index.inference import PairedDifference
 from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import ErrorCurves
 from ..scores.tally import DecisionCounts
 from .evidence import Evidence
+
+if TYPE_CHECKING:  # policies are imported where one is made: without costs there is none
+    from ..deferral.paired_costs import PairedCosts
+    from ..deferral.policy import Policy
 
 #: Calibration may make two models equal up to rounding: a smaller relative difference is none.
 _ROUNDING = 1e-7

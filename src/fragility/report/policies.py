@@ -26,8 +26,9 @@ from ..deferral.problems import (
 )
 from ..deferral.reviewers import Reviewers, clustered_rates, error_rates
 from ..deferral.reviews import CaseReviews
+from ..deferral.settings import PolicySettings
 from ..deferral.several_classes import ExpectedLoss
-from ..deferral.solving import PolicySettings, Solved, solve
+from ..deferral.solving import Solved, solve
 from ..deferral.two_classes import TwoClasses
 from ..measured import Estimator, Measured
 from ..scores.answer_state import AnswerState

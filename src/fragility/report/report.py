@@ -23,7 +23,6 @@ from .arrays import (
     named_cases,
 )
 from .context import Context
-from .cost_reading import CaseNames
 from .exports import Exports
 from .findings import check_mute, unmuted
 from .inputs import (
@@ -46,7 +45,7 @@ from .parts import (
     SharedMistake,
 )
 from .provenance import Provenance
-from .rereading import Rereading
+from .rereading import CaseNames, Rereading
 from .verdict import Verdict, verdict
 from .verdict_text import verdict_sentences
 

@@ -41,6 +41,8 @@ class CaseRows(NamedTuple):
 
 #: Gives the same cases whenever it is called.
 Rereading = Callable[[], Iterable[CaseRows]]
+#: Names of the cases of some rows.
+CaseNames = Callable[[Sequence[int]], Mapping[int, str]]
 
 
 def one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:

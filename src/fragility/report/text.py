@@ -7,13 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import inf, isnan
 from typing import TYPE_CHECKING
 
-from .._summary import aligned
+from .._summary import aligned, threshold
 from .._typing import Interval
-from ..deferral.decision_rules import LossLimit
-from ..deferral.guarantees import Guarantee
-from ..deferral.paired_costs import PairedCosts
-from ..deferral.policy import Policy
-from ..deferral.policy_text import threshold
 from ..measured import Measured, figures_of
 from . import words
 from .case_text import case_tables
@@ -26,6 +21,9 @@ from .verdict_text import verdict_lines
 from .words import Table
 
 if TYPE_CHECKING:
+    from ..deferral.guarantees import Guarantee
+    from ..deferral.paired_costs import PairedCosts
+    from ..deferral.policy import Policy
     from .report import Report
 
 
@@ -206,6 +204,8 @@ def _losses(ends: Interval) -> str:
 
 
 def _loss_limit(policy: Policy) -> str:
+    from ..deferral.decision_rules import LossLimit
+
     assert isinstance(policy.decision, LossLimit)
     if policy.automation_rate == 0.0:
         return "never"

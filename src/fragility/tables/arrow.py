@@ -17,8 +17,14 @@ def pyarrow() -> Any:
         import pyarrow.compute
         import pyarrow.csv
         import pyarrow.ipc
-        import pyarrow.parquet
     return pyarrow
+
+
+def parquet() -> Any:
+    """What pyarrow does with Parquet, which other files need not wait for."""
+    from pyarrow import parquet
+
+    return parquet
 
 
 def as_numpy(column: Any) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .arrow import pyarrow
+from .arrow import parquet, pyarrow
 from .table import Table, Types, checked_names, rows_at_once
 
 #: What writers of Parquet are called that write all categories in their order.
@@ -77,7 +77,7 @@ class ParquetTable(Table):
         options |= {"read_dictionary": as_stored, "page_checksum_verification": True}
         with (
             pa.OSFile(os.fsencode(self.path)) as source,
-            pa.parquet.ParquetFile(source, **options) as file,
+            parquet().ParquetFile(source, **options) as file,
         ):
             yield file
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from .._labels import listed
 from .._names import nearest
 from ..exceptions import TableError
-from .column_files import ArrowTable, ParquetTable
-from .json_files import JsonTable
 from .standard_input import STANDARD_INPUT, spooled
 from .table import Table
 from .text_files import CsvTable
@@ -88,12 +86,12 @@ def _opened(file: Path, name: str, start: bytes) -> Table:
         raise TableError(f"{name}: it is empty (0 bytes). {_GIVE}")
     ending = Path(name).suffix.lower()
     _refuse_others(name, ending, start)
-    if start.startswith(b"PAR1"):
-        return ParquetTable(file, name)
-    if start.startswith(b"ARROW1"):
-        return ArrowTable(file, name, is_stream=False)
-    if start.startswith(_STREAM_START):
-        return ArrowTable(file, name, is_stream=True)
+    if start.startswith((b"PAR1", b"ARROW1", _STREAM_START)):
+        from .column_files import ArrowTable, ParquetTable  # other files need not wait for it
+
+        if start.startswith(b"PAR1"):
+            return ParquetTable(file, name)
+        return ArrowTable(file, name, is_stream=start.startswith(_STREAM_START))
     stored = _COLUMN_ENDINGS.get(ending)
     if stored is not None:
         raise TableError(
@@ -106,6 +104,8 @@ def _opened(file: Path, name: str, start: bytes) -> Table:
     says_json = name.lower().removesuffix(".gz").endswith(_JSON_ENDINGS)
     is_list = text.startswith(b"[") and (says_json or text[1:].lstrip().startswith((b"{", b"[")))
     if is_list or text.startswith(b"{"):
+        from .json_files import JsonTable
+
         return JsonTable(file, name, is_compressed=is_compressed, is_list=is_list)
     if says_json:
         raise TableError(

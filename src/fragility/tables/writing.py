@@ -13,7 +13,7 @@ from typing import Any
 from .. import _files
 from .._labels import listed
 from ..exceptions import TableError
-from .arrow import pyarrow
+from .arrow import parquet, pyarrow
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
@@ -134,7 +134,7 @@ def _write_gzipped(table: Any, stream: Any) -> None:
 
 
 def _write_parquet(table: Any, stream: Any) -> None:
-    pyarrow().parquet.write_table(table, stream)
+    parquet().write_table(table, stream)
 
 
 def _write_arrow(table: Any, stream: Any) -> None:

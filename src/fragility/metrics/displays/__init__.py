@@ -1,22 +1,5 @@
 """Pictures in scikit-learn's manner: data in attributes, `from_predictions`, `from_estimator`."""
 
-from .confidence import ConfidenceDisplay
-from .credit import KSDisplay, PopulationStabilityDisplay
-from .net_benefit import NetBenefitDisplay
-from .operating import OperatingPointsDisplay
-from .pairwise import PairwiseFragilityDisplay
-from .ranking_error import RankingErrorDisplay
-from .reliability import ReliabilityDisplay
-from .risk_coverage import RiskCoverageDisplay
+from ..._lazy import attach_stub
 
-__all__ = [
-    "ConfidenceDisplay",
-    "KSDisplay",
-    "NetBenefitDisplay",
-    "OperatingPointsDisplay",
-    "PairwiseFragilityDisplay",
-    "PopulationStabilityDisplay",
-    "RankingErrorDisplay",
-    "ReliabilityDisplay",
-    "RiskCoverageDisplay",
-]
+__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
