@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
 from .._parameters import check_confidence, check_count
 from ..deferral import Costs, PolicySettings
-from ..measured import CONFIDENT, MIN_CELL, figures_of
+from ..measured import CONFIDENT, MIN_CELL
 from ..scores.answer_state import AnswerState
 from ..scores.reviews import ReviewKind
 from ..scores.state import ScoreState
@@ -32,6 +31,7 @@ from .inputs import (
     check_extra_metrics,
     checked_settings,
 )
+from .measurements import Measurements
 from .measuring import Builder, ExtraFigures
 from .mistakes import NamedCases, new_mistakes
 from .model_figures import Settings
@@ -51,7 +51,7 @@ from .verdict_text import verdict_sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Exports):
+class Report(Measurements, Exports):
     """Several models on the same cases: figures, comparisons, findings, worst cases.
 
     Made by `from_predictions`, `from_outcomes`, `from_estimators` or `from_state`.
@@ -159,33 +159,6 @@ class Report(Exports):
         found = verdict(self)
         told = replace(found, sentences=verdict_sentences(self, found))
         object.__setattr__(self, "verdict", told)
-
-    @property
-    def answers(self) -> bool:
-        """Whether the cases are answers, right or wrong, of which every model has its own."""
-        return self.models[0].answers is not None
-
-    @property
-    def n_samples(self) -> int:
-        """Cases of positive weight; declined ones among them."""
-        first = self.models[0].answers
-        return sum(self.support) if first is None else first.n_cases
-
-    def support_of(self, model: ModelReport) -> tuple[int, ...]:
-        """Cases of each class, in the order of the labels; of answers, those of one model."""
-        own = model.answers
-        return self.support if own is None else (own.wrong, own.right)
-
-    @cached_property
-    def titles(self) -> dict[str, str]:
-        """Names and titles of the figures in the table, in its order."""
-        kinds = figures_of(self.answers, self.confident)
-        known = {name: kind.title for name, kind in kinds.items()}
-        if self.confident != CONFIDENT:
-            known["confident_error_rate"] = f"errors above {100 * self.confident:g} %"
-        if not any("cost" in model.raw.figures for model in self.models):
-            del known["cost"]
-        return {**known, **{name: name for name in self.extra}}
 
     @classmethod
     def from_predictions(
