@@ -78,6 +78,7 @@ def test_a_finding_has_a_code_a_rule_a_severity():
     finding = next(finding for finding in report.findings if finding.rule == "overconfident")
     assert (finding.code, finding.severity, finding.models) == ("FRA014", "high", ("m",))
     assert str(finding) == f"{finding.text} [FRA014]"
+    assert report.findings[0] == finding  # what is severe comes first
     assert str(finding) in str(report)
     assert f"{finding.text} \\[FRA014\\]" in report.to_markdown()
     assert 'data-code="FRA014"' in report.to_html()

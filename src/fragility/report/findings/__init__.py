@@ -21,12 +21,15 @@ _MUTED = "Muted findings: "
 
 
 def findings(report: Report) -> tuple[Finding, ...]:
-    """All findings of a report, in the order of the rules; muted ones too.
+    """All findings of a report, muted ones too: severe ones first, then in the order of the rules.
 
     If scores are plainly those of another class, nothing else is said.
     """
-    found = _said_by(STOPS, report)
-    return found or tuple(finding for rule in RULES for finding in _said_by(rule, report))
+    stops = _said_by(STOPS, report)
+    if stops:
+        return stops
+    found = [finding for rule in RULES for finding in _said_by(rule, report)]
+    return tuple(sorted(found, key=lambda finding: finding.severity != "high"))
 
 
 def _said_by(rule: Rule, report: Report) -> tuple[Finding, ...]:
