@@ -101,11 +101,11 @@ class Context:
 
 
 def _rounded(amount: float) -> str:
-    """Three digits, or whole numbers; never 0 for something."""
+    """Three digits, or four of whole numbers; never 0 for something."""
     if not isfinite(amount) or amount == 0.0:
         return words.number(amount, 0)
     size = abs(amount)
-    text = f"{amount:,.0f}" if size >= 100.0 else f"{amount:.3g}"
+    text = f"{float(f'{amount:.4g}'):,.0f}" if size >= 100.0 else f"{amount:.3g}"
     if size < 1e-3 or size >= 1e15:
         text = f"{amount:.2e}"
     return text.replace("-", "−")

@@ -8,7 +8,7 @@ of models). What cases cannot tell apart stays so, and the present model, if the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Literal
 
@@ -48,6 +48,8 @@ class Saving:
         Of no difference; against models it allows for the number of their pairs (Holm).
     certain : bool
         Whether the saving, or the loss, is more than chance at the level of the report.
+    why_no_test : str
+        Empty if there is one.
     """
 
     over: str
@@ -55,6 +57,7 @@ class Saving:
     interval: Interval | None
     p_value: float
     certain: bool
+    why_no_test: str = ""
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,7 @@ class _Test:
     difference: float
     interval: Interval
     p_value: float
+    why_no_test: str = ""
 
 
 def _tests(report: Report, basis: Basis) -> Mapping[tuple[str, str], _Test]:
@@ -202,7 +206,10 @@ def _tests(report: Report, basis: Basis) -> Mapping[tuple[str, str], _Test]:
     if basis == "cost":
         tests = [pair.cost.test for pair in pairs if pair.cost is not None]
         adjusted = [pair.cost.p_value for pair in pairs if pair.cost is not None]
-        known = [_Test(t.difference, t.interval, p) for t, p in zip(tests, adjusted, strict=True)]
+        known = [
+            _Test(t.difference, t.interval, p, t.why_no_test)
+            for t, p in zip(tests, adjusted, strict=True)
+        ]
     else:
         sign = -1.0 if basis == "accuracy" else 1.0
         given = [pair.raw.tests[basis] for pair in pairs]
@@ -213,7 +220,7 @@ def _tests(report: Report, basis: Basis) -> Mapping[tuple[str, str], _Test]:
             for t, p in zip(given, adjusted, strict=True)
         ]
     for pair, test in zip(pairs, known, strict=True):
-        turned = _Test(-test.difference, _signed(test.interval, -1.0), test.p_value)
+        turned = replace(test, difference=-test.difference, interval=_signed(test.interval, -1.0))
         found[pair.a, pair.b], found[pair.b, pair.a] = test, turned
     return found
 
@@ -243,7 +250,8 @@ def _savings(
             ends = None if isnan(test.p_value) else test.interval
             certain = test.p_value < level
             amount = test.difference + 0.0  # never minus zero
-            found.append(Saving(model.name, amount, ends, test.p_value, certain))
+            told = ends, test.p_value, certain, test.why_no_test
+            found.append(Saving(model.name, amount, *told))
     policy = next(model.policy for model in report.models if model.name == subject)
     if policy is not None:
         for over, paired in (
@@ -258,4 +266,5 @@ def _savings(
 def _against(over: str, test: PairedCosts, level: float) -> Saving:
     ends = None if isnan(test.p_value) else _signed(test.interval, -1.0)
     certain = test.p_value < level
-    return Saving(over, 0.0 - test.difference, ends, test.p_value, certain)
+    told = ends, test.p_value, certain, test.why_no_test
+    return Saving(over, 0.0 - test.difference, *told)

@@ -69,7 +69,7 @@ class _Told:
         if others:
             return (
                 f"Keep {subject}, the present model: {n} cases cannot tell it from "
-                f"{_names(others)}; {self._does()}."
+                f"{_names(others)} ({self._closest()}); {self._does()}."
             )
         lead = f"Use {subject}" if len(self._report.models) > 1 else subject
         return f"{lead}: {self._does()}."
@@ -146,7 +146,12 @@ class _Told:
         saving = next((part for part in self._found.savings if part.over in self._found.tied), None)
         if saving is None:
             return "there is no test"
-        return f"{self._amount(saving.amount)} between the best two{self._ends(saving.interval)}"
+        low, high = (0.0, 0.0) if saving.interval is None else saving.interval
+        if saving.amount < 0.0:  # the present model may be the dearer one
+            low, high = -high, -low
+        ends = "" if saving.interval is None else self._ends(Interval(low, high))
+        why = f", no test: {saving.why_no_test}" if saving.why_no_test else ""
+        return f"{self._amount(abs(saving.amount))} apart{ends}{why}"
 
     def _over(self, saving: Saving, over: str) -> str:
         amount, ends = self._amount(abs(saving.amount)), saving.interval
@@ -160,6 +165,8 @@ class _Told:
         if saving.amount < 0.0:
             does = f"costs {amount} more than"
         chance = "" if saving.certain else ", which could be chance"
+        if saving.why_no_test:
+            chance = f", no test: {saving.why_no_test}"
         remark = f"{self._ends(ends)}{chance}".removeprefix(", ")
         return f"{does} {over} ({remark})" if remark else f"{does} {over}"
 
