@@ -6,6 +6,7 @@ import atexit
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,12 @@ class Ended:
     code: int
     out: str
     err: str
+
+
+def unsourced(text: str) -> str:
+    """What a command printed or wrote, without the name and checksum of the file that it read."""
+    text = re.sub(r'"(source|sha256)": ("[^"]*"|null)', r'"\1": ""', text)
+    return re.sub(r"From \S.*?\(SHA-256 \w+\)", "From a file", text)
 
 
 def executable(*arguments, **environment) -> Ended:
