@@ -108,8 +108,8 @@ class Report(Exports):
     >>> sick = rng.random(400) < 1 / (1 + np.exp(-logit))
     >>> report = Report.from_predictions(
     ...     sick, {"fair": 1 / (1 + np.exp(-logit)), "bold": 1 / (1 + np.exp(-3 * logit))})
-    >>> print(report.findings[0].text)
-    bold is overconfident above 90 % confidence: it claims 98.3 % and is right in 84.8 % of 289 cases.
+    >>> print(report.findings[0].text)  # doctest: +ELLIPSIS
+    bold is overconfident above 90 % confidence: it claims 98.3 % and is right in 84.8 % of 289 ...
     """
 
     models: tuple[ModelReport, ...]
