@@ -48,6 +48,6 @@ def unmuted(report: Report) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
     muted = [finding.code for finding in said if finding.code in report.mute]
     notes = [note for note in report.notes if not note.startswith(_MUTED)]
     if muted:
-        codes = ", ".join(dict.fromkeys(muted))
+        codes = ", ".join(sorted(set(muted)))
         notes.append(f"{_MUTED}{len(muted)} ({codes}; see docs/findings.md).")
     return tuple(finding for finding in said if finding.code not in muted), tuple(notes)
