@@ -83,6 +83,7 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	PYTHONPATH=. $(BIN)/python benchmarks/calibration.py
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/startup.py
 
 coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py

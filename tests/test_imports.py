@@ -59,6 +59,9 @@ NEVER_FOR_A_REPORT = (
     | {"fragility.report.outcomes", "fragility.tables.json_files", "fragility.tables.outcomes"}
 )
 
+#: What a report without costs has no use for.
+ONLY_WITH_COSTS = {f"fragility.deferral.{name}" for name in ("policy", "problems", "solving")}
+
 EVALUATIONS = {
     "one model": "--score a",
     "three models": "--score a --score b --score c --group region --error-cost 0,1;10,0",
@@ -108,3 +111,5 @@ def test_evaluating_a_file_imports_nothing_that_it_does_not_use(name, tmp_path):
     )
     assert {"fragility.report.report", "pyarrow.csv", "scipy.special"} <= imported
     assert imported & NEVER_FOR_A_REPORT == set()
+    used = ONLY_WITH_COSTS if name == "three models" else set()
+    assert imported & ONLY_WITH_COSTS == used
