@@ -367,7 +367,11 @@ def test_nothing_checked_is_refused_in_python_too():
     [
         (("--against", "bold"), 0, "Gate passed."),
         (("--against", "older=bold", "--margin", "0.1"), 0, "Gate passed."),
-        (("--against", "bold", "--margin", "1e-6"), 1, "which must be below the margin of 1e-06"),
+        (
+            ("--score", "bold", "--against", "fair", "--margin", "0.01"),
+            1,
+            "which must be below the margin of 0.01",
+        ),
         (("--max-confident-errors", "0.5"), 0, "Gate passed."),
         (("--max-confident-errors", "1e-6"), 1, "confident errors of fair is"),
         (("--max-calibration-error", "0.5"), 0, "Gate passed."),
