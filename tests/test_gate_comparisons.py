@@ -128,7 +128,7 @@ def test_the_level_is_shared_by_figures_models_and_groups():
     for name in ("few", "many"):
         (check,) = by_model(grouped, group=f"group: {name}", part="as given").values()
         part = [[v for v, g in zip(side, GROUPS, strict=True) if g == name] for side in own]
-        limit = reference.paired_limit(*part, 0.025 / 6, 0.0)
+        limit = reference.group_limit(*part, 0.025 / 6, 2, 0.95)
         assert check.limit == pytest.approx(limit, rel=1e-6)
         (check,) = by_model(grouped, group=f"group: {name}", part="calibrated").values()
         assert check.limit < limit

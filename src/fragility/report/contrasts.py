@@ -174,6 +174,8 @@ class _About:
         if isinstance(test, PairedCosts):  # its cases count alike
             freedom, untested = max(self.n - 1.0, 1.0), test.why_no_test
             error = half / -float(stdtrit(freedom, tail))
+        elif self.group is not None:  # intervals of groups allow for one more case, too
+            error, freedom = half / -float(ndtri(tail)), inf
         else:  # intervals know the degrees of freedom
             error, freedom = test.standard_error, inf
             if error > 0.0 and half / error > -float(ndtri(tail)) * (1.0 + 1e-9):

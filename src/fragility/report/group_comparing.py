@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import isnan, nan
+from math import hypot, isnan, nan
 
 import numpy as np
+from scipy.special import stdtr, stdtrit
 
+from .._typing import Interval
 from ..deferral.paired_costs import PairedCosts
 from ..figures.intervals import simultaneous
+from ..figures.spread import Spread
 from ..index.inference import PairedDifference
 from ..scores.state import ScoreState
 from .comparing import holm
@@ -101,14 +104,30 @@ def group_comparisons(
 
 def _of_losses(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedDifference | None]:
     """By group; None where a model has no case."""
-    found: list[PairedDifference | None] = []
-    means = sums.means(a).tolist(), sums.means(b).tolist()
-    for first, second, spread in zip(*means, sums.spreads(a, b), strict=True):
-        error = spread.error or nan  # where it is 0, no case tells the models apart
-        known = not (isnan(first) or isnan(second))
-        test = PairedDifference.of(first, second, error, spread.freedom, confidence)
-        found.append(test if known else None)
-    return found
+    parts = (part.tolist() for part in (sums.means(a), sums.means(b), sums.farthest(a, b)))
+    return [
+        None
+        if isnan(first) or isnan(second)
+        else _cautious(first, second, spread, farthest, confidence)
+        for first, second, farthest, spread in zip(*parts, sums.spreads(a, b), strict=True)
+    ]
+
+
+def _cautious(
+    a: float, b: float, spread: Spread, farthest: float, confidence: float
+) -> PairedDifference:
+    """A test of the difference of two log-losses in a group, which may be small.
+
+    A rare loss that is very large may be missing among few cases. So both the interval and the test
+    allow for one more case that is as far as the farthest, on the side that speaks against them.
+    """
+    difference, error = a - b, spread.error or nan  # 0 if no case tells the models apart
+    doubt = hypot(error, farthest)
+    half = farthest - float(stdtrit(spread.freedom, (1.0 - confidence) / 2.0)) * doubt
+    t = max(abs(difference) - farthest, 0.0) / doubt
+    interval = Interval(difference - half, difference + half)
+    p_value = 2.0 * float(stdtr(spread.freedom, -t))
+    return PairedDifference(a, b, difference, error, interval, p_value)
 
 
 def _of_costs(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedCosts | None]:

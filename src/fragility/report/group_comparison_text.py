@@ -136,10 +136,11 @@ def _about_tests(report: Report, figure: str) -> str:
     whose = "Differences: the first model less the second"
     if len(report.models) == 2:
         whose = f"Differences: {words.shortened(first.a)} less {words.shortened(first.b)}"
-    policy = ", each at its policy" if figure == "cost" else ""
+    of_costs = figure == "cost"
     parts = [
-        f"{whose}{policy}.",
+        f"{whose}{', each at its policy' if of_costs else ''}.",
         _about_intervals(report),
+        "" if of_costs else "They and p allow for one more case as far as the farthest.",
         f"p allows for all {n_tests} tests (Holm).",
         about_small(report),
     ]

@@ -58,8 +58,9 @@ class GroupSums:
             pair: {powers: np.zeros(n_groups) for powers in _powers(4 if some_declined else 2)}
             for pair in combinations(self.models, 2)
         }
-        #: Of every cluster within a group: amounts of all models, then the weight.
-        self._clusters = KeyedSums(2 * len(self.models) + 1)
+        self._largest = {pair: np.zeros(n_groups) for pair in self._products}
+        #: Of every cluster within a group: rests of all models, then their weights.
+        self._clusters = KeyedSums(2 * len(self.models))
 
     def add(
         self,
@@ -116,7 +117,9 @@ class GroupSums:
             rests[name] = masses[name] * value
             self._totals[name] += mass, summed(rests[name])
         for (a, b), products in self._products.items():
-            amounts = self._amounts(rests[a], rests[b], masses[a], masses[b])
+            amounts = self._amounts((rests[a], rests[b]), (masses[a], masses[b]))
+            apart = np.abs(masses[a] * values[a] - masses[b] * values[b])
+            np.maximum.at(self._largest[a, b], places, apart)
             pairs: dict[tuple[int, ...], Floats] = {
                 both: amounts[both[0]] * amounts[both[1]]
                 for both in combinations_with_replacement(range(len(amounts)), 2)
@@ -126,28 +129,29 @@ class GroupSums:
                 sums += summed(pairs[first] * pairs[second] if second else pairs[first])
         if clusters is not None:
             keys = clusters.astype(np.int64) * n_groups + places
-            self._clusters.add(keys, [*rests.values(), *masses.values(), weight])
+            self._clusters.add(keys, [*rests.values(), *masses.values()])
 
     def _amounts(
-        self, rest_a: Floats, rest_b: Floats, mass_a: Floats, mass_b: Floats
-    ) -> tuple[Floats, ...]:
+        self, rests: Sequence[Floats] | Floats, masses: Sequence[Floats] | Floats
+    ) -> list[Floats]:
         """What moves of the difference of two means are linear in, by case or by cluster.
 
         Differences come first: where two models agree, they vanish exactly.
         """
-        if not self._some_declined:
-            return rest_a - rest_b, mass_a
-        return rest_a - rest_b, mass_a - mass_b, rest_b, mass_b
+        found = [rests[0] - rests[1], masses[1]]
+        if self._some_declined:
+            found += [rests[1], masses[0] - masses[1]]
+        return found
 
     def _factors(self, a: str, b: str) -> Floats:
         """By amount and group, the factor of `_amounts` in the moves."""
         (mass_a, rest_a), (mass_b, rest_b) = self._totals[a], self._totals[b]
         with np.errstate(divide="ignore", invalid="ignore"):
             over_a, over_b = 1.0 / mass_a, 1.0 / mass_b
-            if not self._some_declined:
-                return np.stack([over_a, -(rest_a - rest_b) * over_a**2])
             shift_a, shift_b = rest_a * over_a**2, rest_b * over_b**2
-            return np.stack([over_a, -shift_a, over_a - over_b, shift_b - shift_a])
+            found = np.stack([over_a, shift_b - shift_a, over_a - over_b, -shift_a])
+        found[:, (mass_a == 0.0) | (mass_b == 0.0)] = np.nan
+        return found if self._some_declined else found[:2]
 
     def means(self, model: str) -> Floats:
         """Mean by group; NaN where the model has no value."""
@@ -155,13 +159,32 @@ class GroupSums:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self._pivots[model] + rest / mass)
 
+    def farthest(self, a: str, b: str) -> Floats:
+        r"""By group, how far a single case or cluster is from telling two models alike.
+
+        That is the largest :math:`|y_a v_a - y_b v_b|`, over the smaller weight of both models.
+        """
+        largest = self._largest[a, b]
+        if self._clusters.known:
+            largest = np.zeros(self.number.size)
+            for group, (rests, masses) in enumerate(self._by_cluster(a, b)):
+                pivots = [self._pivots[name][group] for name in (a, b)]
+                first, second = (
+                    rest + mass * pivot if mass.any() else rest
+                    for rest, mass, pivot in zip(rests, masses, pivots, strict=True)
+                )
+                largest[group] = np.abs(first - second).max(initial=0.0)
+        weight = np.minimum(self._totals[a][0], self._totals[b][0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(largest / weight)
+
     def spreads(self, a: str, b: str) -> list[Spread]:
         """By group, the standard error of the difference of two means."""
         factors = self._factors(a, b)
         if self._clusters.known:
             return [
-                Spread(*clustered_error(factors[:, group] @ amounts)).rounded
-                for group, amounts in enumerate(self._by_cluster(a, b))
+                Spread(*clustered_error(own @ np.stack(self._amounts(rests, masses)))).rounded
+                for own, (rests, masses) in zip(factors.T, self._by_cluster(a, b), strict=True)
             ]
         moved = {2: np.zeros(self.number.size), 4: np.zeros(self.number.size)}
         for powers, sums in self._products[a, b].items():
@@ -181,8 +204,8 @@ class GroupSums:
         assert not self._centred
         if self._clusters.known:
             return [
-                CostSums.of(more / np.where(weight > 0.0, weight, 1.0), weight)
-                for more, weight in self._by_cluster(a, b)
+                CostSums.of((rests[0] - rests[1]) / masses[0], masses[0])
+                for rests, masses in self._by_cluster(a, b)
             ]
         products = self._products[a, b]
         first = self._totals[a][1] - self._totals[b][1]
@@ -190,16 +213,16 @@ class GroupSums:
         columns = np.stack([self.weight, self._squares, first, *powers])
         return [CostSums(*column) for column in columns.T.tolist()]
 
-    def _by_cluster(self, a: str, b: str) -> Iterator[Floats]:
-        """By group, amounts of two models by cluster."""
+    def _by_cluster(self, a: str, b: str) -> Iterator[tuple[Floats, Floats]]:
+        """By group, rests and weights of two models, (2, n_clusters) each."""
         keys, sums = self._clusters.totals()
         n, n_groups = len(self.models), self.number.size
         places = [self.models.index(name) for name in (a, b)]
-        rests, masses = sums[places], sums[[n + place for place in places]]
-        amounts = np.stack(self._amounts(*rests, *masses))
         order = np.argsort(keys % n_groups, kind="stable")
+        own = sums[places + [n + place for place in places]][:, order]
         ends = np.cumsum(np.bincount(keys % n_groups, minlength=n_groups))[:-1]
-        yield from np.split(amounts[:, order], ends, axis=1)
+        for part in np.split(own, ends, axis=1):
+            yield part[:2], part[2:]
 
 
 def _powers(n_amounts: int) -> Iterator[tuple[int, ...]]:
