@@ -248,6 +248,15 @@ def test_groups_too_small_are_said_and_held_nowhere():
         check_gates(report, Limits({"log_loss": 0.9}), each_group=True)
 
 
+def test_groups_that_are_not_compared_are_said():
+    report = replace(raw_report(groups=GROUPS), group_comparisons=())
+    options = {"against": "old", "each_group": True}
+    checks = check_gates(report, Limits({"log_loss": 0.9}), **options)
+    assert {check.source for check in checks if check.group} == {"limit"}
+    said = not_held(report, Limits({"log_loss": 0.9}), **options)
+    assert "no group is held to the present model: their differences are not known." in said
+
+
 def test_a_baseline_survives_its_file(tmp_path):
     report = Report.from_predictions(Y, SCORES, costs=COSTS, groups=GROUPS, n_worst=0)
     made = Baseline.of(report, without="noisy")
