@@ -92,6 +92,7 @@ coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guaran
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/gate.py
 
 FUZZ_SECONDS ?= 600
 FUZZ_SEED ?= 0

@@ -368,7 +368,11 @@ def test_nothing_checked_is_refused_in_python_too():
     [
         (("--against", "bold"), 0, "Gate passed."),
         (("--against", "older=bold", "--margin", "0.1"), 0, "Gate passed."),
-        (("--against", "bold", "--margin", "1e-6"), 1, "which must be below the margin of 1e-06"),
+        (
+            ("--score", "bold", "--against", "fair", "--margin", "0.01"),
+            1,
+            "which must be below the margin of 0.01",
+        ),
         (("--max-confident-errors", "0.5"), 0, "Gate passed."),
         (("--max-confident-errors", "1e-6"), 1, "confident errors of fair is"),
         (("--max-calibration-error", "0.5"), 0, "Gate passed."),
@@ -416,6 +420,23 @@ def test_a_model_worse_than_the_present_one_fails_in_any_order(csv, folder):
             }
         )
     assert told[0] == told[1]
+
+
+@pytest.mark.slow
+def test_all_paths_have_the_same_limits(csv):
+    asked = ("gate", csv, *ASKED, "--against", "bold", "--error-cost", "2", "--json")
+    asked += ("--group", "sex", "--each-group", "--max", "error_rate=0.5")
+    told = []
+    for way in ("--in-memory", "--hold=0"):
+        ended = fragility(*asked, way)
+        assert ended.code == 0, ended
+        checks = json.loads(ended.out)["checks"]
+        told.append({(c["figure"], c["part"], c["group"], c["source"]): c for c in checks})
+    assert told[0].keys() == told[1].keys()
+    assert len(told[0]) > 8
+    for place, check in told[0].items():
+        assert told[1][place]["limit"] == pytest.approx(check["limit"], rel=1e-6)
+        assert told[1][place]["value"] == pytest.approx(check["value"], rel=1e-6)
 
 
 def test_a_baseline_is_saved_only_where_the_gate_passes(csv, folder):

@@ -128,7 +128,7 @@ def test_the_level_is_shared_by_figures_models_and_groups():
     for name in ("few", "many"):
         (check,) = by_model(grouped, group=f"group: {name}", part="as given").values()
         part = [[v for v, g in zip(side, GROUPS, strict=True) if g == name] for side in own]
-        limit = reference.paired_limit(*part, 0.025 / 6, 0.0)
+        limit = reference.group_limit(*part, 0.025 / 6, 2, 0.95)
         assert check.limit == pytest.approx(limit, rel=1e-6)
         (check,) = by_model(grouped, group=f"group: {name}", part="calibrated").values()
         assert check.limit < limit
@@ -152,6 +152,21 @@ def test_cost_is_held_where_there_are_costs_and_the_margin_is_money():
     assert all(check.source == "against old" for check in by_model(checks).values())
 
 
+def test_a_cost_without_a_test_is_not_held_whichever_is_dearer():
+    p = SCORES["old"].copy()
+    p[np.flatnonzero((Y == 1) & (p > 0.9))[:2]] = 0.001  # two misses that are new
+    for names in (("old", "new"), ("new", "old")):
+        scores = dict(zip(names, (SCORES["old"], p), strict=True))
+        report = Report.from_predictions(Y, scores, costs=COSTS, calibrate=False, n_worst=0)
+        assert report.comparisons[0].cost.test.too_few
+        assert not by_model(check_gates(report, against="old"), "cost")
+        (said,) = (s for s in not_held(report, against="old") if "cost" in s)
+        assert said == (
+            "cost per case of new is not held: too few costly cases make the difference."
+        )
+
+
+@pytest.mark.slow
 def test_the_order_of_models_changes_nothing():
     def told(names):
         report = Report.from_predictions(
@@ -248,6 +263,16 @@ def test_groups_too_small_are_said_and_held_nowhere():
         check_gates(report, Limits({"log_loss": 0.9}), each_group=True)
 
 
+def test_groups_that_are_not_compared_are_said():
+    report = replace(raw_report(groups=GROUPS), group_comparisons=())
+    options = {"against": "old", "each_group": True}
+    checks = check_gates(report, Limits({"log_loss": 0.9}), **options)
+    assert {check.source for check in checks if check.group} == {"limit"}
+    said = not_held(report, Limits({"log_loss": 0.9}), **options)
+    assert "no group is held to the present model: their differences are not known." in said
+
+
+@pytest.mark.slow
 def test_a_baseline_survives_its_file(tmp_path):
     report = Report.from_predictions(Y, SCORES, costs=COSTS, groups=GROUPS, n_worst=0)
     made = Baseline.of(report, without="noisy")

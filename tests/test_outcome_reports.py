@@ -266,6 +266,10 @@ class TestCommand:
         assert run("gate", path, *self.ONE, fast, "--save-baseline", base)[0] == 0
         assert run("gate", path, *self.ONE, "--baseline", base)[0] == 0
         assert run("gate", path, *self.ONE, "--max-fi", "0.01")[0] == 1
+        code, out, _ = run("gate", path, *self.TWO, "--against", "a", fast, "--json")
+        assert {check["model"] for check in json.loads(out)["checks"]} == {"b"}
+        assert code == (0 if json.loads(out)["passed"] else 1)
+        assert run("gate", path, *self.TWO, "--against", "none", fast)[0] == 2
         assert run("gate", path, "--label", "ok2", "--score", "q", "--baseline", base)[0] == 2
 
 

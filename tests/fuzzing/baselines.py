@@ -161,15 +161,15 @@ def _verdict(content, report):
             if name == "cost":  # its interval is Student's; thresholds are shared
                 quantile = stats.t.ppf(0.975, 59)
                 spread = 1.2 * (found.interval.high - found.value) / quantile
-            known = error is not None and error < float("inf")
-            pairs.append((found.value, float(value), spread, error if known else None))
+            known = error is not None and math.hypot(spread, float(error)) < float("inf")
+            pairs.append((found.value, float(value), spread, float(error) if known else None))
     tested = sum(error is not None for *_, error in pairs)
     passed = True
     for new, value, spread, error in pairs:
         room = 1e-9 * value
         if error is None:
             continue  # not held where it is worse
-        z = stats.norm.ppf(1.0 - 0.05 / tested)
+        z = float(stats.norm.ppf(1.0 - 0.05 / tested))
         if value > 0:
             reach = math.hypot(spread / new, error / value)
             limit = value * math.exp(min(z * reach, 700.0))

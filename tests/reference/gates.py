@@ -34,6 +34,15 @@ def paired_limit(new, old, level, tolerance):
     return mean(old) + stats.t.ppf(1.0 - level, freedom(apart)) * error
 
 
+def group_limit(new, old, level, n_groups, confidence):
+    """The same in a group: its simultaneous interval, which allows for one more case, scaled."""
+    apart = [a - b for a, b in zip(new, old, strict=True)]
+    farthest, tail = max(map(abs, apart)) / len(apart), 0.5 * (1.0 - confidence) / n_groups
+    doubt = math.sqrt(standard_error(apart) ** 2 + farthest**2)
+    half = farthest + stats.t.ppf(1.0 - tail, freedom(apart)) * doubt
+    return mean(old) + half * stats.norm.ppf(1.0 - level) / stats.norm.ppf(1.0 - tail)
+
+
 def margin_limit(new, old, margin, confidence):
     """Largest mean loss whose difference has an upper limit below the margin."""
     apart = [a - b for a, b in zip(new, old, strict=True)]

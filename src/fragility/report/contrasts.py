@@ -91,7 +91,7 @@ class Contrast:
         return all(map(isfinite, (self.new, self.old, self.error)))
 
     def worst_allowed(self, level: float, tolerance: float) -> float:
-        """Largest value that is not clearly worse; without a test, that of the present model."""
+        """Largest value that is not clearly worse; that of the present model if none is tested."""
         allowed = self.old * (1.0 + _ROUNDING)
         if not self.tested:
             return allowed
@@ -174,6 +174,8 @@ class _About:
         if isinstance(test, PairedCosts):  # its cases count alike
             freedom, untested = max(self.n - 1.0, 1.0), test.why_no_test
             error = half / -float(stdtrit(freedom, tail))
+        elif self.group is not None:  # intervals of groups allow for one more case, too
+            error, freedom = half / -float(ndtri(tail)), inf
         else:  # intervals know the degrees of freedom
             error, freedom = test.standard_error, inf
             if error > 0.0 and half / error > -float(ndtri(tail)) * (1.0 + 1e-9):
@@ -293,10 +295,11 @@ def _not_worse(part: Contrast, level: float, tolerance: float) -> Verdict | str:
     if not limit < (LARGEST_LOG_LOSS if part.figure == "log_loss" else inf):
         old = words.number(part.old)
         return f"{part.title} of {model}{where} is not held: no value is clearly worse than {old}."
+    alike = abs(part.new - part.old) <= _ROUNDING * part.old
+    if isfinite(part.new) and not part.tested and not alike:
+        return f"{part.title} of {model}{where} is not held: {part.untested}."
     if part.new <= limit:
         return Verdict(part, limit, True, "", part.source)
-    if isfinite(part.new) and not part.tested:
-        return f"{part.title} of {model}{where} is not held: {part.untested}."
     reason = (
         f"{_told(part)}: clearly worse, beyond {words.number(limit, 4)}, which chance (and "
         f"{100.0 * tolerance:g} % between trainings) may make of it."

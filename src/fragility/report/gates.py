@@ -158,8 +158,11 @@ def _held(
     contrasts: list[Contrast] = []
     if against is not None:
         contrasts += paired(report, against)
-        contrasts += paired_by_group(report, against) if each_group else ()
         found += _not_compared(report, models)
+        by_group = list(paired_by_group(report, against)) if each_group else []
+        contrasts += by_group
+        if each_group and not by_group:
+            found.append("no group is held to the present model: their differences are not known.")
     if baseline is not None:
         baseline.check_comparable(report, models)
         contrasts += baseline.contrasts(report, models, each_group)
