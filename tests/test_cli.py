@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fragility import Report, compare_fragility, measure_fragility
-from tests.command import executable, fragility, patients, write_csv
+from tests.command import executable, fragility, patients, unsourced, write_csv
 from tests.confident_models import classes_drawn
 
 DATA = patients()
@@ -42,7 +42,7 @@ def index_of(content, name, version="raw"):
 
 @pytest.mark.outside
 def test_evaluate_prints_a_table_and_findings(csv):
-    ended = executable("evaluate", csv, *BOTH)
+    ended = executable("evaluate", csv, *BOTH, "--full")
     assert ended.code == 0
     assert ended.err == ""
     expected = measure_fragility(SICK, DATA["fair"])
@@ -57,12 +57,12 @@ def test_evaluate_as_json_is_strict_and_keeps_words_off_stdout(csv):
     ended = fragility("evaluate", csv, *BOTH, "--json", "--group", "sex", "--worst", "0")
     content = strict(ended.out)
     assert index_of(content, "fair") == measure_fragility(SICK, DATA["fair"]).value
-    assert "Fragility Index" in ended.err
+    assert "log-loss" in ended.err
     assert {part["group"] for part in content["groups"]} == {"f", "m"}
     report = Report.from_predictions(
         SICK, {"fair": DATA["fair"], "bold": DATA["bold"]}, groups={"sex": DATA["sex"]}, n_worst=0
     )
-    assert content == json.loads(report.to_json())
+    assert strict(unsourced(ended.out)) == strict(unsourced(report.to_json()))
 
 
 def test_infinity_is_text_in_json(tmp_path):
@@ -209,7 +209,7 @@ def test_cost_by_number_matrix_and_column(csv):
     assert by_case["cost"] == pytest.approx(one["cost"], rel=1e-12)
     shown = fragility("cost", csv, "--label", "sick", "--score", "bold", "--error-cost", "10").out
     sentences = [line for line in shown.splitlines() if line.startswith("• ")]
-    assert sentences[0].startswith("• Decide no below 0.")
+    assert sentences[0].startswith("• Decide no below ")
     assert sentences[1].startswith("• Cost per case ")
     assert "cost without review" in shown
 
@@ -326,14 +326,12 @@ def test_warnings_of_the_library_are_told_in_a_line(tmp_path):
 def test_demo_writes_its_report(tmp_path):
     ended = fragility("demo", cwd=tmp_path)
     assert ended.code == 0, ended
-    assert ended.err.startswith("Malignant or benign?")
+    assert ended.err.startswith("569 tumours")
+    assert len((ended.out + ended.err).splitlines()) <= 25
     readme = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-    shown = readme.split("robust (W)           boosted trees\n")[1].split("```")[0]
-    figures, findings = shown.split("...\n")
-    for line in figures.splitlines():
-        assert line in ended.out.splitlines()
-    for finding in findings.split("• ")[1:]:
-        assert " ".join(finding.split()) in ended.out
+    shown = readme.split("```\n• ")[1].split("```")[0]
+    for sentence in shown.split("• "):
+        assert " ".join(sentence.split()).removesuffix(" ...") in ended.out
     assert (tmp_path / "fragility-demo.html").read_text().startswith("<!DOCTYPE html>")
 
 
