@@ -578,11 +578,11 @@ def test_readable():
     policy = best_policy(y, p, error_cost=[[0, 1], [10, 0]], review_cost=0.5)
     assert isinstance(policy, Policy)
     shown = repr(policy)
-    assert f"{policy.lower:.4g}" in shown
-    assert f"{policy.upper:.4g}" in shown
+    assert f"{100 * policy.lower:.4g} %" in shown
+    assert f"{100 * policy.upper:.4g} %" in shown
     assert policy._repr_html_().count("<tr>") == len(shown.splitlines())
     first, second = policy.sentences()
-    assert f"0 below {policy.lower:.4g}, 1 from {policy.upper:.4g} on" in first
+    assert f"0 below {100 * policy.lower:.4g} %, 1 from {100 * policy.upper:.4g} % on" in first
     assert f"Cost per case {policy.cost:.4g}" in second
     low, high = policy.lower_interval
     assert low <= policy.lower <= high

@@ -115,7 +115,7 @@ def test_costs_in_words_are_the_matrix(path, positive):
     [
         (("--miss-cost", "3"), "go together: give --false-alarm-cost, too"),
         (("--miss-cost", "3", "--false-alarm-cost", "1", "--error-cost", "2"), "not both"),
-        (("--miss-cost", "-3", "--false-alarm-cost", "1"), "negative"),
+        (("--miss-cost", "-3", "--false-alarm-cost", "1"), "zero or more"),
         (("--against", "nothing"), "nothing"),
         (("--volume", "lots"), "such as 50000/month"),
         (("--currency", "x" * 20), "currency must be short"),
@@ -145,7 +145,7 @@ def test_currency_volume_title_and_paper_trail(path, tmp_path):
     assert content["title"] == "Triage <b>"
     assert content["context"]["volume"] == {"n": 50000.0, "per": "month"}
     for output in (page, text):
-        shown = output.read_text()
+        shown = output.read_text().replace("\N{NO-BREAK SPACE}", " ")
         assert sha256 in shown
         assert "Seed of folds and draws: 0." in shown
         assert content["verdict"]["sentences"][0][:30] in shown
@@ -202,6 +202,7 @@ def test_answers_and_several_classes(tmp_path):
             f"{t}," + ",".join(f"{v:.5f}" for v in row) for t, row in zip(true, proba, strict=True)
         )
     )
-    ended = fragility("evaluate", several, "--label", "y", "--score", "m=x,yy,z", *WORDS)
+    scores = ("--score", "m=x,yy,z", "--classes", "x,y,z")
+    ended = fragility("evaluate", several, "--label", "y", *scores, *WORDS)
     assert ended.code == 2
     assert "are for two classes; the file has 3" in ended.err

@@ -100,7 +100,7 @@ def test_evaluating_a_file_imports_nothing_that_it_does_not_use(name, tmp_path):
     rng = np.random.default_rng(0)
     path = tmp_path / "predictions.csv"
     rows = [
-        f"{int(rng.random() < p)},{p},{p**2},{1 - p},{'NS'[k % 2]}"
+        f"{int(rng.random() < p)},{p},{p**2},{p**0.5},{'NS'[k % 2]}"
         for k, p in enumerate(rng.random(400))
     ]
     path.write_text("\n".join(["label,a,b,c,region", *rows]))

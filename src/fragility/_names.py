@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Container, Iterable
 from difflib import get_close_matches
 from typing import Any
+
+#: Characters that command a terminal, reverse the writing direction, or cannot be encoded.
+_UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 
 
 def nearest(name: str, names: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -26,6 +30,15 @@ def shortened(name: Any, longest: int) -> str:
     text = str(name)
     half = longest // 2
     return text if len(text) <= longest else f"{text[:half]}…{text[1 - half :]}"
+
+
+def seen(name: Any) -> str:
+    """The whole name on one line, with invisible characters escaped."""
+    return _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0].encode("unicode_escape").decode("ascii")
 
 
 def shown(value: Any, longest: int = 80) -> str:

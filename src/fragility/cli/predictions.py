@@ -87,7 +87,8 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     if full:
         more += [*group_tables(made), *full_tables(made)]
     _show_tables(more, as_json)
-    _show_sentences(made, [str(finding) for finding in made.findings] if full else [], as_json)
+    told = [str(found) for found in made.findings if full or found.rule == "new_mistakes"]
+    _show_sentences(made, told, as_json)
     recording.add(made)
     if not as_json:
         show_text(f"\nNext: {next_command(made)}")
@@ -173,12 +174,13 @@ def report(
     inputs = [path for path in (options["file"], options["previous"]) if path is not None]
     check_output(output, inputs, force=force)
     made = make_report(**options, n_worst=10 if worst is None else worst)
-    _show_sentences(made, verdict_lines(made), True)
     if model_card is not None:
         write_file(output, made.to_model_card(model_card or None))
+        _show_sentences(made, verdict_lines(made), True)
         say(f"Wrote {output}: search it for 'TO FILL IN'.")
         return
     write_file(output, getattr(made, method)())
+    _show_sentences(made, verdict_lines(made), True)
     held = any(model.worst for model in made.models)
     say(f"Wrote {output}, which holds figures {'and worst cases' if held else 'only'}.")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from .._names import seen
 from ..measured import CONFIDENT, MIN_CELL
 from .console import progress_bar
 from .options import as_costs, asked_models
@@ -207,7 +208,7 @@ def _by_kind(costs: Costs | None, predictions: PredictionFile) -> Costs | None:
 def next_command(made: Report) -> str:
     """What to type next: the same with costs, or a page to open."""
     arguments = list(click.get_current_context().find_root().obj or ["evaluate"])[1:]
-    arguments = [part for part in arguments if part != "--full"]
+    arguments = [seen(part) for part in arguments if part != "--full"]
     if made.costs is None:
         costs = ["--miss-cost", "10", "--false-alarm-cost", "1"]
         if made.answers or len(made.labels) > 2:

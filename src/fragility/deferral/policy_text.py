@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from math import inf, isinf, isnan, nan
 from typing import TYPE_CHECKING
 
+from .._names import seen, shortened
 from .._summary import SummaryRow, percent, threshold
 from .decision_rules import LossLimit, TwoThresholds
 
 if TYPE_CHECKING:
     from .policy import Policy
+
+_LONGEST_NAME = 60
 
 
 def sentences(policy: Policy) -> list[str]:
@@ -42,7 +45,7 @@ def instruction(policy: Policy) -> str:
         return (
             f"the model decides alone where its {what} is at most {limit}, a human reviews the rest"
         )
-    negative, positive = policy.labels[1 - policy.positive], policy.labels[policy.positive]
+    negative, positive = _sides(policy)
     lower, upper = policy.lower, policy.upper
     if policy.answers:
         return _answers_alone(upper)
@@ -94,7 +97,7 @@ def _promises(policy: Policy) -> Iterator[str]:
                 f"{part.percent}."
             )
         elif part.name in never:
-            label = policy.labels[never[part.name]]
+            label = seen(policy.labels[never[part.name]])
             yield f"The model never decides {label}, since {part.reason}."
         else:
             yield f"Humans decide every case, since {part.reason}."
@@ -105,7 +108,7 @@ def rows(policy: Policy) -> Iterator[SummaryRow]:
     level = f"{100 * policy.confidence:g}% interval"
     same = "same cost {} to {}"
     if isinstance(policy.decision, TwoThresholds):
-        negative, positive = policy.labels[1 - policy.positive], policy.labels[policy.positive]
+        negative, positive = _sides(policy)
         if not policy.answers:
             yield (
                 f"{negative} below"[:16],
@@ -152,6 +155,12 @@ def rows(policy: Policy) -> Iterator[SummaryRow]:
     for note in [*(p.reason for p in policy.guarantees if p.reason), *policy.notes]:
         yield "note", "", note
     yield "cases", str(policy.n_samples), "cost and errors: on new cases"
+
+
+def _sides(policy: Policy) -> tuple[str, str]:
+    """The negative and the positive class, in one line each."""
+    negative, positive = policy.labels[1 - policy.positive], policy.labels[policy.positive]
+    return shortened(seen(negative), _LONGEST_NAME), shortened(seen(positive), _LONGEST_NAME)
 
 
 def _answers_alone(least: float) -> str:

@@ -79,14 +79,13 @@ def _mistakes(report: Report, model: ModelReport) -> Iterator[Risk]:
         )
     elif len(report.models) == 1 and model.raw.confident.n > 0:
         sure = model.raw.confident
-        wrong = sure.n * (1.0 - sure.right)
-        if wrong >= 0.5:
-            cases = "case" if round(wrong) == 1 else "cases"
+        if sure.n_wrong:
+            wrong = "case is wrong" if sure.n_wrong == 1 else "cases are wrong"
             yield Risk(
                 "confident_mistakes",
-                f"{words.count(wrong)} {cases} of {words.count(sure.n)} above {level} are wrong "
+                f"{words.count(sure.n_wrong)} {wrong} of {words.count(sure.n)} above {level} "
                 f"({words.percent(1.0 - sure.right)}).",
-                wrong,
+                sure.n_wrong,
                 "models.worst_cases",
             )
 

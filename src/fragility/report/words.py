@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from math import ceil, isinf, isnan, log10
 from typing import Any
 
 from .. import _names
+from .._names import seen as seen
 from .._summary import percent as percent
 from .._typing import Interval
 from ..measured import Measured
@@ -15,8 +15,6 @@ from ..measured import Measured
 Table = tuple[list[str], list[list[str]]]
 
 UNDEFINED = "undefined"
-#: Characters that command a terminal, reverse the writing direction, or cannot be encoded.
-_UNSEEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff]")
 #: Bounds that are closer together than this are not shown.
 _SEEN = 1e-9
 _LONGEST_NAME = 60
@@ -102,15 +100,6 @@ def margin(bounds: Interval) -> str:
 def shortened(name: Any) -> str:
     """A name short enough for a sentence: on one line, a long one without its middle."""
     return _names.shortened(seen(name), _LONGEST_NAME)
-
-
-def seen(name: Any) -> str:
-    """The whole name on one line, with invisible characters escaped."""
-    return _UNSEEN.sub(_escaped, " ".join(str(name).split())) or repr(name)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode("ascii")
 
 
 def level(confidence: float) -> str:
