@@ -70,8 +70,15 @@ def difference(rows, confidence):
     }
 
 
-def cost_difference(rows, confidence):
-    """The same of costs, whose thresholds are shared: errors are 1.2 times as large."""
+def cost_difference(rows, confidence, all_rows):
+    """The same of costs, whose thresholds are shared: errors are 1.2 times as large.
+
+    The farthest case is one of all cases.
+    """
+    single = {}
+    for number, (a, b, weight, cluster) in enumerate(all_rows):
+        key = ("case", number) if cluster is None else cluster
+        single[key] = single.get(key, 0.0) + weight * (a - b)
     units = {}
     for number, (a, b, weight, cluster) in enumerate(rows):
         key = ("case", number) if cluster is None else cluster
@@ -82,13 +89,18 @@ def cost_difference(rows, confidence):
     size = weight**2 / sum(mass**2 for _, mass in units.values())
     variance = sum((more - mean * mass) ** 2 for more, mass in units.values())
     error = 1.2 * sqrt(variance * size / (size - 1.0)) / weight
-    reach = stats.t.ppf(0.5 + 0.5 * confidence, size - 1.0) * error
+    farthest = max(abs(value) for value in single.values()) / weight
+    doubt = sqrt(error**2 + farthest**2)
+    reach = farthest + stats.t.ppf(0.5 + 0.5 * confidence, size - 1.0) * doubt
+    p = 1.0
+    if abs(mean) > farthest:
+        p = 2.0 * stats.t.sf((abs(mean) - farthest) / doubt, size - 1.0)
     return {
         "a": sum(row[2] * row[0] for row in rows) / weight,
         "b": sum(row[2] * row[1] for row in rows) / weight,
         "difference": mean,
         "interval": (mean - reach, mean + reach),
-        "p_value": 2.0 * stats.t.sf(abs(mean) / error, size - 1.0),
+        "p_value": p,
     }
 
 

@@ -7,9 +7,9 @@ from math import isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
 from .._typing import Floats, Integers, Interval
+from ..index.inference import cautious_test
 
 #: Standard errors of costs at policies that the cases chose are larger than those of independent
 #: cases: the thresholds are shared. Five folds, by simulation.
@@ -87,9 +87,17 @@ class CostSums(NamedTuple):
         return CostSums._make(a + b for a, b in zip(self, other, strict=True))
 
     def compared(
-        self, a: float, b: float, confidence: float, factor: float = SHARED_THRESHOLDS
+        self,
+        a: float,
+        b: float,
+        confidence: float,
+        factor: float = SHARED_THRESHOLDS,
+        farthest: float = 0.0,
     ) -> PairedCosts:
-        """The test; `factor` times the standard error of independent cases is used."""
+        """The test; `factor` times the standard error of independent cases is used.
+
+        It allows for one more case that moves the mean by `farthest`.
+        """
         mean = self.first / self.weight
         effective = self.second**2 / self.fourth if self.fourth > 0.0 else 0.0
         freedom = max(self.weight**2 / self.squares - 1.0, 1.0)
@@ -98,7 +106,5 @@ class CostSums(NamedTuple):
         too_few = 0.0 < effective < _LEAST_CASES and factor > 1.0
         if too_few or error == 0.0:
             return PairedCosts(a, b, mean, Interval(nan, nan), nan, effective, too_few)
-        reach = error * float(stdtrit(freedom, 0.5 + 0.5 * confidence))
-        p = 2.0 * float(stdtr(freedom, -abs(mean) / error))
-        interval = Interval(mean - reach, mean + reach)
+        interval, p = cautious_test(mean, error, freedom, farthest, confidence)
         return PairedCosts(a, b, mean, interval, p, effective, False)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import exp, fsum, inf, isnan, log, nan, sqrt
+from math import exp, fsum, hypot, inf, isnan, log, nan, sqrt
 from typing import Protocol, Self
 
 import numpy as np
@@ -68,6 +68,20 @@ class PairedDifference:
         t = abs(difference) / (error + rounding) if rounding < inf else nan
         p_value = nan if isnan(error) else 2.0 * float(stdtr(freedom, -t))
         return cls(a, b, difference, error, Interval(difference - half, difference + half), p_value)
+
+
+def cautious_test(
+    difference: float, error: float, freedom: float, farthest: float, confidence: float
+) -> tuple[Interval, float]:
+    """Interval and p-value of a difference of means, of cases that may be few.
+
+    A rare case that is very bad may be missing among them. So both allow for one more case that
+    moves the difference by `farthest`, on the side that speaks against them.
+    """
+    doubt = hypot(error, farthest)
+    half = farthest - float(stdtrit(freedom, (1.0 - confidence) / 2.0)) * doubt
+    t = max(abs(difference) - farthest, 0.0) / doubt
+    return Interval(difference - half, difference + half), 2.0 * float(stdtr(freedom, -t))
 
 
 class Evidence(Protocol):

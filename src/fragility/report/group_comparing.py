@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from math import hypot, isnan, nan
+from math import isnan, nan
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
-from .._typing import Interval
 from ..deferral.paired_costs import PairedCosts
 from ..figures.intervals import simultaneous
 from ..figures.spread import Spread
-from ..index.inference import PairedDifference
+from ..index.inference import PairedDifference, cautious_test
 from ..scores.state import ScoreState
 from .comparing import holm
 from .group_sums import GroupSums
@@ -116,24 +114,17 @@ def _of_losses(sums: GroupSums, a: str, b: str, confidence: float) -> list[Paire
 def _cautious(
     a: float, b: float, spread: Spread, farthest: float, confidence: float
 ) -> PairedDifference:
-    """A test of the difference of two log-losses in a group, which may be small.
-
-    A rare loss that is very large may be missing among few cases. So both the interval and the test
-    allow for one more case that is as far as the farthest, on the side that speaks against them.
-    """
-    difference, error = a - b, spread.error or nan  # 0 if no case tells the models apart
-    doubt = hypot(error, farthest)
-    half = farthest - float(stdtrit(spread.freedom, (1.0 - confidence) / 2.0)) * doubt
-    t = max(abs(difference) - farthest, 0.0) / doubt
-    interval = Interval(difference - half, difference + half)
-    p_value = 2.0 * float(stdtr(spread.freedom, -t))
-    return PairedDifference(a, b, difference, error, interval, p_value)
+    """A test of the difference of two log-losses in a group, which may be small."""
+    error = spread.error or nan  # 0 if no case tells the models apart
+    found = cautious_test(a - b, error, spread.freedom, farthest, confidence)
+    return PairedDifference(a, b, a - b, error, *found)
 
 
 def _of_costs(sums: GroupSums, a: str, b: str, confidence: float) -> list[PairedCosts | None]:
-    """By group; None where there is no case."""
-    means = sums.means(a).tolist(), sums.means(b).tolist()
+    """By group; None where there is no case. Dear errors are rare: those of any group may come."""
+    farthest = sums.farthest(a, b, of_all=True)
+    parts = (part.tolist() for part in (sums.means(a), sums.means(b), farthest))
     return [
-        part.compared(first, second, confidence) if part.weight > 0.0 else None
-        for first, second, part in zip(*means, sums.cost_sums(a, b), strict=True)
+        part.compared(first, second, confidence, farthest=one) if part.weight > 0.0 else None
+        for first, second, one, part in zip(*parts, sums.cost_sums(a, b), strict=True)
     ]

@@ -140,7 +140,7 @@ def _about_tests(report: Report, figure: str) -> str:
     parts = [
         f"{whose}{', each at its policy' if of_costs else ''}.",
         _about_intervals(report),
-        "" if of_costs else "They and p allow for one more case as far as the farthest.",
+        "They and p allow for one more case as far as the farthest.",
         f"p allows for all {n_tests} tests (Holm).",
         about_small(report),
     ]

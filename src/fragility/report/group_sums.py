@@ -159,10 +159,11 @@ class GroupSums:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self._pivots[model] + rest / mass)
 
-    def farthest(self, a: str, b: str) -> Floats:
+    def farthest(self, a: str, b: str, *, of_all: bool = False) -> Floats:
         r"""By group, how far a single case or cluster is from telling two models alike.
 
-        That is the largest :math:`|y_a v_a - y_b v_b|`, over the smaller weight of both models.
+        That is the largest :math:`|y_a v_a - y_b v_b|`, of the group or of all groups, over the
+        smaller weight of both models.
         """
         largest = self._largest[a, b]
         if self._clusters.known:
@@ -174,6 +175,8 @@ class GroupSums:
                     for rest, mass, pivot in zip(rests, masses, pivots, strict=True)
                 )
                 largest[group] = np.abs(first - second).max(initial=0.0)
+        if of_all:
+            largest = np.full(self.number.size, largest.max(initial=0.0))
         weight = np.minimum(self._totals[a][0], self._totals[b][0])
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(largest / weight)

@@ -175,8 +175,8 @@ class Builder:
             )
         if self.clustered and self.clusters is None:
             self.notes.append(
-                "Calibration, policies and groups count cases, not clusters: folds that keep "
-                "clusters whole take all cases in memory (--in-memory)."
+                "Calibration, policies and figures by group count cases, not clusters: folds that "
+                "keep clusters whole take all cases in memory (--in-memory)."
             )
         reason = "" if settings.calibrate else "not asked for"
         try:

@@ -355,8 +355,9 @@ class GroupComparison:
     """Two models in one group of cases: what the first has more than the second.
 
     All intervals are simultaneous: with the confidence of the report those of two models and one
-    figure hold in all groups together (Bonferroni). Those of log-loss, and its p-values, allow for
-    one more case that is as far as the farthest: few cases may lack a rare loss that is very large.
+    figure hold in all groups together (Bonferroni). They and the p-values allow for one more case
+    that is as far as the farthest (of costs, in any group): few cases may lack a rare one that is
+    very bad.
 
     Attributes
     ----------
