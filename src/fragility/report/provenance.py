@@ -15,6 +15,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .words import shortened
+
 if TYPE_CHECKING:
     from .model_figures import Settings
     from .report import Report
@@ -83,7 +85,7 @@ def methods(report: Report) -> Iterator[str]:
     )
     choices = {model.name: model.calibration for model in report.models if model.calibration}
     if choices:
-        named = ", ".join(f"{name}: {choice.title}" for name, choice in choices.items())
+        named = ", ".join(f"{shortened(name)}: {choice.title}" for name, choice in choices.items())
         yield f"Calibration: cross-fitted maps ({named})."
     policies = [model.policy for model in report.models if model.policy is not None]
     if policies:
@@ -100,7 +102,7 @@ def paper_trail(report: Report) -> Iterator[str]:
     found = report.provenance
     yield f"Made {found.created}."
     checksum = f" (SHA-256 {found.sha256})" if found.sha256 else ""
-    yield f"From {found.source}{checksum}, {report.n_samples:,} cases."
+    yield f"From {shortened(found.source)}{checksum}, {report.n_samples:,} cases."
     yield f"By {', '.join(f'{name} {number}' for name, number in found.versions.items())}."
     if found.random_state is not None:
         yield f"Seed of folds and draws: {found.random_state}."
