@@ -209,8 +209,9 @@ def test_cost_by_number_matrix_and_column(csv):
     assert by_case["cost"] == pytest.approx(one["cost"], rel=1e-12)
     shown = fragility("cost", csv, "--label", "sick", "--score", "bold", "--error-cost", "10").out
     sentences = [line for line in shown.splitlines() if line.startswith("• ")]
-    assert sentences[0].startswith("• Decide no below ")
-    assert sentences[1].startswith("• Cost per case ")
+    assert sentences[0].startswith("• bold: decide no below ")
+    assert "per 1,000 cases" in sentences[0]
+    assert sentences[1].startswith("• It saves ")
     assert "cost without review" in shown
 
 

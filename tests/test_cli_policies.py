@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fragility import Policy
+from fragility.report.context import Context
 from tests.command import executable, fragility, patients, write_csv
 from tests.confident_models import classes_drawn
 
@@ -41,8 +42,8 @@ def test_cost_prints_three_lines_and_writes_the_policy(folder):
     policy = Policy.from_dict(json.loads((folder / "policy.json").read_text()))
     lines = [line for line in ended.out.splitlines() if line.startswith("• ")]
     assert len(lines) == 3
-    assert lines[0].startswith("• Decide no below ")
-    assert lines[1].startswith(f"• Cost per case {policy.cost:.4g}")
+    assert f"decide no below {100 * policy.lower:.4g} %" in lines[0]
+    assert f"at {Context().money(1000 * policy.cost)} (95 % interval" in lines[0]
     assert lines[2].startswith("• Guaranteed with 95 % probability: positives decided negative")
     assert policy.columns == ("bold",)
     assert policy.labels == ("no", "yes")

@@ -183,7 +183,7 @@ def test_text(made):
         assert title in full
         assert title in made.to_markdown(full=True)
         assert title not in made.to_markdown()
-    assert "0.2 (costs)" in full
+    assert "20 % (costs)" in full
     assert "Decisions of the policy of bold" in full
     assert "prevalence" not in full
     restated = Report.from_predictions(SICK, MODELS, prevalence=0.02).to_text(full=True)

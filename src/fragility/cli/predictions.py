@@ -211,7 +211,8 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
     """  # noqa: D301
     from ..report.data import json_text
     from ..report.group_comparison_text import cost_tables, policy_tables
-    from ..report.text import about, cost_rows, policy_rows
+    from ..report.text import cost_rows, heading, policy_rows
+    from ..report.words import shortened
     from ..tables import check_output, write_file
 
     ways = ("error_cost", "error_cost_column", "miss_cost", "false_alarm_cost")
@@ -230,7 +231,7 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
     made = make_report(**options)
     if as_json:
         content = made.to_dict()
-        kept = {name: content[name] for name in ("n_samples", "costs", "notes")}
+        kept = {name: content[name] for name in ("n_samples", "costs", "verdict", "notes")}
         models = [{"name": part["name"], "policy": part["policy"]} for part in content["models"]]
         tests = [{k: pair[k] for k in ("a", "b", "cost")} for pair in content["comparisons"]]
         about_group = ("column", "group", "n", "too_small")
@@ -242,15 +243,13 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
             )
         }
         write_json(json_text({**kept, "models": models, "comparisons": tests, **by_group}))
-    show_text(about(made) + "\n", stderr=as_json)
-    sentences = []
+    show_text(heading(made) + "\n", stderr=as_json)
+    promises = []
     for model in made.models:
         if model.policy is not None:
-            lead = f"{model.name}: " if len(made.models) > 1 else ""
-            first, *rest = model.policy.sentences()
-            sentences += [f"{lead}{first}", *rest]
-    cheapest = [str(finding) for finding in made.findings if finding.rule == "cheapest"]
-    show_lines([*cheapest, *sentences], stderr=as_json)
+            lead = f"{shortened(model.name)}: " if len(made.models) > 1 else ""
+            promises += [f"{lead}{line}" for line in model.policy.sentences()[2:]]
+    show_lines([*made.verdict.sentences, *promises], stderr=as_json)
     show_text("", stderr=as_json)
     show_models(*policy_rows(made), stderr=as_json)
     if cost_rows(made)[1]:

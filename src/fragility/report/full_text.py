@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from .._summary import threshold as percent_of
 from ..figures.operating import BoundedPoints
 from ..measured import EVIDENCE
 from . import words
@@ -54,7 +55,7 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
             about = about_groups(report, policies=False)
             yield title, about, all_rows(report, model.name)
         if model.confusion is not None:
-            what = "Of cases that did not choose it."
+            what = "Of new cases."
             yield f"Decisions of the policy of {name}", what, confusion_rows(report, model)
 
 
@@ -110,7 +111,9 @@ def evidence_rows(report: Report) -> Table:
             if any(cell != "–" for cell in cells):
                 title = f"{kind.title}, calibrated" if after else kind.title
                 if name == "net_benefit":
-                    title = f"{title}, at {report.models[0].raw.evidence.cost_threshold:.4g}"
+                    at = report.models[0].raw.evidence.cost_threshold
+                    assert at is not None  # or there is no net benefit
+                    title = f"{title}, at {percent_of(at)}"
                 rows.append([title, *cells])
     return ["", *(words.shortened(model.name) for model in report.models)], rows
 
@@ -144,7 +147,7 @@ def operating_rows(found: Evidence, *, answers: bool = False) -> Table:
         own = " (costs)" if threshold == found.cost_threshold else ""
         rows.append(
             [
-                f"{threshold:.4g}{own}",
+                f"{percent_of(threshold)}{own}",
                 *(_between(found.operating, name, place) for name in names),
                 words.number(points.number_needed_to_evaluate[place], 1),
                 words.number(points.net_benefit[place], 4),

@@ -62,11 +62,11 @@ def policy_tables(report: Report, *, full: bool) -> Iterator[tuple[str, str, Tab
     several = len(report.models) > 1
     alone = "answered alone" if report.answers else "decided alone"
     head = ["group", *(["model"] * several), "cases", "cost per case", alone]
-    head += ["errors among them", "errors of all"]
+    head += ["wrong of these", "errors of all"]
     rows = [_policy_row(report, part, policy, several) for part, policy in found]
     note = (
-        f"{alone.capitalize()}: by the policy chosen on all cases; errors and costs: of cases that "
-        f"did not choose it. {_about_intervals(report)}"
+        f"{alone.capitalize()}: by the policy chosen on all cases; errors and costs: of new cases. "
+        f"{_about_intervals(report)}"
     )
     yield _limited("Cost by group", f"{note} {about_small(report)}".rstrip(), head, rows, full)
 
@@ -141,7 +141,7 @@ def _about_tests(report: Report, figure: str) -> str:
         f"{whose}{', each at its policy' if of_costs else ''}.",
         _about_intervals(report),
         "They and p allow for one more case as far as the farthest.",
-        f"p allows for all {n_tests} tests (Holm).",
+        f"p allows for all {n_tests} tests (Holm)." if n_tests else "",
         about_small(report),
     ]
     return " ".join(filter(None, parts))
