@@ -18,7 +18,7 @@ $(READY): pyproject.toml constraints.txt
 
 setup: $(READY)  ## Make the virtual environment with the package and its tools
 
-demo: $(READY)  ## Ordinary and robust models on embedded data: table, findings, a report to open
+demo: $(READY)  ## Two models on embedded data: may one of them decide alone? A report to open
 	@$(BIN)/fragility demo
 
 auc: $(READY)  ## Two models with equal AUC and different fragility

@@ -71,6 +71,17 @@ def test_the_next_command_can_be_typed(path, tmp_path):
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
 
 
+def test_nothing_is_said_that_cannot_be_typed(path, tmp_path):
+    asked = ("evaluate", path, "--label", "sick", "--score", "a", *WORDS)
+    recorded = fragility(*asked, "--record", tmp_path / "h.jsonl", "--date", "2026-01-01")
+    following = shlex.split(recorded.out.splitlines()[-1].removeprefix("Next: fragility "))
+    assert "--record" not in following
+    assert "--date" not in following
+    assert fragility(*following, cwd=tmp_path).code == 0
+    (tmp_path / "fragility.toml").write_text('[evaluate]\nlabel = "sick"\nscore = ["a"]\n')
+    assert "Next:" not in fragility("evaluate", path, cwd=tmp_path).out
+
+
 def test_the_order_of_scores_changes_nothing(path):
     told = []
     for order in ("abc", "cab", "bca"):
@@ -155,7 +166,7 @@ def test_currency_volume_title_and_paper_trail(path, tmp_path):
 def test_model_cards(path, tmp_path):
     card = tmp_path / "card.md"
     options = ("--label", "sick", *ALL, *WORDS, "--group", "site", "--output", card)
-    made = fragility("report", path, *options, "--model-card", "b")
+    made = fragility("report", path, *options, "--model-card", "--model", "b")
     assert made.code == 0, made.err
     text = card.read_text()
     assert text.startswith("# Model card: b\n")
@@ -167,7 +178,8 @@ def test_model_cards(path, tmp_path):
     data = fragility("evaluate", path, "--label", "sick", *ALL, *WORDS, "--json")
     model = json.loads(data.out)["models"][1]
     assert f"| AUC | {model['raw']['figures']['auc']['value']:.3f}" in text
-    bad = fragility("report", path, *options, "--model-card", "z", "--force")
+    assert "all 1 models" not in text
+    bad = fragility("report", path, *options, "--model-card", "--model", "z", "--force")
     assert bad.code == 2
     assert "There is no model 'z'" in bad.err
     page = fragility(

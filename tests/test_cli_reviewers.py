@@ -84,7 +84,7 @@ def test_errors_by_class_and_by_case(file):
 def test_evaluate_report_and_gate(file, tmp_path):
     asked = (file, *ASKED, "--human", "doctor")
     ended = fragility("evaluate", *asked)
-    assert "Humans alone: " in " ".join(ended.out.split())
+    assert "Humans alone cost " in " ".join(ended.out.split())
     out = tmp_path / "page.md"
     assert fragility("report", *asked, "--output", out).code == 0
     assert "against humans alone" in out.read_text()
@@ -166,7 +166,9 @@ def test_reviewers_need_costs_of_errors(file):
     asked = (file, "--label", "sick", "--score", "p")
     ended = fragility("evaluate", *asked, "--human", "doctor")
     assert ended.code == 2
-    assert "give --error-cost, too" in " ".join(ended.err.split())
+    assert "give --error-cost, or --miss-cost and --false-alarm-cost, too" in " ".join(
+        ended.err.split()
+    )
     column = ("--error-cost-column", "risk", "--human", "doctor")
     ended = fragility("cost", *asked, *column)
     assert ended.code == 2

@@ -192,7 +192,7 @@ def test_text(made):
 
 def test_json(made):
     content = json.loads(made.to_json())
-    assert content["format"] == 4
+    assert content["format"] == 5
     assert content["confident"] == 0.9
     assert content["prevalence"] is None
     for part, model in zip(content["models"], made.models, strict=True):

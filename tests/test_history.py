@@ -135,7 +135,7 @@ def test_a_policy_of_something_else_is_refused(folder, policy):
     asked = ("evaluate", "p.csv", "--label", "sick", "--no-calibration")
     refused(fragility(*asked, "--score", "fair", *record, cwd=folder), "scores in 'bold'")
     ended = fragility(*asked, "--score", "bold", "--positive", "no", *record, cwd=folder)
-    refused(ended, "scores of 'yes'", "--positive yes")
+    refused(ended, "say --positive yes")
     ended = fragility(
         "evaluate", "p.csv", "--label", "sex", "--score", "bold", "--no-calibration", *record,
         cwd=folder,

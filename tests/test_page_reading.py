@@ -10,6 +10,7 @@ import pytest
 import fragility as fr
 from fragility.report import words
 from fragility.report.page_data import page_data, script_json
+from fragility.report.verdict_text import verdict_lines
 
 from .browser import Tab
 from .page_example import (
@@ -242,13 +243,14 @@ def test_tables_behind_charts_name_their_rows(open_page):
     assert table.locator("tbody th[scope=row]").all_text_contents() == list(MANY_REPORT.labels)
 
 
-def test_findings_are_first_and_all_there(open_page):
+def test_the_verdict_is_first_and_all_findings_are_there(open_page):
     tab = open_page()
-    assert tab.page.locator("main section").first.locator("h2").text_content() == "Findings"
+    assert tab.page.locator("main section").first.locator("h2").text_content() == "Verdict"
     texts = [
         text.replace("\xa0", " ") for text in tab.page.locator(".findings li").all_text_contents()
     ]
-    assert texts == [finding.text for finding in TWO_REPORT.findings]
+    verdict = verdict_lines(TWO_REPORT, 9)
+    assert texts == [*verdict, *(finding.text for finding in TWO_REPORT.findings)]
     assert tab.page.locator(".findings li").last.is_hidden()
     tab.page.locator(".findings summary").click()
     assert tab.page.locator(".findings li").last.is_visible()

@@ -33,7 +33,9 @@ def test_reversed_scores():
     assert rules(report) == ["reversed_scores"]  # and nothing else is said
     auc = (FAIR[SICK][:, None] < FAIR[~SICK]).mean()
     said = text(report, "reversed_scores")
-    assert said.startswith(f"m gives no higher scores than yes, AUC {auc:.3f} (95 % interval 0.1")
+    assert said.startswith(
+        f"m gives the class no higher scores than yes, AUC {auc:.3f} (95 % interval 0.1"
+    )
     assert said.endswith("say --positive no (pos_label in Python), else give those of yes.")
     two = Report.from_predictions(SICK, {"good": FAIR, "upside": 1 - FAIR, "down": 1 - BOLD**2})
     assert rules(two) == ["reversed_scores"]
@@ -292,7 +294,7 @@ def test_who_decides():
     report = Report.from_predictions(SICK, {"fair": FAIR}, costs=COSTS)
     policy = report.models[0].policy
     found = text(report, "who_decides")
-    assert found.startswith(f"fair: Decide False below {policy.lower:.4g}, True from ")
+    assert found.startswith(f"fair: Decide False below {100 * policy.lower:.4g} %, True from ")
     assert f"Decided alone: {100 * policy.automation_rate:.1f} %" in found
     alone = policy.decide(FAIR).automate.mean()
     assert policy.automation_rate == pytest.approx(alone)  # of the printed thresholds

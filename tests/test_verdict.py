@@ -168,6 +168,7 @@ def test_a_policy_over_capacity_is_never_named():
     assert report.verdict.over_capacity == ("m1",)
     assert report.verdict.tied == ("m0",)
     assert any("m1 is left out" in line for line in report.verdict.sentences)
+    assert not any("next best" in line for line in report.verdict.sentences)
     alone = Report.from_predictions(
         y, scores["m1"], costs=costs, policy=limits, calibrate=False
     ).verdict
@@ -205,8 +206,11 @@ def test_answers_by_the_share_that_is_right():
     mean = right["good"].mean() - right["poor"].mean()
     assert found.savings[0].amount == pytest.approx(mean)
     declined = {name: rng.random(n) < 0.1 for name in right}
-    unsure = Report.from_outcomes(right, sure, declined=declined, calibrate=False).verdict
-    assert (unsure.model, unsure.reason) == (None, "costs needed")
+    for context in (None, {"against": "poor"}):
+        unsure = Report.from_outcomes(
+            right, sure, declined=declined, calibrate=False, context=context
+        ).verdict
+        assert (unsure.model, unsure.reason) == (None, "costs needed")
     priced = Report.from_outcomes(
         right, sure, declined=declined, calibrate=False, costs={"error_cost": 5.0}
     ).verdict
@@ -216,8 +220,9 @@ def test_answers_by_the_share_that_is_right():
 def test_merged_states_know_no_test():
     y, scores = drawn(6, 1500)
     state = ScoreState([0, 1], list(scores), hold=0).update(y, scores)
-    found = Report.from_state(state, COSTS).verdict
-    assert (found.model, found.reason) == (None, "no test")
+    for context in (None, {"against": "m2"}):  # which nobody may keep without a test
+        found = Report.from_state(state, COSTS, context=context).verdict
+        assert (found.model, found.reason) == (None, "no test")
     assert found.cost is not None
     one = ScoreState([0, 1], ["m0"], hold=0).update(y, {"m0": scores["m0"]})
     alone = Report.from_state(one, COSTS).verdict
@@ -306,6 +311,62 @@ def test_a_heavier_tail_than_that_of_a_rival():
     assert own > other
     assert kinds(report)["heavy_tail"].value == pytest.approx(own - other)
     assert "heavy_tail" not in kinds(Report.from_predictions(y, {"meek": meek, "same": meek}))
+    near = np.clip(bold + 0.001 * rng.normal(size=n), 0.001, 0.999)
+    alike = Report.from_predictions(y, {"bold": bold, "near": near})
+    assert "heavy_tail" not in kinds(alike)
+
+
+def test_rounding_names_no_model():
+    """Policies that review every case cost the same, whatever the scores."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 400)
+    scores = {name: rng.random(400) * 0.2 + 0.4 for name in "ab"}
+    for name in scores:
+        scores[name] += 0.02 * y
+    report = Report.from_predictions(y, scores, costs={"error_cost": 100.0, "review_cost": 0.05})
+    assert {model.policy.automation_rate for model in report.models} == {0.0}
+    assert report.verdict.model is None
+    assert report.verdict.savings[-1].amount == 0.0
+
+
+def test_models_that_know_nothing_are_never_named():
+    y, scores = drawn(15, 300, (0.0, 3.0), (1.0, 1.0))
+    half = np.full(300, 0.5)
+    alone = Report.from_predictions(y, half, calibrate=False).verdict
+    assert (alone.model, alone.reason) == (None, "no separation")
+    both = Report.from_predictions(y, {"half": half, "m0": scores["m0"]}, calibrate=False).verdict
+    assert (both.model, both.know_nothing, both.tied) == ("m0", ("half",), ("m0",))
+    assert any("half is left out" in line for line in both.sentences)
+
+
+def test_poor_candidates_do_not_hide_a_difference():
+    """Only tests against the best model count."""
+    y, scores = drawn(16, 700, (0.0, 0.55, 4.0, 4.0, 4.0, 4.0), (1.0,) * 6)
+    two = Report.from_predictions(
+        y, {name: scores[name] for name in ("m0", "m1")}, calibrate=False
+    ).verdict
+    six = Report.from_predictions(y, scores, calibrate=False).verdict
+    assert two.model == six.model == "m0"
+
+
+def test_a_model_may_be_called_full_review():
+    y, scores = drawn(17, 600, (0.0, 2.0), (1.0, 1.0))
+    named = {"good": scores["m0"], "full review": scores["m1"]}
+    found = Report.from_predictions(y, named, costs=COSTS, calibrate=False).verdict
+    assert [(saving.over, saving.kind) for saving in found.savings] == [
+        ("full review", "model"),
+        ("no review", "review"),
+        ("full review", "review"),
+    ]
+
+
+def test_muted_findings_are_no_risks():
+    y, scores = drawn(7, 500)
+    report = Report.from_predictions(y, scores["m0"], confident=0.8)
+    muted = Report.from_predictions(y, scores["m0"], confident=0.8, mute=("FRA013",))
+    assert "confident_mistakes" in kinds(report)
+    assert "confident_mistakes" not in kinds(muted)
+    assert any("FRA013" in note for note in muted.notes)
 
 
 def test_a_single_case_that_rules_the_cost():
@@ -327,22 +388,34 @@ def test_a_single_case_that_rules_the_cost():
 
 
 def test_too_few_cases():
-    y, scores = drawn(12, 40, (0.0,), (1.0,))
-    few = Report.from_predictions(y, scores, calibrate=False, confident=0.99)
-    high = few.models[0].raw.figures["fragility_index"].interval.high
-    assert ("too_few_cases" in kinds(few)) == np.isinf(high)
+    y = np.array([0] * 6 + [1] * 6)
+    p = np.array([0.1, 0.2, 0.3, 0.2, 0.1, 0.8, 0.9, 0.8, 0.7, 0.9, 0.8, 0.3])
+    few = Report.from_predictions(y, p, calibrate=False, confident=0.99)
+    assert few.models[0].raw.figures["fragility_index"].interval.high == np.inf
+    assert "may be anything above" in kinds(few)["too_few_cases"].text
     y, scores = drawn(12, 2000, (0.0,), (1.0,))
     many = Report.from_predictions(y, scores, costs=COSTS, calibrate=False, confident=0.99)
     assert "too_few_cases" not in kinds(many)
+    constant = Report.from_predictions(y, np.full(2000, 0.5), calibrate=False)
+    assert "too_few_cases" not in kinds(constant)  # more of them would tell nothing, either
+
+
+def test_costs_that_few_cases_leave_open():
     rng = np.random.default_rng(0)
-    rare = rng.random(400) < 0.01
-    p = np.where(rare, 0.6, 0.01)
-    wide = Report.from_predictions(
-        rare ^ (rng.random(400) < 0.004), p, costs={"error_cost": 100.0, "review_cost": 0.05}
-    )
+    y = np.zeros(400, dtype=int)
+    y[:40] = 1
+    p = np.where(y == 1, 0.95, 0.02) + 0.01 * rng.random(400)
+    p[:2] = 0.02  # two misses, which cost a lot
+    costs = {"error_cost": [[0.0, 1.0], [100.0, 0.0]], "review_cost": 3.0}
+    wide = Report.from_predictions(y, p, costs=costs, calibrate=False, confident=0.99)
     low, high = wide.models[0].policy.cost_interval
-    spread = (high - low) / 2 / wide.models[0].policy.cost
-    assert ("too_few_cases" in kinds(wide)) == (spread > 0.5)
+    risk = kinds(wide)["too_few_cases"]
+    assert risk.value == pytest.approx((high - low) / 2 / wide.models[0].policy.cost)
+    assert risk.value > 0.5
+    sure = Report.from_predictions(y[2:], p[2:], costs=costs, calibrate=False, confident=0.99)
+    risk = kinds(sure)["too_few_cases"]
+    assert sure.models[0].policy.error_rate == 0.0
+    assert risk.value == pytest.approx(1.0 - 0.025 ** (1 / 398))  # Clopper and Pearson
 
 
 def test_no_more_than_four_risks_and_five_lines():
@@ -368,6 +441,8 @@ def test_no_more_than_four_risks_and_five_lines():
     [
         ({"volume": "many"}, "such as 50000/month; got 'many'"),
         ({"volume": "0/day"}, "more than no cases"),
+        ({"volume": "1,5/day"}, "such as 50000/month"),
+        ({"volume": "9" * 400 + "/day"}, "no more than anyone counts"),
         ({"volume": "-5/day"}, "such as 50000/month"),
         ({"currency": 3}, "currency must be text; got 3"),
         ({"currency": "Doubloons of Spain"}, "currency must be short"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from math import sqrt
 
 from scipy.stats import t as student
@@ -17,6 +16,12 @@ def paired(first, second, factor=1.0):
     p = 2 * float(student.sf(abs(mean) / error, n - 1))
     reach = float(student.ppf(0.975, n - 1)) * error
     return mean, p, (mean - reach, mean + reach)
+
+
+def effective(first, second):
+    """How many cases a difference rests on."""
+    apart = [a - b for a, b in zip(first, second, strict=True)]
+    return sum(d**2 for d in apart) ** 2 / sum(d**4 for d in apart)
 
 
 def holm(p_values):
@@ -34,15 +39,13 @@ def verdict(costs, against=None, factor=1.0):
     """The model, those tied with the best one, and the smallest distance of a p-value to .05."""
     means = {name: sum(own) / len(own) for name, own in costs.items()}
     ranked = sorted(means, key=lambda name: (means[name], name))
-    tests = {
-        pair: paired(costs[pair[0]], costs[pair[1]], factor) for pair in combinations(costs, 2)
-    }
-    adjusted = holm({pair: test[1] for pair, test in tests.items()})
     best, tied = ranked[0], [ranked[0]]
-    for name in ranked[1:]:
-        p = adjusted[(best, name)] if (best, name) in adjusted else adjusted[(name, best)]
-        if p >= 0.05:
-            tied.append(name)
+    tests = {name: paired(costs[name], costs[best], factor) for name in ranked[1:]}
+    tested = {name: test[1] for name, test in tests.items()}
+    if factor > 1.0:  # costs that rest on fewer than ten cases have no test
+        tested = {n: p for n, p in tested.items() if effective(costs[n], costs[best]) >= 10.0}
+    adjusted = holm(tested)
+    tied += [name for name in ranked[1:] if adjusted.get(name, 1.0) >= 0.05]
     nearest = min((abs(p - 0.05) for p in adjusted.values()), default=1.0)
     if len(tied) == 1:
         return best, tuple(tied), nearest

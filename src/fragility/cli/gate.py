@@ -178,7 +178,7 @@ def gate(
     if old is not None and (different := old.warning(made)):
         warn(different)
     _say_verdict(checks, unheld, asked)
-    files.write(checks, options["file"], stderr=as_json)
+    files.write(checks, unheld, options["file"], stderr=as_json)
     recording.add(made, checks)
     if save_baseline is not None:
         _save(save_baseline, made, present, passed)

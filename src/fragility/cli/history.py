@@ -38,7 +38,8 @@ def history(
 ) -> int:
     """Show what --record has written; exit 1 if errors of cases decided alone raise an alarm.
 
-    The alarm may be asked after every record: all looks together have at most 5 % false alarms.
+    The alarm may be asked after every record: all looks at a model together have at most 5 % false
+    alarms.
 
     \b
     fragility gate week.csv --label sick --score p --max-fi 0.2 --record history.jsonl

@@ -90,8 +90,9 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     told = [str(found) for found in made.findings if full or found.rule == "new_mistakes"]
     _show_sentences(made, told, as_json)
     recording.add(made)
-    if not as_json:
-        show_text(f"\nNext: {next_command(made)}")
+    following = "" if as_json else next_command(made)
+    if following:
+        show_text(f"\nNext: {following}")
 
 
 @click.command()
@@ -146,17 +147,19 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
 @policy_options
 @context_options
 @output_option("File to write: .html, .md or .json.")
+@click.option("--model-card", is_flag=True, help="Write a model card instead, .md, of one model.")
 @click.option(
-    "--model-card",
-    is_flag=False,
-    flag_value="",
-    metavar="[MODEL]",
-    help="Write a model card instead, .md: of this model [the one that the verdict names].",
+    "--model", metavar="NAME", help="Whose card [that of the model which the verdict names]."
 )
 @case_options
 @force_option
 def report(
-    output: str, model_card: str | None, worst: int | None, force: bool, **options: Any
+    output: str,
+    model_card: bool,
+    model: str | None,
+    worst: int | None,
+    force: bool,
+    **options: Any,
 ) -> None:
     """Write a report: a page to open, or Markdown, or JSON; or a model card.
 
@@ -168,14 +171,16 @@ def report(
     from ..tables import check_output, write_file
 
     endings = {".html": "to_html", ".md": "to_markdown", ".json": "to_json"}
-    if model_card is not None:
+    if model_card:
         check_ending(output, ".md")
+    elif model is not None:
+        raise click.UsageError("--model is for --model-card, which is not given.")
     method = endings[check_ending(output, *endings)]
     inputs = [path for path in (options["file"], options["previous"]) if path is not None]
     check_output(output, inputs, force=force)
     made = make_report(**options, n_worst=10 if worst is None else worst)
-    if model_card is not None:
-        write_file(output, made.to_model_card(model_card or None))
+    if model_card:
+        write_file(output, made.to_model_card(model))
         _show_sentences(made, verdict_lines(made), True)
         say(f"Wrote {output}: search it for 'TO FILL IN'.")
         return
@@ -231,7 +236,8 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
     made = make_report(**options)
     if as_json:
         content = made.to_dict()
-        kept = {name: content[name] for name in ("n_samples", "costs", "verdict", "notes")}
+        about = ("title", "context", "n_samples", "costs", "verdict", "notes")
+        kept = {name: content[name] for name in about}
         models = [{"name": part["name"], "policy": part["policy"]} for part in content["models"]]
         tests = [{k: pair[k] for k in ("a", "b", "cost")} for pair in content["comparisons"]]
         about_group = ("column", "group", "n", "too_small")

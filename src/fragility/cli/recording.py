@@ -136,7 +136,9 @@ class GateFiles:
             wanted = os.environ.get("GITHUB_ACTIONS") == "true"
         return cls(junit, wanted)
 
-    def write(self, checks: Sequence[Check], file: str, *, stderr: bool) -> None:
+    def write(
+        self, checks: Sequence[Check], not_held: Sequence[str], file: str, *, stderr: bool
+    ) -> None:
         """Write the file; GitHub reads annotations on both streams."""
         from ..report.gate_files import github_annotations, junit_xml
 
@@ -146,5 +148,5 @@ class GateFiles:
         if self.junit is not None:
             from ..tables import write_file
 
-            write_file(self.junit, junit_xml(checks, file))
+            write_file(self.junit, junit_xml(checks, file, not_held))
             say(f"Wrote {self.junit}.")

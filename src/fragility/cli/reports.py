@@ -205,10 +205,29 @@ def _by_kind(costs: Costs | None, predictions: PredictionFile) -> Costs | None:
     return replace(costs, error_cost=matrix)
 
 
+#: Options of `evaluate` alone: a flag, and others that have a value.
+_FLAG, _OWN = "--full", ("--record", "--date", "--policy")
+
+
 def next_command(made: Report) -> str:
-    """What to type next: the same with costs, or a page to open."""
-    arguments = list(click.get_current_context().find_root().obj or ["evaluate"])[1:]
-    arguments = [seen(part) for part in arguments if part != "--full"]
+    """What to type next: the same with costs, or a page to open; empty if that cannot be said.
+
+    Standard input is read already, and what stands in a file of options is not known here.
+    """
+    context = click.get_current_context()
+    given = list(context.find_root().obj or [])[1:]
+    odd = any(part != seen(part) for part in given)
+    if context.default_map or odd or "--" in given or "-" in given:
+        return ""
+    arguments, skip = [], False
+    for part in given:
+        name, equals, _ = part.partition("=")
+        if skip or part == _FLAG:
+            skip = False
+        elif name in _OWN:
+            skip = not equals
+        else:
+            arguments.append(part)
     if made.costs is None:
         costs = ["--miss-cost", "10", "--false-alarm-cost", "1"]
         if made.answers or len(made.labels) > 2:

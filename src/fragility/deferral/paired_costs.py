@@ -14,6 +14,10 @@ from ..index.inference import cautious_test
 #: Standard errors of costs at policies that the cases chose are larger than those of independent
 #: cases: the thresholds are shared. Five folds, by simulation.
 SHARED_THRESHOLDS = 1.2
+#: Why there is no test where none is needed.
+ALWAYS = "every case differs by the same"
+#: Costs that differ by no more than this, relative to their size, are the same.
+_ROUNDING = 1e-12
 #: Costs that rest on fewer cases than this have no test.
 _LEAST_CASES = 10.0
 
@@ -51,7 +55,7 @@ class PairedCosts:
             return ""
         if self.too_few:
             return "too few costly cases make the difference"
-        return "every case differs by the same" if self.difference else "the costs do not differ"
+        return ALWAYS if self.difference else "the costs do not differ"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values; floats may be NaN."""
@@ -103,12 +107,15 @@ class CostSums(NamedTuple):
         It allows for one more case that moves the mean by `farthest`.
         """
         mean = self.first / self.weight
+        rounding = _ROUNDING * (abs(a) + abs(b))
+        if abs(mean) <= rounding:
+            mean = 0.0
         effective = self.second**2 / self.fourth if self.fourth > 0.0 else 0.0
         freedom = max(self.weight**2 / self.squares - 1.0, 1.0)
         variance = self.second - 2.0 * mean * self.crossed + mean**2 * self.squares
         error = factor * sqrt(max(variance, 0.0) * (1.0 + 1.0 / freedom)) / self.weight
         too_few = 0.0 < effective < _LEAST_CASES and factor > 1.0
-        if too_few or error == 0.0:
+        if too_few or error <= rounding:
             return PairedCosts(a, b, mean, Interval(nan, nan), nan, effective, too_few)
         interval, p = cautious_test(mean, error, freedom, farthest, confidence)
         return PairedCosts(a, b, mean, interval, p, effective, False)

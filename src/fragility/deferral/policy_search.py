@@ -167,7 +167,7 @@ def best_policy(
     >>> p = 1 / (1 + np.exp(-logit))
     >>> policy = best_policy(sick, p, error_cost=[[0, 1], [10, 0]], review_cost=0.5)
     >>> print(policy.sentences()[0])  # doctest: +ELLIPSIS
-    Decide False below 0.0..., True from 0... on; a human reviews the rest. Decided alone: ...
+    Decide False below ... %, True from ... % on, a human reviews the rest. Decided alone: ...
     >>> policy.decide([0.01, 0.3, 0.9]).label.tolist()
     [False, True, True]
     """

@@ -28,19 +28,28 @@ class Volume:
         """From text such as "50000/month", or a volume itself."""
         if isinstance(given, Volume):
             return given
-        found = re.fullmatch(r"\s*([0-9][0-9_,]*(?:\.[0-9]+)?)\s*/\s*([^\W\d_]+)\s*", str(given))
+        number = r"(\d{1,3}(?:,\d{3})+|\d+(?:\.\d+)?)"
+        found = re.fullmatch(rf"\s*{number}\s*/\s*([^\W\d_]+)\s*", str(given))
         if found is None:
             raise ValueError(
                 f"volume must be a number of cases in some time, such as 50000/month; got "
                 f"{shown(given)}."
             )
-        n = float(re.sub("[_,]", "", found[1]))
-        if not (isfinite(n) and n > 0.0):
-            raise ValueError(f"volume must be more than no cases; got {shown(given)}.")
+        n = float(found[1].replace(",", ""))
+        if not 0.0 < n < 1e15:
+            raise ValueError(
+                f"volume must be more than no cases, and no more than anyone counts; got "
+                f"{shown(given)}."
+            )
         return cls(n, found[2])
 
     def __str__(self) -> str:
-        return f"{words.count(self.n)} cases a {self.per}"
+        return f"{self.count} cases a {self.per}"
+
+    @property
+    def count(self) -> str:
+        """The number, as people write it."""
+        return words.count(self.n) if self.n.is_integer() else f"{self.n:,g}"
 
 
 @dataclass(frozen=True)
@@ -78,6 +87,7 @@ class Context:
         for name in ("title", "currency"):
             if not isinstance(getattr(given, name), str):
                 raise ValueError(f"{name} must be text; got {shown(getattr(given, name))}.")
+        given = replace(given, currency=given.currency.strip())
         if len(given.currency) > 10:
             raise ValueError(f"currency must be short, such as EUR; got {shown(given.currency)}.")
         return given if given.volume is None else replace(given, volume=Volume.of(given.volume))

@@ -18,24 +18,31 @@ TITLE = "fragility gate"
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit_xml(checks: Sequence[Check], file: str) -> str:
+def junit_xml(checks: Sequence[Check], file: str, not_held: Sequence[str] = ()) -> str:
     """A test suite with a test case for each check: its class is the model, its name the figure.
 
-    Characters that XML cannot hold are left out of names.
+    What was not held is a test case that was skipped. Characters that XML cannot hold are left out
+    of names.
     """
     failed = sum(not check.passed for check in checks)
-    counts = f'tests="{len(checks)}" failures="{failed}" errors="0"'
+    counts = f'tests="{len(checks) + len(not_held)}" failures="{failed}" errors="0"'
     properties = {"file": file, "fragility_version": __version__}
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f"<testsuites {counts}>",
-        f'  <testsuite name="{TITLE}" {counts} skipped="0" time="0">',
+        f'  <testsuite name="{TITLE}" {counts} skipped="{len(not_held)}" time="0">',
         "    <properties>",
         *(f"      <property name={_xml(n)} value={_xml(v)}/>" for n, v in properties.items()),
         "    </properties>",
     ]
     for check in checks:
         lines += _test_case(check)
+    for number, sentence in enumerate(not_held, start=1):
+        lines += [
+            f'    <testcase classname="not held" name={_xml(f"{number}: {sentence}")} time="0">',
+            f"      <skipped message={_xml(sentence)}/>",
+            "    </testcase>",
+        ]
     return "\n".join([*lines, "  </testsuite>", "</testsuites>"]) + "\n"
 
 

@@ -43,6 +43,8 @@ def _parts(report: Report, name: str) -> Iterator[str]:
         report,
         models=(own,),
         comparisons=(),
+        shared_mistakes=(),
+        n_shared_mistakes=None,
         groups=tuple(part for part in report.groups if part.model == name),
         new_mistakes=tuple(part for part in report.new_mistakes if part.model == name),
         context=replace(report.context, against=None),

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .words import shortened
+from .words import seen, shortened
 
 if TYPE_CHECKING:
     from .model_figures import Settings
@@ -60,7 +60,7 @@ class Provenance:
 
     def from_file(self, path: Path, name: str) -> Provenance:
         """The same for a file, which people call so."""
-        return replace(self, source=Path(name).name, sha256=sha256_of(path))
+        return replace(self, source=seen(Path(name).name), sha256=sha256_of(path))
 
 
 def sha256_of(path: str | os.PathLike[str]) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf, isfinite, isnan
+from math import inf, isnan
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..figures.intervals import share_interval
 from . import words
+from .findings.comparisons import tails_differ
 from .findings.confidence import overconfident_models
 from .group_text import name_of
 from .parts import ModelReport
@@ -22,6 +24,15 @@ if TYPE_CHECKING:
 MOST = 4
 #: A single case that makes this share of the cost is worth a look.
 _RULES_THE_COST = 0.1
+#: Findings that say the same, by which risks are muted, too.
+_CODES = {
+    "shared_mistakes": "FRA012",
+    "confident_mistakes": "FRA013",
+    "dishonest_confidence": "FRA014",
+    "heavy_tail": "FRA005",
+    "dearest_group": "FRA021",
+    "too_few_cases": "FRA024",
+}
 #: Costs, or log-losses, that are known up to this share of themselves rest on too few cases.
 _WIDE = 0.5
 
@@ -61,14 +72,14 @@ def risks(report: Report, subject: str) -> tuple[Risk, ...]:
         _too_few_cases,
     )
     found = [risk for rule in rules for risk in rule(report, model)]
-    return tuple(found[:MOST])
+    return tuple(risk for risk in found if _CODES.get(risk.kind) not in report.mute)[:MOST]
 
 
 def _mistakes(report: Report, model: ModelReport) -> Iterator[Risk]:
     """Confident errors that all models share, or those of the model, if it is alone."""
     level = f"{100 * report.confident:g} % confidence"
     n = report.n_shared_mistakes
-    if n:
+    if n and len(report.models) > 1:
         who = "both models" if len(report.models) == 2 else f"all {len(report.models)} models"
         cases, their = ("case is", "its label") if n == 1 else ("cases are", "their labels")
         yield Risk(
@@ -84,7 +95,7 @@ def _mistakes(report: Report, model: ModelReport) -> Iterator[Risk]:
             yield Risk(
                 "confident_mistakes",
                 f"{words.count(sure.n_wrong)} {wrong} of {words.count(sure.n)} above {level} "
-                f"({words.percent(1.0 - sure.right)}).",
+                f"({words.percent(sure.n_wrong / sure.n)}).",
                 sure.n_wrong,
                 "models.worst_cases",
             )
@@ -154,7 +165,7 @@ def _heavy_tail(report: Report, model: ModelReport) -> Iterator[Risk]:
             continue
         test, own_first = pair.calibrated, pair.a == model.name
         more = test.index.difference if own_first else -test.index.difference
-        if test.p_value < 1.0 - report.confidence and not test.is_rounding and more > 0.0:
+        if tails_differ(pair, report) and more > 0.0:
             own, other = test.index.a, test.index.b
             if not own_first:
                 own, other = other, own
@@ -201,6 +212,17 @@ def _largest_share(report: Report, model: ModelReport) -> float:
 def _too_few_cases(report: Report, model: ModelReport) -> Iterator[Risk]:
     """Figures that the cases leave wide open."""
     policy, n = model.policy, words.count(report.n_samples)
+    if policy is not None and policy.automation_rate > 0.0 and policy.error_rate == 0.0:
+        alone = policy.automation_rate * policy.n_samples
+        most = share_interval(0.0, alone, report.confidence).high
+        yield Risk(
+            "too_few_cases",
+            f"No error was seen in {words.count(alone)} cases decided alone: up to "
+            f"{words.percent(most)} may be wrong.",
+            most,
+            "models.policy",
+        )
+        return
     if policy is not None and not isnan(policy.cost_interval.low) and policy.cost > 0.0:
         half = 0.5 * (policy.cost_interval.high - policy.cost_interval.low) / policy.cost
         if half > _WIDE:
@@ -213,11 +235,12 @@ def _too_few_cases(report: Report, model: ModelReport) -> Iterator[Risk]:
             )
             return
     index = model.raw.figures["fragility_index"]
-    if index.interval is not None and index.interval.high == inf and isfinite(index.value):
+    limits = index.interval
+    if limits is not None and limits.high == inf and 0.0 < index.value < inf:
         yield Risk(
             "too_few_cases",
             f"{n} cases are too few to bound the tail: its Fragility Index may be anything above "
-            f"{words.number(index.interval.low)}.",
+            f"{words.number(limits.low)}.",
             inf,
             "models.raw.figures",
         )

@@ -1,19 +1,22 @@
 """The verdict of a report: which model to use, how sure that is, and what it saves.
 
 Models are compared in money, each at its own best policy; without costs by log-loss, answers by the
-share that is right. A model is named only if paired tests rule out all others (Holm, over all pairs
-of models). What cases cannot tell apart stays so, and the present model, if there is one, stays.
+share that is right (the log-loss of answers that differ says nothing). A model is named only if
+paired tests of the best one against each of the others rule them out (Holm, over these tests). What
+cases cannot tell apart stays so, and the present model, if there is one, stays. A model that does
+not tell the classes apart, or whose policy needs more reviews than there is capacity, is never
+named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Literal
 
 from .._typing import Interval
-from ..deferral.paired_costs import PairedCosts
+from ..deferral.paired_costs import ALWAYS, PairedCosts
 from ..measured import Measured
 from .comparing import holm
 from .findings.registry import STOPS
@@ -25,11 +28,12 @@ if TYPE_CHECKING:
 
 #: What models are compared by.
 Basis = Literal["cost", "log_loss", "accuracy"]
-#: Why no model is named: the scores are those of another class, the cases cannot tell, no test
-#: could be made, no policy keeps the capacity, or costs are needed; empty if one is.
-Reason = Literal["", "reversed", "tied", "no test", "capacity", "costs needed"]
+#: Why no model is named: the scores are those of another class, or tell nothing, the cases cannot
+#: tell, no test could be made, no policy keeps the capacity, or costs are needed; empty if one is.
+Reason = Literal["", "reversed", "no separation", "tied", "no test", "capacity", "costs needed"]
 #: Costs are told for so many cases.
 CASES = 1000
+_UNDEFINED = Interval(nan, nan)
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,14 @@ class Saving:
     ----------
     over : str
         Name of a model, "no review" or "full review".
+    kind : {"model", "review"}
     amount : float
         Money; without costs the difference of the log-losses, or of the shares of right answers.
     interval : Interval, optional
         None, as for `p_value`, where too few cases make a difference.
     p_value : float
-        Of no difference; against models it allows for the number of their pairs (Holm).
+        Of no difference; against models it is of that pair alone, `adjusted` allows for all tests
+        against the best one (Holm).
     certain : bool
         Whether the saving, or the loss, is more than chance at the level of the report.
     why_no_test : str
@@ -53,9 +59,11 @@ class Saving:
     """
 
     over: str
+    kind: Literal["model", "review"]
     amount: float
     interval: Interval | None
     p_value: float
+    adjusted: float
     certain: bool
     why_no_test: str = ""
 
@@ -71,8 +79,8 @@ class Verdict:
     basis : {"cost", "log_loss", "accuracy"}
         What models were compared by.
     reason : str
-        Why no model is named: "reversed", "tied", "no test", "capacity" or "costs needed"; else
-        empty.
+        Why no model is named: "reversed", "no separation", "tied", "no test", "capacity" or "costs
+        needed"; else empty.
     by_tests : bool
         Whether tests rule out all other models. If not, the model is the only one, or the one in
         use today.
@@ -80,12 +88,15 @@ class Verdict:
         Models that the cases cannot tell from the best, the best one first; it is among them.
     over_capacity : tuple of str
         Models that are left out, since their policies need more reviews than there is capacity.
+    know_nothing : tuple of str
+        Models that are left out, since they do not tell the classes apart.
     subject : str
         The model that all else is about: `model`, or the best of those that are tied.
     cost : Measured or None
         Cost of 1,000 cases at its policy, with its interval.
     alone, error_rate : float or None
-        Share of the cases that it decides alone, and of errors among these, on new cases.
+        Share of the cases that its thresholds decide alone, and of errors among those decided
+        alone on new cases.
     savings : tuple of Saving
         Over the other models, then over no review and over full review.
     risks : tuple of Risk
@@ -100,6 +111,7 @@ class Verdict:
     by_tests: bool
     tied: tuple[str, ...]
     over_capacity: tuple[str, ...]
+    know_nothing: tuple[str, ...]
     subject: str
     cost: Measured | None
     alone: float | None
@@ -112,33 +124,32 @@ class Verdict:
 def verdict(report: Report) -> Verdict:
     """The verdict of a report, without its sentences."""
     basis = _basis(report)
-    kept = {model.name: model for model in report.models}
+    every = {model.name: model for model in report.models}
+    nothing = tuple(sorted(name for name, model in every.items() if _knows_nothing(model)))
     over: tuple[str, ...] = ()
     if basis == "cost":
-        over = tuple(sorted(name for name, m in kept.items() if not _within_capacity(m)))
-        if len(over) < len(kept):
-            kept = {name: model for name, model in kept.items() if name not in over}
+        over = tuple(sorted(name for name, m in every.items() if not _within_capacity(m)))
+    kept = [name for name in every if name not in over and name not in nothing]
     value = _values(basis)
-    ranked = sorted(kept, key=lambda name: (value(kept[name]), name))
-    best, tests = ranked[0], _tests(report, basis)
-    alike = [name for name in ranked[1:] if not _is_worse(tests, name, best, report)]
+    ranked = sorted(kept or every, key=lambda name: (value(every[name]), name))
+    best = ranked[0]
+    tests = _tests(report, basis, best, ranked[1:])
+    alike = [name for name in ranked[1:] if not tests[name].is_worse(report)]
     tied, against = (best, *alike), report.context.against
     model: str | None = best
     reason: Reason = ""
     if any(finding.code == STOPS.code for finding in report.findings):
         model, reason = None, "reversed"
-    elif len(over) == len(report.models):
-        model, reason = None, "capacity"
+    elif not kept:
+        model, reason = None, "no separation" if len(nothing) == len(every) else "capacity"
+    elif basis == "accuracy" and len(ranked) > 1 and _any_declined(report):
+        model, reason = None, "costs needed"
+    elif alike and all(tests[name].missing for name in alike):
+        model, reason = None, "no test"
     elif alike:
-        model, reason = None, "tied"
-        if not any((best, name) in tests for name in alike):
-            reason = "no test"
-        if basis == "accuracy" and _any_declined(report):
-            reason = "costs needed"
-        if against in tied:
-            model, reason = against, ""
+        model, reason = (against, "") if against in tied else (None, "tied")
     subject = model or best
-    policy = {m.name: m.policy for m in report.models}[subject]
+    policy = every[subject].policy
     cost = alone = error_rate = None
     if policy is not None:
         low, high = policy.cost_interval
@@ -152,11 +163,12 @@ def verdict(report: Report) -> Verdict:
         model is not None and not alike and len(ranked) > 1,
         tied,
         over,
+        nothing,
         subject,
         cost,
         alone,
         error_rate,
-        tuple(_savings(report, basis, subject, tests)),
+        tuple(_savings(report, basis, subject, ranked)),
         () if reason == "reversed" else risks(report, subject),
     )
 
@@ -169,6 +181,12 @@ def _basis(report: Report) -> Basis:
 
 def _within_capacity(model: ModelReport) -> bool:
     return model.policy is not None and model.policy.within_capacity
+
+
+def _knows_nothing(model: ModelReport) -> bool:
+    """Whether its scores are constant, or not higher for what is true, on average."""
+    found = model.raw.figures
+    return isnan(found["ratio"].value) or found["fragility_index"].value == inf
 
 
 def _any_declined(report: Report) -> bool:
@@ -189,40 +207,49 @@ def _values(basis: Basis) -> Callable[[ModelReport], float]:
 
 @dataclass(frozen=True)
 class _Test:
-    """What one model has more than another of what is to be small."""
+    """What one model has more than another of what is to be small.
 
-    difference: float
-    interval: Interval
-    p_value: float
+    `missing` says that the cases were not read again.
+    """
+
+    difference: float = nan
+    interval: Interval = _UNDEFINED
+    p_value: float = nan
+    adjusted: float = nan
     why_no_test: str = ""
+    missing: bool = False
+
+    def is_worse(self, report: Report) -> bool:
+        """Whether it has more, by more than chance, or in every case the same."""
+        always = self.why_no_test == ALWAYS and self.difference > 0.0
+        return always or (self.adjusted < 1.0 - report.confidence and self.difference > 0.0)
 
 
-def _tests(report: Report, basis: Basis) -> Mapping[tuple[str, str], _Test]:
-    """Tests of every two models, both ways round; none where the cases were not read again."""
-    if basis == "accuracy" and _any_declined(report):
-        return {}  # of other cases each
-    found: dict[tuple[str, str], _Test] = {}
-    pairs = [pair for pair in report.comparisons if basis != "cost" or pair.cost is not None]
-    if basis == "cost":
-        tests = [pair.cost.test for pair in pairs if pair.cost is not None]
-        adjusted = [pair.cost.p_value for pair in pairs if pair.cost is not None]
-        known = [
-            _Test(t.difference, t.interval, p, t.why_no_test)
-            for t, p in zip(tests, adjusted, strict=True)
-        ]
+def _tests(report: Report, basis: Basis, subject: str, others: Sequence[str]) -> dict[str, _Test]:
+    """Tests of other models against one, corrected for their number."""
+    found = {name: _test(report, basis, name, subject) for name in others}
+    adjusted = holm([test.p_value for test in found.values()])
+    return {
+        name: replace(test, adjusted=p)
+        for (name, test), p in zip(found.items(), adjusted, strict=True)
+    }
+
+
+def _test(report: Report, basis: Basis, a: str, b: str) -> _Test:
+    """What `a` has more than `b`."""
+    pair = next((p for p in report.comparisons if {p.a, p.b} == {a, b}), None)
+    if pair is None or (basis == "cost" and pair.cost is None):
+        return _Test(missing=True)
+    sign = 1.0 if pair.a == a else -1.0
+    if basis == "cost" and pair.cost is not None:
+        of_costs = pair.cost.test
+        why, difference, interval = of_costs.why_no_test, of_costs.difference, of_costs.interval
+        p_value = of_costs.p_value
     else:
-        sign = -1.0 if basis == "accuracy" else 1.0
-        given = [pair.raw.tests[basis] for pair in pairs]
-        # Corrected for what the verdict asks, the pairs of models, not for all figures.
-        adjusted = holm([test.p_value for test in given])
-        known = [
-            _Test(sign * t.difference, _signed(t.interval, sign), p)
-            for t, p in zip(given, adjusted, strict=True)
-        ]
-    for pair, test in zip(pairs, known, strict=True):
-        turned = replace(test, difference=-test.difference, interval=_signed(test.interval, -1.0))
-        found[pair.a, pair.b], found[pair.b, pair.a] = test, turned
-    return found
+        test, why = pair.raw.tests[basis], ""
+        difference, interval, p_value = test.difference, test.interval, test.p_value
+        sign *= -1.0 if basis == "accuracy" else 1.0
+    return _Test(sign * difference, _signed(interval, sign), p_value, nan, why)
 
 
 def _signed(interval: Interval, sign: float) -> Interval:
@@ -230,28 +257,18 @@ def _signed(interval: Interval, sign: float) -> Interval:
     return Interval(low, high) if sign > 0.0 else Interval(high, low)
 
 
-def _is_worse(tests: Mapping[tuple[str, str], _Test], name: str, best: str, report: Report) -> bool:
-    test = tests.get((name, best))
-    return test is not None and test.p_value < 1.0 - report.confidence and test.difference > 0.0
-
-
-def _savings(
-    report: Report, basis: Basis, subject: str, tests: Mapping[tuple[str, str], _Test]
-) -> list[Saving]:
-    level = 1.0 - report.confidence
-    others = sorted(
-        (m for m in report.models if m.name != subject),
-        key=lambda model: (_values(basis)(model), model.name),
-    )
-    found = []
-    for model in others:
-        test = tests.get((model.name, subject))
-        if test is not None:
-            ends = None if isnan(test.p_value) else test.interval
-            certain = test.p_value < level
-            amount = test.difference + 0.0  # never minus zero
-            told = ends, test.p_value, certain, test.why_no_test
-            found.append(Saving(model.name, amount, *told))
+def _savings(report: Report, basis: Basis, subject: str, ranked: Sequence[str]) -> list[Saving]:
+    """Over the other models that may be named, the best one first, and over other ways."""
+    level, found = 1.0 - report.confidence, []
+    tests = _tests(report, basis, subject, [name for name in ranked if name != subject])
+    for name, test in tests.items():
+        if test.missing:
+            continue
+        ends = None if isnan(test.p_value) else test.interval
+        amount = test.difference + 0.0  # never minus zero
+        certain = test.adjusted < level or (test.why_no_test == ALWAYS and amount != 0.0)
+        told = test.p_value, test.adjusted, certain, test.why_no_test
+        found.append(Saving(name, "model", amount, ends, *told))
     policy = next(model.policy for model in report.models if model.name == subject)
     if policy is not None:
         for over, paired in (
@@ -265,6 +282,6 @@ def _savings(
 
 def _against(over: str, test: PairedCosts, level: float) -> Saving:
     ends = None if isnan(test.p_value) else _signed(test.interval, -1.0)
-    certain = test.p_value < level
-    told = ends, test.p_value, certain, test.why_no_test
-    return Saving(over, 0.0 - test.difference, *told)
+    amount, why = 0.0 - test.difference, test.why_no_test
+    certain = test.p_value < level or (why == ALWAYS and amount != 0.0)
+    return Saving(over, "review", amount, ends, test.p_value, test.p_value, certain, why)

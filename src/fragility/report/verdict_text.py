@@ -7,6 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from .._typing import Interval
+from ..deferral.paired_costs import ALWAYS
 from . import words
 from .words import shortened as short
 
@@ -21,9 +22,10 @@ _TITLES = {"cost": "cost", "log_loss": "log-loss", "accuracy": "share of right a
 
 
 def verdict_sentences(report: Report, found: Verdict) -> tuple[str, ...]:
-    """At most three sentences: what to do, what it saves, and which models were left out."""
+    """At most four sentences: what to do, what it saves, how humans do, and who was left out."""
     told = _Told(report, found)
-    return tuple(filter(None, (told.what_to_do(), told.what_it_saves(), told.who_is_left_out())))
+    lines = told.what_to_do(), told.what_it_saves(), told.humans(), told.who_is_left_out()
+    return tuple(filter(None, lines))
 
 
 def verdict_lines(report: Report, most: int = 5) -> list[str]:
@@ -45,6 +47,12 @@ class _Told:
         subject, others = short(found.subject), [n for n in found.tied if n != found.subject]
         if found.reason == "reversed":
             return self._report.findings[0].text
+        if found.reason == "no separation":
+            they = "the model does" if len(found.know_nothing) == 1 else "the models do"
+            return (
+                f"None is to be used: {they} not score what is true higher than what is not "
+                f"({_names(found.know_nothing)})."
+            )
         if found.reason == "capacity":
             return (
                 "No policy keeps both the limits of errors and the capacity of "
@@ -63,8 +71,8 @@ class _Told:
             )
         if found.reason == "tied":
             return (
-                f"{n} cases cannot tell {_names(found.tied)} apart ({self._closest()}): take the "
-                "one that is easiest to run."
+                f"{n} cases cannot tell {_names(found.tied)} apart ({self._closest()}): take more "
+                "cases, or choose by other reasons."
             )
         if others:
             return (
@@ -83,7 +91,7 @@ class _Told:
             return ""
         told = []
         for saving in found.savings:
-            if saving.over in ("no review", "full review"):
+            if saving.kind == "review":
                 told.append(self._over(saving, self._other_way(saving.over)))
             elif not told and len(found.tied) == 1:
                 told.append(self._over(saving, f"{short(saving.over)}, the next best"))
@@ -92,9 +100,26 @@ class _Told:
             rest = [part.removeprefix("saves ") for part in rest]
         return f"It {_joined([first, *rest])}." if told else ""
 
+    def humans(self) -> str:
+        """What humans alone cost, and how often they err, if their decisions are known."""
+        policy = self._model.policy
+        if policy is None or policy.reviewers is None or self._found.reason == "reversed":
+            return ""
+        found = policy.reviewers
+        return (
+            f"Humans alone cost {self._money(_CASES * found.human.value)} per 1,000 and are wrong "
+            f"in {words.percent(found.error_rate.value)}."
+        )
+
     def who_is_left_out(self) -> str:
         found = self._found
-        if not found.over_capacity or found.reason == "capacity":
+        if found.know_nothing and found.reason not in ("no separation", "reversed"):
+            one = len(found.know_nothing) == 1
+            return (
+                f"{_names(found.know_nothing)} {'is' if one else 'are'} left out: "
+                f"{'it does' if one else 'they do'} not score what is true higher."
+            )
+        if not found.over_capacity or found.reason in ("capacity", "reversed"):
             return ""
         one = len(found.over_capacity) == 1
         return (
@@ -119,7 +144,7 @@ class _Told:
         text = f"{policy.instruction()}, at {self._value()} per 1,000 cases"
         if (volume := report.context.volume) is not None:
             paid = self._money(policy.cost * volume.n)
-            text += f", {paid} a {volume.per} for {words.count(volume.n)} cases"
+            text += f", {paid} a {volume.per} for {volume.count} cases"
         wrong = words.percent(policy.error_rate)
         if policy.automation_rate == 1.0:
             return f"{text}; {wrong} of the cases wrong"
@@ -143,14 +168,20 @@ class _Told:
 
     def _closest(self) -> str:
         """Difference of the best two of those that cannot be told apart."""
-        saving = next((part for part in self._found.savings if part.over in self._found.tied), None)
+        alike = (p for p in self._found.savings if p.kind == "model" and p.over in self._found.tied)
+        saving = next(alike, None)
         if saving is None:
             return "there is no test"
+        if saving.amount == 0.0:
+            return "the same in every case" if saving.interval is None else "equal on average"
         low, high = (0.0, 0.0) if saving.interval is None else saving.interval
         if saving.amount < 0.0:  # the present model may be the dearer one
             low, high = -high, -low
         ends = "" if saving.interval is None else self._ends(Interval(low, high))
         why = f", no test: {saving.why_no_test}" if saving.why_no_test else ""
+        if saving.interval is not None and not low <= 0.0 <= high:
+            n_tests = sum(part.kind == "model" for part in self._found.savings)
+            why = f", p = {saving.adjusted:.2g} corrected for {n_tests} tests"
         return f"{self._amount(abs(saving.amount))} apart{ends}{why}"
 
     def _over(self, saving: Saving, over: str) -> str:
@@ -165,7 +196,9 @@ class _Told:
         if saving.amount < 0.0:
             does = f"costs {amount} more than"
         chance = "" if saving.certain else ", which could be chance"
-        if saving.why_no_test:
+        if saving.why_no_test == ALWAYS:
+            chance = ", in every case"
+        elif saving.why_no_test:
             chance = f", no test: {saving.why_no_test}"
         remark = f"{self._ends(ends)}{chance}".removeprefix(", ")
         return f"{does} {over} ({remark})" if remark else f"{does} {over}"
@@ -178,10 +211,15 @@ class _Told:
     def _ends(self, interval: Interval | None) -> str:
         if interval is None:
             return ""
-        if self._found.basis == "cost":
-            low, high = (self._money(_CASES * end) for end in interval)
-            return f", {self._level} {low} to {high}"
+        if self._found.basis != "log_loss":
+            ends = (self._percent_or_money(end) for end in interval)
+            return f", {self._level} {' to '.join(ends)}"
         return f", {self._level} {words.interval(interval)}"
+
+    def _percent_or_money(self, amount: float) -> str:
+        if self._found.basis == "cost":
+            return self._money(_CASES * amount)
+        return f"{100 * amount:.1f} %".replace("-", "−")
 
     def _other_way(self, over: str) -> str:
         costs = self._report.costs

@@ -39,7 +39,7 @@ _Test = Callable[[Comparison], PairedDifference]
 def lighter_tail(report: Report) -> Sentences:
     """Whose tail is lighter after calibration, beyond chance."""
     pairs = _in_order(
-        (pair for pair in report.comparisons if _differ(pair, report)),
+        (pair for pair in report.comparisons if tails_differ(pair, report)),
         lambda pair: _last(pair).index,
     )
     if not pairs:
@@ -54,7 +54,7 @@ def lighter_tail(report: Report) -> Sentences:
     yield f"{lead} {_grouped(pairs, 'has a lighter tail', detail)}.", _names(pairs)
 
 
-def _differ(pair: Comparison, report: Report) -> bool:
+def tails_differ(pair: Comparison, report: Report) -> bool:
     """Whether two tails differ after calibration, beyond chance and beyond what maps may do."""
     test = pair.calibrated
     if test is None or not _certain(test, report):
@@ -64,7 +64,7 @@ def _differ(pair: Comparison, report: Report) -> bool:
 
 def _tell_apart(pair: Comparison, report: Report) -> bool:
     """Whether tails differ after calibration, or before it if there is none after."""
-    return _certain(pair.raw, report) if pair.calibrated is None else _differ(pair, report)
+    return _certain(pair.raw, report) if pair.calibrated is None else tails_differ(pair, report)
 
 
 def less_sure(report: Report) -> Sentences:
@@ -100,7 +100,7 @@ def _is_less_sure(pair: Comparison, report: Report) -> bool:
     # The index over the ratio is the separation of the classes.
     if not index.a / ratio.a < index.b / ratio.b:
         return False
-    if _differ(pair, report) and after.index.difference < 0.0:
+    if tails_differ(pair, report) and after.index.difference < 0.0:
         return False
     if after.is_rounding:
         return True

@@ -47,7 +47,9 @@ def reversed_scores(report: Report) -> Sentences:
     else:
         (negative,) = (short(label) for label in report.labels if label != report.positive)
         positive = short(report.positive)
-        text = f"{named(found)} {gives} {negative} higher scores than {positive}, {told}: "
+        text = (
+            f"{named(found)} {gives} the class {negative} higher scores than {positive}, {told}: "
+        )
         if len(found) == len(report.models):
             text += (
                 f"if they are the probability of {negative}, say --positive {negative} (pos_label "
