@@ -200,7 +200,7 @@ def test_reversed_scores_stop_every_command(csv, tmp_path, command):
         ended, "not_bold and not_fair give the class no higher scores than yes", "say --positive no"
     )
     ended = fragility(*asked, "--score", "fair", "--score", "not_bold", cwd=tmp_path)
-    refused(ended, "not_bold gives the class no higher", "give its probability of yes, as the other")
+    refused(ended, "not_bold gives the class no higher", "give its probability of yes, as the")
     assert not (tmp_path / "page.md").exists()
 
 
