@@ -150,7 +150,11 @@ def cannot_tell(report: Report) -> Sentences:
         if test.is_rounding:
             return "equal but for rounding"
         own, n_tests = test.index, test.n_tests["fragility_index"]
-        told = _change(own, report) + corrected(own.interval, own.p_value, test.p_value, n_tests)
+        told = _change(own, report)
+        if _certain(test, report):
+            told += f", less than the {100 * _LEAST:g} % that maps may make"
+        else:
+            told += corrected(own.interval, own.p_value, test.p_value, n_tests)
         if calibrated and not equal:
             told += _errors_left(pair)
         if calibrated and _certain(pair.raw, report):
