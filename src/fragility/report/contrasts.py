@@ -191,7 +191,7 @@ class _About:
             freedom,
             f"against {words.shortened(self.against)}",
             self.group,
-            untested or "no case tells the models apart",
+            untested or "no case tells the models apart, or one gives all the same score",
         )
 
 
