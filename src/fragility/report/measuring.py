@@ -36,6 +36,7 @@ from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import Built, Comparison, ModelReport, SharedMistake, WorstCase
+from .policy_cells import cells_of_model
 from .rereading import BlockReader, CaseNames, CaseRows, Reader, Rereading, one_part, read_again
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
@@ -213,7 +214,9 @@ class Builder:
             dearest = None
             if policy is not None and self.cost_reader is not None:
                 dearest = self.cost_reader.dearest_share(name)
-            about = worst.get(name, ()), policy, confusion, choice
+            bins = self.sums.models[name].bins
+            cells = cells_of_model(self.decided.get(name), state, bins, raw.decisions)
+            about = worst.get(name, ()), cells, policy, confusion, choice
             models.append(ModelReport(name, raw, after, reason, *about, dearest_share=dearest))
         unknown = [
             model.name

@@ -17,11 +17,19 @@ from .._optional import needed_for
 from ..measured import figures_of
 from . import text, words
 from .case_text import case_tables
+from .full_text import confusion_rows
 from .group_text import about_groups, group_rows, ranked
-from .page_data import MOST_CLASSES, declined_weight, page_data, script_json, starting_cost
+from .page_data import kind_of, page_data, script_json
+from .page_parts import (
+    COST_RISKS,
+    COST_RULES,
+    costs_in_words,
+    fields,
+    model_rows,
+    verdict_numbers,
+)
 from .parts import GroupFigures
 from .provenance import paper_trail
-from .verdict_text import verdict_lines
 
 if TYPE_CHECKING:
     from .report import Report
@@ -30,6 +38,8 @@ if TYPE_CHECKING:
 _SCRIPTS = ("arithmetic.js", "charts.js", "page.js")
 #: More rows of groups than this would make a large page.
 _MOST_GROUP_ROWS = 100
+#: Matrices of more classes would make a page of megabytes.
+MOST_CLASSES = 20
 
 
 def page(report: Report, *, cases: bool = True) -> str:
@@ -42,26 +52,35 @@ def page(report: Report, *, cases: bool = True) -> str:
         version=__version__,
         report=report,
         about=text.about(report),
-        verdict=verdict_lines(report, 9),
-        paper_trail=list(paper_trail(report)),
+        kind=found["kind"],
         costs=found["costs"],
-        of_two=of_two_classes(report),
-        last_place=len(found["grid"]) - 1,
-        fields=_fields(report),
+        costs_in_words=costs_in_words(report),
+        numbers=verdict_numbers(report),
+        models=model_rows(report),
+        fields=fields(report),
+        cost_risks=COST_RISKS,
+        cost_rules=COST_RULES,
+        cost_titles=_cost_titles(report),
+        unlike=_unlike(report),
+        paper_trail=list(paper_trail(report)),
         level=text.level(report),
         names=[words.shortened(model.name) for model in report.models],
+        sides=_sides(report),
+        negative=_negative(report),
         figures=[
             text.figure_rows(report, after=False),
             text.figure_rows(report, after=True) + text.map_rows(report),
         ],
         policies=text.policy_rows(report) if any(m.policy for m in report.models) else None,
         about_policies=text.about_policies(report),
+        confusions=list(_confusions(report)),
         costs_compared=text.cost_rows(report),
         comparisons=text.comparison_rows(report) if report.comparisons else None,
+        pairs=list(_pairs(report)),
         groups=group_rows(report, groups) if groups else None,
         few_groups=[part.too_small for part in groups],
         about_groups=about_groups(report),
-        worst=list(case_tables(report)) if cases else [],
+        worst=list(case_tables(report, by_kind=True)) if cases else [],
         notes=[*report.notes, *_page_notes(report, len(groups))],
         meanings=[
             kind
@@ -85,21 +104,53 @@ def framed(content: str) -> str:
     )
 
 
-def _fields(report: Report) -> list[tuple[str, str]]:
-    """Numbers to enter: key and label."""
-    fields = [
-        ("err", "Cost of an error"),
-        ("man", "Cost of a review"),
-        ("fn", "Weight of a false negative"),
-        ("cap", "Review at most (% of cases)"),
-        ("rev", "Error of reviewers (%)"),
+def _cost_titles(report: Report) -> list[str]:
+    """Titles of figures that depend on costs."""
+    return [report.titles[name] for name in ("cost", "net_benefit") if name in report.titles]
+
+
+def _sides(report: Report) -> list[tuple[str, str]]:
+    """Thresholds that can be moved: key and label."""
+    kind = kind_of(report)
+    if kind == "answers":
+        return [("upper", "Answer alone from")]
+    if kind == "several":
+        what = "confidence above" if report.costs is None else "expected loss up to"
+        return [("lower", f"Decide alone, {what}")]
+    return [
+        ("lower", f"Decide {words.shortened(_negative(report))} below"),
+        ("upper", f"Decide {words.shortened(report.positive)} from"),
     ]
-    return [field for field in fields if of_two_classes(report) or field[0] != "fn"]
 
 
-def of_two_classes(report: Report) -> bool:
-    """Whether errors are of two kinds; a wrong answer is of one."""
-    return len(report.labels) == 2 and not report.answers
+def _negative(report: Report) -> Any:
+    """The class of two that is not the positive one."""
+    return next(label for label in report.labels if label != report.positive)
+
+
+def _unlike(report: Report) -> str:
+    """How policies at other costs differ from those of the report, if they do."""
+    policies = [model.policy for model in report.models if model.policy is not None]
+    if any(policy.guarantees for policy in policies):
+        return "Policies at other costs are the cheapest ones; they do not keep limits of errors."
+    if any(policy.rule == "confidence" or policy.criterion != "cost" for policy in policies):
+        return "Policies at other costs are the cheapest ones, chosen by costs alone."
+    return ""
+
+
+def _confusions(report: Report) -> Iterator[tuple[str, words.Table]]:
+    """Of several classes: what the policy of each model decides, by true class."""
+    if kind_of(report) == "several" and len(report.labels) <= MOST_CLASSES:
+        for model in report.models:
+            if model.confusion is not None:
+                yield words.shortened(model.name), confusion_rows(report, model)
+
+
+def _pairs(report: Report) -> Iterator[tuple[str, words.Table]]:
+    """Of several classes: the index of every pair."""
+    if 2 < len(report.labels) <= MOST_CLASSES:
+        for place, model in enumerate(report.models):
+            yield words.shortened(model.name), text.pair_rows(report, place)
 
 
 def _shown_groups(report: Report) -> list[GroupFigures]:
@@ -115,24 +166,15 @@ def _shown_groups(report: Report) -> list[GroupFigures]:
 
 
 def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
-    if report.streamed:
+    if len(report.labels) == 2:
         yield (
-            "Decisions at each threshold are exact. The curves of ranking errors are drawn from "
-            "narrow bins of the scores."
+            "Thresholds on this page are those of the report, and about five hundred more: steps "
+            "of 1/256, finer towards 0 and 100 %. Costs and counts at each of them are exact."
         )
-    if any(declined_weight(model) for model in report.models):
+    elif report.costs is not None:
+        yield "Limits of the loss on this page are that of the report, and some 240 more."
+    if any(model.cells.declined for model in report.models):
         yield "Cases that a model declined count as reviewed, whatever the threshold."
-    mean_over = "" if report.costs is None else starting_cost(report.costs, report)[2]
-    if mean_over:
-        yield (
-            f"The report was made with a cost for each {mean_over}; the cost curves start with "
-            "their mean for all errors."
-        )
-    if report.costs is not None and np.ndim(report.costs.reviewer_error) > 0:
-        yield (
-            "The report was made with errors of reviewers for each class; the cost curves start "
-            "with their mean."
-        )
     if len(report.labels) > MOST_CLASSES:
         yield f"The pairs of {len(report.labels)} classes are not shown; they are in the JSON."
     if n_groups < len(report.groups):
