@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 SUGGESTED = Costs(10.0, 1.0)
 #: Points of a curve, and rows of groups, that are drawn; tables have the others.
 _MOST_POINTS, _MOST_GROUPS = 60, 24
-#: Significant digits of sums of costs, of expected costs, of what is drawn; of weights, beside the
-#: weight of all cases.
-_DIGITS, _EXPECTED_DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 6, 4, 8
+#: Significant digits of sums of costs, of what is chosen by, of what is drawn; of weights, beside
+#: the weight of all cases.
+_DIGITS, _CHOOSING_DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 6, 4, 8
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def page_data(report: Report) -> dict[str, Any]:
             "positive": None if report.positive is None else report.labels.index(report.positive),
             "grid": GRID[GRID < 0.5].tolist() if len(report.labels) == 2 else None,
             "costs": starting_costs(report),
-            "currency": words.shortened(report.context.currency),
+            "currency": report.context.currency and words.shortened(report.context.currency),
             "z": float(-ndtri((1.0 - report.confidence) / 2.0)),
             "subject": [model.name for model in report.models].index(report.verdict.subject),
             "cheapest": cheapest_on_new_cases(report),
@@ -182,8 +182,10 @@ def _cells(cells: PolicyCells, decimals: int, *, of_two: bool) -> dict[str, Any]
     if not np.array_equal(cells.lost, cells.wrong):
         found["lost"] = money(cells.lost)
     if cells.blend > 0.0:
-        found["expected"] = money(cells.expected, _EXPECTED_DIGITS)
-        found["expected_slips"] = money(cells.expected_slips, _EXPECTED_DIGITS)
+        # The smaller their share in what is chosen by, the fewer digits matter.
+        digits = max(1, ceil(_CHOOSING_DIGITS + log10(cells.blend)))
+        found["expected"] = money(cells.expected, digits)
+        found["expected_slips"] = money(cells.expected_slips, digits)
     return found | {
         "slips": money(cells.slips),
         "declined": _whole(round(cells.declined, decimals)),

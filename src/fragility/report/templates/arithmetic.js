@@ -18,7 +18,7 @@ export function asNumber(value) {
 
 /** All thresholds that pages offer; they came without the upper half, which mirrors the lower. */
 function fullGrid(half) {
-  return [...half, 0.5, ...half.slice(1).reverse().map((edge) => 1 - edge), 1];
+  return [...half, 0.5, ...half.slice(1).toReversed().map((edge) => 1 - edge), 1];
 }
 
 /** Amounts by side; several classes have one. */
@@ -68,7 +68,7 @@ function cellCosts({ weight, n }, lost, slips, { miss, alarm, man, rev }) {
 /** Parts of the cost of all cases: cuts i and j cost left[i] + right[j]. */
 function partsOf([before, reviewed, after]) {
   const [a, r] = [runningTotals(before), runningTotals(reviewed)];
-  const b = runningTotals(after.toReversed()).reverse();
+  const b = runningTotals(after.toReversed()).toReversed();
   return { left: a.map((x, k) => x - r[k]), right: r.map((x, k) => x + b[k]) };
 }
 
@@ -263,7 +263,7 @@ export function shortened(name, longest) {
 }
 
 /** Round values at even steps that span the range, about so many. */
-export function ticks(low, high, about = 5) {
+function ticks(low, high, about = 5) {
   if (!(high > low)) return [low];
   const rough = (high - low) / about;
   const power = 10 ** Math.floor(Math.log10(rough));

@@ -1,8 +1,8 @@
 // Charts as SVG. Each function gets numbers and a width and returns a drawing.
 
-import { asNumber, isolated, money, number, percent, shortened, ticks, toldTicks } from "./arithmetic.js";
+import { asNumber, isolated, money, percent, shortened, toldTicks } from "./arithmetic.js";
 
-const ROOM = { left: 66, right: 14, top: 24, bottom: 42 };
+const ROOM = { left: 66, right: 24, top: 24, bottom: 42 };
 
 // Taken from the browser, so that the page holds no address of anything.
 const SVG = document.createRange().createContextualFragment("<svg/>").firstChild.namespaceURI;
@@ -180,15 +180,13 @@ export function histogramChart(width, place, { edges, right, wrong }, label) {
   const held = right.map((n, i) => n + wrong[i] > 0);
   const first = Math.max(held.indexOf(true), 0);
   const most = Math.max(...right, ...wrong, 1);
-  // Wrong predictions are few: a root keeps them in sight.
-  const room = plot(width, height, [edges[first], edges.at(-1)], [0, Math.sqrt(most)]);
-  const y = (n) => room.y(Math.sqrt(n));
-  const yTicks = ticks(0, Math.sqrt(most), 4).map((v) => [v * v, number(v * v, 0)]);
-  axes(svg, room, room.x, y, toldTicks(edges[first], edges.at(-1), 5, 100, " %"), yTicks, "confidence", "cases (square-root scale)");
+  const room = plot(width, height, [edges[first], edges.at(-1)], [0, most]);
+  const { x, y } = room;
+  axes(svg, room, x, y, toldTicks(edges[first], edges.at(-1), 5, 100, " %"), toldTicks(0, most, 4), "confidence", "cases");
   const shown = [edges.slice(first), right.slice(first), wrong.slice(first)];
   svg.append(
-    draw("path", { d: stairs(shown[0], shown[1], room.x, y), class: `area s${place % 6}` }),
-    draw("path", { d: stairs(shown[0], shown[2], room.x, y), class: "area wrong" }),
+    draw("path", { d: stairs(shown[0], shown[1], x, y), class: `area s${place % 6}` }),
+    draw("path", { d: stairs(shown[0], shown[2], x, y), class: "area wrong" }),
   );
   return { svg };
 }

@@ -80,11 +80,13 @@ function cheapest() {
 
 const told = (value) => (unit === "loss" ? general(value, 4) : threshold(value));
 
+function endWords(value) {
+  if (Number.isFinite(value)) return told(value);
+  return value > 0 ? "all" : "none";
+}
+
 function rangeWords(model, same) {
-  if (!same) return "not known at these costs";
-  const [low, high] = same.map((place) => model.cells.cuts[place]);
-  const end = (value) => (value === Infinity ? "all" : value === -Infinity ? "none" : told(value));
-  return `${end(low)} to ${end(high)}`;
+  return same ? same.map((place) => endWords(model.cells.cuts[place])).join(" to ") : "not known at these costs";
 }
 
 /** What to do with a case, as the report says it. */
