@@ -110,18 +110,20 @@ def _thresholds(policy: Policy) -> Floats:
     return np.unique(known[(known > 0.0) & (known <= 1.0)])
 
 
-def _grid(low: Floats, own: Floats) -> Floats:
+def _grid(low: Floats, high: Floats, own: Floats) -> Floats:
     """Thresholds on offer: one between every two bins of `GRID` that hold scores, and own ones.
 
-    No two of them do the same with these cases, unless they are own ones.
+    As in `TwoClassPart.threshold` it is the edge nearest to the middle between the scores. No two
+    of them do the same with these cases, unless they are own ones.
     """
-    held = np.unique(np.searchsorted(GRID, low, side="right") - 1)
-    first, last = GRID[held[:-1] + 1], GRID[held[1:]]
-    above = np.searchsorted(GRID, first + (last - first) / 2.0)
-    below = np.maximum(above - 1, held[:-1] + 1)
-    middle = (first + last) / 2.0
-    nearest = np.where(middle - GRID[below] <= GRID[above] - middle, below, above)
-    taken = np.searchsorted(own, first) < np.searchsorted(own, last, side="right")
+    places = np.searchsorted(GRID, low, side="right") - 1
+    held, first = np.unique(places, return_index=True)
+    below, above = high[first[1:] - 1], low[first[1:]]  # scores ascend
+    middle = below + (above - below) / 2.0
+    after = np.searchsorted(GRID, middle).clip(held[:-1] + 1, held[1:])
+    before = (after - 1).clip(held[:-1] + 1, held[1:])
+    nearest = np.where(middle - GRID[before] <= GRID[after] - middle, before, after)
+    taken = np.searchsorted(own, below, side="right") < np.searchsorted(own, above, side="right")
     return np.unique(np.concatenate([[0.0], GRID[nearest[~taken]], own]))
 
 
@@ -148,7 +150,7 @@ def cells_of_table(
     Scores of a place are on one side of every threshold, also of the `own` ones of a policy.
     """
     scored = slice(table.n_unscored, None)
-    grid = _grid(table.low[scored], np.zeros(0) if own is None else own)
+    grid = _grid(table.low[scored], table.high[scored], np.zeros(0) if own is None else own)
     places = np.searchsorted(grid, table.low[scored], side="right") - 1
     order = [positive, 1 - positive]  # what is wrong below, and above
 
