@@ -203,12 +203,24 @@ function grouped(text) {
   return (rest ? `${spaced}.${rest}` : spaced).replace("-", "−");
 }
 
+/** Digits of a number whose further ones are left out: a half goes to the even digit, as in Python. */
+function halfEven(rounded, longer) {
+  const [digits, power = ""] = longer.split("e");
+  const kept = digits.slice(0, -20).replace(/\.$/, "");
+  if (digits.slice(-20) !== `5${"0".repeat(19)}` || /[13579]$/.test(kept)) return rounded;
+  return power ? `${kept}e${power}` : kept;
+}
+
+const fixed = (value, decimals) => halfEven(value.toFixed(decimals), value.toFixed(decimals + 20));
+
+const exponential = (value, decimals) => halfEven(value.toExponential(decimals), value.toExponential(decimals + 20));
+
 /** So many significant digits, without zeros at the end, as Python's "g" has them. */
 export function general(value, digits) {
-  const [mantissa, power] = value.toExponential(digits - 1).split("e");
-  if (Number(power) >= -4 && Number(power) < digits) return String(Number(value.toPrecision(digits)));
-  const sign = Number(power) < 0 ? "-" : "+";
-  return `${Number(mantissa)}e${sign}${String(Math.abs(power)).padStart(2, "0")}`;
+  const rounded = exponential(value, digits - 1);
+  const [mantissa, power] = rounded.split("e").map(Number);
+  if (power >= -4 && power < digits) return String(Number(rounded));
+  return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** A number with its decimals; infinity and undefined as such. */
@@ -226,8 +238,8 @@ export function number(value, decimals = 3) {
 export function money(amount, currency) {
   const size = Math.abs(amount);
   let text = "0";
-  if (size > 0) text = grouped(size >= 100 ? Number(amount.toPrecision(4)).toFixed(0) : general(amount, 3));
-  if (size > 0 && (size < 1e-3 || size >= 1e15)) text = amount.toExponential(2).replace(/e([+-])(\d)$/, "e$10$2").replace(/-/g, "−");
+  if (size > 0) text = grouped(size >= 100 ? fixed(Number(exponential(amount, 3)), 0) : general(amount, 3));
+  if (size > 0 && (size < 1e-3 || size >= 1e15)) text = exponential(amount, 2).replace(/e([+-])(\d)$/, "e$10$2").replace(/-/g, "−");
   if (!currency) return text;
   if ("$€£¥₹₩₺₽₿".includes(currency)) {
     return text.startsWith("−") ? `−${currency}${text.slice(1)}` : currency + text;
@@ -245,8 +257,8 @@ export function count(value) {
 export function percent(share) {
   if (share === null || Number.isNaN(share)) return "–";
   if (share > 0 && share < 0.0005) return `${general(100 * share, 1)} %`;
-  if (share >= 0.9995 && share < 1) return `${(100 * Math.min(share, 0.99999)).toFixed(3)} %`;
-  return `${(100 * share).toFixed(1)} %`;
+  if (share >= 0.9995 && share < 1) return `${fixed(100 * Math.min(share, 0.99999), 3)} %`;
+  return `${fixed(100 * share, 1)} %`;
 }
 
 /** A threshold of a score in per cent. */
