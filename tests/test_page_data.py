@@ -158,6 +158,24 @@ def test_policies_on_the_page_cost_what_their_cases_do(tmp_path, streamed):
             assert paid / 300 == pytest.approx(expected["cost"], rel=1e-6)
 
 
+def test_reviews_by_humans_cost_what_these_decided():
+    codes, models = scored(2, 300)
+    rng = np.random.default_rng(6)
+    human = np.where(rng.random(300) < 0.1, 1 - codes, codes)
+    costs = Costs([[0.0, 4.0], [9.0, 0.0]], 1.0)
+    report = fr.Report.from_predictions(codes, models, costs=costs, human=human, n_worst=0)
+    data = page_data(report)
+    cells, cuts = data["models"][0]["cells"], cuts_of(data, 0)
+    i, j = cells["start"]
+    slips, weight = np.array(cells["slips"]), np.sum(cells["wrong"], axis=0)
+    paid = weight[i:j].sum() + (np.array([[9.0], [4.0]]) * slips[:, i:j]).sum()
+    paid += 9.0 * sum(cells["wrong"][0][:i]) + 4.0 * sum(cells["wrong"][1][j:])
+    rates = (human != codes).astype(float)
+    given = codes == 1, models["m0"], cuts[i], cuts[j], 9.0, 4.0, 1.0, 1.0
+    assert paid / 300 == pytest.approx(page.outcome(*given, rates=rates)["cost"], rel=1e-9)
+    assert rates[(models["m0"] >= cuts[i]) & (models["m0"] < cuts[j])].sum() > 0
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_several_classes_are_cut_at_limits_of_the_expected_loss(tmp_path, streamed):
     codes, models = scored(4, 500)

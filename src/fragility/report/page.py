@@ -47,51 +47,55 @@ def page(report: Report, *, cases: bool = True) -> str:
     from .. import __version__
 
     found, groups = page_data(report), _shown_groups(report)
-    script, style = _script(), _source("page.css")
-    content: str = _template().render(
-        version=__version__,
-        report=report,
-        about=text.about(report),
-        kind=found["kind"],
-        costs=found["costs"],
-        costs_in_words=costs_in_words(report),
-        numbers=verdict_numbers(report),
-        models=model_rows(report),
-        fields=fields(report),
-        cost_risks=COST_RISKS,
-        cost_rules=COST_RULES,
-        cost_titles=_cost_titles(report),
-        unlike=_unlike(report),
-        paper_trail=list(paper_trail(report)),
-        level=text.level(report),
-        names=[words.shortened(model.name) for model in report.models],
-        sides=_sides(report),
-        negative=_negative(report),
-        figures=[
-            text.figure_rows(report, after=False),
-            text.figure_rows(report, after=True) + text.map_rows(report),
-        ],
-        policies=text.policy_rows(report) if any(m.policy for m in report.models) else None,
-        about_policies=text.about_policies(report),
-        confusions=list(_confusions(report)),
-        costs_compared=text.cost_rows(report),
-        comparisons=text.comparison_rows(report) if report.comparisons else None,
-        pairs=list(_pairs(report)),
-        groups=group_rows(report, groups) if groups else None,
-        few_groups=[part.too_small for part in groups],
-        about_groups=about_groups(report),
-        worst=list(case_tables(report, by_kind=True)) if cases else [],
-        notes=[*report.notes, *_page_notes(report, len(groups))],
-        meanings=[
-            kind
-            for name, kind in figures_of(report.answers, report.confident).items()
-            if name in report.titles
-        ],
-        embedded=script_json(found),
-        script=script,
-        style=style,
-        script_hash=_hash(script),
-        style_hash=_hash(style),
+    script, style = _script(), source("page.css")
+    content: str = (
+        environment()
+        .get_template("report.html.jinja")
+        .render(
+            version=__version__,
+            report=report,
+            about=text.about(report),
+            kind=found["kind"],
+            costs=found["costs"],
+            costs_in_words=costs_in_words(report),
+            numbers=verdict_numbers(report),
+            models=model_rows(report),
+            fields=fields(report),
+            cost_risks=COST_RISKS,
+            cost_rules=COST_RULES,
+            cost_titles=_cost_titles(report),
+            unlike=_unlike(report),
+            paper_trail=list(paper_trail(report)),
+            level=text.level(report),
+            names=[words.shortened(model.name) for model in report.models],
+            sides=_sides(report),
+            negative=_negative(report),
+            figures=[
+                text.figure_rows(report, after=False),
+                text.figure_rows(report, after=True) + text.map_rows(report),
+            ],
+            policies=text.policy_rows(report) if any(m.policy for m in report.models) else None,
+            about_policies=text.about_policies(report),
+            confusions=list(_confusions(report)),
+            costs_compared=text.cost_rows(report),
+            comparisons=text.comparison_rows(report) if report.comparisons else None,
+            pairs=list(_pairs(report)),
+            groups=group_rows(report, groups) if groups else None,
+            few_groups=[part.too_small for part in groups],
+            about_groups=about_groups(report),
+            worst=list(case_tables(report, by_kind=True)) if cases else [],
+            notes=[*report.notes, *_page_notes(report, len(groups))],
+            meanings=[
+                kind
+                for name, kind in figures_of(report.answers, report.confident).items()
+                if name in report.titles
+            ],
+            embedded=script_json(found),
+            script=script,
+            style=style,
+            script_hash=content_hash(script),
+            style_hash=content_hash(style),
+        )
     )
     return content
 
@@ -184,38 +188,40 @@ def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
         )
 
 
-def _hash(content: str) -> str:
+def content_hash(content: str) -> str:
     """Hash of a script or style for the content security policy: the browser runs no other."""
     return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
 
 
-def _source(name: str) -> str:
+def source(name: str) -> str:
+    """Text of a file of the page."""
     return (files("fragility.report") / "templates" / name).read_text("utf-8")
 
 
 @lru_cache(1)
 def _script() -> str:
     """The modules as one script without imports, comments and indents."""
-    source = "".join(map(_source, _SCRIPTS))
+    found = "".join(map(source, _SCRIPTS))
     comments = (r"^ */\*\*(?s:.*?)\*/\n", r"^ *//.*\n")
     for left_out in (r"^import [^;]*;\n", r"^export ", *comments, r"^ +", r"^\n"):
-        source = re.sub(left_out, "", source, flags=re.MULTILINE)
-    return source
+        found = re.sub(left_out, "", found, flags=re.MULTILINE)
+    return found
 
 
 @lru_cache(1)
-def _template() -> Any:
+def environment() -> Any:
+    """Templates of pages, which show every name as text."""
     with needed_for("Pages are made with Jinja2", "report"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("fragility.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["shortened"] = words.shortened
-    environment.filters["seen"] = words.seen
-    environment.filters["count"] = words.count
-    environment.filters["unbroken"] = lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%")
-    return environment.get_template("report.html.jinja")
+    made.filters["shortened"] = words.shortened
+    made.filters["seen"] = words.seen
+    made.filters["count"] = words.count
+    made.filters["unbroken"] = lambda sentence: sentence.replace(" %", "\N{NO-BREAK SPACE}%")
+    return made

@@ -116,10 +116,37 @@ export function isWithin(model, cuts) {
   return reviewsAt(model, cuts) <= model.costs.cap * model.total * (1 + ROUNDING) + ROUNDING;
 }
 
-/** Cuts that the kind of cases allows: which lower ones go with an upper one. */
-function lowerCuts({ kind, cells }, j) {
-  if (kind === "answers") return [0, 0];
-  return [0, kind === "several" ? cells.n : j];
+/** The largest lower cut that goes with an upper one. */
+function lastLower({ kind, cells }, j) {
+  return { answers: 0, several: cells.n, two: j }[kind];
+}
+
+/**
+ * For every upper cut the least cost, and the first lower cut that the capacity allows with it.
+ * Both ends of the range of lower cuts rise with the upper one: a queue holds the least in it.
+ */
+function leastCosts(model, most) {
+  const { cells, choosing: { left, right }, kind } = model;
+  const { weight } = cells.totals;
+  const found = [];
+  const queue = [];
+  let [head, next, first] = [0, 0, 0];
+  for (let j = kind === "several" ? cells.n : 0; j <= cells.n; j += 1) {
+    const last = lastLower(model, j);
+    for (; next <= last; next += 1) {
+      while (queue.length > head && left[queue[queue.length - 1]] >= left[next]) queue.pop();
+      queue.push(next);
+    }
+    while (first <= last && weight[j] - weight[first] > most) first += 1;
+    while (head < queue.length && queue[head] < first) head += 1;
+    if (head < queue.length) found.push({ j, first, last, cost: left[queue[head]] + right[j] });
+  }
+  return found;
+}
+
+/** All cases alike, or all reviewed: where scores say nothing. */
+function alikeCuts({ cells: { n }, kind }) {
+  return kind === "answers" ? [[0, n], [0, 0]] : [[0, n], [n, n], [0, 0]];
 }
 
 /**
@@ -130,25 +157,24 @@ export function cheapestCuts(model) {
   const { cells, choosing: { left, right }, rounding, kind } = model;
   const { weight } = cells.totals;
   const most = model.costs.cap * model.total * (1 + ROUNDING) + ROUNDING - cells.declined;
-  let [best, cost, reviews] = [null, Infinity, Infinity];
-  const take = (i, j) => {
-    const [paid, asked] = [left[i] + right[j], weight[j] - weight[i]];
-    if (asked > most || paid > cost + rounding) return;
-    if (paid < cost - rounding || asked < reviews || (asked === reviews && i < best[0])) {
-      [best, reviews] = [[i, j], asked];
-    }
-    cost = Math.min(cost, paid);
-  };
+  let pairs = [];
   if (cells.falling) {
-    const alike = kind === "answers" ? [[0, cells.n], [0, 0]] : [[0, cells.n], [cells.n, cells.n], [0, 0]];
-    for (const [i, j] of alike) take(i, j);
+    pairs = alikeCuts(model).filter(([i, j]) => weight[j] - weight[i] <= most);
   } else {
-    for (let j = kind === "several" ? cells.n : 0; j <= cells.n; j += 1) {
-      const [first, last] = lowerCuts(model, j);
-      for (let i = first; i <= last; i += 1) take(i, j);
+    const known = leastCosts(model, most);
+    const limit = Math.min(...known.map(({ cost }) => cost)) + rounding;
+    for (const { j, first, last, cost } of known) {
+      if (cost > limit) continue;
+      let i = last; // the last one that is cheap enough has the fewest reviews
+      while (i > first && left[i] + right[j] > limit) i -= 1;
+      pairs.push([i, j]);
     }
   }
-  return best ?? (kind === "several" ? [cells.n, cells.n] : [0, 0]);
+  if (!pairs.length) return kind === "several" ? [cells.n, cells.n] : [0, 0];
+  const costs = pairs.map(([i, j]) => left[i] + right[j]);
+  const least = Math.min(...costs) + rounding;
+  const reviews = ([i, j]) => weight[j] - weight[i];
+  return pairs.filter((_, k) => costs[k] <= least).toSorted((a, b) => reviews(a) - reviews(b) || a[0] - b[0])[0];
 }
 
 /** Cuts that may take the place of one of two, the other staying where it is. */
