@@ -19,7 +19,7 @@ from .history import Look, ModelHistory, day
 from .page import content_hash, environment, source
 
 #: Size of a chart, and room around what is drawn.
-_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 250, 66, 20, 24, 42
+_WIDTH, _HEIGHT, _LEFT, _RIGHT, _TOP, _BOTTOM = 560, 250, 66, 40, 24, 42
 #: Dates below a chart, and steps of its scale.
 _MOST_DATES, _STEPS = 5, 4
 
