@@ -469,6 +469,22 @@ def test_costs_that_the_page_starts_with():
         assert (found["miss"], found["alarm"], found["factor"]) == (*prices, False)
 
 
+def test_without_cases_no_case_is_named():
+    """Nor is one that makes most of the cost."""
+    codes, models = scored(2, 300)
+    codes[0], models["m0"][0] = 1, 0.001
+    costs = Costs(np.r_[1e4, np.ones(299)], 1.0)
+    given = {"costs": costs, "cases": [f"patient, {k}, makes" for k in range(300)]}
+    report = fr.Report.from_predictions(codes, models, **given)
+    assert "patient" in report.to_html()
+    assert any("patient, 0, makes, makes" in finding.text for finding in report.findings)
+    without = fr.Report.from_predictions(codes, models, n_worst=0, **given)
+    for page_of in (report.to_html(cases=False), without.to_html()):
+        assert "patient" not in page_of
+        assert re.search(r"One case makes \d+\s% of the cost", page_of)
+        assert "but no single case" in page_of
+
+
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e12, 1e17])
 def test_weights_of_any_size_are_small(tmp_path, size):
     codes, models = scored(2, 600)

@@ -380,7 +380,8 @@ class Builder:
         found = {name: decided.policy for name, decided in self.decided.items()}
         if self.cost_reader is None or not self.state.priced:
             return found
-        return self.cost_reader.with_dominant_cases(found, self.name_cases)
+        named = self.name_cases if self.settings.n_worst else None  # no single case is wanted
+        return self.cost_reader.with_dominant_cases(found, named)
 
     # Further readings.
 

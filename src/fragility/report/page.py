@@ -25,6 +25,7 @@ from .page_parts import (
     COST_RULES,
     costs_in_words,
     fields,
+    finding_texts,
     model_rows,
     verdict_numbers,
 )
@@ -61,6 +62,7 @@ def page(report: Report, *, cases: bool = True) -> str:
             numbers=verdict_numbers(report),
             models=model_rows(report),
             fields=fields(report),
+            findings=list(zip(report.findings, finding_texts(report, cases=cases), strict=True)),
             cost_risks=COST_RISKS,
             cost_rules=COST_RULES,
             cost_titles=_cost_titles(report),

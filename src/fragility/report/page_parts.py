@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import inf, isnan
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,6 +38,16 @@ class ModelRow(NamedTuple):
     name: str
     shown: str
     new_cases: str
+
+
+def finding_texts(report: Report, *, cases: bool) -> list[str]:
+    """Sentences of the findings; without `cases` that on a dominant case does not name it."""
+    texts = [finding.text for finding in report.findings]
+    for model in report.models if not cases else ():
+        for note in () if model.policy is None else model.policy.notes:
+            bare = re.sub("^One case, .*, makes ", "One case makes ", note, flags=re.DOTALL)
+            texts = [text.replace(note, bare) for text in texts]
+    return texts
 
 
 def verdict_numbers(report: Report) -> list[Number]:
