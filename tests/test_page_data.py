@@ -132,7 +132,7 @@ def test_policies_on_the_page_cost_what_their_cases_do(tmp_path, streamed):
     for costs, about in (
         (Costs(by_case, 1.0, reviewer_error=0.1), {"costs": by_case, "rate": 0.1}),
         (Costs(10.0, 1.0, reviewer_error=[0.3, 0.05]), {"rates": np.where(positive, 0.05, 0.3)}),
-        (Costs([[0.0, 4.0], [9.0, 0.0]], 1.0), {}),
+        (Costs([[1.0, 5.0], [11.0, 2.0]], 1.0), {}),
     ):
         if streamed and "costs" in about:
             continue  # batches have no costs by case
@@ -145,7 +145,7 @@ def test_policies_on_the_page_cost_what_their_cases_do(tmp_path, streamed):
         slips = lost if cells["slips"] is None else np.array(cells["slips"])
         weight = np.sum(cells["wrong"], axis=0)
         price = np.array([[start["miss"]], [start["alarm"]]])
-        rate = about.pop("rate", 1.0)
+        rate = about.pop("rate", 1.0 if "rates" in about else 0.0)
         for i, j in ((0, len(cuts) - 1), cells["start"], (7, 31), (20, 20)):
             asked = start["man"] * weight[i:j].sum()
             asked += start["rev"] * (price * slips[:, i:j]).sum()
@@ -153,9 +153,10 @@ def test_policies_on_the_page_cost_what_their_cases_do(tmp_path, streamed):
             expected = page.outcome(
                 positive, p, cuts[i], cuts[j], start["miss"], start["alarm"], 1.0, rate, **about
             )
-            if costs.reviewer_error is not None and np.ndim(costs.error_cost) == 2:
-                expected = page.outcome(positive, p, cuts[i], cuts[j], 9.0, 4.0, 1.0)
             assert paid / 300 == pytest.approx(expected["cost"], rel=1e-6)
+        # What right decisions cost is paid in any case.
+        right = np.where(positive, 2.0, 1.0).sum() if np.ndim(costs.error_cost) == 2 else 0.0
+        assert cells["base"] == pytest.approx(right)
 
 
 def test_reviews_by_humans_cost_what_these_decided():

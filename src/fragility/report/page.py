@@ -19,7 +19,7 @@ from . import text, words
 from .case_text import case_tables
 from .full_text import confusion_rows
 from .group_text import about_groups, group_rows, ranked
-from .page_data import kind_of, page_data, script_json
+from .page_data import cut_by, kind_of, page_data, script_json
 from .page_parts import (
     COST_RISKS,
     COST_RULES,
@@ -121,7 +121,11 @@ def _sides(report: Report) -> list[tuple[str, str]]:
     if kind == "answers":
         return [("upper", "Answer alone from")]
     if kind == "several":
-        what = "confidence above" if report.costs is None else "expected loss up to"
+        what = {
+            "confidence": "confidence above",
+            "rest": "one minus the confidence up to",
+            "loss": "expected loss up to",
+        }[cut_by(report)]
         return [("lower", f"Decide alone, {what}")]
     return [
         ("lower", f"Decide {words.shortened(_negative(report))} below"),

@@ -50,6 +50,7 @@ def page_data(report: Report) -> dict[str, Any]:
         {
             "total": _whole(round(total, decimals)),
             "kind": kind_of(report),
+            "by": cut_by(report),
             "labels": [words.shortened(label) for label in report.labels],
             "positive": None if report.positive is None else report.labels.index(report.positive),
             "grid": GRID[GRID < 0.5].tolist() if len(report.labels) == 2 else None,
@@ -88,6 +89,16 @@ def kind_of(report: Report) -> str:
     if report.answers:
         return "answers"
     return "two" if len(report.labels) == 2 else "several"
+
+
+def cut_by(report: Report) -> str:
+    """What is cut: a "score"; of several classes the "loss", "confidence", or its "rest" to one."""
+    if kind_of(report) != "several":
+        return "score"
+    policies = [model.policy for model in report.models if model.policy is not None]
+    if not policies:
+        return "confidence"
+    return "rest" if policies[0].rule == "confidence" else "loss"
 
 
 def cheapest_on_new_cases(report: Report) -> int | None:

@@ -11,7 +11,7 @@ import numpy as np
 from .._summary import threshold
 from .._typing import Interval
 from . import words
-from .page_data import kind_of, starting_costs
+from .page_data import cut_by, kind_of, starting_costs
 from .parts import ModelReport
 from .verdict import CASES
 
@@ -92,11 +92,12 @@ def _thresholds(report: Report, policy: Policy) -> Number:
         from ..deferral.decision_rules import LossLimit
 
         assert isinstance(policy.decision, LossLimit)
-        limit = policy.decision.limit
-        told = "always" if limit == inf else f"{limit:.4g}"
+        limit, by = policy.decision.limit, cut_by(report)
+        told = "always" if limit == inf else _told(limit, by)
         told = "never" if policy.automation_rate == 0.0 else told
-        title = "alone up to an expected loss of"
-        return Number(title, told, f"same cost: {_range(policy.lower_interval, 'loss')}")
+        what = "an expected loss" if by == "loss" else "one minus the confidence"
+        same = f"same cost: {_range(policy.lower_interval, by)}"
+        return Number(f"alone up to {what} of", told, same)
     upper = {0.0: "always", inf: "never"}.get(policy.upper, threshold(policy.upper))
     if kind == "answers":
         same = _range(policy.upper_interval)
@@ -108,11 +109,12 @@ def _thresholds(report: Report, policy: Policy) -> Number:
     return Number(title, f"{lower} · {upper}", f"same cost: {same}")
 
 
-def _range(ends: Interval, kind: str = "score") -> str:
-    def told(end: float) -> str:
-        return f"{end:.4g}" if kind == "loss" else threshold(end)
+def _told(end: float, by: str) -> str:
+    return f"{end:.4g}" if by == "loss" else threshold(end)
 
-    return " to ".join({inf: "all", -inf: "none"}.get(end, told(end)) for end in ends)
+
+def _range(ends: Interval, by: str = "score") -> str:
+    return " to ".join({inf: "all", -inf: "none"}.get(end, _told(end, by)) for end in ends)
 
 
 def model_rows(report: Report) -> list[ModelRow]:

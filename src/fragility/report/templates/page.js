@@ -8,10 +8,8 @@ import {
 import { costChart, costWords, groupChart, histogramChart, linesChart, reliabilityChart, swatch } from "./charts.js";
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
-const { kind, total, currency } = data;
+const { kind, by, total, currency } = data;
 const cellsOf = data.models.map(({ cells }) => unpacked(cells, kind, data.grid));
-// Without costs several classes are decided by their confidence, in per cent.
-const unit = kind === "several" && data.costs.given ? "loss" : "score";
 const byId = (id) => document.getElementById(id);
 const rows = [...document.querySelectorAll("#models tr[data-model]")];
 const names = rows.map((row) => shortened(row.querySelector("bdi").textContent, 40));
@@ -78,7 +76,8 @@ function cheapest() {
 
 // --- words ---
 
-const told = (value) => (unit === "loss" ? general(value, 4) : threshold(value));
+// All but a loss is in per cent.
+const told = (value) => (by === "loss" ? general(value, 4) : threshold(value));
 
 function endWords(value) {
   if (Number.isFinite(value)) return told(value);
@@ -95,8 +94,8 @@ function instruction(model, [i, j]) {
   if (kind === "several") {
     if (i === 0) return "a human reviews every case";
     if (i === n) return "the model decides every case alone";
-    const where = unit === "loss" ? `its expected loss is at most ${told(cuts[i])}` : `its confidence is above ${told(cuts[i])}`;
-    return `the model decides alone where ${where}, a human reviews the rest`;
+    const where = { loss: "its expected loss is at most", rest: "one minus its confidence is at most", confidence: "its confidence is above" }[by];
+    return `the model decides alone where ${where} ${told(cuts[i])}, a human reviews the rest`;
   }
   if (kind === "answers") {
     if (j === 0) return "answer alone always";
@@ -140,7 +139,9 @@ function sentence() {
   const found = figuresAt(model, own[place].cuts);
   const lead = models.length > 1 ? `${isolated(names[place])} is cheapest` : isolated(names[place]);
   const where = data.costs.given && !isEdited() ? "At the costs of the report" : "At these costs";
-  return `${where}: ${lead}: ${instruction(model, own[place].cuts)}; on these cases ${found.cost} per 1,000, ${found.alone} decided alone, ${found.wrong} of these wrong, ${found.reviews} reviews.`;
+  const wrong = found.wrong === "–" ? "" : `, ${found.wrong} of these wrong`;
+  const alone = `${found.alone} ${kind === "answers" ? "answered" : "decided"} alone${wrong}`;
+  return `${where}: ${lead}: ${instruction(model, own[place].cuts)}; on these cases ${found.cost} per 1,000, ${alone}, ${found.reviews} reviews.`;
 }
 
 // --- the card and the table of models ---
@@ -230,10 +231,10 @@ function drawCosts() {
   const others = models
     .map((other, place) => ({ place, cost: 1000 * costAt(other, own[place].cuts) }))
     .filter(({ place }) => place !== view.model);
-  const loss = unit === "loss";
+  const loss = by === "loss";
   const axis = {
     ticks: toldTicks(ordered[0], ordered[1], 5, loss ? 1 : 100, loss ? "" : " %"),
-    title: { two: "threshold of the score", answers: "threshold of the confidence", several: loss ? "limit of the expected loss" : "threshold of the confidence" }[kind],
+    title: { score: kind === "two" ? "threshold of the score" : "threshold of the confidence", loss: "limit of the expected loss", rest: "limit of one minus the confidence", confidence: "threshold of the confidence" }[by],
   };
   const label = costWords({ name: names[view.model], cost: costAt(model, cuts), alone: aloneAt(model, cuts).alone / total, currency });
   const drawing = { place: view.model, lines, range: ordered, others, now, told: { y: "cost of 1,000 cases" }, axis };
