@@ -18,6 +18,7 @@ from ..measured import figures_of
 from . import text, words
 from .case_text import case_tables
 from .full_text import confusion_rows
+from .group_comparison_text import cost_tables, loss_tables
 from .group_text import about_groups, group_rows, ranked
 from .page_data import cut_by, kind_of, page_data, script_json
 from .page_parts import (
@@ -85,6 +86,7 @@ def page(report: Report, *, cases: bool = True) -> str:
             groups=group_rows(report, groups) if groups else None,
             few_groups=[part.too_small for part in groups],
             about_groups=about_groups(report),
+            group_tests=list(_group_tests(report)),
             worst=list(case_tables(report, by_kind=True)) if cases else [],
             notes=[*report.notes, *_page_notes(report, len(groups))],
             meanings=[
@@ -173,6 +175,13 @@ def _shown_groups(report: Report) -> list[GroupFigures]:
     ]
     chosen = np.sort(np.argsort(-np.array(indices), kind="stable")[:_MOST_GROUP_ROWS])
     return [groups[place] for place in chosen.tolist()]
+
+
+def _group_tests(report: Report) -> Iterator[tuple[str, str, words.Table, bool]]:
+    """Models against each other by group, and whether costs are compared."""
+    for found, of_costs in ((loss_tables, False), (cost_tables, True)):
+        for title, note, rows in found(report, full=False):
+            yield title, note, rows, of_costs
 
 
 def _page_notes(report: Report, n_groups: int) -> Iterator[str]:
