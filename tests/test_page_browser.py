@@ -82,6 +82,8 @@ def test_policies_at_other_costs_are_those_of_a_report_at_these(
             told = " to ".join("all" if end == inf else threshold(end) for end in ends)
             assert tab.text(f"#{side}-same") == told
     best = min(costs, key=costs.get)
+    told = other.models[best].policy.instruction()
+    tab.until(lambda: told in shown_text(tab, "#now-said"))
     assert tab.page.locator("#models .tag:visible").count() == 1
     assert tab.page.locator(f'#models tr[data-model="{best}"] .tag').is_visible()
 
@@ -188,6 +190,12 @@ def test_several_classes_are_decided_by_expected_cost(open_page):
         expected = page.of_losses(wrong, decided.score, limit, err, man, rev / 100)
         check_row(lambda name: cell(tab, 0, name), expected)
         assert cell(tab, 0, "alone") == words.percent(policy.automation_rate)
+        told = policy.instruction()
+        if (
+            0.0 < policy.automation_rate < 1.0
+        ):  # the limit is between two losses, of the page at one
+            told = "the model decides alone where its expected loss is at most"
+        tab.until(lambda told=told: told in shown_text(tab, "#now-said"))
 
 
 def test_several_classes_with_a_matrix_of_costs_are_scaled(open_page):
@@ -242,6 +250,8 @@ def test_answers_are_given_or_passed_on(open_page):
             expected = page.outcome(truth, scores, 0.0, upper, err, err, man, rev / 100)
             check_row(lambda cell_name, place=place: cell(tab, place, cell_name), expected)
             assert cell(tab, place, "alone") == words.percent(model.policy.automation_rate)
+        told = [model.policy.instruction() for model in other.models]
+        tab.until(lambda told=told: any(part in shown_text(tab, "#now-said") for part in told))
 
 
 def test_over_capacity_is_never_called_cheapest(open_page):

@@ -364,7 +364,7 @@ def test_a_page_is_written_whole(tmp_path):
 def test_without_jinja2_a_notebook_shows_text(monkeypatch):
     from fragility.report import page
 
-    page._template.cache_clear()
+    page.environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     report = fr.Report.from_predictions(SICK, {"fair": FAIR}, calibrate=False)
     with pytest.raises(ImportError, match=r"fragility\[report\]"):

@@ -98,8 +98,8 @@ function instruction(model, [i, j]) {
     return `the model decides alone where ${where} ${told(cuts[i])}, a human reviews the rest`;
   }
   if (kind === "answers") {
-    if (j === 0) return "answer alone always";
-    return j === n ? "pass every case on" : `answer alone from a confidence of ${told(cuts[j])} on, pass the rest on`;
+    if (j === 0) return "give every answer, without a review";
+    return j === n ? "pass every case on, a human answers" : `answer alone from a confidence of ${told(cuts[j])} on, pass on the rest`;
   }
   const [negative, positive] = [1 - data.positive, data.positive].map((place) => isolated(data.labels[place]));
   if (i === j) {
