@@ -214,8 +214,8 @@ class Builder:
             dearest = None
             if policy is not None and self.cost_reader is not None:
                 dearest = self.cost_reader.dearest_share(name)
-            bins = self.sums.models[name].bins
-            cells = cells_of_model(self.decided.get(name), state, bins, raw.decisions)
+            known = self.decided.get(name), raw.decisions
+            cells = cells_of_model(state, name, *known, lambda: self.sums)
             about = worst.get(name, ()), cells, policy, confusion, choice
             models.append(ModelReport(name, raw, after, reason, *about, dearest_share=dearest))
         unknown = [

@@ -7,6 +7,7 @@ is exact on every path. Several classes: the expected loss; without costs, the c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 from typing import TYPE_CHECKING
@@ -16,10 +17,10 @@ import numpy as np
 from .._typing import Floats, Indices
 from ..calibration.table import ScoreTable
 from ..scores.answer_state import AnswerState
-from ..scores.bins import ScoreBins
 from ..scores.cases import REVIEW_SUMS
 from ..scores.layout import Tails
 from ..scores.state import ScoreState
+from ..scores.sums import Sums
 from ..scores.tally import DecisionCounts
 
 if TYPE_CHECKING:  # without costs there are no policies
@@ -275,14 +276,18 @@ def cells_of_confidence(decisions: DecisionCounts) -> PolicyCells:
 
 
 def cells_of_model(
-    decided: Decided | None, state: ScoreState, bins: ScoreBins, counts: DecisionCounts
+    state: ScoreState,
+    name: str,
+    decided: Decided | None,
+    counts: DecisionCounts,
+    sums: Callable[[], Sums],
 ) -> PolicyCells:
     """Cells of one model; without a policy those of its scores, or of its confidence."""
     if decided is not None:
         return decided.cells
     if not state.is_binary:
         return cells_of_confidence(counts)
-    table = ScoreTable.of_bins(bins)
+    table = ScoreTable.of_bins(sums().models[name].bins)
     if isinstance(state, AnswerState) and state.declined["number"]:
         table = table.with_unscored(state.declined, state.positive)
     return cells_of_table(table, state.positive)
