@@ -108,6 +108,36 @@ def test_the_page_finds_the_cheapest_of_all_pairs_of_thresholds(open_page):
         )
 
 
+def test_of_equally_cheap_thresholds_those_with_the_fewest_reviews_are_taken(open_page):
+    """By the rule that looks at these cases alone, many pairs of thresholds cost the same."""
+    true, models = on_grid(80, 1)
+    scores = np.round(models["a"] * 16) / 16
+    own = np.unique(scores)
+    between = [0.0, *((own[1:] + own[:-1]) / 2), inf]
+
+    def report(**costs):
+        given = {"costs": fr.Costs(**costs), "policy": {"rule": "tuned"}}
+        return fr.Report.from_predictions(true, {"a": scores}, n_worst=0, **given)
+
+    tab = open_page(report(error_cost=7.0))
+    tied = 0
+    for miss, alarm, man in ((2, 2, 1), (4, 2, 1), (3, 3, 0), (6, 6, 2)):
+        fill(tab, miss=miss, alarm=alarm, man=man)
+        policy = report(error_cost=matrix(miss, alarm), review_cost=man).models[0].policy
+        assert cell(tab, 0, "thresholds") == thresholds_in_words(policy)
+        given = true == 1, scores
+        best = page.outcome(*given, policy.lower, policy.upper, miss, alarm, man)
+        check_row(lambda name: cell(tab, 0, name), best)
+        for lower in between:
+            for upper in between[between.index(lower) :]:
+                found = page.outcome(*given, lower, upper, miss, alarm, man)
+                assert found["cost"] >= best["cost"] - 1e-12
+                if found["cost"] <= best["cost"] + 1e-12:
+                    assert found["reviews"] >= best["reviews"]
+                    tied += found["reviews"] > best["reviews"]
+    assert tied > 3
+
+
 @pytest.mark.parametrize("turned", [False, True])
 def test_the_page_opens_at_the_policy_of_each_model(open_page, turned):
     """Whatever the order of the models, the verdict's is chosen, and the cheapest is marked."""
