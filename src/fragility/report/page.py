@@ -151,8 +151,8 @@ def _unlike(report: Report) -> str:
 
 
 def _confusions(report: Report) -> Iterator[tuple[str, words.Table]]:
-    """Of several classes: what the policy of each model decides, by true class."""
-    if kind_of(report) == "several" and len(report.labels) <= MOST_CLASSES:
+    """What the policy of each model decides, by true class; of two classes the script counts it."""
+    if kind_of(report) != "two" and len(report.labels) <= MOST_CLASSES:
         for model in report.models:
             if model.confusion is not None:
                 yield words.shortened(model.name), confusion_rows(report, model)

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from .._typing import Floats, Interval
 from ..deferral import Costs
+from ..measured import Measured
 from . import data, words
 from .group_text import name_of
 from .parts import ModelFigures, ModelReport
@@ -148,6 +149,7 @@ def _model(model: ModelReport, decimals: int, *, of_two: bool) -> dict[str, Any]
         if model.policy is None
         else [_ends(model.policy.lower_interval), _ends(model.policy.upper_interval)],
         "cost": None if model.policy is None else model.policy.cost,
+        "error_rate": None if model.policy is None else model.policy.error_rate,
         "within": model.policy is None or model.policy.within_capacity,
         "coverage": _coverage(model.raw),
         "reliability": [
@@ -237,19 +239,24 @@ def _groups(report: Report) -> list[dict[str, Any]]:
         priced = [(part.policy.cost.value, part) for part in own if part.policy is not None]
         for _, part in sorted(priced, key=lambda pair: -pair[0])[:_MOST_GROUPS]:
             assert part.policy is not None
-            ends = part.policy.cost.interval
+            found = part.policy
             rows.append(
                 {
                     "model": place,
                     "name": name_of(report, part),
                     "n": part.n,
-                    "cost": part.policy.cost.value,
-                    "interval": None if ends is None else _ends(ends),
-                    "alone": part.policy.alone.value,
-                    "wrong": part.policy.error_rate.value,
+                    "cost": _with_ends(found.cost),
+                    "alone": found.alone.value,
+                    "wrong": _with_ends(found.error_rate),
                 }
             )
     return rows
+
+
+def _with_ends(found: Measured) -> list[float]:
+    """A figure, and the ends of its interval, if that is known."""
+    ends = () if found.interval is None else found.interval
+    return [float(value) for value in (found.value, *ends)]
 
 
 def _some(n: int) -> list[int]:

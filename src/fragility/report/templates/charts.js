@@ -1,6 +1,6 @@
 // Charts as SVG. Each function gets numbers and a width and returns a drawing.
 
-import { asNumber, isolated, money, percent, shortened, toldTicks } from "./arithmetic.js";
+import { isolated, money, percent, shortened, toldTicks } from "./arithmetic.js";
 
 const ROOM = { left: 66, right: 24, top: 24, bottom: 42 };
 
@@ -191,16 +191,15 @@ export function histogramChart(width, place, { edges, right, wrong }, label) {
   return { svg };
 }
 
-/** What groups cost, with intervals, the dearest first; the line is what all cases cost. */
-export function groupChart(width, rows, all, told, label) {
+/** A figure of groups, [value, low, high], in the order given; the line is that of all cases. */
+export function groupChart(width, rows, all, { axis, sign }, label) {
   const step = 24;
   const height = rows.length * step + 44;
   const svg = picture(width, height, label);
   const side = Math.min(0.35 * width, 14 + 7 * Math.max(...rows.map((row) => row.name.length)));
-  const ends = rows.flatMap((row) => [row.cost, ...(row.interval ?? []).map(asNumber)]).filter(Number.isFinite);
-  const most = Math.max(...ends, all, 0) * 1.05 || 1;
+  const most = Math.max(...rows.flatMap((row) => row.ends.filter(Number.isFinite)), all, 0) * 1.05 || 1;
   const x = scale(0, most, side, width - 24);
-  for (const [value, words] of toldTicks(0, most, 5)) {
+  for (const [value, words] of toldTicks(0, most, 5, 1, sign)) {
     svg.append(
       draw("path", { d: `M${x(value)} 6V${height - 36}`, class: "grid" }),
       draw("text", { x: x(value), y: height - 20, class: "middle" }, words),
@@ -208,16 +207,15 @@ export function groupChart(width, rows, all, told, label) {
   }
   svg.append(
     draw("path", { d: `M${x(all)} 6V${height - 36}`, class: "now" }),
-    draw("text", { x: (side + width) / 2, y: height - 5, class: "middle title" }, told),
+    draw("text", { x: (side + width) / 2, y: height - 5, class: "middle title" }, axis),
   );
-  rows.forEach((row, i) => {
+  rows.forEach(({ name, model, ends: [value, low, high] }, i) => {
     const y = i * step + 20;
-    svg.append(draw("text", { x: side - 8, y: y + 4, class: "end name" }, shortened(row.name, Math.floor(side / 7))));
-    if (row.interval) {
-      const [low, high] = row.interval.map(asNumber);
-      svg.append(draw("path", { d: `M${x(low)} ${y}H${Math.min(x(high), width - 6)}`, class: `line s${row.model % 6}` }));
+    svg.append(draw("text", { x: side - 8, y: y + 4, class: "end name" }, shortened(name, Math.floor(side / 7))));
+    if (low !== undefined) {
+      svg.append(draw("path", { d: `M${x(low)} ${y}H${Math.min(x(high), width - 6)}`, class: `line s${model % 6}` }));
     }
-    svg.append(marker(x(row.cost), y, row.model, 5));
+    svg.append(marker(x(value), y, model, 5));
   });
   return { svg };
 }

@@ -366,17 +366,35 @@ function reliabilityParts() {
   });
 }
 
+const inMoney = (perCase) => money(1000 * perCase, currency);
+
 function groupParts() {
   const mine = data.groups.filter(({ model }) => model === view.model);
   if (!mine.length) return [];
-  const thousand = mine.map((row) => ({ ...row, cost: 1000 * row.cost, interval: row.interval?.map((end) => 1000 * asNumber(end)) }));
-  const all = data.models[view.model].cost * 1000;
-  const [first] = thousand;
-  return [{
-    caption: `${isolated(names[view.model])}: cost of 1,000 cases by group, at the policy and costs of the report; the line is all cases`,
-    table: () => ({ head: ["group", "cases", "cost of 1,000", "decided alone", "wrong of these"], rows: thousand.map((row) => [row.name, count(row.n), money(row.cost, currency), percent(row.alone), percent(asNumber(row.wrong))]) }),
-    chart: (width) => groupChart(width, thousand, all, "cost of 1,000 cases", `Cost of 1,000 cases by group. The dearest is ${isolated(first.name)}, ${money(first.cost, currency)}; all cases ${money(all, currency)}.`),
+  const { cost: all, error_rate: wrong } = data.models[view.model];
+  const name = isolated(names[view.model]);
+  const table = () => ({
+    head: ["group", "cases", "cost of 1,000", "decided alone", "wrong of these"],
+    rows: mine.map((row) => [row.name, count(row.n), inMoney(row.cost[0]), percent(row.alone), percent(asNumber(row.wrong[0]))]),
+  });
+  const drawn = (key, factor) => mine
+    .map((row) => ({ model: row.model, name: row.name, ends: row[key].map((value) => factor * asNumber(value)) }))
+    .filter(({ ends }) => Number.isFinite(ends[0]));
+  const about = "at the policy and costs of the report; the line is all cases";
+  const parts = [{
+    caption: `${name}: cost of 1,000 cases by group, ${about}`,
+    table,
+    chart: (width) => groupChart(width, drawn("cost", 1000), 1000 * all, { axis: "cost of 1,000 cases", sign: "" }, `Cost of 1,000 cases by group. The dearest is ${isolated(mine[0].name)}, ${inMoney(mine[0].cost[0])}; all cases ${inMoney(all)}.`),
   }];
+  const shares = drawn("wrong", 100);
+  if (shares.length && wrong !== null) {
+    parts.push({
+      caption: `${name}: wrong of the cases decided alone by group, ${about}`,
+      table,
+      chart: (width) => groupChart(width, shares, 100 * wrong, { axis: "wrong of these", sign: " %" }, `Wrong of the cases decided alone by group; of all ${percent(wrong)}.`),
+    });
+  }
+  return parts;
 }
 
 const FOLDS = { "coverage-charts": coverageParts, "tail-charts": tailParts, "reliability-charts": reliabilityParts, "group-charts": groupParts };
