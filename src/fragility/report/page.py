@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .report import Report
 
 #: Read in this order, they are one script.
-_SCRIPTS = ("arithmetic.js", "charts.js", "page.js")
+_SCRIPTS = ("arithmetic.js", "charts.js", "folds.js", "page.js")
 #: More rows of groups than this would make a large page.
 _MOST_GROUP_ROWS = 100
 #: Matrices of more classes would make a page of megabytes.
