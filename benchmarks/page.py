@@ -1,7 +1,7 @@
 """Size of the page of a large file, and how fast it follows a hand, measured in Chromium.
 
 Run ``python benchmarks/page.py``: the command makes the page of four models on ten million rows (a
-file that is made for the purpose and deleted afterwards); then its slider is moved and its costs
+file that is made for the purpose and deleted afterwards); then a slider is moved and costs
 are changed, a hundred times each, also on a processor slowed down four times. Needs Chromium.
 """
 
@@ -20,7 +20,8 @@ from large_file import write_file
 RESULTS = Path(__file__).parent / "results" / "page.md"
 MODELS = "abcd"
 SLOWER = (1, 4)
-LIMITS = {"bytes": 150_000, "milliseconds": 50.0}
+#: Bytes of the page; median milliseconds, also on a processor that is so many times slower.
+MOST_BYTES, LIMITS = 160_000, {1: 16.0, 4: 50.0}
 
 #: From the event to the end of layout; the wait for a frame in between leaves nothing over.
 STEPS = """async ([id, values]) => {
@@ -39,7 +40,7 @@ STEPS = """async ([id, values]) => {
 
 
 def report_page(source: Path, output: Path) -> None:
-    command = [str(Path(sys.executable).with_name("fragility")), "report", str(source)]
+    command = [sys.executable, "-m", "fragility", "report", str(source)]
     scores = [argument for name in MODELS for argument in ("--score", name)]
     command += ["--label", "y", *scores, "--error-cost", "10", "--output", str(output)]
     subprocess.run(command, check=True, capture_output=True)
@@ -56,10 +57,11 @@ def step_times(path: Path) -> dict[tuple[str, int], list[float]]:
         page = chromium.new_page(viewport={"width": 1280, "height": 900})
         page.goto(f"file://{path}")
         session = page.context.new_cdp_session(page)
-        last = int(page.get_attribute("#delta", "max") or 0)
+        last = int(page.get_attribute("#upper", "max") or 0)
         moves = {
-            "δ": ("delta", [last * k // 100 for k in range(100)]),
-            "cost of an error": ("err", [5 + k / 10 for k in range(100)]),
+            "a threshold": ("upper", [last * k // 100 for k in range(100)]),
+            "the cost of a miss": ("miss", [5 + k / 10 for k in range(100)]),
+            "the capacity": ("cap", [k / 4 for k in range(100)]),
         }
         for slower in SLOWER:
             session.send("Emulation.setCPUThrottlingRate", {"rate": slower})
@@ -78,17 +80,20 @@ def main() -> None:
         write_file(source, rows, MODELS)
         report_page(source, output)
         size, times = output.stat().st_size, step_times(output)
-    lines = ["| what moves | processor | median ms | slowest of 100 ms |", "|---|---|---:|---:|"]
+    lines = [
+        "| what moves | processor | median ms | limit | slowest of 100 ms |",
+        "|---|---|---:|---:|---:|",
+    ]
     for (name, slower), taken in times.items():
         speed = "as it is" if slower == 1 else f"{slower} times slower"
-        lines.append(f"| {name} | {speed} | {median(taken):.1f} | {max(taken):.1f} |")
+        figures = f"{median(taken):.1f} | {LIMITS[slower]:.0f} | {max(taken):.1f}"
+        lines.append(f"| {name} | {speed} | {figures} |")
     text = "\n\n".join(
         [
             "# The page of a large file",
             f"`python benchmarks/page.py`: {len(MODELS)} models, {rows:,} rows. The page has "
-            f"**{size / 1000:.0f} kB** (limit {LIMITS['bytes'] / 1000:.0f}). From the event to the "
-            "end of layout, in Chromium without a window, "
-            f"1280 × 900 (limit {LIMITS['milliseconds']:.0f} ms as it is):",
+            f"**{size / 1000:.0f} kB** (limit {MOST_BYTES / 1000:.0f}). From the event to the "
+            "end of layout, in Chromium without a window, 1280 × 900:",
             "\n".join(lines),
         ]
     )

@@ -35,7 +35,7 @@ from fragility.metrics.displays.figure import GREY, RIGHT, WRONG, tidy
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
 #: Width and height of what is seen of the page of a report.
-SCREENS = {"wide": (1280, 1590), "phone": (390, 1280)}
+SCREENS = {"wide": (1280, 1250), "phone": (390, 1280)}
 
 
 def confidences(y, scores):

@@ -1,58 +1,57 @@
-"""Numbers that the page shows, against those of the reference."""
+"""Numbers that the page shows, as people read them."""
 
 from __future__ import annotations
 
-from math import isnan
+from math import inf, isnan
 
-from .reference import page
+from fragility.report import words
+from fragility.report.context import Context
+from fragility.report.policy_cells import GRID
 
-__all__ = ["best", "cell", "check_outcomes", "outcome", "place_of", "value"]
+__all__ = ["cell", "check_row", "cuts_of", "is_shown", "live", "shown_text", "value"]
+
+#: Cells of the table of models, and of the card.
+CELLS = ("thresholds", "cost", "alone", "wrong", "reviews")
 
 
 def cell(tab, model, name):
-    return tab.text(f'tr[data-model="{model}"] [data-cell="{name}"]')
+    return tab.text(f'#models tr[data-model="{model}"] [data-cell="{name}"]')
+
+
+def live(tab, name):
+    """What the card says of the chosen model."""
+    return tab.text(f'.live [data-live="{name}"]')
 
 
 def value(text):
     return float(text.replace(",", "").replace("−", "-").split(" ")[0])
 
 
-def outcome(data, model, place, version="raw", err=10.0, man=1.0, fn=1.0, rev=0.0):
-    """Cost per case, share decided alone, share of errors among those, by the reference."""
-    decided = data["models"][model][version]["decisions"]
-    total = data["total"]
+def check_row(shown, found, currency=""):
+    """Cost, shares and reviews as the report would print them."""
+    money = Context(currency=currency).money
+    assert shown("cost") == money(1000 * found["cost"])
+    assert shown("alone") == words.percent(found["alone"])
+    assert shown("wrong") == ("–" if isnan(found["wrong"]) else words.percent(found["wrong"]))
+    assert value(shown("reviews")) == round(found["reviews"], 2)
+
+
+def cuts_of(data, model):
+    """All thresholds of a model of two classes, as the script has them."""
+    cells = data["models"][model]["cells"]
+    return [0.0, *sorted([*GRID[cells["cuts"]].tolist(), *cells["more"]]), inf]
+
+
+def shown_text(tab, selector="body"):
+    """The text that a person sees there."""
     return (
-        page.cost(decided, place, total, err, man, rev, fn),
-        page.automation(decided, place, total),
-        page.error_rate(decided, place, total),
+        tab.page.locator(selector)
+        .inner_text()
+        .replace("\xa0", " ")
+        .replace("\u2068", "")
+        .replace("\u2069", "")
     )
 
 
-def best(data, model, version="raw", capacity=None, err=10.0, man=1.0, fn=1.0, rev=0.0):
-    """The best threshold of the grid, and its cost, by the reference."""
-    decided = data["models"][model][version]["decisions"]
-    costs = {"error_cost": err, "review_cost": man, "reviewer_error": rev, "fn_weight": fn}
-    place = page.best(decided, len(data["grid"]), data["total"], capacity, **costs)
-    return data["grid"][place], page.cost(decided, place, data["total"], **costs)
-
-
-def cent(cost):
-    """Half of the last digit shown."""
-    return 0.00501 if cost >= 9.99995 else 0.0000501
-
-
-def check_outcomes(tab, data, place, version="raw", **costs):
-    """Every figure of the table against the reference: money to the cent and closer."""
-    for model in range(len(data["models"])):
-        cost, alone, errors = outcome(data, model, place, version=version, **costs)
-        assert abs(value(cell(tab, model, "cost")) - cost) <= cent(cost)
-        assert abs(value(cell(tab, model, "automation")) - 100 * alone) <= 0.051
-        shown = cell(tab, model, "errors")
-        assert shown == "–" if isnan(errors) else abs(value(shown) - 100 * errors) <= 0.051
-        delta, least = best(data, model, version=version, **costs)
-        assert abs(value(cell(tab, model, "best")) - delta) <= 0.0051 * (1.0 - delta)
-        assert abs(value(cell(tab, model, "best-cost")) - least) <= cent(least)
-
-
-def place_of(tab):
-    return int(tab.page.input_value("#delta"))
+def is_shown(tab, words_on_page, selector="body"):
+    return words_on_page in shown_text(tab, selector)

@@ -473,7 +473,7 @@ def test_words_are_of_answers():
     assert set(report.to_frame("comparisons").figure) >= {"accuracy", "fragility_index"}
     page = report.to_html()
     assert "false negatives" not in page.lower()
-    assert "Weight of a false negative" not in page
+    assert "A miss costs" not in page
     assert "count as reviewed, whatever the threshold" in page
 
 
@@ -482,12 +482,12 @@ def test_pages_count_declined_cases_as_reviewed():
 
     problem = Problem(5)
     found = page_data(problem.in_memory())
-    assert found["answers"]
+    assert found["kind"] == "answers"
     assert found["total"] == problem.n
     for model, name in zip(found["models"], MODELS, strict=True):
         left_out = int(problem.declined[name].sum())
-        assert model["raw"]["decisions"]["reviewed"][0] == left_out
-        assert model["raw"]["decisions"]["reviewed"][-1] == problem.n
+        assert model["cells"]["declined"] == left_out
+        assert left_out + np.sum(model["cells"]["wrong"]) == problem.n
 
 
 def test_answers_are_held_to_a_baseline_of_answers(tmp_path):

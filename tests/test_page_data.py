@@ -6,24 +6,22 @@ import csv
 import json
 import re
 from itertools import pairwise
-from math import inf, isnan
+from math import inf
 
 import numpy as np
 import pytest
 
 import fragility as fr
 from fragility.deferral import Costs
-from fragility.deferral.costs import chow_threshold
 from fragility.metrics import ConfidenceDisplay, RankingErrorDisplay
 from fragility.report import page as page_module
-from fragility.report import page_data as module
 from fragility.report.files import report_on_file
 from fragility.report.page_data import page_data, script_json
-from fragility.scores.folds import dealt
 from fragility.tables import PredictionFile, open_table
 
 from .confident_models import logistic
-from .reference import calibration, page
+from .page_numbers import cuts_of
+from .reference import page
 
 LABELS = {2: ["benign", "malignant"], 4: ["ant", "bee", "cat", "dog"]}
 
@@ -90,128 +88,146 @@ def report_of(
     return report_on_file(file, hold=hold, n_worst=0, **options)
 
 
-def same(a, b):
-    return isnan(a) and isnan(b) if isnan(b) else a == pytest.approx(b, rel=3e-8, abs=1e-7)
-
-
 KINDS = [
-    pytest.param(n_classes, weighted, streamed, id=f"{n_classes}-{weighted}-{streamed}")
-    for n_classes in (2, 4)
+    pytest.param(weighted, streamed, id=f"{weighted}-{streamed}")
     for weighted in (False, True)
     for streamed in (False, True)
 ]
 
 
-@pytest.mark.parametrize(("n_classes", "weighted", "streamed"), KINDS)
-def test_the_pages_arithmetic_is_the_deferral_curve(tmp_path, n_classes, weighted, streamed):
-    codes, models = scored(n_classes, 600)
+@pytest.mark.parametrize(("weighted", "streamed"), KINDS)
+@pytest.mark.parametrize("positive", LABELS[2])
+def test_cells_count_the_cases_between_thresholds(tmp_path, weighted, streamed, positive):
+    codes, models = scored(2, 600)
+    models["m0"][2::5] = np.round(models["m0"][2::5] * 256) / 256  # on thresholds
     weights = weights_of(600) if weighted else None
-    positive = LABELS[2][0] if n_classes == 2 and weighted else None
-    report = report_of(tmp_path, codes, models, weights, streamed, positive, calibrate=False)
-    found = page_data(report)
-    grid, total = found["grid"], found["total"]
-    decided = found["models"][0]["raw"]["decisions"]
-    tied = np.isin(fr_confidence(models["m0"]), grid)
-    assert np.count_nonzero(tied) > 50  # the test can tell < from <=
-    assert report.weighted == weighted
+    costs = Costs(10.0, 1.0)
+    report = report_of(tmp_path, codes, models, weights, streamed, positive, costs=costs)
     assert report.streamed == streamed
-    if not weighted:
-        assert total == report.n_samples == 600
-        assert all(isinstance(count, int) for count in decided["reviewed"] + decided["errors"])
-    for error, review, capacity, reviewer in [
-        (10.0, 1.0, None, 0.0),
-        (25.0, 2.0, 0.3, 0.07),
-        (1.0, 3.0, 0.0, 0.5),
-        (0.0, 1.0, None, 0.0),
-    ]:
-        curve = fr.deferral_curve(
-            np.array(LABELS[n_classes])[codes],
-            models["m0"],
-            error_cost=error,
-            review_cost=review,
-            capacity=capacity,
-            reviewer_error=reviewer,
-            sample_weight=weights,
-            labels=LABELS[n_classes],
-            pos_label=positive,
-        )
-        costs = {"error_cost": error, "review_cost": review, "reviewer_error": reviewer}
-        points = [curve.at(threshold) for threshold in grid]
-        for i, point in enumerate(points):
-            assert same(page.cost(decided, i, total, **costs), point.cost)
-            assert same(page.automation(decided, i, total), point.automation_rate)
-            assert same(page.error_rate(decided, i, total), point.error_rate)
-        may = [
-            i
-            for i, point in enumerate(points)
-            if capacity is None or 1 - point.automation_rate <= capacity + 1e-12
-        ]
-        best = page.best(decided, len(grid), total, capacity, **costs)
-        assert best in may
-        assert points[best].cost == pytest.approx(min(points[i].cost for i in may), rel=1e-7)
-        if not weighted:
-            least = min(points[i].cost for i in may)
-            assert best == next(i for i in may if points[i].cost <= least * (1 + 1e-12))
-        chow = page.chow(error, review, reviewer)
-        assert chow == pytest.approx(chow_threshold(curve.costs), abs=1e-15)
-        assert grid[page.place_of(grid, chow)] <= chow
-
-
-def fr_confidence(p):
-    return np.maximum(p, 1.0 - p) if p.ndim == 1 else p.max(axis=1)
+    found, policy = page_data(report), report.models[0].policy
+    p, cuts = models["m0"], cuts_of(found, 0)
+    cells = found["models"][0]["cells"]
+    is_positive = codes == LABELS[2].index(positive)
+    assert np.count_nonzero(np.isin(p, cuts)) > 5  # the test can tell < from <=
+    for side, chosen in ((0, is_positive), (1, ~is_positive)):
+        for (low, high), counted in zip(pairwise(cuts), cells["wrong"][side], strict=True):
+            rows = [k for k in range(600) if chosen[k] and low <= p[k] < high]
+            expected = len(rows) if weights is None else sum(weights[k] for k in rows)
+            assert counted == pytest.approx(expected, abs=0.0 if weights is None else 1e-5)
+            assert isinstance(counted, int) or weighted
+    assert found["total"] == pytest.approx(600 if weights is None else weights.sum())
+    lower, upper = (cuts[place] for place in cells["start"])
+    assert (lower, upper) == (policy.lower, policy.upper)
+    for ends in found["models"][0]["same"]:
+        assert all(end in ("Infinity", *cuts) for end in ends)
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("positive", LABELS[2])
-@pytest.mark.parametrize(("fn_weight", "reviewer"), [(0.25, 0.0), (1.0, 0.1), (5.0, 0.2)])
-def test_a_weight_of_false_negatives_is_a_cost_matrix(
-    tmp_path, streamed, positive, fn_weight, reviewer
-):
-    codes, models = scored(2, 400, seed=3)
-    place = LABELS[2].index(positive)
-    matrix = np.zeros((2, 2))
-    matrix[place, 1 - place], matrix[1 - place, place] = 8.0 * fn_weight, 8.0
-    costs = Costs(matrix.tolist(), 1.0, reviewer_error=reviewer)
-    report = report_of(
-        tmp_path, codes, models, None, streamed, positive, calibrate=False, costs=costs
-    )
-    found = page_data(report)
-    start = found["costs"]
-    assert start["error_cost"] == 8.0
-    assert start["false_negative_weight"] == fn_weight
-    decided = found["models"][0]["raw"]["decisions"]
-    curve = fr.deferral_curve(
-        np.array(LABELS[2])[codes],
-        models["m0"],
-        error_cost=matrix,
-        reviewer_error=reviewer,
-        pos_label=positive,
-    )
-    for i, threshold in enumerate(found["grid"]):
-        ours = page.cost(decided, i, 400, 8.0, 1.0, reviewer, fn_weight)
-        assert ours == pytest.approx(curve.at(threshold).cost, rel=1e-12)
-        both = decided["false_negatives"][i] + decided["false_positives"][i]
-        assert both == decided["errors"][i]
-
-
-def test_calibrated_decisions_are_those_of_the_calibrated_probabilities(tmp_path):
-    """A case may be under several maps: so many cases are expected at each threshold."""
+def test_policies_on_the_page_cost_what_their_cases_do(tmp_path, streamed):
+    """Costs by case, and reviewers who err unequally, are summed, not represented by means."""
     codes, models = scored(2, 300)
-    odds = models["m0"] / (1 - models["m0"] + 1e-9)
-    models["m0"] = 1 - 1 / (1 + odds**4)  # so bold that it needs a map
-    found = page_data(report_of(tmp_path, codes, models))
-    (truth, after, shares), _ = calibration.binned(
-        models["m0"],
-        codes == 1,
-        np.ones(300),
-        lambda units, code, split: dealt(units, 5, [code, split, 0]),
+    p, rng = models["m0"], np.random.default_rng(4)
+    positive = codes == 1
+    by_case = rng.exponential(10.0, 300)
+    for costs, about in (
+        (Costs(by_case, 1.0, reviewer_error=0.1), {"costs": by_case, "rate": 0.1}),
+        (Costs(10.0, 1.0, reviewer_error=[0.3, 0.05]), {"rates": np.where(positive, 0.05, 0.3)}),
+        (Costs([[1.0, 5.0], [11.0, 2.0]], 1.0), {}),
+    ):
+        if streamed and "costs" in about:
+            continue  # batches have no costs by case
+        report = report_of(tmp_path, codes, models, None, streamed, costs=costs)
+        data = page_data(report)
+        start, cells, cuts = data["costs"], data["models"][0]["cells"], cuts_of(data, 0)
+        assert start["factor"] == ("costs" in about)
+        assert start["slip_factor"] == ("rates" in about)
+        lost = np.array(cells.get("lost", cells["wrong"]))
+        slips = lost if cells["slips"] is None else np.array(cells["slips"])
+        weight = np.sum(cells["wrong"], axis=0)
+        price = np.array([[start["miss"]], [start["alarm"]]])
+        rate = about.pop("rate", 1.0 if "rates" in about else 0.0)
+        for i, j in ((0, len(cuts) - 1), cells["start"], (7, 31), (20, 20)):
+            asked = start["man"] * weight[i:j].sum()
+            asked += start["rev"] * (price * slips[:, i:j]).sum()
+            paid = asked + (price[0] * lost[0, :i]).sum() + (price[1] * lost[1, j:]).sum()
+            expected = page.outcome(
+                positive, p, cuts[i], cuts[j], start["miss"], start["alarm"], 1.0, rate, **about
+            )
+            assert paid / 300 == pytest.approx(expected["cost"], rel=1e-6)
+        # What right decisions cost is paid in any case.
+        right = np.where(positive, 2.0, 1.0).sum() if np.ndim(costs.error_cost) == 2 else 0.0
+        assert cells["base"] == pytest.approx(right)
+
+
+def test_reviews_by_humans_cost_what_these_decided():
+    codes, models = scored(2, 300)
+    rng = np.random.default_rng(6)
+    human = np.where(rng.random(300) < 0.1, 1 - codes, codes)
+    costs = Costs([[0.0, 4.0], [9.0, 0.0]], 1.0)
+    report = fr.Report.from_predictions(codes, models, costs=costs, human=human, n_worst=0)
+    data = page_data(report)
+    cells, cuts = data["models"][0]["cells"], cuts_of(data, 0)
+    i, j = cells["start"]
+    slips, weight = np.array(cells["slips"]), np.sum(cells["wrong"], axis=0)
+    paid = weight[i:j].sum() + (np.array([[9.0], [4.0]]) * slips[:, i:j]).sum()
+    paid += 9.0 * sum(cells["wrong"][0][:i]) + 4.0 * sum(cells["wrong"][1][j:])
+    rates = (human != codes).astype(float)
+    given = codes == 1, models["m0"], cuts[i], cuts[j], 9.0, 4.0, 1.0, 1.0
+    assert paid / 300 == pytest.approx(page.outcome(*given, rates=rates)["cost"], rel=1e-9)
+    assert rates[(models["m0"] >= cuts[i]) & (models["m0"] < cuts[j])].sum() > 0
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_several_classes_are_cut_at_limits_of_the_expected_loss(tmp_path, streamed):
+    codes, models = scored(4, 500)
+    costs = Costs(10.0, 1.0, reviewer_error=0.02)
+    report = report_of(tmp_path, codes, models, None, streamed, costs=costs)
+    policy, data = report.models[0].policy, page_data(report)
+    cells = data["models"][0]["cells"]
+    decided = policy.decide(models["m0"])
+    wrong = decided.label != np.array(LABELS[4])[codes]
+    limits = [float(limit) for limit in cells["cuts"]]
+    assert limits[0] == -inf
+    assert limits[-1] == inf
+    place = cells["start"][0]
+    assert limits[place] == pytest.approx(policy.decision.limit, rel=1e-7)
+    assert sum(cells["weight"]) == 500
+    assert sum(cells["weight"][:place]) == round(policy.automation_rate * 500)
+    for i in (place, 0, len(limits) - 1, *([] if streamed else range(1, len(limits), 17))):
+        limit = limits[i] * (1 + 1e-7)  # which has eight digits
+        expected = page.of_losses(wrong, decided.score, limit, 10.0, 1.0, 0.02)
+        assert sum(cells["weight"][i:]) == expected["reviews"]
+        alone = sum(cells["weight"][:i])
+        assert sum(cells["wrong"][0][:i]) == (expected["wrong"] * alone if alone else 0)
+
+
+def test_without_costs_several_classes_are_cut_by_confidence(tmp_path):
+    codes, models = scored(4, 300)
+    data = page_data(report_of(tmp_path, codes, models, calibrate=False))
+    cells, sure = data["models"][0]["cells"], models["m0"].max(axis=1)
+    wrong = models["m0"].argmax(axis=1) != codes
+    for i in range(0, len(cells["cuts"]), 9):
+        above = sure > cells["cuts"][i]
+        assert sum(cells["weight"][:i]) == above.sum()
+        assert sum(cells["wrong"][0][:i]) == (above & wrong).sum()
+
+
+def test_declined_cases_are_reviewed_whatever_the_threshold():
+    rng = np.random.default_rng(2)
+    sure, declined = rng.random(200).round(2), rng.random(200) < 0.2
+    right = rng.random(200) < sure
+    report = fr.Report.from_outcomes(
+        {"m": right}, {"m": sure}, declined={"m": declined}, costs={"error_cost": 8.0}
     )
-    curve = fr.deferral_curve(truth, after, error_cost=10, sample_weight=shares)
-    version = found["models"][0]["calibrated"]
-    for i, threshold in enumerate(found["grid"]):
-        ours = page.cost(version["decisions"], i, 300, 10.0, 1.0)
-        assert same(ours, curve.at(threshold).cost)
-    assert any(not float(count).is_integer() for count in version["decisions"]["errors"])
+    data = page_data(report)
+    cells, cuts = data["models"][0]["cells"], cuts_of(data, 0)
+    scores = [None if gone else score for score, gone in zip(sure, declined, strict=True)]
+    for j in (0, 5, cells["start"][1], len(cuts) - 1):
+        expected = page.outcome(right, scores, 0.0, cuts[j], 0.0, 8.0, 1.0)
+        asked = cells["declined"] + np.sum(cells["wrong"], axis=0)[:j].sum()
+        assert asked == expected["reviews"]
+        assert sum(cells["wrong"][1][j:]) == expected["alarms"]
+    assert data["total"] == 200
 
 
 def between_moved(ranking, codes, p, weights, worst):
@@ -233,6 +249,16 @@ def between_moved(ranking, codes, p, weights, worst):
     assert least - 1e-8 <= ranking["auc"] <= most + 1e-8  # which has eight digits
 
 
+def drawn_of(raw):
+    """What a report draws of a model."""
+    ranking = raw.ranking
+    return {
+        "histogram": raw.histogram._asdict(),
+        "ranking": ranking.curves._asdict()
+        | {"fragility": ranking.fragility, "pair": [LABELS[4][place] for place in ranking.pair]},
+    }
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_histogram_and_ranking_errors_are_those_of_the_displays(tmp_path, streamed, weighted):
@@ -240,8 +266,8 @@ def test_histogram_and_ranking_errors_are_those_of_the_displays(tmp_path, stream
     p = models["m0"]
     weights = weights_of(300) if weighted else None
     report = report_of(tmp_path, codes, models, weights, streamed, calibrate=False)
-    found = page_data(report)
-    grid, version = found["grid"], found["models"][0]["raw"]
+    raw = report.models[0].raw
+    grid, version = raw.decisions.thresholds, drawn_of(raw)
     options = {"labels": LABELS[4], "sample_weight": weights}
     y = np.array(LABELS[4])[codes]
     shown = ConfidenceDisplay.from_predictions(y, p, **options)
@@ -325,19 +351,45 @@ def test_without_a_finite_pair_there_is_no_curve():
     """Every case is scored as another class: all pairs have an infinite index."""
     codes = np.arange(30) % 3
     p = (1 - np.eye(3)[codes]) / 2
-    version = page_data(fr.Report.from_predictions(codes, {"m": p}, calibrate=False))["models"][0]
-    pairs = np.array(version["raw"]["pairs"], dtype=object)
-    assert (pairs[~np.eye(3, dtype=bool)] == "Infinity").all()
-    assert version["raw"]["ranking"] is None
-    assert version["raw"]["index"]["value"] == "Infinity"
+    report = fr.Report.from_predictions(codes, {"m": p}, calibrate=False)
+    assert page_data(report)["models"][0]["tail"] is None
+    pairs = report.models[0].raw.pairs
+    assert np.isinf(pairs[~np.eye(3, dtype=bool)]).all()
 
 
 def test_two_classes_have_a_curve_though_the_index_is_infinite():
     report = fr.Report.from_predictions([1, 1, 0, 0], [0.1, 0.3, 0.6, 0.8], calibrate=False)
-    ranking = page_data(report)["models"][0]["raw"]["ranking"]
-    assert ranking["fragility"] == "Infinity"
-    assert ranking["tail"][0] == 1
-    assert ranking["auc"] == 0
+    tail = page_data(report)["models"][0]["tail"]
+    assert tail["fragility"] == "Infinity"
+    assert tail["share"][0] == 1
+
+
+def test_what_is_drawn_is_what_was_measured(tmp_path):
+    codes, models = scored(2, 700)
+    report = report_of(tmp_path, codes, models)
+    found, model = page_data(report)["models"][0], report.models[0]
+    for part, curve in zip(found["reliability"], (model.raw, model.calibrated), strict=True):
+        expected = curve.evidence.reliability
+        for name, drawn in zip(
+            ("predicted", "observed", "lower", "upper", "counts"), part, strict=True
+        ):
+            np.testing.assert_allclose(drawn, getattr(expected, name), rtol=6e-4, atol=1e-12)
+    sure = fr_confidence(models["m0"])
+    wrong = (models["m0"] > 0.5) != (codes == 1)
+    edges = found["histogram"]["edges"]
+    for name, rows in (("wrong", wrong), ("right", ~wrong)):
+        counts = [np.sum(rows & (low < sure) & (sure <= high)) for low, high in pairwise(edges)]
+        assert found["histogram"][name] == counts
+    coverage, risk = found["coverage"]
+    assert len(coverage) == 60
+    assert coverage[-1] == 1
+    for share, errors in list(zip(coverage, risk, strict=True))[::7]:
+        surest = np.argsort(-sure, kind="stable")[: round(share * 700)]
+        assert errors == pytest.approx(wrong[surest].mean(), abs=0.01)
+
+
+def fr_confidence(p):
+    return np.maximum(p, 1.0 - p)
 
 
 @pytest.mark.slow
@@ -351,62 +403,14 @@ def test_four_models_are_small(tmp_path, streamed, n_classes):
     )
     assert report.streamed == streamed
     found = page_data(report)
-    assert all(model["calibrated"] is not None for model in found["models"])
-    assert len(script_json(found)) < 70_000
-    assert len(report.to_html().encode()) < 150_000
+    assert all(model["reliability"][1] is not None for model in found["models"])
+    assert len(script_json(found)) < 75_000
+    assert len(report.to_html().encode()) < 160_000
 
 
-def unpacked(values, n, units=1):
-    """What the script makes of differences, and of the ends of equal distances."""
-    if n is None:
-        return [sum(values[: i + 1]) / units for i in range(len(values))]
-    return values if len(values) == n else np.linspace(*values, n).tolist()
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_what_is_embedded_is_the_data(tmp_path, n_classes, weighted):
-    codes, models = scored(n_classes, 60)
-    weights = 1e3 * weights_of(60) if weighted else None
-    found = page_data(report_of(tmp_path, codes, models, weights))
-    packed = json.loads(script_json(found))
-    units = 10 ** found["decimals"]
-    assert units == 100 or weighted  # calibrated cases count a quarter each
-    for key in ("raw", "calibrated"):
-        given, small = found["models"][0][key], packed["models"][0].pop(key)
-        decided = small.pop("decisions")
-        for name, amounts in decided.items():
-            expected = given["decisions"][name]
-            assert (amounts and unpacked(amounts, None, units)) == expected
-        assert ("errors" in decided) == (n_classes > 2)
-        for name, sides, points in (
-            ("histogram", "right", ["edges"]),
-            ("ranking", "tail", ["theta"]),
-            ("ranking", "density", ["edges"]),
-        ):
-            for point in points:
-                expected = given[name][point]
-                shown = unpacked(small[name][point], len(expected))
-                np.testing.assert_allclose(shown, expected, atol=2e-3)
-                small[name][point] = expected
-                assert len(given[name][sides]) in (len(expected), len(expected) - 1)
-        assert small == {name: part for name, part in given.items() if name != "decisions"}
-    assert {name: packed[name] for name in ("grid", "total", "labels", "costs")} == {
-        name: found[name] for name in ("grid", "total", "labels", "costs")
-    }
-
-
-def test_figures_have_enough_digits(tmp_path):
-    codes, models = scored(4, 300)
-    report = report_of(tmp_path, codes, models)
-    version = page_data(report)["models"][0]["calibrated"]
-    index = report.models[0].calibrated.figures["fragility_index"]
-    assert version["index"]["value"] == pytest.approx(index.value, rel=1e-7)
-    assert version["index"]["interval"] == pytest.approx(list(index.interval), rel=1e-7)
-    expected = report.models[0].calibrated.pairs
-    for i, row in enumerate(version["pairs"]):
-        for j, value in enumerate(row):
-            assert value is None if i == j else value == pytest.approx(expected[i, j], rel=5e-4)
+def test_what_is_embedded_is_the_data(tmp_path):
+    found = page_data(report_of(tmp_path, *scored(2, 60)))
+    assert json.loads(script_json(found)) == found
 
 
 HOSTILE = [
@@ -445,50 +449,41 @@ def test_hostile_names_cannot_end_the_script():
 
 def test_costs_that_the_page_starts_with():
     codes, models = scored(4, 200)
+    two = scored(2, 200)
 
-    def start(costs):
-        report = fr.Report.from_predictions(codes, models, calibrate=False, costs=costs)
-        return page_data(report)["costs"], re.findall("start with their mean", report.to_html())
+    def start(costs, codes=codes, models=models, **options):
+        report = fr.Report.from_predictions(codes, models, calibrate=False, costs=costs, **options)
+        return page_data(report)["costs"]
 
-    suggested, notes = start(None)
-    assert suggested == {
-        "error_cost": 10,
-        "review_cost": 1,
-        "capacity": None,
-        "reviewer_error": 0,
-        "false_negative_weight": 1,
-        "given": False,
-    }
-    assert not notes
-    given, notes = start(Costs(7.5, 0.5, 0.2, 0.1))
-    assert list(given.values()) == [7.5, 0.5, 0.2, 0.1, 1, True]
-    assert not notes
+    plain = {"given": False, "factor": False, "slip_factor": False, "miss": 10, "alarm": 10}
+    assert start(None) == {**plain, "man": 1, "cap": 1, "rev": 0}
+    given = start(Costs(7.5, 0.5, 0.2, 0.1))
+    assert [given[name] for name in ("miss", "man", "cap", "rev")] == [7.5, 0.5, 0.2, 0.1]
     matrix = 12.0 * (1 - np.eye(4))
     matrix[0, 1] = 24.0
-    for cost, mean in ((matrix, 13.0), (np.r_[np.full(100, 4.0), np.full(100, 8.0)], 6.0)):
-        given, notes = start(Costs(cost))
-        assert given["error_cost"] == mean
-        assert len(notes) == 1
+    for cost in (matrix, np.r_[np.full(100, 4.0), np.full(100, 8.0)]):
+        given = start(Costs(cost))
+        assert (given["factor"], given["miss"], given["rev"]) == (True, 1, 1)
+    matrix = np.array([[0.0, 3.0], [20.0, 0.0]])
+    for positive, prices in ((1, (20, 3)), (0, (3, 20))):
+        found = start(Costs(matrix), *two, pos_label=positive)
+        assert (found["miss"], found["alarm"], found["factor"]) == (*prices, False)
 
 
-@pytest.mark.parametrize("positive", [0, 1])
-def test_false_negatives_may_cost_nothing(positive):
-    """False positives may not: no weight of false negatives says that."""
-    codes, models = scored(2, 200)
-
-    def start(matrix):
-        report = fr.Report.from_predictions(
-            codes, models, calibrate=False, costs=Costs(matrix), pos_label=positive
-        )
-        found = page_data(report)["costs"]
-        told = "start with their mean" in report.to_html()
-        return found["error_cost"], found["false_negative_weight"], told
-
-    matrix = np.zeros((2, 2))
-    matrix[1 - positive, positive] = 5.0
-    assert start(matrix) == (5.0, 0.0, False)
-    assert start(matrix.T) == (2.5, 1.0, True)
-    assert start(0 * matrix) == (0.0, 1.0, True)
+def test_without_cases_no_case_is_named():
+    """Nor is one that makes most of the cost."""
+    codes, models = scored(2, 300)
+    codes[0], models["m0"][0] = 1, 0.001
+    costs = Costs(np.r_[1e4, np.ones(299)], 1.0)
+    given = {"costs": costs, "cases": [f"patient, {k}, makes" for k in range(300)]}
+    report = fr.Report.from_predictions(codes, models, **given)
+    assert "patient" in report.to_html()
+    assert any("patient, 0, makes, makes" in finding.text for finding in report.findings)
+    without = fr.Report.from_predictions(codes, models, n_worst=0, **given)
+    for page_of in (report.to_html(cases=False), without.to_html()):
+        assert "patient" not in page_of
+        assert re.search(r"One case makes \d+\s% of the cost", page_of)
+        assert "but no single case" in page_of
 
 
 @pytest.mark.parametrize("size", [1e-9, 1.0, 1e12, 1e17])
@@ -496,22 +491,21 @@ def test_weights_of_any_size_are_small(tmp_path, size):
     codes, models = scored(2, 600)
     weights = size * weights_of(600)
     found = page_data(report_of(tmp_path, codes, models, weights, calibrate=False))
-    packed = json.loads(script_json(found))["models"][0]["raw"]["decisions"]["reviewed"]
-    assert 1e8 <= sum(packed) <= 1e9
-    assert sum(packed) / 10.0 ** found["decimals"] == pytest.approx(weights.sum(), rel=1e-8)
+    cells = found["models"][0]["cells"]
+    assert np.sum(cells["wrong"]) == pytest.approx(weights.sum(), rel=1e-7)
+    assert len(json.dumps(cells["wrong"])) < 25 * np.size(cells["wrong"])
 
 
 def test_many_classes_and_groups_are_told_of_not_shown(monkeypatch):
-    monkeypatch.setattr(module, "MOST_CLASSES", 3)
     monkeypatch.setattr(page_module, "MOST_CLASSES", 3)
     monkeypatch.setattr(page_module, "_MOST_GROUP_ROWS", 3)
     codes, models = scored(4, 400)
     report = fr.Report.from_predictions(
         codes, models, calibrate=False, groups=np.arange(400) // 50, n_worst=0, min_cell=0
     )
-    assert page_data(report)["models"][0]["raw"]["pairs"] is None
     text = report.to_html()
-    (table,) = re.findall(r'id="groups">.*?<tbody>(.*?)</tbody>', text, re.DOTALL)
+    assert "Pairs of classes:" not in text
+    (table,) = re.findall(r">Groups</h2>.*?<tbody>(.*?)</tbody>", text, re.DOTALL)
     shown = set(re.findall(r'<th scope="row">(\d+)</th>', table))
     by_index = sorted(report.groups, key=lambda part: -part.index.value)
     assert shown == {part.group for part in by_index[:3]}

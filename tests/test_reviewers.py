@@ -587,7 +587,7 @@ def test_tables_and_words():
     assert "against humans alone" in report.to_markdown()
     assert "human errors" in repr(report.models[0].policy)
     assert "error rate" in repr(made)
-    assert "errors of reviewers for each class" in report.to_html()
+    assert "Reviewers’ errors, times those of the report" in report.to_html()
 
 
 def test_a_class_without_cases_has_no_error_rate():

@@ -1,86 +1,99 @@
-"""What the page of a report computes, from its definition: loops over cases and thresholds."""
+"""What the page of a report says, from its definition: loops over cases and thresholds.
+
+A case of the positive class is a miss if it is decided negative, another one a false alarm if it is
+decided positive. The score decides: negative below `lower`, positive from `upper` on.
+"""
 
 from __future__ import annotations
 
 from math import nan
 
-from .companions import predict
 
+def outcome(
+    positive,
+    scores,
+    lower,
+    upper,
+    miss,
+    alarm,
+    review,
+    rate=0.0,
+    weights=None,
+    costs=None,
+    rates=None,
+):
+    """Cost per case, shares decided alone and wrong of these, weight reviewed, missed, alarms.
 
-def decisions(codes, rows, grid, weights=None, positive=None):
-    """Weight of the reviewed cases, of all errors, of false negatives and positives, by threshold.
-
-    `rows` are probabilities of every class; `positive` is the place of the positive class of two.
+    `costs` are what an error costs on each case; they are multiplied by `miss` and `alarm`.
+    `rates` are how often reviewers err on each case, multiplied by `rate`. A score of None was
+    declined: such a case is always reviewed.
     """
-    predicted, confidence = predict(rows)
-    names = ("reviewed", "errors", "false_negatives", "false_positives", "reviewed_positives")
-    found = {name: [] for name in names}
-    for threshold in grid:
-        sums = dict.fromkeys(found, 0)
-        for k, true in enumerate(codes):
-            weight = 1 if weights is None else weights[k]
-            if confidence[k] <= threshold:
-                sums["reviewed"] += weight
-                sums["reviewed_positives"] += weight * (true == positive)
-            elif predicted[k] != true:
-                sums["errors"] += weight
-                sums["false_negatives" if true == positive else "false_positives"] += weight
-        for name, amount in sums.items():
-            found[name].append(amount)
-    return found
+    paid = total = reviewed = missed = alarms = 0.0
+    for k, score in enumerate(scores):
+        weight = 1.0 if weights is None else weights[k]
+        error = (miss if positive[k] else alarm) * (1.0 if costs is None else costs[k])
+        total += weight
+        if score is not None and score < lower:
+            if positive[k]:
+                missed += weight
+                paid += weight * error
+        elif score is not None and score >= upper:
+            if not positive[k]:
+                alarms += weight
+                paid += weight * error
+        else:
+            reviewed += weight
+            wrong = rate * (1.0 if rates is None else rates[k])
+            paid += weight * (review + wrong * error)
+    alone = total - reviewed
+    return {
+        "cost": paid / total,
+        "alone": alone / total,
+        "wrong": (missed + alarms) / alone if alone > 1e-9 * total else nan,
+        "reviews": reviewed,
+        "missed": missed,
+        "alarms": alarms,
+    }
 
 
-def error_weight(decided, i, fn_weight):
-    """Errors at a threshold, false negatives times their weight."""
-    if decided["false_negatives"] is None:
-        return decided["errors"][i]
-    return fn_weight * decided["false_negatives"][i] + decided["false_positives"][i]
+def blended(positive, scores, p, share, lower, upper, **costs):
+    """Cost per case, a share of it as if cases were positive with probability `p`."""
+    observed = outcome(positive, scores, lower, upper, **costs)["cost"]
+    n = len(scores)
+    twice = [True] * n + [False] * n
+    weights = [*p, *(1.0 - x for x in p)]
+    both = [*scores, *scores]
+    expected = outcome(twice, both, lower, upper, weights=weights, **costs)["cost"]
+    return (1.0 - share) * observed + share * expected
 
 
-def cost(decided, i, total, error_cost, review_cost, reviewer_error=0.0, fn_weight=1.0):
-    """Cost per case; reviewers miss positives, too, at the price of a false negative."""
-    reviewed = decided["reviewed"][i]
-    errors_of_humans = reviewer_error * reviewed
-    if decided["reviewed_positives"] is not None:
-        errors_of_humans += reviewer_error * (fn_weight - 1) * decided["reviewed_positives"][i]
-    errors = errors_of_humans + error_weight(decided, i, fn_weight)
-    return (review_cost * reviewed + error_cost * errors) / total
+def cheapest(positive, scores, p, share, thresholds, capacity=1.0, **costs):
+    """The cheapest pair of thresholds; of equal ones those with the fewest reviews."""
+    best = None
+    for lower in thresholds:
+        for upper in thresholds:
+            if lower > upper:
+                continue
+            reviewed = sum(lower <= score < upper for score in scores)
+            if reviewed > capacity * len(scores) + 1e-9:
+                continue
+            cost = blended(positive, scores, p, share, lower, upper, **costs)
+            key = (round(cost, 10), reviewed, lower)
+            if best is None or key < best[0]:
+                best = key, (lower, upper)
+    return best[1]
 
 
-def automation(decided, i, total):
-    """Share of the cases that the model decides alone."""
-    return 1 - decided["reviewed"][i] / total
-
-
-def error_rate(decided, i, total):
-    """Share of these that are wrong; undefined if there are none."""
-    alone = total - decided["reviewed"][i]
-    return decided["errors"][i] / alone if alone > 0 else nan
-
-
-def allowed(decided, i, total, capacity):
-    """Whether humans can review so many."""
-    return capacity is None or decided["reviewed"][i] / total <= capacity + 1e-12
-
-
-def best(decided, n, total, capacity, **costs):
-    """Place of the smallest allowed threshold of least cost."""
-    choice = None
-    for i in range(n):
-        if allowed(decided, i, total, capacity):
-            price = cost(decided, i, total, **costs)
-            if choice is None or price < cost(decided, choice, total, **costs) * (1 - 1e-12):
-                choice = i
-    return choice
-
-
-def chow(error_cost, review_cost, reviewer_error):
-    """Chow's threshold; where errors cost nothing, automate all."""
-    if error_cost <= 0:
-        return 0.0
-    return min(max(1 - review_cost / error_cost - reviewer_error, 0.0), 1.0)
-
-
-def place_of(grid, threshold):
-    """Largest threshold of the grid that is not above."""
-    return max(i for i, value in enumerate(grid) if value <= threshold)
+def of_losses(wrong, losses, limit, error, review, rate=0.0):
+    """Several classes: decided alone up to a limit of the expected loss."""
+    n = len(losses)
+    alone = [loss <= limit for loss in losses]
+    mistakes = sum(a and w for a, w in zip(alone, wrong, strict=True))
+    reviewed = n - sum(alone)
+    paid = error * mistakes + reviewed * (review + rate * error)
+    return {
+        "cost": paid / n,
+        "alone": 1.0 - reviewed / n,
+        "wrong": mistakes / sum(alone) if any(alone) else nan,
+        "reviews": reviewed,
+    }

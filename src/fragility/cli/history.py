@@ -6,7 +6,7 @@ import click
 
 from . import FAILED, PASSED
 from .console import say, show_lines, show_table, show_text, write_json
-from .options import json_option
+from .options import check_ending, force_option, json_option
 
 
 @click.command()
@@ -27,6 +27,8 @@ from .options import json_option
     show_default=True,
     help="One minus the probability of a false alarm over all looks; also of the intervals.",
 )
+@click.option("--output", type=click.Path(), metavar="FILE", help="Also write a page of it: .html.")
+@force_option
 @json_option
 def history(
     file: str,
@@ -34,6 +36,8 @@ def history(
     max_error_rate: float | None,
     since: str | None,
     confidence: float,
+    output: str | None,
+    force: bool,
     as_json: bool,
 ) -> int:
     """Show what --record has written; exit 1 if errors of cases decided alone raise an alarm.
@@ -43,7 +47,7 @@ def history(
 
     \b
     fragility gate week.csv --label sick --score p --max-fi 0.2 --record history.jsonl
-    fragility history history.jsonl --max-error-rate 0.02
+    fragility history history.jsonl --max-error-rate 0.02 --output history.html
     """  # noqa: D301
     from ..report.data import json_text
     from ..report.history import histories, is_ordered
@@ -53,6 +57,11 @@ def history(
         begin = None if since is None else parse_date(since)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--since") from None
+    if output is not None:
+        from ..tables import check_output
+
+        check_ending(output, ".html")
+        check_output(output, [file], force=force)
     records = read_history(file)
     found = histories(
         records, model=model, since=begin, max_error_rate=max_error_rate, confidence=confidence
@@ -71,4 +80,10 @@ def history(
         show_table(*part.rows(), stderr=as_json)
         show_text("", stderr=as_json)
         show_lines(part.sentences, stderr=as_json)
+    if output is not None:
+        from ..report.history_page import history_page
+        from ..tables import write_file
+
+        write_file(output, history_page(found))
+        say(f"Wrote {output}.")
     return FAILED if on else PASSED

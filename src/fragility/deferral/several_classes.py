@@ -197,6 +197,11 @@ class SeveralClassPart(Part):
         self.n_cases = float(rows.units.sum())
 
     @property
+    def rows(self) -> DecidedRows:
+        """The cases in ascending order of their loss."""
+        return self._rows
+
+    @property
     def widest(self) -> Box:
         return Box(self.n_places, self.n_places)
 

@@ -13,8 +13,12 @@ if TYPE_CHECKING:
     from .report import Report
 
 
-def case_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
-    """Title, what the rows are, heading and rows."""
+#: Kinds of wrong predictions, and none: the order in which a page lists them.
+_KINDS = ("miss", "false alarm", "mistake", "")
+
+
+def case_tables(report: Report, *, by_kind: bool = False) -> Iterator[tuple[str, str, Table]]:
+    """Title, what the rows are, heading and rows; `by_kind`: misses before false alarms."""
     above = f"Above {100 * report.confident:g} % confidence"
     if report.shared_mistakes:
         shown, n = len(report.shared_mistakes), report.n_shared_mistakes or 0
@@ -30,7 +34,10 @@ def case_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
     for model in report.models:
         if model.worst:
             title = f"Cases that carry the risk of {words.shortened(model.name)}"
-            yield title, "", worst_rows(model.worst, answers=report.answers)
+            cases = model.worst
+            if by_kind:
+                cases = tuple(sorted(cases, key=lambda case: _KINDS.index(case.kind)))
+            yield title, "", worst_rows(cases, answers=report.answers)
 
 
 def shared_rows(report: Report) -> Table:

@@ -18,6 +18,7 @@ from ..measured import Estimator
 from ..scores.cases import Cases
 from ..scores.sums import Shape
 from .group_sums import GroupSums
+from .policy_cells import PolicyCells
 from .rereading import CaseNames, CaseRows
 
 
@@ -48,12 +49,16 @@ class DecidedPlaces(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """The policy of one model, what it does with every case, and what is decided by true class."""
+    """The policy of one model, what it does with every case, and what is decided by true class.
+
+    `cells` are the cases by what any other policy would do with them.
+    """
 
     policy: Policy
     cases: Callable[[Cases], DecidedCases]
     by_place: Callable[[], DecidedPlaces]
     confusion: Floats
+    cells: PolicyCells
     estimator: Estimator = "cross_fitted"
 
 

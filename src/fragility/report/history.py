@@ -77,7 +77,7 @@ class ModelHistory:
         verdict = f"No alarm for {self.title}: {found}."
         if first is not None:
             verdict = (
-                f"ALARM for {self.title} since {_day(first.record.date)}: {found}; in some records "
+                f"ALARM for {self.title} since {day(first.record.date)}: {found}; in some records "
                 f"it was {words.percent(alarm.lower[-1])} at least."
             )
         return [verdict, *self.notes]
@@ -92,7 +92,7 @@ class ModelHistory:
             state = "ALARM" if look is first else state  # it stays on
             rows.append(
                 [
-                    _day(look.record.date),
+                    day(look.record.date),
                     words.count(model.n),
                     _number(model.alone.decided),
                     "–" if rate is None else f"{_number(model.alone.errors)}: {words.share(rate)}",
@@ -159,7 +159,7 @@ def histories(
     if since is not None:
         ordered = [record for record in ordered if record.date >= since]
         if not ordered:
-            raise ValueError(f"The history has no record since {_day(since)}.")
+            raise ValueError(f"The history has no record since {day(since)}.")
     names = list(dict.fromkeys(part.name for record in ordered for part in record.models))
     if model is not None:
         if model not in names:
@@ -191,8 +191,8 @@ def _history(
             looks.append(Look(record, part, counted))
             if not counted:
                 notes.append(
-                    f"The record of {_day(record.date)} is of the same file as that of "
-                    f"{_day(seen[record.sha256])} (SHA-256 {record.sha256[:12]}…): its cases are "
+                    f"The record of {day(record.date)} is of the same file as that of "
+                    f"{day(seen[record.sha256])} (SHA-256 {record.sha256[:12]}…): its cases are "
                     "counted once."
                 )
             seen.setdefault(record.sha256, record.date)
@@ -202,7 +202,7 @@ def _history(
     if other is not None:
         changed = [look for look in looks if look.counted][other].record.date
         told = (
-            f"since {_day(changed)} {words.shortened(name)} has decided alone by another rule "
+            f"since {day(changed)} {words.shortened(name)} has decided alone by another rule "
             f"({_rule(rules[other])}) than at first ({_rule(rules[0])})"
         )
         if max_error_rate is None:
@@ -267,7 +267,7 @@ def _number(n: float) -> str:
     return f"{n:,.0f}" if float(n).is_integer() else f"{n:,.1f}"
 
 
-def _day(date: datetime) -> str:
+def day(date: datetime) -> str:
     """The day, with the time where there is one."""
     midnight = not (date.hour or date.minute or date.second or date.microsecond)
     return date.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M")

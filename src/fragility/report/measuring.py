@@ -36,6 +36,7 @@ from .mistakes import SharedMistakes
 from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import Built, Comparison, ModelReport, SharedMistake, WorstCase
+from .policy_cells import cells_of_model
 from .rereading import BlockReader, CaseNames, CaseRows, Reader, Rereading, one_part, read_again
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
@@ -213,7 +214,9 @@ class Builder:
             dearest = None
             if policy is not None and self.cost_reader is not None:
                 dearest = self.cost_reader.dearest_share(name)
-            about = worst.get(name, ()), policy, confusion, choice
+            known = self.decided.get(name), raw.decisions
+            cells = cells_of_model(state, name, *known, lambda: self.sums)
+            about = worst.get(name, ()), cells, policy, confusion, choice
             models.append(ModelReport(name, raw, after, reason, *about, dearest_share=dearest))
         unknown = [
             model.name
@@ -377,7 +380,8 @@ class Builder:
         found = {name: decided.policy for name, decided in self.decided.items()}
         if self.cost_reader is None or not self.state.priced:
             return found
-        return self.cost_reader.with_dominant_cases(found, self.name_cases)
+        named = self.name_cases if self.settings.n_worst else None  # no single case is wanted
+        return self.cost_reader.with_dominant_cases(found, named)
 
     # Further readings.
 

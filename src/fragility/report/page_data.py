@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
-from math import floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import ndtri
 
-from .._typing import Floats
+from .._typing import Floats, Interval
 from ..deferral import Costs
+from ..measured import Measured
 from . import data, words
+from .group_text import name_of
 from .parts import ModelFigures, ModelReport
+from .policy_cells import GRID, PolicyCells
 
 if TYPE_CHECKING:
+    from ..figures.reliability import ReliabilityCurve
     from .report import Report
 
-#: Matrices of more classes would make a page of megabytes.
-MOST_CLASSES = 20
 #: Costs that the page starts with if none were given.
-_SUGGESTED = Costs(10.0, 1.0)
-#: Significant digits of indices and of what is drawn; of weights, beside the weight of all cases.
-_DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 4, 8
+SUGGESTED = Costs(10.0, 1.0)
+#: Points of a curve, and rows of groups, that are drawn; tables have the others.
+_MOST_POINTS, _MOST_GROUPS = 60, 24
+#: Significant digits of sums of costs, of what is chosen by, of what is drawn; of weights, beside
+#: the weight of all cases.
+_DIGITS, _CHOOSING_DIGITS, _DRAWN_DIGITS, _WEIGHT_DIGITS = 8, 6, 4, 8
 
 
 def page_data(report: Report) -> dict[str, Any]:
@@ -35,35 +41,30 @@ def page_data(report: Report) -> dict[str, Any]:
     >>> from fragility import Report
     >>> from fragility.report.page_data import page_data
     >>> report = Report.from_predictions([1, 1, 0, 0], [0.6, 0.9, 0.1, 0.8], calibrate=False)
-    >>> page_data(report)["models"][0]["raw"]["decisions"]["errors"][:3]
-    [1, 1, 1]
+    >>> page_data(report)["models"][0]["cells"]["wrong"]
+    [[0, 1, 0, 1], [1, 0, 1, 0]]
     """
-    first = report.models[0].raw.decisions
-    # Whatever the threshold, a case that a model declined is reviewed: all models have all cases.
-    total = first.total + declined_weight(report.models[0])
-    # Less than none for large weights, whose digits would make a large page. After calibration the
-    # cases of one of four deals count a quarter each.
-    decimals = 2 if any(model.calibrated is not None for model in report.models) else 0
-    if report.weighted:
-        decimals = _WEIGHT_DIGITS - floor(log10(total))
-    labels = [words.shortened(label) for label in report.labels]
+    cells = [model.cells for model in report.models]
+    total = float(cells[0].weight.sum()) + cells[0].declined
+    decimals = _WEIGHT_DIGITS - floor(log10(total)) if report.weighted else 0
     found: dict[str, Any] = data.strict(
         {
             "total": _whole(round(total, decimals)),
-            "answers": report.answers,
-            "decimals": decimals,
-            "labels": labels,
-            "grid": first.thresholds.tolist(),
-            "costs": _costs(report),
+            "kind": kind_of(report),
+            "by": cut_by(report),
+            "labels": [words.shortened(label) for label in report.labels],
+            "positive": None if report.positive is None else report.labels.index(report.positive),
+            "grid": GRID[GRID < 0.5].tolist() if len(report.labels) == 2 else None,
+            "costs": starting_costs(report),
+            "currency": report.context.currency and words.shortened(report.context.currency),
+            "z": float(-ndtri((1.0 - report.confidence) / 2.0)),
+            "subject": [model.name for model in report.models].index(report.verdict.subject),
+            "cheapest": cheapest_on_new_cases(report),
             "models": [
-                {
-                    key: None
-                    if version is None
-                    else _version(version, labels, decimals, declined_weight(model))
-                    for key, version in (("raw", model.raw), ("calibrated", model.calibrated))
-                }
+                _model(model, decimals, of_two=kind_of(report) != "several")
                 for model in report.models
             ],
+            "groups": _groups(report),
         }
     )
     return found
@@ -72,103 +73,199 @@ def page_data(report: Report) -> dict[str, Any]:
 def script_json(found: dict[str, Any]) -> str:
     r"""The data as JSON to stand in a script element, which nothing in it can end.
 
-    Amounts that rise or fall from threshold to threshold are written as their differences, in units
-    of the last decimal; points at equal distances as the first and the last.
-
     Examples
     --------
     >>> from fragility.report.page_data import script_json
-    >>> print(script_json({"labels": ["</script>"], "models": [], "decimals": 0}))
-    {"labels":["\u003c/script\u003e"],"models":[],"decimals":0}
+    >>> print(script_json({"labels": ["</script>"], "models": []}))
+    {"labels":["\u003c/script\u003e"],"models":[]}
     """
-    packed = found | {
-        "models": [
-            {
-                key: None if version is None else _packed(version, found["decimals"])
-                for key, version in model.items()
-            }
-            for model in found["models"]
-        ]
-    }
-    text = json.dumps(packed, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(found, separators=(",", ":"), allow_nan=False)
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
 
 
-def declined_weight(model: ModelReport) -> float:
-    """Weight of the cases that a model declined to answer."""
-    return 0.0 if model.answers is None else model.answers.declined_weight
+def kind_of(report: Report) -> str:
+    """What policies cut: "two" classes by a score, "answers" by their confidence, or "several"."""
+    if report.answers:
+        return "answers"
+    return "two" if len(report.labels) == 2 else "several"
 
 
-def _version(
-    found: ModelFigures, labels: list[str], decimals: int, declined: float
-) -> dict[str, Any]:
-    more = {"reviewed": declined}
-    index = found.figures["fragility_index"]
-    shown, ranking = found.histogram, found.ranking
+def cut_by(report: Report) -> str:
+    """What is cut: a "score"; of several classes the "loss", "confidence", or its "rest" to one."""
+    if kind_of(report) != "several":
+        return "score"
+    policies = [model.policy for model in report.models if model.policy is not None]
+    if not policies:
+        return "confidence"
+    return "rest" if policies[0].rule == "confidence" else "loss"
+
+
+def cheapest_on_new_cases(report: Report) -> int | None:
+    """Place of the model that costs least at its policy and keeps the capacity, if there is one."""
+    costs = {
+        place: model.policy.cost
+        for place, model in enumerate(report.models)
+        if model.policy is not None and model.policy.within_capacity
+    }
+    return min(costs, key=lambda place: (costs[place], place)) if costs else None
+
+
+def starting_costs(report: Report) -> dict[str, Any]:
+    """Costs that the page starts with, those of the report.
+
+    `factor` says that errors do not all cost the same: what is entered multiplies what they cost.
+    `slip_factor` says the same of the errors of reviewers.
+    """
+    costs = SUGGESTED if report.costs is None else report.costs
+    cells = report.models[0].cells
+    kind = kind_of(report)
+    error = np.asarray(costs.error_cost, dtype=np.float64)
+    factor = error.ndim == 1 or (error.ndim == 2 and kind == "several")
+    miss = alarm = 1.0 if factor else float(error.max())
+    if not factor and error.ndim == 2:
+        place = 1 if report.positive is None else report.labels.index(report.positive)
+        miss = float(error[place, 1 - place] - error[place, place])
+        alarm = float(error[1 - place, place] - error[1 - place, 1 - place])
+    slip_factor = cells.slips is not None
     return {
-        "index": {
-            "value": _rounded(index.value, _DIGITS),
-            "interval": None if index.interval is None else _rounded([*index.interval], _DIGITS),
-        },
-        "pairs": _drawn(found.pairs) if 2 < len(labels) <= MOST_CLASSES else None,
-        "decisions": {
-            name: None
-            if amounts is None
-            else [_whole(round(x + more.get(name, 0.0), decimals)) for x in amounts.tolist()]
-            for name, amounts in vars(found.decisions).items()
-            if name != "thresholds"
-        },
-        "histogram": {
-            **{name: _drawn(getattr(shown, name)) for name in ("edges", "wrong", "right")},
-            "n_wrong": round(shown.n_wrong),  # after calibration expected numbers
-            "n_right": round(shown.n_right),
-        },
-        "ranking": None
+        "given": report.costs is not None,
+        "factor": factor,
+        "slip_factor": slip_factor,
+        "miss": miss,
+        "alarm": alarm,
+        "man": costs.review_cost,
+        "cap": 1.0 if costs.capacity is None else costs.capacity,
+        "rev": 1.0 if slip_factor else float(np.asarray(costs.reviewer_error)),
+    }
+
+
+def _model(model: ModelReport, decimals: int, *, of_two: bool) -> dict[str, Any]:
+    ranking = model.raw.ranking
+    return {
+        "cells": _cells(model.cells, decimals, of_two=of_two),
+        "same": None
+        if model.policy is None
+        else [_ends(model.policy.lower_interval), _ends(model.policy.upper_interval)],
+        "cost": None if model.policy is None else model.policy.cost,
+        "error_rate": None if model.policy is None else model.policy.error_rate,
+        "within": model.policy is None or model.policy.within_capacity,
+        "coverage": _coverage(model.raw),
+        "reliability": [
+            None if part is None else _reliability(part.evidence.reliability)
+            for part in (model.raw, model.calibrated)
+        ],
+        "histogram": _histogram(model.raw),
+        "tail": None
         if ranking is None
         else {
-            **{
-                name: _drawn(getattr(ranking.curves, name))
-                for name in ("edges", "density", "theta", "tail")
-            },
+            "theta": _drawn(ranking.curves.theta),
+            "share": _drawn(ranking.curves.tail),
             "fragility": _rounded(ranking.fragility, _DIGITS),
-            "auc": _rounded(ranking.curves.auc, _DIGITS),
-            "pair": None if ranking.pair is None else [labels[place] for place in ranking.pair],
         },
     }
 
 
-def _packed(version: dict[str, Any], decimals: int) -> dict[str, Any]:
-    decisions = {
-        name: None if amounts is None else _differences(amounts, decimals)
-        for name, amounts in version["decisions"].items()
+def _ends(interval: Interval) -> list[float]:
+    return [float(end) for end in interval]
+
+
+def _cells(cells: PolicyCells, decimals: int, *, of_two: bool) -> dict[str, Any]:
+    """Cells with what cannot be had from other numbers."""
+
+    def weights(amounts: Floats) -> list[float]:
+        return [_whole(round(x, decimals)) for x in amounts.tolist()]
+
+    def money(amounts: Floats | None, digits: int = _DIGITS) -> Any:
+        if amounts is None:
+            return None
+        return _rounded((amounts if of_two else amounts[:1]).tolist(), digits)
+
+    found: dict[str, Any] = {}
+    if of_two:
+        inner = cells.cuts[1:-1]
+        places = np.searchsorted(GRID, inner).clip(max=GRID.size - 1)
+        known = GRID[places] == inner
+        found |= {"cuts": places[known].tolist(), "more": inner[~known].tolist()}
+        found["wrong"] = [weights(part) for part in cells.wrong]
+    else:
+        found["cuts"] = _rounded(cells.cuts.tolist(), _DIGITS)
+        found |= {"weight": weights(cells.weight), "wrong": [weights(cells.wrong[0])]}
+    if not np.array_equal(cells.lost, cells.wrong):
+        found["lost"] = money(cells.lost)
+    if cells.blend > 0.0:
+        # The smaller their share in what is chosen by, the fewer digits matter.
+        digits = max(1, ceil(_CHOOSING_DIGITS + log10(cells.blend)))
+        found["expected"] = money(cells.expected, digits)
+        found["expected_slips"] = money(cells.expected_slips, digits)
+    return found | {
+        "slips": money(cells.slips),
+        "declined": _whole(round(cells.declined, decimals)),
+        "declined_slips": cells.declined_slips,
+        "base": cells.base,
+        "blend": cells.blend,
+        "n_cases": cells.n_cases,
+        "falling": cells.falling,
+        "start": None if cells.start is None else list(cells.start),
     }
-    if decisions["false_negatives"] is not None:
-        del decisions["errors"]  # the sum of both kinds
-    packed = version | {"decisions": decisions}
-    for drawn, points in (("histogram", "edges"), ("ranking", "edges"), ("ranking", "theta")):
-        if packed[drawn] is not None:
-            packed[drawn] = packed[drawn] | {points: _ends(packed[drawn][points])}
-    return packed
 
 
-def _differences(amounts: list[float], decimals: int) -> list[int]:
-    unit = 10 ** abs(decimals)  # a whole number, so that no unit is rounded
-    whole = np.array([round(x / unit if decimals < 0 else x * unit) for x in amounts])
-    found: list[int] = np.diff(whole, prepend=0).tolist()
-    return found
+def _coverage(found: ModelFigures) -> list[list[float]]:
+    curve = found.evidence.risk_coverage
+    places = _some(curve.coverage.size)
+    return [_drawn(curve.coverage[places]), _drawn(curve.risk[places])]
 
 
-def _ends(points: list[float]) -> list[float]:
-    """First and last of points at equal distances; all of others."""
-    even = np.linspace(points[0], points[-1], len(points))
-    same = np.abs(even - points).max() <= 10.0 ** (1 - _DRAWN_DIGITS) * np.abs(points).max()
-    return [points[0], points[-1]] if same else points
+def _reliability(curve: ReliabilityCurve) -> list[list[float]]:
+    """Predicted and observed frequency, limits of the latter, and number of cases, by bin."""
+    parts = curve.predicted, curve.observed, curve.lower, curve.upper, curve.counts
+    return [_drawn(part) for part in parts]
+
+
+def _histogram(found: ModelFigures) -> dict[str, Any]:
+    """Numbers of right and of wrong predictions by confidence."""
+    shown = found.histogram
+    amounts = (shown.right * shown.n_right, shown.wrong * shown.n_wrong)
+    right, wrong = ([_whole(round(x, 1)) for x in part.tolist()] for part in amounts)
+    return {"edges": _drawn(shown.edges), "right": right, "wrong": wrong}
+
+
+def _groups(report: Report) -> list[dict[str, Any]]:
+    """What groups cost at the policy of each model, the dearest first; too small ones are left."""
+    rows = []
+    for place, model in enumerate(report.models):
+        own = [part for part in report.groups if part.model == model.name and not part.too_small]
+        priced = [(part.policy.cost.value, part) for part in own if part.policy is not None]
+        for _, part in sorted(priced, key=lambda pair: -pair[0])[:_MOST_GROUPS]:
+            assert part.policy is not None
+            found = part.policy
+            rows.append(
+                {
+                    "model": place,
+                    "name": name_of(report, part),
+                    "n": part.n,
+                    "cost": _with_ends(found.cost),
+                    "alone": found.alone.value,
+                    "wrong": _with_ends(found.error_rate),
+                }
+            )
+    return rows
+
+
+def _with_ends(found: Measured) -> list[float]:
+    """A figure, and the ends of its interval, if that is known."""
+    ends = () if found.interval is None else found.interval
+    return [float(value) for value in (found.value, *ends)]
+
+
+def _some(n: int) -> list[int]:
+    """Places of so many points at most, the first and the last among them."""
+    return sorted(set(np.linspace(0, n - 1, min(n, _MOST_POINTS)).round().astype(int).tolist()))
 
 
 def _drawn(array: Floats) -> Any:
-    return _rounded(array.tolist(), _DRAWN_DIGITS)
+    return _rounded(np.asarray(array, dtype=np.float64).tolist(), _DRAWN_DIGITS)
 
 
 def _rounded(value: Any, digits: int) -> Any:
@@ -180,41 +277,4 @@ def _rounded(value: Any, digits: int) -> Any:
 
 def _whole(value: float) -> float:
     """A whole number without its point."""
-    return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
-
-
-def _costs(report: Report) -> dict[str, Any]:
-    """Costs that the page starts with: one cost of errors, and a weight of false negatives.
-
-    A matrix of two classes gives both; other matrices and costs by case give their mean.
-    """
-    costs = _SUGGESTED if report.costs is None else report.costs
-    error, weight, _ = starting_cost(costs, report)
-    return {
-        "error_cost": error,
-        "review_cost": costs.review_cost,
-        "capacity": costs.capacity,
-        "reviewer_error": _mean_reviewer_error(costs, report),
-        "false_negative_weight": weight,
-        "given": report.costs is not None,
-    }
-
-
-def _mean_reviewer_error(costs: Costs, report: Report) -> float:
-    """One share of wrong reviews: the mean over the cases of all classes."""
-    if np.ndim(costs.reviewer_error) == 0:
-        return float(costs.reviewer_error)
-    return float(np.average(costs.rates(len(report.labels)), weights=report.support))
-
-
-def starting_cost(costs: Costs, report: Report) -> tuple[float, float, str]:
-    """Cost of an error, weight of a false negative, and what the cost is a mean of, if it is."""
-    cost = np.asarray(costs.error_cost, dtype=np.float64)
-    if cost.ndim < 2:
-        return float(cost.mean()), 1.0, "case" if cost.ndim else ""
-    if len(cost) == 2 and not np.any(cost.diagonal()):
-        positive = report.labels.index(report.positive)
-        missed, alarm = float(cost[positive, 1 - positive]), float(cost[1 - positive, positive])
-        if alarm > 0.0:
-            return alarm, missed / alarm, ""
-    return float(cost[~np.eye(len(cost), dtype=np.bool_)].mean()), 1.0, "pair of classes"
+    return int(value) if isfinite(value) and value == int(value) and abs(value) < 1e15 else value

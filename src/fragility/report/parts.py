@@ -15,6 +15,7 @@ from ..measured import Estimator, Measured
 from ..metrics.displays.error_curves import ErrorCurves
 from ..scores.tally import DecisionCounts
 from .evidence import Evidence
+from .policy_cells import PolicyCells
 
 if TYPE_CHECKING:  # policies are imported where one is made: without costs there is none
     from ..deferral.paired_costs import PairedCosts
@@ -278,6 +279,7 @@ class ModelReport:
     labels, then reviews: sums of weights, of cases that did not choose the policy. A policy that is
     chosen anew in every fold may decide a case in parts.
     `calibration` is the map by which it was calibrated, and how others would have done.
+    `cells` are the cases by what any policy does with them, for the page.
     `answers` says how many answers there are, where cases are answers.
     `dearest_share` is the share of the cost that the dearest case makes, where costs differ by
     case.
@@ -288,6 +290,7 @@ class ModelReport:
     calibrated: ModelFigures | None
     why_not_calibrated: str
     worst: tuple[WorstCase, ...]
+    cells: PolicyCells
     policy: Policy | None = None
     confusion: Floats | None = None
     calibration: CalibrationChoice | None = None

@@ -36,6 +36,7 @@ from ..scores.bins import ScoreBins
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from .cost_reading import Decided, DecidedCases, DecidedPlaces
+from .policy_cells import cells_of_problem
 from .rereading import Rereading
 
 
@@ -238,7 +239,8 @@ class PolicyMaker:
         unscored = problem.table.n_unscored if isinstance(problem, TwoClasses) else 0
         confusion = outcomes.confusion(mix, n_classes, problem.decisions, unscored)
         estimator: Estimator = "sample_fitted" if binned else "cross_fitted"
-        return Decided(policy, cases, by_place, confusion, estimator)
+        cells = cells_of_problem(problem, policy)
+        return Decided(policy, cases, by_place, confusion, cells, estimator)
 
     def _human_errors(self) -> tuple[Measured, tuple[Measured, ...]]:
         """How often humans err; clusters count as in the costs of policies."""

@@ -1,106 +1,14 @@
-// What a threshold costs and how numbers are written. Nothing here touches the page.
+// What policies cost and how numbers are written. Nothing here touches the page.
 
 const ROUNDING = 1e-12;
 
-/** What was written as differences, in units of the last decimal; of huge amounts that is before the point. */
-function runningSums(differences, decimals) {
-  let sum = 0;
-  const sums = differences.map((step) => (sum += step));
-  return sums.map(decimals < 0 ? (units) => units * 10 ** -decimals : (units) => units / 10 ** decimals);
-}
+const sumOf = (numbers) => numbers.reduce((sum, x) => sum + x, 0);
 
-/** Points at equal distances are written as the first and the last. */
-function points(ends, n) {
-  if (ends.length !== 2 || n === 2) return ends;
-  const step = (ends[1] - ends[0]) / Math.max(n - 1, 1); // both ends of one point are that point
-  return Array.from({ length: n }, (_, i) => ends[0] + step * i);
-}
-
-/** A model as it is, or calibrated, with all that the page left out to be small. */
-export function unpacked(version, decimals) {
-  if (version === null) return null;
-  const { histogram, ranking } = version;
-  const decisions = {};
-  for (const [name, amounts] of Object.entries(version.decisions)) {
-    decisions[name] = amounts && runningSums(amounts, decimals);
-  }
-  return {
-    ...version,
-    decisions,
-    histogram: { ...histogram, edges: points(histogram.edges, histogram.right.length + 1) },
-    ranking: ranking && {
-      ...ranking,
-      edges: points(ranking.edges, ranking.density.length + 1),
-      theta: points(ranking.theta, ranking.tail.length),
-    },
-  };
-}
-
-/**
- * Cost per case at every threshold; reviewed and wrong cases are weights, `total` their sum.
- * Of two classes, an error on a case of the positive one counts `costs.fn` times, also a reviewer's.
- */
-export function costCurve(decisions, total, costs) {
-  const { reviewed, reviewed_positives: positives } = decisions;
-  const more = costs.fn - 1;
-  return reviewed.map((asked, i) => {
-    const { all, missed } = errorsAt(decisions, i);
-    const wrong = all + more * missed;
-    const wrongReviews = costs.rev * (asked + (positives ? more * positives[i] : 0));
-    return (costs.man * asked + costs.err * (wrong + wrongReviews)) / total;
-  });
-}
-
-/** Errors that nobody looks at; of two classes how many cases of the positive one are missed. */
-export function errorsAt({ errors, false_negatives: missed, false_positives: alarms }, i) {
-  return missed ? { all: missed[i] + alarms[i], missed: missed[i] } : { all: errors[i], missed: 0 };
-}
-
-/** Which thresholds leave the humans no more than they can review. */
-export function allowedThresholds(decisions, total, capacity) {
-  return decisions.reviewed.map((asked) => asked / total <= capacity + ROUNDING);
-}
-
-/** Place of the smallest allowed threshold of least cost. */
-export function bestPlace(curve, allowed) {
-  const least = Math.min(...curve.filter((_, i) => allowed[i]));
-  return curve.findIndex((cost, i) => allowed[i] && cost <= least + ROUNDING * Math.abs(least));
-}
-
-/** Chow's threshold: the best one if confidence can be taken at its word. */
-export function chowThreshold(costs) {
-  if (costs.err <= 0) return 0;
-  return Math.min(Math.max(1 - costs.man / costs.err - costs.rev, 0), 1);
-}
-
-/** Place of the largest threshold of the grid that is not above the value, but for rounding. */
-export function placeBelow(grid, value) {
-  return Math.max(grid.findLastIndex((delta) => delta <= value + ROUNDING), 0);
-}
-
-/** Place of the threshold of the grid that is nearest to the value. */
-export function nearestPlace(grid, value) {
-  const below = placeBelow(grid, value);
-  const above = Math.min(below + 1, grid.length - 1);
-  return grid[above] - value < value - grid[below] ? above : below;
-}
-
-/** Where a value lies between the places of the grid. */
-export function placeOf(grid, value) {
-  const below = placeBelow(grid, value);
-  const step = grid[below + 1] - grid[below];
-  return below + (step > 0 ? Math.min(Math.max(value - grid[below], 0) / step, 1) : 0);
-}
-
-/** Share of the cases that the model decides alone. */
-export function automation(decisions, total, i) {
-  return 1 - decisions.reviewed[i] / total;
-}
-
-/** Share of wrong ones among them; null if there are none. */
-export function errorRate(decisions, total, i) {
-  const alone = total - decisions.reviewed[i];
-  return alone > ROUNDING * total ? errorsAt(decisions, i).all / alone : null;
+/** Sums of the first 0, 1, 2, … numbers. */
+function runningTotals(numbers) {
+  const totals = new Float64Array(numbers.length + 1);
+  for (let k = 0; k < numbers.length; k += 1) totals[k + 1] = totals[k] + numbers[k];
+  return totals;
 }
 
 /** Numbers of the data: infinity came as text, what is undefined as null. */
@@ -108,14 +16,237 @@ export function asNumber(value) {
   return value === null || value === undefined ? NaN : Number(value);
 }
 
+/** All thresholds that pages offer; they came without the upper half, which mirrors the lower. */
+function fullGrid(half) {
+  return [...half, 0.5, ...half.slice(1).toReversed().map((edge) => 1 - edge), 1];
+}
+
+/** Amounts by side; several classes have one. */
+function both(rows) {
+  return rows.length === 2 ? rows : [rows[0], rows[0].map(() => 0)];
+}
+
+/**
+ * The cases of a model by cells of the path that policies cut, with all that the page left out.
+ * Before the lower cut a case is decided one way, from the upper cut on the other way.
+ */
+export function unpacked(cells, kind, half) {
+  const several = kind === "several";
+  const wrong = both(cells.wrong);
+  const weight = cells.weight ?? wrong[0].map((x, k) => x + wrong[1][k]);
+  const lost = both(cells.lost ?? wrong);
+  const expected = cells.expected ? both(cells.expected) : lost;
+  const units = several ? [weight, wrong[1]] : null; // what errors of reviewers count by
+  const grid = several ? [] : fullGrid(half);
+  const inner = several ? [] : [...cells.cuts.map((k) => grid[k]), ...cells.more].toSorted((a, b) => a - b);
+  return {
+    ...cells,
+    cuts: several ? cells.cuts.map(Number) : [0, ...inner, Infinity],
+    weight,
+    wrong,
+    lost,
+    expected,
+    slips: cells.slips ? both(cells.slips) : units ?? lost,
+    expected_slips: cells.expected_slips ? both(cells.expected_slips) : units ?? expected,
+    totals: { weight: runningTotals(weight), wrong: wrong.map(runningTotals) },
+    n: weight.length,
+    plain: !cells.lost && !cells.slips,
+  };
+}
+
+/** What each cell costs: decided before the lower cut, reviewed, decided from the upper cut on. */
+function cellCosts({ weight, n }, lost, slips, { miss, alarm, man, rev }) {
+  const found = [new Float64Array(n), new Float64Array(n), new Float64Array(n)];
+  for (let k = 0; k < n; k += 1) {
+    found[0][k] = miss * lost[0][k];
+    found[1][k] = man * weight[k] + rev * (miss * slips[0][k] + alarm * slips[1][k]);
+    found[2][k] = alarm * lost[1][k];
+  }
+  return found;
+}
+
+/** Parts of the cost of all cases: cuts i and j cost left[i] + right[j]. */
+function partsOf([before, reviewed, after]) {
+  const [a, r] = [runningTotals(before), runningTotals(reviewed)];
+  const b = runningTotals(after.toReversed()).toReversed();
+  return { left: a.map((x, k) => x - r[k]), right: r.map((x, k) => x + b[k]) };
+}
+
+/** A model at some costs: what every pair of cuts costs, and what is to be chosen by. */
+export function priced(cells, total, kind, costs) {
+  const observed = cellCosts(cells, cells.lost, cells.slips, costs);
+  const { blend } = cells;
+  let chosen = observed;
+  if (blend > 0) {
+    const expected = cellCosts(cells, cells.expected, cells.expected_slips, costs);
+    chosen = observed.map((part, side) => part.map((x, k) => (1 - blend) * x + blend * expected[side][k]));
+  }
+  const declined = cells.declined * costs.man + costs.rev * cells.declined_slips * costs.alarm;
+  return {
+    cells, total, kind, costs,
+    observed: partsOf(observed),
+    choosing: partsOf(chosen),
+    rounding: ROUNDING * Math.max(...chosen.map(sumOf)),
+    more: cells.base + declined,
+  };
+}
+
+/** Cost of a case at cuts. */
+export function costAt({ observed, more, total }, [i, j]) {
+  return (observed.left[i] + observed.right[j] + more) / total;
+}
+
+/** Cases that are reviewed at cuts. */
+export function reviewsAt({ cells }, [i, j]) {
+  return cells.totals.weight[j] - cells.totals.weight[i] + cells.declined;
+}
+
+/** Cases that are decided alone, and those of them that are wrong: below, above. */
+export function aloneAt(model, [i, j]) {
+  const { wrong } = model.cells.totals;
+  return {
+    alone: model.total - reviewsAt(model, [i, j]),
+    below: wrong[0][i],
+    above: wrong[1].at(-1) - wrong[1][j],
+  };
+}
+
+/** Whether cuts need no more reviews than humans can do. */
+export function isWithin(model, cuts) {
+  return reviewsAt(model, cuts) <= model.costs.cap * model.total * (1 + ROUNDING) + ROUNDING;
+}
+
+/** The largest lower cut that goes with an upper one. */
+function lastLower({ kind, cells }, j) {
+  return { answers: 0, several: cells.n, two: j }[kind];
+}
+
+/**
+ * For every upper cut the least cost, and the first lower cut that the capacity allows with it.
+ * Both ends of the range of lower cuts rise with the upper one: a queue holds the least in it.
+ */
+function leastCosts(model, most) {
+  const { cells, choosing: { left, right }, kind } = model;
+  const { weight } = cells.totals;
+  const found = [];
+  const queue = [];
+  let [head, next, first] = [0, 0, 0];
+  for (let j = kind === "several" ? cells.n : 0; j <= cells.n; j += 1) {
+    const last = lastLower(model, j);
+    for (; next <= last; next += 1) {
+      while (queue.length > head && left[queue[queue.length - 1]] >= left[next]) queue.pop();
+      queue.push(next);
+    }
+    while (first <= last && weight[j] - weight[first] > most) first += 1;
+    while (head < queue.length && queue[head] < first) head += 1;
+    if (head < queue.length) found.push({ j, first, last, cost: left[queue[head]] + right[j] });
+  }
+  return found;
+}
+
+/** All cases alike, or all reviewed: where scores say nothing. */
+function alikeCuts({ cells: { n }, kind }) {
+  return kind === "answers" ? [[0, n], [0, 0]] : [[0, n], [n, n], [0, 0]];
+}
+
+/**
+ * The cheapest cuts; of equal ones those with the fewest reviews, then the lowest lower cut. If none
+ * keeps the capacity, those with the fewest reviews.
+ */
+export function cheapestCuts(model) {
+  const { cells, choosing: { left, right }, rounding, kind } = model;
+  const { weight } = cells.totals;
+  const most = model.costs.cap * model.total * (1 + ROUNDING) + ROUNDING - cells.declined;
+  let pairs = [];
+  if (cells.falling) {
+    pairs = alikeCuts(model).filter(([i, j]) => weight[j] - weight[i] <= most);
+  } else {
+    const known = leastCosts(model, most);
+    const limit = Math.min(...known.map(({ cost }) => cost)) + rounding;
+    for (const { j, first, last, cost } of known) {
+      if (cost > limit) continue;
+      let i = last; // the last one that is cheap enough has the fewest reviews
+      while (i > first && left[i] + right[j] > limit) i -= 1;
+      pairs.push([i, j]);
+    }
+  }
+  if (!pairs.length) return kind === "several" ? [cells.n, cells.n] : [0, 0];
+  const costs = pairs.map(([i, j]) => left[i] + right[j]);
+  const least = Math.min(...costs) + rounding;
+  const reviews = ([i, j]) => weight[j] - weight[i];
+  return pairs.filter((_, k) => costs[k] <= least).toSorted((a, b) => reviews(a) - reviews(b) || a[0] - b[0])[0];
+}
+
+/** Cuts that may take the place of one of two, the other staying where it is. */
+export function movesOf({ kind, cells }, cuts, side) {
+  if (side === 0) return [0, kind === "several" ? cells.n : cuts[1]];
+  return [kind === "answers" ? 0 : cuts[0], cells.n];
+}
+
+/** What a case costs more, wrong and right, if it is decided on one side than if it is not. */
+function regrets({ kind, costs: { miss, alarm, man, rev } }, cuts, side) {
+  if (kind === "several") return [miss - man - rev * miss, -man - rev * miss];
+  if (kind === "two" && cuts[0] === cuts[1]) return side === 0 ? [miss, -alarm] : [alarm, -miss]; // nobody reviews
+  return side === 0 ? [miss - man - rev * miss, -man - rev * alarm] : [alarm - man - rev * alarm, -man - rev * miss];
+}
+
+/**
+ * First and last place of a cut that these cases do not show to be dearer, the other cut staying;
+ * without reviews both move. Null where errors do not all cost the same, or reviewers err unequally.
+ */
+export function sameCost(model, cuts, side, z) {
+  const { cells, kind, total } = model;
+  if (!cells.plain) return null;
+  const [inError, right] = regrets(model, cuts, side);
+  const together = kind === "two" && cuts[0] === cuts[1];
+  const wrong = cells.wrong[side];
+  const dearer = runningTotals(wrong.map((x, k) => x * inError + (cells.weight[k] - x) * right));
+  const squares = runningTotals(wrong.map((x, k) => x * inError ** 2 + (cells.weight[k] - x) * right ** 2));
+  const sign = side === 0 ? 1 : -1;
+  const at = cuts[side];
+  const [first, last] = together ? [0, cells.n] : movesOf(model, cuts, side);
+  const places = [];
+  for (let k = first; k <= last; k += 1) {
+    const more = sign * (dearer[k] - dearer[at]);
+    const error = z * Math.sqrt((Math.abs(squares[k] - squares[at]) * total) / cells.n_cases);
+    const moved = side === 0 ? [k, cuts[1]] : [cuts[0], k];
+    if (k === at || (more <= error + model.rounding && (together || isWithin(model, moved)))) places.push(k);
+  }
+  return [places[0], places.at(-1)];
+}
+
+/** Place of the cut at a threshold, or of the one nearest to it. */
+export function placeOf(cuts, wanted) {
+  const distances = cuts.map((value) => (value === wanted ? 0 : Math.abs(value - wanted)));
+  return distances.indexOf(Math.min(...distances));
+}
+
+// --- numbers in words ---
+
 function grouped(text) {
   const [whole, rest] = text.split(".");
   const spaced = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return (rest ? `${spaced}.${rest}` : spaced).replace("-", "−");
 }
 
-function exponential(value) {
-  return value.toExponential(2).replace(/-/g, "−");
+/** Digits of a number whose further ones are left out: a half goes to the even digit, as in Python. */
+function halfEven(rounded, longer) {
+  const [digits, power = ""] = longer.split("e");
+  const kept = digits.slice(0, -20).replace(/\.$/, "");
+  if (digits.slice(-20) !== `5${"0".repeat(19)}` || /[13579]$/.test(kept)) return rounded;
+  return power ? `${kept}e${power}` : kept;
+}
+
+const fixed = (value, decimals) => halfEven(value.toFixed(decimals), value.toFixed(decimals + 20));
+
+const exponential = (value, decimals) => halfEven(value.toExponential(decimals), value.toExponential(decimals + 20));
+
+/** So many significant digits, without zeros at the end, as Python's "g" has them. */
+export function general(value, digits) {
+  const rounded = exponential(value, digits - 1);
+  const [mantissa, power] = rounded.split("e").map(Number);
+  if (power >= -4 && power < digits) return String(Number(rounded));
+  return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** A number with its decimals; infinity and undefined as such. */
@@ -124,37 +255,41 @@ export function number(value, decimals = 3) {
   if (!Number.isFinite(value)) return value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
   if (value !== 0 && (size < 10 ** -(decimals + 1) || size >= 1e6)) {
-    return exponential(value);
+    return value.toExponential(2).replace(/-/g, "−");
   }
   return grouped(size < 10 ? value.toFixed(decimals) : value.toFixed(size < 1000 ? 1 : 0));
 }
 
-/** An amount per case: enough digits to tell thresholds apart. */
-export function money(value) {
-  if (!Number.isFinite(value)) return number(value);
-  const size = Math.abs(value);
-  if (size >= 1e15 || (size > 0 && size < 0.001)) return exponential(value);
-  return grouped(value.toFixed(size < 10 ? 4 : 2));
+/** An amount in a currency, rounded as people do: the words of the report. */
+export function money(amount, currency) {
+  const size = Math.abs(amount);
+  let text = "0";
+  if (size > 0) text = grouped(size >= 100 ? fixed(Number(exponential(amount, 3)), 0) : general(amount, 3));
+  if (size > 0 && (size < 1e-3 || size >= 1e15)) text = exponential(amount, 2).replace(/e([+-])(\d)$/, "e$10$2").replace(/-/g, "−");
+  if (!currency) return text;
+  if ("$€£¥₹₩₺₽₿".includes(currency)) {
+    return text.startsWith("−") ? `−${currency}${text.slice(1)}` : currency + text;
+  }
+  return `${text} ${currency}`;
 }
 
 /** So many cases; weights with a decimal or two, and those that are tiny or huge in powers of ten. */
 export function count(value) {
-  if (value >= 1e15 || (value > 0 && value < 0.01)) return exponential(value);
+  if (value >= 1e15 || (value > 0 && value < 0.01)) return value.toExponential(2).replace(/-/g, "−");
   return grouped(String(Number(value.toFixed(value < 100 ? 2 : 1))));
 }
 
 /** A share in per cent; a small one is not rounded to nothing, nor a large one to all. */
 export function percent(share) {
   if (share === null || Number.isNaN(share)) return "–";
-  if (share > 0 && share < 0.0005) return `${Number((100 * share).toPrecision(2))} %`.replace("-", "−");
-  if (share >= 0.9995 && share < 1) return `${(100 * Math.min(share, 0.99999)).toFixed(3)} %`;
-  return `${grouped((100 * share).toFixed(1))} %`;
+  if (share > 0 && share < 0.0005) return `${general(100 * share, 1)} %`;
+  if (share >= 0.9995 && share < 1) return `${fixed(100 * Math.min(share, 0.99999), 3)} %`;
+  return `${fixed(100 * share, 1)} %`;
 }
 
-/** A threshold with as many digits as tell it from its neighbours. */
+/** A threshold of a score in per cent. */
 export function threshold(value) {
-  const decimals = value === 1 ? 0 : Math.min(Math.max(3, Math.ceil(-Math.log10(1 - value)) + 2), 9);
-  return String(Number(value.toFixed(decimals)));
+  return `${general(100 * value, 4)} %`;
 }
 
 /** A name that fits, its middle left out if it is long. */
@@ -165,8 +300,8 @@ export function shortened(name, longest) {
   return `${letters.slice(0, half).join("")}…${letters.slice(1 - half).join("")}`;
 }
 
-/** Round values that span the range, about so many. */
-export function ticks(low, high, about = 5) {
+/** Round values at even steps that span the range, about so many. */
+function ticks(low, high, about = 5) {
   if (!(high > low)) return [low];
   const rough = (high - low) / about;
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -177,13 +312,16 @@ export function ticks(low, high, about = 5) {
 }
 
 /** The same with their words: as many decimals as tell one from the next. */
-export function toldTicks(low, high, about) {
-  const values = ticks(low, high, about);
-  const step = values.length > 1 ? values[1] - values[0] : Math.abs(low) || 1;
+export function toldTicks(low, high, about, unit = 1, sign = "") {
+  const values = ticks(low * unit, high * unit, about);
+  const step = values.length > 1 ? values[1] - values[0] : Math.abs(low * unit) || 1;
   const decimals = Math.max(Math.ceil(-Math.log10(step) - ROUNDING), 0);
-  const tooLong = decimals > 4 || high >= 1e6;
-  // Adding 0 makes the negative zero an ordinary one.
-  return values.map((value) => [value + 0, tooLong && value ? exponential(value) : grouped((value + 0).toFixed(tooLong ? 0 : decimals))]);
+  const long = decimals > 4 || Math.abs(high * unit) >= 1e7;
+  return values.map((value) => {
+    const shown = value + 0; // never minus zero
+    const words = long && shown ? general(shown, 3).replace("-", "−") : grouped(shown.toFixed(long ? 0 : decimals));
+    return [shown / unit, words + sign];
+  });
 }
 
 /** A name that keeps its direction of writing to itself, for use within a sentence. */
@@ -191,35 +329,32 @@ export function isolated(name) {
   return `\u2068${name}\u2069`;
 }
 
-// What a view can be shared by: the name in the address, the least and the largest value.
-export const FIELDS = { err: [0, 1e12], man: [0, 1e12], fn: [0, 1e6], cap: [0, 1], rev: [0, 1] };
+// What is entered: the name in the address, the least and the largest value.
+export const FIELDS = { miss: [0, 1e12], alarm: [0, 1e12], err: [0, 1e12], man: [0, 1e12], cap: [0, 1], rev: [0, 1] };
 
 /** Whether a number is one that the field can have. */
-export function isAllowed(key, value) {
-  return Number.isFinite(value) && value >= FIELDS[key][0] && value <= FIELDS[key][1];
+export function isAllowed(key, value, most = FIELDS[key][1]) {
+  return Number.isFinite(value) && value >= FIELDS[key][0] && value <= most;
 }
 
 /** The view that the fragment of an address asks for; what makes no sense in it is left out. */
-export function readFragment(fragment, grid, nModels) {
+export function readFragment(fragment, nModels, mostOf) {
   const given = new URLSearchParams(fragment.replace(/^#/, ""));
   const view = {};
   for (const key of Object.keys(FIELDS)) {
     const text = given.get(key)?.trim();
-    if (text && isAllowed(key, Number(text))) view[key] = Number(text);
+    if (text && isAllowed(key, Number(text), mostOf(key))) view[key] = Number(text);
   }
-  const delta = given.get("d")?.trim();
-  if (delta && Number(delta) >= 0 && Number(delta) <= 1) view.at = nearestPlace(grid, Number(delta));
-  if (["0", "1"].includes(given.get("cal"))) view.calibrated = given.get("cal") === "1";
-  const off = given.get("off")?.split(",").map((place) => Number(place) - 1);
-  if (off) view.off = off.filter((i) => Number.isInteger(i) && i >= 0 && i < nModels);
+  const model = Number(given.get("m")) - 1;
+  if (Number.isInteger(model) && model >= 0 && model < nModels) view.model = model;
+  const cuts = ["lo", "up"].map((key) => given.get(key)?.trim());
+  if (cuts.every((text) => text && !Number.isNaN(Number(text)))) view.thresholds = cuts.map(Number);
   return view;
 }
 
 /** The fragment that brings this view back. */
-export function writeFragment(view, grid) {
-  const parts = { d: String(grid[view.at]) };
-  for (const key of Object.keys(FIELDS)) parts[key] = String(view[key]);
-  if (view.calibrated) parts.cal = "1";
-  if (view.off.length) parts.off = view.off.map((i) => i + 1).join(",");
+export function writeFragment(fields, model, thresholds) {
+  const parts = { ...fields, m: model + 1 };
+  if (thresholds) [parts.lo, parts.up] = thresholds;
   return `#${Object.entries(parts).map((part) => part.join("=")).join("&")}`;
 }

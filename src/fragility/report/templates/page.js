@@ -1,189 +1,238 @@
 // The live part of the page: one view, controls that change it, charts and tables that show it.
 
 import {
-  FIELDS, allowedThresholds, asNumber, automation, bestPlace, chowThreshold, costCurve, count,
-  errorRate, errorsAt, isAllowed, isolated, money, number, percent, placeBelow, readFragment, shortened,
-  threshold, unpacked, writeFragment,
+  FIELDS, aloneAt, asNumber, cheapestCuts, costAt, count, general, isAllowed, isWithin, isolated, money, movesOf,
+  percent, placeOf, priced, readFragment, reviewsAt, sameCost, shortened, threshold, toldTicks, unpacked, writeFragment,
 } from "./arithmetic.js";
-import {
-  confidenceChart, confidenceWords, costChart, costWords, densityChart, heatMap, indexChart, swatch,
-  tailChart,
-} from "./charts.js";
+import { costChart, costWords, swatch } from "./charts.js";
+import { coverageParts, figure, fill, groupParts, reliabilityParts, tailParts, widthOf } from "./folds.js";
 
 const data = JSON.parse(document.getElementById("report-data").textContent);
-const { grid, total, labels } = data;
-const models = data.models.map(({ raw, calibrated }) => ({
-  raw: unpacked(raw, data.decimals),
-  calibrated: unpacked(calibrated, data.decimals),
-}));
-// Answers are right or wrong, and none is taken for wrong.
-const twoClasses = labels.length === 2 && !data.answers;
+const { kind, by, total, currency } = data;
+const cellsOf = data.models.map(({ cells }) => unpacked(cells, kind, data.grid));
 const byId = (id) => document.getElementById(id);
-const names = models.map((_, i) => shortened(nameInPage(i), 40));
-const slider = byId("delta");
-const PERCENTAGES = ["cap", "rev"];
+const rows = [...document.querySelectorAll("#models tr[data-model]")];
+const names = rows.map((row) => shortened(row.querySelector("bdi").textContent, 40));
+const sliders = [byId("lower"), byId("upper")];
+const sides = sliders.map((slider, side) => side).filter((side) => sliders[side]);
+const fields = Object.keys(FIELDS).filter((key) => byId(key));
+const inPercent = (key) => key === "cap" || (key === "rev" && !data.costs.slip_factor);
+const mostOf = (key) => (key === "rev" && data.costs.slip_factor ? 1e6 : FIELDS[key][1]);
 
-const start = {
-  err: data.costs.error_cost,
-  man: data.costs.review_cost,
-  fn: twoClasses ? data.costs.false_negative_weight : 1,
-  cap: data.costs.capacity ?? 1,
-  rev: data.costs.reviewer_error,
-  calibrated: false,
-  off: [],
-};
-let view = { ...start, at: 0 };
-let lines = []; // of the models that are shown: the cost at every threshold
-let moving = []; // what to call with the place of the threshold when it moves
+const startOf = { ...data.costs, err: kind === "several" ? data.costs.miss : data.costs.alarm };
+let view = { model: data.subject, moved: null };
+let models = []; // each at the costs of the view
+let own = []; // cuts of the policy of each, and those of equal cost: {cuts, same, within}
 
-/** Names as the page shows them: short, nothing unseen in them. */
-function nameInPage(i) {
-  return document.querySelector(`#outcomes tr[data-model="${i}"] bdi`).textContent;
+function say(target, words) {
+  if (target && target.textContent !== words) target.textContent = words;
 }
 
-function versionOf(model) {
-  return view.calibrated ? model.calibrated : model.raw;
+// --- what policies cost ---
+
+function isEdited() {
+  return fields.some((key) => view[key] !== startOf[key]);
 }
 
-/** The models that are shown and have figures, with their places. */
-function shown() {
-  return models
-    .map((model, place) => ({ place, name: names[place], version: versionOf(model) }))
-    .filter(({ place, version }) => version && !view.off.includes(place));
+/** Costs of the view: fields that the page does not have follow from those that it has. */
+function costsOf() {
+  const one = byId("err") ? view.err : null;
+  return { miss: one ?? view.miss, alarm: one ?? view.alarm, man: view.man, rev: view.rev, cap: view.cap };
 }
 
-// --- tables and figures ---
-
-function element(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-  made.append(...children);
-  return made;
-}
-
-function tableOf({ head, rows }) {
-  const rowOfCells = ([first, ...rest]) =>
-    element("tr", {}, element("th", { scope: "row" }, first), ...rest.map((cell) => element("td", {}, cell)));
-  return element(
-    "table", {},
-    element("thead", {}, element("tr", {}, ...head.map((cell) => element("th", { scope: "col" }, cell)))),
-    element("tbody", {}, ...rows.map(rowOfCells)),
-  );
-}
-
-/**
- * A figure with a caption, room for a chart, and the numbers behind it, made when asked for.
- * Draw into its canvas only when all figures of the holder are there: they share its width.
- */
-function figure(holder, caption, table) {
-  const canvas = element("div", { class: "canvas" });
-  const label = `Numbers: ${caption}`;
-  const scroll = element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": label });
-  const details = element("details", {}, element("summary", { "aria-label": label }, "Numbers"), scroll);
-  const refresh = () => {
-    if (details.open) scroll.replaceChildren(tableOf(table()));
-  };
-  details.addEventListener("toggle", refresh);
-  holder.append(element("figure", {}, element("figcaption", {}, caption), canvas, details));
-  return { canvas, refresh };
-}
-
-/** Draw a chart over the width that its figure has. */
-function fill({ canvas }, chart, ...given) {
-  canvas.append(chart(widthOf(canvas), ...given).svg);
-}
-
-function widthOf(canvas) {
-  return Math.max(Math.floor(canvas.clientWidth), 240);
-}
-
-// --- what costs depend on ---
-
-const costFigure = figure(byId("cost-chart"), "Cost per case at every threshold. Marks: best δ. Faint: more reviews than humans can do.", () => ({
-  head: ["δ", ...lines.map((line) => line.name)],
-  rows: grid.map((delta, i) => [threshold(delta), ...lines.map((line) => money(line.curve[i]))]),
-}));
-let costDrawing = null;
-
-function findCosts() {
-  lines = shown().map(({ place, name, version }) => {
-    const { decisions } = version;
-    const curve = costCurve(decisions, total, view);
-    const allowed = allowedThresholds(decisions, total, view.cap);
-    return { place, name, decisions, curve, allowed, best: bestPlace(curve, allowed) };
+function findPolicies() {
+  const edited = isEdited() || !data.costs.given;
+  models = cellsOf.map((cells) => priced(cells, total, kind, costsOf()));
+  own = models.map((model, place) => {
+    const { start } = model.cells;
+    if (start && !edited) {
+      const same = data.models[place].same.map((ends) => ends.map((end) => placeOf(model.cells.cuts, asNumber(end))));
+      return { cuts: start, same, within: data.models[place].within };
+    }
+    const cuts = cheapestCuts(model);
+    return { cuts, same: [0, 1].map((side) => (sides.includes(side) ? sameCost(model, cuts, side, data.z) : null)), within: isWithin(model, cuts) };
   });
 }
 
-function drawCosts() {
-  costFigure.canvas.replaceChildren();
-  costDrawing = null;
-  if (lines.length) {
-    costDrawing = costChart(widthOf(costFigure.canvas), grid, lines, costWords(grid, lines));
-    costFigure.canvas.append(costDrawing.svg);
+/** The cuts that the chosen model is shown at: its policy, or where a hand moved it. */
+function cutsNow() {
+  return view.moved ?? own[view.model].cuts;
+}
+
+/** Place of the cheapest model that keeps the capacity; before an edit that of new cases. */
+function cheapest() {
+  if (data.costs.given && !isEdited()) return data.cheapest;
+  const costs = models.map((model, place) => (own[place].within ? costAt(model, own[place].cuts) : Infinity));
+  const least = Math.min(...costs);
+  return Number.isFinite(least) ? costs.indexOf(least) : null;
+}
+
+// --- words ---
+
+// All but a loss is in per cent.
+const told = (value) => (by === "loss" ? general(value, 4) : threshold(value));
+
+function endWords(value) {
+  if (Number.isFinite(value)) return told(value);
+  return value > 0 ? "all" : "none";
+}
+
+function rangeWords(model, same) {
+  return same ? same.map((place) => endWords(model.cells.cuts[place])).join(" to ") : "not known at these costs";
+}
+
+/** What to do with a case, as the report says it. */
+function instruction(model, [i, j]) {
+  const { cuts, n } = model.cells;
+  if (kind === "several") {
+    if (i === 0) return "a human reviews every case";
+    if (i === n) return "the model decides every case alone";
+    const where = { loss: "its expected loss is at most", rest: "one minus its confidence is at most", confidence: "its confidence is above" }[by];
+    return `the model decides alone where ${where} ${told(cuts[i])}, a human reviews the rest`;
   }
-  costFigure.refresh();
+  if (kind === "answers") {
+    if (j === 0) return "give every answer, without a review";
+    return j === n ? "pass every case on, a human answers" : `answer alone from a confidence of ${told(cuts[j])} on, pass on the rest`;
+  }
+  const [negative, positive] = [1 - data.positive, data.positive].map((place) => isolated(data.labels[place]));
+  if (i === j) {
+    if (i === 0 || i === n) return `decide ${i === 0 ? positive : negative} in every case, without a review`;
+    return `decide ${negative} below ${told(cuts[i])}, ${positive} from there on; no review`;
+  }
+  const parts = [];
+  if (i > 0) parts.push(`${negative} below ${told(cuts[i])}`);
+  if (j < n) parts.push(`${positive} from ${told(cuts[j])} on`);
+  return parts.length ? `decide ${parts.join(", ")}, a human reviews the rest` : "a human reviews every case";
 }
 
-function rowOf(place) {
-  return document.querySelector(`#outcomes tr[data-model="${place}"]`);
+function thresholdWords(model, [i, j]) {
+  const { cuts, n } = model.cells;
+  const of = { several: [[i, "never", "always"]], answers: [[j, "always", "never"]] }[kind] ?? [[i, "never", "always"], [j, "always", "never"]];
+  return of.map(([place, first, last]) => (place === 0 ? first : place === n ? last : told(cuts[place]))).join(" · ");
 }
 
-function write(place, cell, words, over = false) {
-  const found = rowOf(place).querySelector(`[data-cell="${cell}"]`);
-  if (found.textContent !== words) found.textContent = words;
-  found.classList.toggle("over", over);
-}
-
-/** The part of the table that costs alone decide. */
-function writeBest() {
-  const chow = view.fn === 1 ? chowThreshold(view) : null;
-  models.forEach((_, place) => {
-    const line = lines.find((known) => known.place === place);
-    rowOf(place).hidden = view.off.includes(place);
-    rowOf(place).querySelector("button").disabled = !line;
-    write(place, "best", line ? threshold(grid[line.best]) : "–");
-    write(place, "best-cost", line ? money(line.curve[line.best]) : "–");
-    const follows = line && chow !== null;
-    const within = follows ? chowWithin(line, chow) : null;
-    write(place, "chow", follows ? threshold(within.delta) : "–");
-    write(place, "chow-cost", follows ? money(line.curve[within.at]) : "–");
-  });
-}
-
-/** Chow's threshold, lowered to what humans can review, and its place. */
-function chowWithin({ allowed }, chow) {
-  const at = placeBelow(grid, chow);
-  if (allowed[at]) return { at, delta: chow };
-  const most = allowed.lastIndexOf(true);
-  return { at: most, delta: grid[most] };
-}
-
-/** The part of the table that changes with the threshold. */
-function writeOutcomes() {
-  const { at } = view;
-  models.forEach((_, place) => {
-    const line = lines.find((known) => known.place === place);
-    write(place, "cost", line ? money(line.curve[at]) : "not calibrated");
-    write(place, "automation", line ? percent(automation(line.decisions, total, at)) : "–");
-    write(place, "reviews", line ? count(line.decisions.reviewed[at]) + (line.allowed[at] ? "" : " · over capacity") : "–", Boolean(line) && !line.allowed[at]);
-    const rate = line ? errorRate(line.decisions, total, at) : null;
-    const { all, missed } = line ? errorsAt(line.decisions, at) : {};
-    write(place, "errors", rate === null ? "–" : `${percent(rate)} · ${count(all)}`);
-    if (twoClasses) write(place, "kinds", rate === null ? "–" : `${count(missed)}, ${count(all - missed)}`);
-  });
-  const delta = threshold(grid[at]);
-  byId("delta-said").textContent = grid[at] === 0 ? "0 (decide all alone)" : delta;
-  slider.value = String(at);
-  slider.setAttribute("aria-valuetext", `δ ${delta}`);
+/** What a model does at cuts, in words. */
+function figuresAt(model, cuts) {
+  const { alone, below, above } = aloneAt(model, cuts);
+  const wrong = below + above;
+  const within = isWithin(model, cuts);
+  return {
+    cost: money(1000 * costAt(model, cuts), currency),
+    alone: percent(alone / total),
+    wrong: alone > 1e-12 * total ? percent(wrong / alone) : "–",
+    reviews: count(reviewsAt(model, cuts)) + (within ? "" : " · over capacity"),
+    within,
+  };
 }
 
 function sentence() {
-  if (!lines.length) return "No model is shown.";
-  const { at } = view;
-  const cheapest = lines.reduce((one, other) => (other.curve[at] < one.curve[at] ? other : one));
-  const alone = percent(automation(cheapest.decisions, total, at));
-  const lead = lines.length > 1 ? "Cheapest at" : "At";
-  return `${lead} δ ${threshold(grid[at])}: ${isolated(cheapest.name)}, ${money(cheapest.curve[at])} per case, ${alone} decided alone.`;
+  const place = cheapest();
+  if (place === null) return "At these costs no model keeps the capacity for reviews.";
+  const model = models[place];
+  const found = figuresAt(model, own[place].cuts);
+  const lead = models.length > 1 ? `${isolated(names[place])} is cheapest` : isolated(names[place]);
+  const where = data.costs.given && !isEdited() ? "At the costs of the report" : "At these costs";
+  const wrong = found.wrong === "–" ? "" : `, ${found.wrong} of these wrong`;
+  const alone = `${found.alone} ${kind === "answers" ? "answered" : "decided"} alone${wrong}`;
+  return `${where}: ${lead}: ${instruction(model, own[place].cuts)}; on these cases ${found.cost} per 1,000, ${alone}, ${found.reviews} reviews.`;
+}
+
+// --- the card and the table of models ---
+
+function writeModels() {
+  const best = cheapest();
+  rows.forEach((row, place) => {
+    const found = figuresAt(models[place], own[place].cuts);
+    const cells = { thresholds: thresholdWords(models[place], own[place].cuts), ...found };
+    for (const cell of row.querySelectorAll("[data-cell]")) say(cell, cells[cell.dataset.cell]);
+    row.querySelector('[data-cell="reviews"]').classList.toggle("over", !found.within);
+    row.classList.toggle("best", place === best && models.length > 1);
+    row.querySelector(".tag").hidden = !(place === best && models.length > 1);
+  });
+}
+
+function writeCard() {
+  const model = models[view.model];
+  const cuts = cutsNow();
+  const found = figuresAt(model, cuts);
+  for (const target of document.querySelectorAll("[data-live]")) {
+    say(target, found[target.dataset.live]);
+    target.classList.toggle("over", target.dataset.live === "reviews" && !found.within);
+  }
+  for (const side of sides) {
+    const words = thresholdWords(model, cuts).split(" · ")[sides.indexOf(side)];
+    const slider = sliders[side];
+    [slider.min, slider.max, slider.value] = [0, model.cells.n, cuts[side]].map(String);
+    slider.setAttribute("aria-valuetext", words);
+    say(byId(`${slider.id}-said`), words);
+    say(byId(`${slider.id}-same`), rangeWords(model, own[view.model].same[side]));
+  }
+  const [below, above] = [aloneAt(model, cuts).below, aloneAt(model, cuts).above];
+  say(byId("kinds"), kind === "two" ? `${count(below)} missed, ${count(above)} false alarms` : "");
+  byId("cheapest-cuts").disabled = view.moved === null;
+  byId("report-costs").disabled = !isEdited();
+  document.body.classList.toggle("edited", isEdited());
+  writeConfusion(model, cuts);
+}
+
+/** Cases by class and decision, at the thresholds that are shown. */
+function writeConfusion(model, [i, j]) {
+  const table = byId("confusion");
+  if (!table) return;
+  const { wrong } = model.cells.totals; // below the lower cut positives are wrong, above the upper negatives
+  const row = (sums) => [sums[i], sums[j] - sums[i], sums.at(-1) - sums[j]];
+  const found = [row(wrong[1]), row(wrong[0])];
+  [...table.tBodies[0].rows].forEach((line, place) => {
+    [...line.cells].slice(1).forEach((cell, k) => say(cell, count(found[place][k])));
+  });
+  say(table.querySelector("caption span"), `${isolated(names[view.model])}: cases at the thresholds that are set above.`);
+}
+
+const costFigure = figure(byId("cost-chart"), "Numbers of the chart of costs", () => {
+  const model = models[view.model];
+  const cuts = cutsNow();
+  const titles = { two: ["if the lower is moved there", "if the upper is"], several: ["cost of 1,000"], answers: ["cost of 1,000"] }[kind];
+  return {
+    head: ["threshold", ...titles],
+    rows: model.cells.cuts.map((value, k) => [
+      Number.isFinite(value) ? told(value) : "all",
+      ...sides.map((side) => {
+        const [first, last] = movesOf(model, cuts, side);
+        return k < first || k > last ? "–" : money(1000 * costAt(model, side === 0 ? [k, cuts[1]] : [cuts[0], k]), currency);
+      }),
+    ]),
+  };
+});
+
+function drawCosts() {
+  const model = models[view.model];
+  const cuts = cutsNow();
+  const { cuts: values, n } = model.cells;
+  const finite = values.filter(Number.isFinite);
+  const ordered = [finite[kind === "several" ? 0 : 1] ?? finite[0], finite.at(-1)].toSorted((a, b) => a - b);
+  const lines = sides.map((side) => {
+    const [first, last] = movesOf(model, cuts, side);
+    const points = [];
+    for (let k = first; k <= last; k += 1) {
+      const moved = side === 0 ? [k, cuts[1]] : [cuts[0], k];
+      points.push([values[k], 1000 * costAt(model, moved), isWithin(model, moved)]);
+    }
+    const same = own[view.model].same[side]?.map((place) => values[place]).toSorted((a, b) => a - b);
+    return { points, same, dash: side === 1 && sides.length > 1 ? "7 4" : "" };
+  });
+  const now = sides.filter((side) => cuts[side] > 0 && cuts[side] < n).map((side) => [values[cuts[side]], 1000 * costAt(model, cuts)]);
+  const others = models
+    .map((other, place) => ({ place, cost: 1000 * costAt(other, own[place].cuts) }))
+    .filter(({ place }) => place !== view.model);
+  const loss = by === "loss";
+  const axis = {
+    ticks: toldTicks(ordered[0], ordered[1], 5, loss ? 1 : 100, loss ? "" : " %"),
+    title: { score: kind === "two" ? "threshold of the score" : "threshold of the confidence", loss: "limit of the expected loss", rest: "limit of one minus the confidence", confidence: "threshold of the confidence" }[by],
+  };
+  const label = costWords({ name: names[view.model], cost: costAt(model, cuts), alone: aloneAt(model, cuts).alone / total, currency });
+  const drawing = { place: view.model, lines, range: ordered, others, now, told: { y: "cost of 1,000 cases" }, axis };
+  costFigure.canvas.replaceChildren(costChart(widthOf(costFigure.canvas), drawing, label).svg);
+  costFigure.refresh();
 }
 
 let later = 0;
@@ -192,232 +241,145 @@ let later = 0;
 function settle(keepAddress) {
   clearTimeout(later);
   later = setTimeout(() => {
-    byId("now-said").textContent = sentence();
+    say(byId("now-said"), sentence());
     if (keepAddress) return;
+    const values = Object.fromEntries(fields.map((key) => [key, view[key]]));
+    const { cuts } = cellsOf[view.model];
+    const thresholds = view.moved?.map((place) => cuts[place]);
     try {
-      history.replaceState(null, "", writeFragment(view, grid));
+      history.replaceState(null, "", writeFragment(values, view.model, thresholds));
     } catch {
       // Inside a frame there may be no address to change.
     }
   }, 150);
 }
 
-// --- charts of what costs do not change ---
+// --- charts of what costs do not change, drawn when their fold is opened ---
 
-const pairedFigures = (version) => {
-  const found = version?.index;
-  const [low, high] = (found?.interval ?? [null, null]).map(asNumber);
-  return { value: asNumber(found?.value), low, high };
-};
+const FOLDS = { "coverage-charts": coverageParts, "tail-charts": tailParts, "reliability-charts": reliabilityParts, "group-charts": groupParts };
 
-function told({ value, low, high }) {
-  return Number.isNaN(low) ? number(value) : `${number(value)} (${number(low)} to ${number(high)})`;
+function drawFold(id) {
+  const holder = byId(id);
+  if (!holder?.closest("details").open) return;
+  holder.replaceChildren();
+  fill(holder, FOLDS[id](data, names, view.model));
 }
 
-function drawIndex() {
-  const holder = byId("index-chart");
-  const rows = models
-    .map((model, i) => ({ place: i, name: names[i], figures: [model.raw, model.calibrated].map(pairedFigures) }))
-    .filter(({ place }) => !view.off.includes(place));
-  holder.replaceChildren();
-  const place = figure(holder, "Fragility Index with intervals", () => ({
-    head: ["model", "as it is", "calibrated"],
-    rows: rows.map(({ name, figures }) => [name, ...figures.map(told)]),
-  }));
-  const key = element("p", { class: "hint" }, element("span", { class: "key before" }, "as it is"), element("span", { class: "key after" }, "calibrated"));
-  key.hidden = !models.some((model) => model.calibrated);
-  place.canvas.before(key);
-  const words = rows.map(({ name, figures }) => `${name} ${figures.map(told).join(", calibrated ")}`).join("; ");
-  fill(place, indexChart, rows, `Fragility Index. ${words}`);
-}
-
-function drawConfidence() {
-  const holder = byId("confidence-charts");
-  holder.replaceChildren();
-  const parts = shown().filter(({ version }) => version.histogram);
-  holder.parentElement.hidden = !parts.length;
-  const most = Math.max(...parts.flatMap(({ version }) => [...version.histogram.right, ...version.histogram.wrong]), 0.01);
-  const places = parts.map(({ name, version }) => {
-    const { edges, right, wrong, n_right: nRight, n_wrong: nWrong } = version.histogram;
-    const caption = `${isolated(name)}: ${nRight.toLocaleString("en")} right, ${nWrong.toLocaleString("en")} wrong`;
-    return figure(holder, caption, () => ({
-      head: ["confidence", "of right", "of wrong"],
-      rows: right.map((share, i) => [`${number(edges[i])} to ${number(edges[i + 1])}`, percent(share), percent(wrong[i])]),
-    }));
-  });
-  parts.forEach(({ name, version: { histogram } }, i) => {
-    const words = `${name}. ${confidenceWords(histogram)}`;
-    const drawing = confidenceChart(widthOf(places[i].canvas), histogram, most, words);
-    places[i].canvas.append(drawing.svg);
-    moving.push((at) => drawing.move(grid[at]));
-  });
-}
-
-function drawRanking() {
-  const holder = byId("ranking-charts");
-  holder.replaceChildren();
-  const parts = shown().filter(({ version }) => version.ranking);
-  holder.parentElement.hidden = !parts.length;
-  const all = parts.map(({ version }) => version.ranking);
-  const tails = all.flatMap(({ tail }) => tail.filter((share) => share > 0));
-  const range = {
-    low: Math.min(...all.map(({ edges }) => edges[0])),
-    high: Math.max(...all.map(({ edges }) => edges.at(-1))),
-    most: Math.max(...all.flatMap(({ density }) => density)),
-    reach: Math.max(...all.map(({ theta }) => theta.at(-1)), 0.01),
-    least: Math.max(Math.min(Math.floor(Math.log10(Math.min(...tails, 1))), -1), -9),
-  };
-  const drawings = [];
-  for (const { name, version } of parts) {
-    const { ranking } = version;
-    const { edges, density, theta, tail, fragility, auc, pair } = ranking;
-    const [scored, truth] = (pair ?? []).map((label) => isolated(shortened(label, 20)));
-    const of = isolated(name) + (pair ? `, true ${truth} scored as ${scored}` : "");
-    const spread = figure(holder, `${of}: spread, AUC ${number(asNumber(auc))}`, () => ({
-      head: ["ranking error", "density"],
-      rows: density.map((height, i) => [`${number(edges[i])} to ${number(edges[i + 1])}`, number(height)]),
-    }));
-    const index = asNumber(fragility);
-    const beyond = figure(holder, `${of}: tail, FI ${number(index)}`, () => ({
-      head: ["θ", "share of at least θ", "bound"],
-      rows: theta.map((t, i) => [number(t), percent(tail[i]), percent(Math.min(Math.exp(-t / index), 1))]),
-    }));
-    drawings.push(
-      () => fill(spread, densityChart, ranking, range, `Density of the ranking errors of ${of}; AUC ${number(asNumber(auc))}.`),
-      () => fill(beyond, tailChart, ranking, range, `Share of ranking errors of at least θ of ${of}, below the bound exp(−θ/FI) with FI ${number(index)}.`),
-    );
-  }
-  for (const drawing of drawings) drawing();
-}
-
-function drawPairs() {
-  const holder = byId("pair-charts");
-  if (!holder) return;
-  holder.replaceChildren();
-  const parts = shown().filter(({ version }) => version.pairs);
-  holder.parentElement.hidden = !parts.length;
-  const finite = parts.flatMap(({ version }) => version.pairs.flat().map(asNumber).filter(Number.isFinite));
-  const most = Math.max(...finite, 1e-9);
-  const places = parts.map(({ name, version }) =>
-    figure(holder, isolated(name), () => ({
-      head: ["scored as \\ true", ...labels.map((label) => shortened(label, 20))],
-      rows: version.pairs.map((cells, i) => [shortened(labels[i], 20), ...cells.map((cell) => number(asNumber(cell)))]),
-    })),
-  );
-  parts.forEach(({ name, version: { pairs } }, i) => {
-    const words = `${name}: index of every pair of classes, at most ${number(most)}; the numbers are in the table below.`;
-    fill(places[i], heatMap, pairs, labels, most, words);
-  });
+function drawFolds() {
+  for (const id of Object.keys(FOLDS)) drawFold(id);
 }
 
 // --- the view and what changes it ---
 
-function showThreshold() {
-  writeOutcomes();
-  costDrawing?.move(view.at);
-  for (const move of moving) move(view.at);
+function showCuts() {
+  writeCard();
+  drawCosts();
 }
 
 function showCosts() {
-  findCosts();
-  drawCosts();
-  writeBest();
-  showThreshold();
-}
-
-function showAll() {
-  moving = [];
-  drawIndex();
-  drawConfidence();
-  drawRanking();
-  drawPairs();
-  showCosts();
+  findPolicies();
+  writeModels();
+  showCuts();
 }
 
 /** Set the controls to the view, as after opening a shared address. */
 function setControls() {
-  for (const key of Object.keys(FIELDS)) {
-    const input = byId(key);
-    if (!input) continue;
-    input.value = String(PERCENTAGES.includes(key) ? Number((100 * view[key]).toPrecision(12)) : view[key]);
+  for (const key of fields) {
+    byId(key).value = String(inPercent(key) ? Number((100 * view[key]).toPrecision(12)) : view[key]);
     complain(key, "");
   }
-  for (const box of document.querySelectorAll('[name="model"]')) box.checked = !view.off.includes(Number(box.value));
-  for (const radio of document.querySelectorAll('[name="calibrated"]')) radio.checked = view.calibrated === (radio.value === "1");
+  if (byId("model")) byId("model").value = String(view.model);
 }
 
 function complain(key, words) {
   byId(key).setAttribute("aria-invalid", String(Boolean(words)));
-  byId(`${key}-problem`).textContent = words;
+  say(byId(`${key}-problem`), words);
 }
 
-function moveTo(at) {
-  if (at === view.at) return;
-  view.at = at;
-  showThreshold();
+/** Move a cut; the other one gives way. */
+function moveTo(side, place) {
+  const cuts = [...cutsNow()];
+  if (place === cuts[side]) return;
+  cuts[side] = place;
+  if (kind === "two") cuts[1 - side] = side === 0 ? Math.max(cuts[1], place) : Math.min(cuts[0], place);
+  view.moved = cuts;
+  showCuts();
   settle();
 }
 
 function takeNumber(key, input) {
   const entered = input.value.trim() === "" ? NaN : Number(input.value);
-  const value = PERCENTAGES.includes(key) ? entered / 100 : entered;
-  if (!isAllowed(key, value)) {
-    complain(key, PERCENTAGES.includes(key) ? "A number from 0 to 100" : "A number, 0 or more");
+  const value = inPercent(key) ? entered / 100 : entered;
+  if (!isAllowed(key, value, mostOf(key))) {
+    complain(key, inPercent(key) ? "A number from 0 to 100; not used" : "A number, 0 or more; not used");
     return;
   }
   complain(key, "");
   view[key] = value;
+  view.moved = null;
   showCosts();
   settle();
 }
 
-/** The view that the address asks for; without a threshold in it, the best of the first model. */
+/** The view that the address asks for; what it does not say is as in the report. */
 function readAddress() {
-  const asked = readFragment(location.hash, grid, models.length);
-  view = { ...start, at: 0, ...asked };
-  if (!models.some((model) => model.calibrated)) view.calibrated = false;
-  if (!twoClasses) view.fn = 1;
-  if (asked.at === undefined) {
-    findCosts();
-    view.at = lines[0]?.best ?? 0;
+  const { thresholds, ...asked } = readFragment(location.hash, models.length || data.models.length, mostOf);
+  view = { ...Object.fromEntries(fields.map((key) => [key, startOf[key]])), model: data.subject, moved: null };
+  for (const [key, value] of Object.entries(asked)) if (key in view) view[key] = value;
+  if (thresholds) {
+    const [i, j] = thresholds.map((value) => placeOf(cellsOf[view.model].cuts, value));
+    view.moved = kind === "two" ? [Math.min(i, j), j] : kind === "answers" ? [0, j] : [i, cellsOf[view.model].n];
   }
   setControls();
-  showAll();
+  showCosts();
+  drawFolds();
   settle(true);
 }
 
+function choose(place) {
+  view.model = place;
+  view.moved = null;
+  setControls();
+  showCuts();
+  drawFold("group-charts");
+  settle();
+}
+
 byId("controls").addEventListener("submit", (event) => event.preventDefault());
-slider.addEventListener("input", () => moveTo(Number(slider.value)));
-for (const key of Object.keys(FIELDS)) byId(key)?.addEventListener("input", (event) => takeNumber(key, event.target));
-for (const control of document.querySelectorAll('[name="model"], [name="calibrated"]')) {
-  control.addEventListener("change", () => {
-    view.off = [...document.querySelectorAll('[name="model"]:not(:checked)')].map((box) => Number(box.value));
-    view.calibrated = document.querySelector('[name="calibrated"]:checked')?.value === "1";
-    showAll();
-    settle();
-  });
-}
-for (const button of document.querySelectorAll("#outcomes button")) {
-  const place = Number(button.closest("tr").dataset.model);
-  button.addEventListener("click", () => moveTo(lines.find((line) => line.place === place).best));
-}
-costFigure.canvas.classList.add("touch");
-for (const kind of ["pointerdown", "pointermove"]) {
-  costFigure.canvas.addEventListener(kind, (event) => {
-    if (!costDrawing || !(event.buttons & 1)) return;
-    moveTo(costDrawing.placeAt(event.clientX - costFigure.canvas.getBoundingClientRect().left));
+for (const side of sides) sliders[side].addEventListener("input", () => moveTo(side, Number(sliders[side].value)));
+for (const key of fields) byId(key).addEventListener("input", (event) => takeNumber(key, event.target));
+byId("model")?.addEventListener("change", (event) => choose(Number(event.target.value)));
+byId("cheapest-cuts").addEventListener("click", () => choose(view.model));
+byId("report-costs").addEventListener("click", () => {
+  for (const key of fields) view[key] = startOf[key];
+  view.moved = null;
+  setControls();
+  showCosts();
+  settle();
+});
+byId("to-costs").addEventListener("click", () => byId("deciding").scrollIntoView());
+for (const id of Object.keys(FOLDS)) byId(id)?.closest("details").addEventListener("toggle", () => drawFold(id));
+for (const button of document.querySelectorAll("button[data-copy]")) {
+  button.addEventListener("click", async () => {
+    const lines = [...button.closest("section").querySelectorAll("table tr")].map((row) => [...row.cells].map((cell) => cell.textContent).join("\t"));
+    try {
+      await navigator.clipboard.writeText(lines.join("\n"));
+      say(button.nextElementSibling, `${lines.length - 1} cases copied`);
+    } catch {
+      say(button.nextElementSibling, "The browser does not allow it: select the table instead");
+    }
   });
 }
 for (const holder of document.querySelectorAll("[data-swatch]")) holder.append(swatch(Number(holder.dataset.swatch)));
 addEventListener("hashchange", readAddress);
-byId("live").hidden = false;
-document.querySelector(".unscripted").hidden = true;
-for (const section of document.querySelectorAll("[data-drawn]")) section.hidden = false;
+for (const part of document.querySelectorAll("[data-scripted]")) part.hidden = false;
+for (const part of document.querySelectorAll(".unscripted")) part.hidden = true;
 readAddress();
 
 let widest = document.body.clientWidth;
 addEventListener("resize", () => {
   if (document.body.clientWidth === widest) return; // a phone's bars come and go
   widest = document.body.clientWidth;
-  showAll();
+  drawCosts();
+  drawFolds();
 });
