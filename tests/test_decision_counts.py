@@ -10,7 +10,7 @@ import pytest
 from fragility import Report, ScoreState
 from fragility.scores.tally import decision_counts, threshold_grid
 
-from .reference import deferral, page
+from .reference import deferral
 
 
 def next_to(rng, grid, n):
@@ -70,7 +70,7 @@ def test_decisions_are_counted_case_by_case(monkeypatch, kind, positive, weighte
     codes = rng.integers(0, 2, 350)
     weights = rng.integers(0, 5, 350).astype(float) if weighted else None
     rows = [[rest(x), x] if positive else [x, rest(x)] for x in p.tolist()]
-    expected = page.decisions(codes.tolist(), rows, grid.tolist(), weights, positive)
+    expected = deferral.decisions(codes.tolist(), rows, grid.tolist(), weights, positive)
     for hold in (0, np.inf):
         for found in counted(codes, p, weights, positive, hold=hold, sizes=(100, 1, 200)):
             same(found, expected, grid)
@@ -88,7 +88,7 @@ def test_decisions_where_thresholds_are_edges_of_bins():
     near = np.concatenate([near, *steps])
     codes = np.arange(near.size) % 2
     rows = [[rest(x), x] for x in near.tolist()]
-    expected = page.decisions(codes.tolist(), rows, grid.tolist(), None, 1)
+    expected = deferral.decisions(codes.tolist(), rows, grid.tolist(), None, 1)
     for found in counted(codes, near):
         same(found, expected, grid)
 
@@ -105,7 +105,7 @@ def test_decisions_on_several_classes(n_classes):
     p[np.arange(300), winner] = 0.0
     p *= ((1 - top) / p.sum(axis=1))[:, None]
     p[np.arange(300), winner] = top
-    expected = page.decisions(codes.tolist(), p.tolist(), grid.tolist())
+    expected = deferral.decisions(codes.tolist(), p.tolist(), grid.tolist())
     for found in counted(codes, p, n_classes=n_classes):
         assert found.reviewed.tolist() == expected["reviewed"]
         assert found.errors.tolist() == expected["errors"]

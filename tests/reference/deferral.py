@@ -116,3 +116,26 @@ def chow(found, error_cost, review_cost, reviewer_error, capacity=None):
     if at(found, threshold)[3] <= most:
         return threshold
     return max(allowed(found, capacity))
+
+
+def decisions(codes, rows, grid, weights=None, positive=None):
+    """Weight of the reviewed cases, of all errors, of false negatives and positives, by threshold.
+
+    `rows` are probabilities of every class; `positive` is the place of the positive class of two.
+    """
+    predicted, confidence = predict(rows)
+    names = ("reviewed", "errors", "false_negatives", "false_positives", "reviewed_positives")
+    found = {name: [] for name in names}
+    for threshold in grid:
+        sums = dict.fromkeys(found, 0)
+        for k, true in enumerate(codes):
+            weight = 1 if weights is None else weights[k]
+            if confidence[k] <= threshold:
+                sums["reviewed"] += weight
+                sums["reviewed_positives"] += weight * (true == positive)
+            elif predicted[k] != true:
+                sums["errors"] += weight
+                sums["false_negatives" if true == positive else "false_positives"] += weight
+        for name, amount in sums.items():
+            found[name].append(amount)
+    return found
