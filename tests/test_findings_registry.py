@@ -19,7 +19,7 @@ from tests.said import LOGIT, NOISY, SICK, rules, text
 from .command import fragility, refused, write_csv
 
 ROOT = Path(__file__).parents[1]
-SHARED = Path("/work/shared/data")
+SHARED = Path(__file__).parents[2] / "shared" / "data"
 REAL = Path(os.environ.get("FRAGILITY_DATA", SHARED))
 MODELS = {
     "fair": logistic(LOGIT),
