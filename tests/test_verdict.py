@@ -37,7 +37,11 @@ def drawn(seed, n=600, noise=(0.0, 0.0, 0.6), bold=(1.0, 1.0, 1.0)):
     return y, scores
 
 
-@pytest.mark.parametrize("seed", range(24))
+#: Two p-values of these are so near .05 that another count of degrees of freedom decides.
+AT_THE_BORDER = (0, 12)
+
+
+@pytest.mark.parametrize("seed", [seed for seed in range(26) if seed not in AT_THE_BORDER])
 def test_by_log_loss_it_is_that_of_paired_losses(seed):
     rng = np.random.default_rng(seed)
     n, n_classes = 300, 2 + seed % 2
@@ -53,8 +57,7 @@ def test_by_log_loss_it_is_that_of_paired_losses(seed):
     given = proba if n_classes > 2 else {name: p[:, 1] for name, p in proba.items()}
     report = Report.from_predictions(y, given, calibrate=False, context={"against": against})
     model, tied, nearest = reference.verdict(losses, against)
-    if nearest < 0.003:  # Student's freedom differs a little
-        pytest.skip("a p-value at the border")
+    assert nearest > 0.003  # Student's freedom differs a little: choose another seed
     found = report.verdict
     assert (found.model, found.tied, found.basis) == (model, tied, "log_loss")
     assert found.by_tests == (len(tied) == 1)
@@ -187,8 +190,8 @@ def test_one_model_and_what_it_does():
     assert (found.alone, found.error_rate) == (policy.automation_rate, policy.error_rate)
     text = found.sentences[0]
     assert f"{100 * policy.lower:.4g} %" in text
-    assert f"{50000 * policy.cost:.3e}"[:4] == "1.59"  # or the next line says another number
-    assert "15,940 EUR a month for 50,000 cases" in text
+    in_a_month = float(f"{50000 * policy.cost:.4g}")
+    assert f"{in_a_month:,.0f} EUR a month for 50,000 cases" in text
     assert report.to_markdown().startswith("# Triage\n")
     assert [saving.over for saving in found.savings] == ["no review", "full review"]
 

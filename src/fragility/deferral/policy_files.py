@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from math import inf, isfinite, nan
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from .._labels import listed
 from .._names import shown
 from .._parameters import require
+from .._strict_json import strict_json
 from .._typing import Interval
 from ..measured import Measured
 from .costs import Costs
@@ -39,14 +39,7 @@ def load_policy(path: str | Path) -> Policy:
         raise ValueError(f"The policy {path} cannot be read: {error.strerror}.") from None
     try:
         require(len(data) <= _LARGEST, f"it has more than {_LARGEST // 2**20} MiB")
-        content = json.loads(data.decode("utf-8-sig"), parse_constant=_not_strict)
-        return read_policy(content)
-    except UnicodeDecodeError:
-        reason = "it is not UTF-8 text"
-    except json.JSONDecodeError:
-        reason = "it is not JSON"
-    except RecursionError:
-        reason = "it is nested too deeply"
+        return read_policy(strict_json(data))
     except ValueError as error:
         reason = str(error).rstrip(".")
     raise ValueError(
@@ -287,7 +280,3 @@ def _intervals(content: Mapping[str, Any], of_two: bool) -> dict[str, Interval]:
         pairs = zip(ends, absent, strict=True)
         found[name] = Interval(*(_number({name: end}, name, null) for end, null in pairs))
     return found
-
-
-def _not_strict(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in strict JSON")

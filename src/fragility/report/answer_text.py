@@ -50,9 +50,7 @@ def _rows(report: Report) -> Iterator[list[str]]:
 def _cost(report: Report, model: ModelReport) -> str:
     if model.policy is None:
         return "–"
-    low, high = model.policy.cost_interval
-    money = report.context.money
-    return f"{money(1000 * model.policy.cost)} ({money(1000 * low)} to {money(1000 * high)})"
+    return report.context.cost(Measured(model.policy.cost, model.policy.cost_interval))
 
 
 def _share(model: ModelReport, name: str) -> str:
@@ -85,8 +83,4 @@ def _group_rows(report: Report) -> Iterator[list[str]]:
 
 
 def _told(report: Report, figure: Measured, what: str) -> str:
-    if what == "log-loss":
-        return words.measured(figure)
-    money, ends = report.context.money, figure.interval
-    between = "" if ends is None else f" ({money(1000 * ends.low)} to {money(1000 * ends.high)})"
-    return f"{money(1000 * figure.value)}{between}"
+    return words.measured(figure) if what == "log-loss" else report.context.cost(figure)

@@ -11,6 +11,7 @@ from typing import Any
 from .._labels import listed
 from .._names import shortened
 from .._parameters import require
+from .._strict_json import strict_json
 from ..deferral import Costs
 from ..measured import Measured
 from . import words
@@ -73,21 +74,10 @@ def read_baseline(path: str) -> Baseline:
         with open(path, "rb") as stream:
             data = stream.read(_LARGEST + 1)
         require(len(data) <= _LARGEST, f"it has more than {_LARGEST // 2**20} MiB")
-        content = json.loads(
-            data.decode("utf-8-sig"),
-            object_pairs_hook=_without_repeats,
-            parse_constant=_not_strict,
-            parse_int=_integer,
-        )
+        content = strict_json(data, object_pairs_hook=_without_repeats, parse_int=_integer)
         return _baseline(path, content)
     except OSError as error:
         raise ValueError(f"The baseline {path} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise ValueError(f"The baseline {path} cannot be read: it is not UTF-8 text.") from None
-    except json.JSONDecodeError:
-        reason = "it is not JSON"
-    except RecursionError:
-        reason = "it is nested too deeply"
     except ValueError as error:
         reason = str(error)
     raise ValueError(f"{path} is not a baseline: {shortened(reason, 200)}; {_NEW}.")
@@ -203,7 +193,3 @@ def _integer(digits: str) -> int:
     # Python itself refuses to read longer ones.
     require(len(digits) <= 4000, f"a number in it has {len(digits):,} digits")
     return int(digits)
-
-
-def _not_strict(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in strict JSON")

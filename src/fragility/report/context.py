@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any
 
 from .._labels import listed
 from .._names import shown
+from ..measured import Measured
 from . import words
 
+#: Costs are told for so many cases.
+CASES = 1000
 #: Currencies whose sign stands before the number.
 _SIGNS = "$€£¥₹₩₺₽₿"
 
@@ -98,6 +101,13 @@ class Context:
             raise ValueError(
                 f"against must be one of the models {listed(models)}; got {shown(self.against)}."
             )
+
+    def cost(self, cost: Measured) -> str:
+        """What 1,000 cases cost, with the interval if there is one; the cost is that of a case."""
+        told, ends = self.money(CASES * cost.value), cost.interval
+        if ends is None or isnan(ends.low):
+            return told
+        return f"{told} ({self.money(CASES * ends.low)} to {self.money(CASES * ends.high)})"
 
     def money(self, amount: float) -> str:
         """An amount in this currency, rounded as people do."""

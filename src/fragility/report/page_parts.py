@@ -10,10 +10,10 @@ import numpy as np
 
 from .._summary import threshold
 from .._typing import Interval
+from ..measured import Measured
 from . import words
 from .page_data import cut_by, kind_of, starting_costs
 from .parts import ModelReport
-from .verdict import CASES
 
 if TYPE_CHECKING:
     from ..deferral.policy import Policy
@@ -82,7 +82,7 @@ def _without_costs(report: Report, model: ModelReport) -> list[Number]:
         found.append(Number(report.titles[name], words.number(figure.value), note))
     sure = model.raw.confident
     title = f"wrong above {100 * report.confident:g} % confidence"
-    share = "–" if sure.n == 0 else words.percent(1.0 - sure.right)
+    share = "–" if sure.n == 0 else words.percent(sure.n_wrong / sure.n)
     return [*found, Number(title, share, f"{words.count(sure.n_wrong)} of {words.count(sure.n)}")]
 
 
@@ -119,15 +119,11 @@ def _range(ends: Interval, by: str = "score") -> str:
 
 def model_rows(report: Report) -> list[ModelRow]:
     """Every model with what it costs on new cases."""
-    money = report.context.money
     rows = []
     for model in report.models:
         told = "–"
         if model.policy is not None:
-            told = money(CASES * model.policy.cost)
-            low, high = model.policy.cost_interval
-            if not isnan(low):
-                told += f" ({money(CASES * low)} to {money(CASES * high)})"
+            told = report.context.cost(Measured(model.policy.cost, model.policy.cost_interval))
             if not model.policy.within_capacity:
                 told += ", over capacity"
         rows.append(ModelRow(model.name, words.shortened(model.name), told))

@@ -20,6 +20,7 @@ from typing import Any
 from .. import __version__
 from .._names import shown
 from .._parameters import require
+from .._strict_json import strict_json
 from .._typing import Interval
 from ..measured import Measured
 from .data import strict
@@ -178,12 +179,6 @@ def read_history(path: str | os.PathLike[str]) -> list[Record]:
         try:
             records.append(_record(line))
             continue
-        except UnicodeDecodeError:
-            reason = "it is not UTF-8 text"
-        except json.JSONDecodeError:
-            reason = "it is not JSON, or cut off"
-        except RecursionError:
-            reason = "it is nested too deeply"
         except ValueError as error:
             reason = str(error).rstrip(".")
         raise ValueError(
@@ -195,7 +190,7 @@ def read_history(path: str | os.PathLike[str]) -> list[Record]:
 
 
 def _record(line: bytes) -> Record:
-    content = json.loads(line.decode("utf-8"), parse_constant=_not_strict)
+    content = strict_json(line)
     fits = isinstance(content, dict) and content.get("format") == KIND
     require(fits, "there is no record of a history")
     version = content.get("version")
@@ -274,7 +269,3 @@ def _text(content: Mapping[str, Any], name: str) -> str:
     value = content.get(name)
     require(isinstance(value, str), f"{name} must be text; got {shown(value)}")
     return str(value)
-
-
-def _not_strict(name: str) -> Any:
-    raise ValueError(f"{name} is not a number in strict JSON")

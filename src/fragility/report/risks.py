@@ -11,6 +11,7 @@ import numpy as np
 
 from ..figures.intervals import share_interval
 from . import words
+from .context import CASES
 from .findings.comparisons import tails_differ
 from .findings.confidence import overconfident_models
 from .group_text import name_of
@@ -118,9 +119,9 @@ def _dearest_group(report: Report, model: ModelReport) -> Iterator[Risk]:
             cost, part = max(dear, key=lambda found: (found[0], found[1].group))
             yield Risk(
                 "dearest_group",
-                f"Group {name_of(report, part)} costs {money(1000 * cost)} per 1,000 cases, all "
-                f"cases {money(1000 * policy.cost)}.",
-                1000 * cost,
+                f"Group {name_of(report, part)} costs {money(CASES * cost)} per 1,000 cases, all "
+                f"cases {money(CASES * policy.cost)}.",
+                CASES * cost,
                 "groups",
             )
         return
@@ -226,7 +227,7 @@ def _too_few_cases(report: Report, model: ModelReport) -> Iterator[Risk]:
     if policy is not None and not isnan(policy.cost_interval.low) and policy.cost > 0.0:
         half = 0.5 * (policy.cost_interval.high - policy.cost_interval.low) / policy.cost
         if half > _WIDE:
-            low, high = (report.context.money(1000 * end) for end in policy.cost_interval)
+            low, high = (report.context.money(CASES * end) for end in policy.cost_interval)
             yield Risk(
                 "too_few_cases",
                 f"{n} cases are few: they allow any cost from {low} to {high} per 1,000.",

@@ -19,6 +19,7 @@ from .._typing import Interval
 from ..deferral.paired_costs import ALWAYS, PairedCosts
 from ..measured import Measured
 from .comparing import holm
+from .context import CASES
 from .findings.registry import STOPS
 from .parts import ModelReport
 from .risks import Risk, risks
@@ -31,8 +32,6 @@ Basis = Literal["cost", "log_loss", "accuracy"]
 #: Why no model is named: the scores are those of another class, or tell nothing, the cases cannot
 #: tell, no test could be made, no policy keeps the capacity, or costs are needed; empty if one is.
 Reason = Literal["", "reversed", "no separation", "tied", "no test", "capacity", "costs needed"]
-#: Costs are told for so many cases.
-CASES = 1000
 _UNDEFINED = Interval(nan, nan)
 
 

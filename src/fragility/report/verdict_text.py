@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from .._typing import Interval
 from ..deferral.paired_costs import ALWAYS
 from . import words
+from .context import CASES
 from .words import shortened as short
 
 if TYPE_CHECKING:
     from .report import Report
     from .verdict import Saving, Verdict
 
-#: Costs are told for so many cases.
-_CASES = 1000
 _BEST = {"cost": "cheapest", "log_loss": "best", "accuracy": "best"}
 _TITLES = {"cost": "cost", "log_loss": "log-loss", "accuracy": "share of right answers"}
 
@@ -107,7 +106,7 @@ class _Told:
             return ""
         found = policy.reviewers
         return (
-            f"Humans alone cost {self._money(_CASES * found.human.value)} per 1,000 and are wrong "
+            f"Humans alone cost {self._money(CASES * found.human.value)} per 1,000 and are wrong "
             f"in {words.percent(found.error_rate.value)}."
         )
 
@@ -205,7 +204,7 @@ class _Told:
 
     def _amount(self, amount: float) -> str:
         if self._found.basis == "cost":
-            return f"{self._money(_CASES * amount)} per 1,000"
+            return f"{self._money(CASES * amount)} per 1,000"
         return words.percent(amount) if self._found.basis == "accuracy" else words.number(amount)
 
     def _ends(self, interval: Interval | None) -> str:
@@ -218,7 +217,7 @@ class _Told:
 
     def _percent_or_money(self, amount: float) -> str:
         if self._found.basis == "cost":
-            return self._money(_CASES * amount)
+            return self._money(CASES * amount)
         return f"{100 * amount:.1f} %".replace("-", "−")
 
     def _other_way(self, over: str) -> str:
