@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report test test-fast test-oldest mutants lint format types imports bench coverage fuzz soak support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report experiments-verify test test-fast test-oldest mutants lint format types imports bench coverage fuzz soak support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -38,6 +38,9 @@ experiments-quick: $(READY)  ## A small version of every experiment, with the pa
 
 experiments-report: $(READY)  ## Tables, figures and page again from the results
 	$(BIN)/python -m experiments report
+
+experiments-verify: $(READY)  ## A few trials again: are the committed results those of this code?
+	$(BIN)/python -m experiments verify
 
 # One process for each core does more than one process with a thread for each.
 test test-fast test-oldest mutants: export OMP_NUM_THREADS = 1

@@ -65,12 +65,7 @@ def trained(method: Method, x: Tensor, y: Tensor, *, epochs: int, seed: int) -> 
     network = nn.Sequential(nn.Linear(x.shape[1], 64), nn.ReLU(), nn.Linear(64, 2))
     regularizer = FragilityRegularizer(network[-1], strength=method.regularizer)  # 1 of 2
     direct_term = FragilityLoss(n_classes=2, weight=method.direct)  # 1 of 2
-    optimizer = torch.optim.Adam(
-        [
-            {"params": network.parameters(), "weight_decay": method.decay},
-            {"params": regularizer.parameters(), "lr": 0.01},  # its learned bound
-        ]
-    )
+    optimizer = torch.optim.Adam(network.parameters(), weight_decay=method.decay)
     for _ in range(epochs):
         for rows in torch.randperm(len(x)).split(32):
             inputs, labels, targets = x[rows], y[rows], y[rows]

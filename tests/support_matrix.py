@@ -38,7 +38,9 @@ ROOT = """# What is solved
 Every cell below is fitted when the tests run, from dense and from CSR arrays. Loss, penalty and
 fragility (or worst-case loss) of the model are then recomputed in plain NumPy; dense and CSR must
 agree to 1e-6, and so must `solver="interior_point"` where the cell says newton. In cells with a
-star `solver="conic"` must agree, too, to 1e-5. Write this page again with `make support`.
+star `solver="conic"` must agree, too, to 1e-5. Every third cell is fitted with
+`fit_intercept="priced"`, too, and judged with a column of ones. Write this page again with
+`make support`.
 
 Columns: number of classes and penalty. A cell names the solver that `solver="auto"` takes. A loss
 of your own (a subclass of `fragility.losses.Loss`) is solved as cross_entropy is, except by
@@ -78,12 +80,16 @@ class Cell:
             return model.fit(as_given(X), y)
 
     def judged(self, model):
-        """The model as its definition sees it, with features at a price of one."""
+        """The model as its definition sees it; a priced intercept belongs to a column of ones."""
         X, y = self.data
         prices = np.asarray(getattr(self.ambiguity, "feature_weight", None) or np.ones(4))
+        coef, intercept = model.coef_, model.intercept_
+        if model.fit_intercept == "priced":
+            X, prices = np.c_[X, np.ones(len(X))], np.append(prices, 1.0)
+            coef, intercept = np.c_[coef, intercept], np.zeros(len(coef))
         own = _Priced(
-            model.coef_,
-            model.intercept_,
+            coef,
+            intercept,
             X,
             y,
             self.loss,
@@ -96,15 +102,23 @@ class Cell:
         return own
 
     @property
-    def starred(self):
-        """Whether cvxpy is affordable: in half a minute, some cells of each row and column."""
-        place = (
+    def place(self):
+        return (
             LOSSES.index(self.loss)
             + list(AMBIGUITIES).index(self.name)
             + PENALTIES.index(self.penalty)
             + self.n_classes
         )
-        return place % 6 == 0
+
+    @property
+    def starred(self):
+        """Whether cvxpy is affordable: in half a minute, some cells of each row and column."""
+        return self.place % 6 == 0
+
+    @property
+    def intercepts(self):
+        """Kinds that are tried: a priced one with one penalty of each three."""
+        return (True, "priced") if self.place % 3 == 0 else (True,)
 
 
 class _Priced(linear.Judged):
@@ -121,12 +135,13 @@ class _Priced(linear.Judged):
 
 def satisficing(cell):
     """Which solver finds the least fragility, after all is compared."""
-    model = cell.fitted(SatisficingClassifier, slack=0.3)
-    own = cell.judged(model)
-    room = 1e-8 * max(1.0, model.target_)
-    assert 0.0 < model.fragility_ < inf, cell
-    assert own.supremum(model.fragility_) <= model.target_ + room, cell
-    assert abs(model.fragility_ / own.plain_fragility(model.target_) - 1.0) <= 1e-6, cell
+    for intercept in reversed(cell.intercepts):
+        model = cell.fitted(SatisficingClassifier, slack=0.3, fit_intercept=intercept)
+        own = cell.judged(model)
+        room = 1e-8 * max(1.0, model.target_)
+        assert 0.0 < model.fragility_ < inf, cell
+        assert own.supremum(model.fragility_) <= model.target_ + room, cell
+        assert abs(model.fragility_ / own.plain_fragility(model.target_) - 1.0) <= 1e-6, cell
     others = [({"as_given": sparse.csr_array}, 1e-6)]
     if model.solver_ == "newton":
         others.append(({"solver": "interior_point"}, 1e-6))
@@ -141,10 +156,10 @@ def satisficing(cell):
 def robust(cell):
     """The same of the least worst-case loss."""
     radius = RADIUS.get(cell.name, 0.05)
-    model = cell.fitted(DROClassifier, radius=radius)
-    own = cell.judged(model)
-    assert model.coef_.any(), cell
-    assert abs(model.worst_loss_ / own.worst(radius) - 1.0) <= 1e-8, cell
+    for intercept in reversed(cell.intercepts):
+        model = cell.fitted(DROClassifier, radius=radius, fit_intercept=intercept)
+        assert model.coef_.any(), cell
+        assert abs(model.worst_loss_ / cell.judged(model).worst(radius) - 1.0) <= 1e-8, cell
     others = [({"as_given": sparse.csr_array}, 1e-7)]
     if cell.starred:
         others.append(({"solver": "conic"}, 1e-5))

@@ -28,7 +28,7 @@ def fitted_elsewhere(class_weight):
 
 WAYS = {
     "ERM": lambda w: ERMClassifier(class_weight=w).fit(X, y),
-    "satisficing": lambda w: SatisficingClassifier(class_weight=w).fit(X, y),
+    "satisficing": lambda w: SatisficingClassifier(class_weight=w, slack=0.1).fit(X, y),
     "DRO": lambda w: DROClassifier(class_weight=w).fit(X, y),
     "CV": lambda w: SatisficingClassifierCV(class_weight=w, cv=2).fit(X, y),
     "path": lambda w: fragility_path(X, y, class_weight=w),

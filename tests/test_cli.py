@@ -291,6 +291,24 @@ def test_train_and_predict_and_evaluate(tmp_path):
     )
     assert ended.code == 0, ended
     assert "standard deviation" in ended.out
+    again = ("train", file, "--label", "sick", "--output", model, "--force", "--target")
+    ended = fragility(*again, "out_of_fold", "--json")
+    assert ended.code == 0, ended
+    assert ": out-of-fold loss of L2 with alpha " in ended.err
+    origin = strict(ended.out)["target_origin"]
+    assert origin.startswith(f"target {strict(ended.out)['target']:.4g}: out-of-fold loss of L2")
+    assert "priced" not in ended.out
+    train = ("train", file, "--label", "sick", "--output", tmp_path / "priced.skops")
+    assert "constant of the priced intercept" in fragility(*train, "--intercept", "priced").out
+    ended = fragility(*train, "--intercept", "dear", "--force")
+    assert ended.code == 2
+    assert "'free', 'priced', 'none'" in ended.err
+    noisy = ("--noise", "age=5", "--noise-floor", "0.2", "--force", "--json")
+    ended = fragility("train", file, "--label", "sick", "--output", model, *noisy)
+    assert ended.code == 0, ended
+    found = strict(ended.out)
+    assert found["noise"] == {"age": 5.0}
+    assert found["ambiguity"] == "Wasserstein.from_noise({'age': 5}, floor=0.2)"
     output = tmp_path / "predictions.csv"
     ended = fragility("predict", model, file, "--output", output, "--threshold", "0.8")
     assert ended.code == 0, ended

@@ -254,6 +254,9 @@ def test_bad_options(csv, options, words):
     assert words in " ".join(ended.err.split())
 
 
+_TRAIN = ("train", "p.csv", "--label", "y", "--output", "m.skops")
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -270,6 +273,9 @@ def test_bad_options(csv, options, words):
             ("report", "p.csv", "--label", "y", "--score", "p", "--output", "page.pdf"),
             ".html, .md or .json",
         ),
+        ((*_TRAIN, "--noise", "age"), "'age' is not a column and a number"),
+        ((*_TRAIN, "--noise", "=5"), "'=5' is not a column and a number"),
+        ((*_TRAIN, "--noise", "age=1", "--noise", "age=2"), "'age' is named twice"),
     ],
 )
 def test_bad_usage(arguments, words):
@@ -303,8 +309,11 @@ def test_bad_training_data(tmp_path, csv):
     refused(fragility(*train), "'fair'", "--impute")
     assert fragility(*train, "--impute").code == 0
     refused(fragility(*train, "--impute", "--target", "1e-9"), "target")
+    refused(fragility(*train, "--impute", "--target", "low"), "'low'", 'number or "out_of_fold"')
     refused(fragility(*train, "--impute", "--method", "dro", "--radius", "-1"), "radius")
     refused(fragility(*train, "--impute", "--method", "erm", "--radius", "1"), "radius")
+    refused(fragility(*train, "--impute", "--noise", "fiar=5"), "Did you mean 'fair'")
+    refused(fragility(*train, "--impute", "--noise", "fair=-1"), "sigma of 'fair' must be zero")
 
 
 def test_bad_models(tmp_path, csv):

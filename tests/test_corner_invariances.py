@@ -104,8 +104,8 @@ class TestUnits:
     @pytest.mark.parametrize(
         ("classifier", "loss", "label_cost"),
         [
-            (SatisficingClassifier, "hinge", inf),
-            (SatisficingClassifier, "max_logistic", 0.5),
+            (partial(SatisficingClassifier, slack=0.1), "hinge", inf),
+            (partial(SatisficingClassifier, slack=0.1), "max_logistic", 0.5),
             (partial(DROClassifier, radius=0.05), "hinge", 1.0),
             (partial(DROClassifier, radius=0.05), "cross_entropy", inf),
         ],
@@ -123,7 +123,7 @@ class TestUnits:
     @pytest.mark.parametrize(
         "model",
         [
-            SatisficingClassifier("hinge", "kl", **STRICT),
+            SatisficingClassifier("hinge", "kl", slack=0.1, **STRICT),
             DROClassifier("hinge", "kl", radius=0.02, **STRICT),
             DROClassifier(ambiguity="kl", radius=0.02, **STRICT),
             ERMClassifier("max_logistic", penalty=None, **STRICT),

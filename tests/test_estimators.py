@@ -30,7 +30,7 @@ from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
 @parametrize_with_checks(
     [
         SatisficingClassifier(),
-        SatisficingClassifier("smoothed_hinge", "kl", penalty="l2"),
+        SatisficingClassifier("smoothed_hinge", "kl", penalty="l2", slack=0.1),
         DROClassifier("hinge", "kl"),
         ERMClassifier(),
     ]
@@ -71,9 +71,9 @@ def test_clone_of_a_robust_model(data):
 @pytest.mark.parametrize(
     "model",
     [
-        SatisficingClassifier(ambiguity="kl"),
-        SatisficingClassifier(ambiguity=Wasserstein(norm=inf)),
-        SatisficingClassifier("hinge", Wasserstein(label_cost=1.0), radius=0.1),
+        SatisficingClassifier(ambiguity="kl", slack=0.1),
+        SatisficingClassifier(ambiguity=Wasserstein(norm=inf), slack=0.1),
+        SatisficingClassifier("hinge", Wasserstein(label_cost=1.0), radius=0.1, slack=0.1),
         DROClassifier("hinge", "kl", penalty="l1"),
         DROClassifier(MaxLogistic(), Wasserstein(label_cost=1.0)),
     ],
@@ -94,7 +94,7 @@ def test_grid_search_over_objects(data):
         "satisficingclassifier__ambiguity": [KL(), Wasserstein(norm=1)],
         "satisficingclassifier__slack": [0.1, 0.3],
     }
-    model = make_pipeline(StandardScaler(), SatisficingClassifier())
+    model = make_pipeline(StandardScaler(), SatisficingClassifier(slack=0.1))
     search = GridSearchCV(model, grid, cv=3, scoring=neg_fragility_index_scorer).fit(X, y)
     scores = search.cv_results_["mean_test_score"]
     assert np.isfinite(scores).all()
@@ -120,8 +120,8 @@ def test_grid_search_of_robust_models(data):
 @pytest.mark.parametrize(
     ("model", "choice"),
     [
-        (SatisficingClassifier(), {"slack": [0.2]}),
-        (SatisficingClassifier("hinge"), {"slack": [0.2]}),
+        (SatisficingClassifier(slack=0.1), {"slack": [0.2]}),
+        (SatisficingClassifier("hinge", slack=0.1), {"slack": [0.2]}),
         (DROClassifier(), {"radius": [0.05]}),
         (ERMClassifier("hinge"), {"alpha": [0.01]}),
     ],
@@ -172,12 +172,12 @@ def test_set_output_of_the_steps_before(data, classifier):
 
 def test_probabilities(data):
     X, y = data
-    model = SatisficingClassifier().fit(X, y)
+    model = SatisficingClassifier(slack=0.1).fit(X, y)
     scores = X @ model.coef_[0] + model.intercept_[0]
     assert model.decision_function(X) == pytest.approx(scores)
     assert model.predict_proba(X)[:, 1] == pytest.approx(1 / (1 + np.exp(-scores)))
     assert model.predict_log_proba(X) == pytest.approx(np.log(model.predict_proba(X)))
-    several = SatisficingClassifier().fit(X, np.arange(len(y)) % 3 + (X[:, 0] > 0) * 3)
+    several = SatisficingClassifier(slack=0.1).fit(X, np.arange(len(y)) % 3 + (X[:, 0] > 0) * 3)
     logits = X @ several.coef_.T + several.intercept_
     shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     assert several.predict_proba(X) == pytest.approx(shares)
@@ -187,7 +187,7 @@ def test_probabilities(data):
 def test_warm_start_gets_there_again_in_fewer_steps(data):
     X, y = data
     for ambiguity in (KL(), Wasserstein()):
-        model = SatisficingClassifier(ambiguity=ambiguity, warm_start=True).fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, warm_start=True, slack=0.1).fit(X, y)
         cold, k = model.n_iter_, model.fragility_
         model.fit(X, y)
         assert model.n_iter_ <= cold
@@ -201,8 +201,8 @@ def test_warm_start_of_other_solvers(data, loss):
     X, y = data
     for model in (
         DROClassifier(loss, "kl", warm_start=True),
-        SatisficingClassifier(loss, Wasserstein(label_cost=1.0), warm_start=True),
-        SatisficingClassifier(loss, penalty="l1", warm_start=True),
+        SatisficingClassifier(loss, Wasserstein(label_cost=1.0), warm_start=True, slack=0.1),
+        SatisficingClassifier(loss, penalty="l1", warm_start=True, slack=0.1),
         ERMClassifier(loss, penalty="l1", warm_start=True),
     ):
         first = model.fit(X, y).decision_function(X)
@@ -212,7 +212,7 @@ def test_warm_start_of_other_solvers(data, loss):
 
 
 def test_verbose_says_what_was_found(data, capsys):
-    SatisficingClassifier(verbose=1).fit(*data)
+    SatisficingClassifier(verbose=1, slack=0.1).fit(*data)
     said = capsys.readouterr().out
     assert "lowest loss" in said
     assert "fragility" in said
@@ -225,8 +225,8 @@ def test_verbose_says_what_was_found(data, capsys):
 @pytest.mark.outside
 def test_conic_is_a_cross_check(data):
     for ambiguity in (KL(), Wasserstein(1), Wasserstein(2), Wasserstein(inf)):
-        own = SatisficingClassifier(ambiguity=ambiguity).fit(*data)
-        other = SatisficingClassifier(ambiguity=ambiguity, solver="conic").fit(*data)
+        own = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(*data)
+        other = SatisficingClassifier(ambiguity=ambiguity, solver="conic", slack=0.1).fit(*data)
         assert (own.solver_, other.solver_) == ("newton", "conic")
         assert other.fragility_ == pytest.approx(own.fragility_, rel=1e-5)
         assert other.coef_ == pytest.approx(own.coef_, abs=1e-3)
@@ -237,5 +237,5 @@ def test_conic_refuses_a_loss_of_the_users(data):
         pass
 
     with pytest.raises(NotImplementedError, match="solver='newton', which takes any smooth loss"):
-        SatisficingClassifier(Own(), solver="conic").fit(*data)
-    assert SatisficingClassifier(Own()).fit(*data).fragility_ > 0.0
+        SatisficingClassifier(Own(), solver="conic", slack=0.1).fit(*data)
+    assert SatisficingClassifier(Own(), slack=0.1).fit(*data).fragility_ > 0.0

@@ -264,6 +264,6 @@ def test_nothing_is_downloaded(monkeypatch):
         load_shift("va")
     with pytest.raises(ValueError, match="no data set 'mars'; there are 'cleveland'"):
         load_shift("mars")
-    assert shifts.two_parts("red to white", 0, True).name == "stand-in"
+    assert shifts.two_parts("red to white", 0, True).name == "stand-in for red to white"
     with pytest.raises(FileNotFoundError):
         shifts.two_parts("red to white", 0, False)

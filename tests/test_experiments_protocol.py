@@ -35,6 +35,7 @@ OURS = [
     "heart_cost",
     "policies",
     "policy_shift",
+    "noise",
     "uci",
     "uci_settings",
     "scale_matched",
@@ -151,12 +152,22 @@ def folds_of(split):
     return [(train, test) for train, test in split.parts()]
 
 
+KINDS = {"priced": "priced", "free": True, "none": False}
+
+
+def ours(penalty, alpha):
+    """The paper's alpha as the library's, of two classes."""
+    return alpha / 2 if penalty == "l2" else alpha
+
+
 def exact_accuracies(split, settings):
     """Mean accuracy over the folds by penalty and strength: fits of the library, one by one."""
     means = {}
     for penalty in settings.penalties:
         for alpha in settings.alphas:
-            model = ERMClassifier("hinge", penalty, alpha, fit_intercept=settings.fit_intercept)
+            model = ERMClassifier(
+                "hinge", penalty, ours(penalty, alpha), fit_intercept=KINDS[settings.intercept]
+            )
             accuracies = []
             for train, test in folds_of(split):
                 model.fit(split.X_train[train], split.y_train[train])
@@ -166,11 +177,11 @@ def exact_accuracies(split, settings):
 
 
 @pytest.mark.parametrize("scaling", ["standard", "none"])
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("seed", [3, 4])
-def test_erm_is_the_best_of_its_penalties(data, scaling, fit_intercept, seed):
+@pytest.mark.parametrize("intercept", ["priced", "free", "none"])
+@pytest.mark.parametrize("seed", [3])
+def test_erm_is_the_best_of_its_penalties(data, scaling, intercept, seed):
     """Against fits and accuracies made by hand, on features of very different sizes."""
-    settings = replace(FEW, scaling=scaling, fit_intercept=fit_intercept)
+    settings = replace(FEW, scaling=scaling, intercept=intercept)
     X, y = data
     split = split_data(X * [1.0, 1.0, 100.0, 0.1, 1.0], y, 0.1, seed, settings)
     found = erm_model(split, settings)
@@ -181,7 +192,7 @@ def test_erm_is_the_best_of_its_penalties(data, scaling, fit_intercept, seed):
         np.mean((found.out_of_fold[test] > 0) == split.y_train[test]) for _, test in split.parts()
     ]
     assert np.mean(mine) == pytest.approx(means[chosen])
-    final = ERMClassifier("hinge", *chosen, fit_intercept=fit_intercept)
+    final = ERMClassifier("hinge", chosen[0], ours(*chosen), fit_intercept=KINDS[intercept])
     final.fit(split.X_train, split.y_train)
     np.testing.assert_allclose(found.coef, final.coef_, atol=1e-6)
     np.testing.assert_allclose(
@@ -208,7 +219,12 @@ def test_satisficing_is_that_of_the_library(split, penalty, ambiguity):
     found = protocol.satisficing_models(split, like, ambiguity, FEW)
     for model in found:
         alone = SatisficingClassifier(
-            "hinge", ambiguity, target_ratio=model.ratio, penalty=penalty, alpha=1e-2
+            "hinge",
+            ambiguity,
+            target_ratio=model.ratio,
+            penalty=penalty,
+            alpha=ours(penalty, 1e-2),
+            fit_intercept="priced",
         ).fit(split.X_train, split.y_train)
         assert model.fragility == pytest.approx(alone.fragility_, rel=1e-4)
         np.testing.assert_allclose(
@@ -218,8 +234,9 @@ def test_satisficing_is_that_of_the_library(split, penalty, ambiguity):
         "hinge",
         ambiguity,
         target_ratios=FEW.ratios,
-        alphas=(1e-2,),
+        alphas=(ours(penalty, 1e-2),),
         penalty=penalty,
+        fit_intercept="priced",
         cv=folds_of(split),
     ).fit(split.X_train, split.y_train)
     chosen = best(split, found, "accuracy")
@@ -289,22 +306,24 @@ def rows(name, monkeypatch, seed=5):
     monkeypatch.delenv("FRAGILITY_DATA", raising=False)
     real_data.real_data.cache_clear()
     one = find(name)
-    condition = one.conditions(True)[0]
+    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = [dict(row) for row in one.trial(condition, seed, True)]
+        for condition in one.conditions(True):
+            rows_of_one = one.trial(condition, seed, True)
+            found += [{**condition, "trial": 0, **row} for row in rows_of_one]
     real_data.real_data.cache_clear()
-    return one, [{**condition, "trial": 0, **row} for row in found]
+    return one, found
 
 
 @pytest.mark.parametrize("name", OURS)
 def test_trials_on_stand_ins_report(name, monkeypatch):
-    """Two trials without any data at hand: rows, tables, figures and verdicts come out."""
+    """Two trials of a quick run without any data at hand: tables, figures and verdicts come out."""
     if name in ("heart", "heart_cost"):
         pytest.importorskip("xgboost")
         pytest.importorskip("lightgbm")
     one, found = rows(name, monkeypatch)
-    assert {row["dataset"] for row in found} == {"stand-in"}
+    assert all(row["dataset"].startswith("stand-in for ") for row in found)
     results = DataFrame([*found, *({**row, "trial": 1} for row in found)])
     shown = one.report(results)
     assert shown.text
@@ -328,7 +347,7 @@ def test_stand_ins_are_for_quick_runs_only(monkeypatch, tmp_path):
     monkeypatch.setenv("FRAGILITY_DATA", str(tmp_path))
     real_data.real_data.cache_clear()
     data = real_data.real_data("sonar", True)
-    assert (data.name, data.X.shape) == ("stand-in", (208, 60))
+    assert (data.name, data.X.shape) == ("stand-in for sonar", (208, 60))
 
     def absent(*_, **__):
         raise FileNotFoundError("not there")
@@ -444,7 +463,7 @@ def test_the_nearest_setting_is_found():
                         "dataset": line["dataset"],
                         "flip": line["flip"],
                         "scaling": scaling,
-                        "intercept": 1,
+                        "intercept": "priced",
                         "trial": 0,
                         "penalty": "l1",
                         "either": 1,

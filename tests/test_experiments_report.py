@@ -14,7 +14,7 @@ from pandas import DataFrame
 
 from experiments import command, figures, files, reporting, runner, tables
 from experiments import experiment as registry
-from experiments.claims import Verdict, mostly, share
+from experiments.claims import Verdict, gained, mostly, share
 from experiments.experiment import NAMES, find
 from tests import toy_experiment
 from tests.test_experiments_runner import contents, ended, toy_command
@@ -245,8 +245,16 @@ def test_csv_reads_back_the_same(tmp_path):
 
 def test_verdicts():
     assert share(3, 3, "x").holds == "holds"
-    assert share(1, 3, "x").holds == "holds partly"
-    assert share(1, 4, "x").holds == share(0, 3, "x").holds == "does not hold"
+    assert share(2, 3, "x").holds == share(1, 2, "x").holds == "holds partly"
+    assert share(1, 3, "x").holds == share(0, 3, "x").holds == "does not hold"
+    assert gained(3, 0, 3, "x").holds == "holds"
+    assert gained(2, 0, 3, "x").holds == gained(2, 1, 3, "x").holds == "holds partly"
+    assert gained(1, 1, 3, "x").holds == gained(0, 0, 3, "x").holds == "does not hold"
+    assert gained(2, 1, 3, "x", holds=True).holds == "holds"
+    assert gained(3, 0, 3, "x", holds=False).holds == "holds partly"
+    for impossible in ((0, 0, 0), (2, 2, 3)):
+        with pytest.raises(ValueError, match="cannot be better"):
+            gained(*impossible, "x")
     assert mostly(9, 10, "x").holds == "holds"
     assert mostly(8, 10, "x").holds == mostly(5, 10, "x").holds == "holds partly"
     assert mostly(4, 10, "x").holds == "does not hold"

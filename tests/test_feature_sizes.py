@@ -24,11 +24,13 @@ y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
 FITS = {
     "ERM": lambda X: ERMClassifier().fit(X, y),
     "ERM of hinge losses": lambda X: ERMClassifier("hinge").fit(X, y),
-    "Wasserstein": lambda X: SatisficingClassifier().fit(X, y),
-    "KL": lambda X: SatisficingClassifier(ambiguity="kl").fit(X, y),
-    "hinge": lambda X: SatisficingClassifier("hinge").fit(X, y),
-    "labels": lambda X: SatisficingClassifier(ambiguity=Wasserstein(1, label_cost=1.0)).fit(X, y),
-    "l1": lambda X: SatisficingClassifier(penalty="l1").fit(X, y),
+    "Wasserstein": lambda X: SatisficingClassifier(slack=0.1).fit(X, y),
+    "KL": lambda X: SatisficingClassifier(ambiguity="kl", slack=0.1).fit(X, y),
+    "hinge": lambda X: SatisficingClassifier("hinge", slack=0.1).fit(X, y),
+    "labels": lambda X: SatisficingClassifier(
+        ambiguity=Wasserstein(1, label_cost=1.0), slack=0.1
+    ).fit(X, y),
+    "l1": lambda X: SatisficingClassifier(penalty="l1", slack=0.1).fit(X, y),
     "DRO": lambda X: DROClassifier(radius=0.1).fit(X, y),
     "CV": lambda X: SatisficingClassifierCV(cv=2).fit(X, y),
     "path": lambda X: fragility_path(X, y, slacks=[0.1, 0.5]),
@@ -50,15 +52,15 @@ def test_out_of_range(fit):
 @pytest.mark.parametrize("size", [1e-74, 1e-30, 1e30, 1e74])
 def test_within_range_the_unit_does_not_matter(size):
     for ambiguity, power in (("wasserstein", -1.0), ("kl", 0.0)):
-        expected = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
-        found = SatisficingClassifier(ambiguity=ambiguity).fit(X * size, y)
+        expected = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
+        found = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X * size, y)
         np.testing.assert_allclose(found.coef_ * size, expected.coef_, rtol=1e-6)
         assert found.fragility_ == pytest.approx(expected.fragility_ * size**power, rel=1e-8)
 
 
 def test_a_feature_that_is_zero_is_no_problem():
     blank = np.c_[X, np.zeros(60)]
-    assert SatisficingClassifier().fit(blank, y).coef_[0, 3] == 0.0
+    assert SatisficingClassifier(slack=0.1).fit(blank, y).coef_[0, 3] == 0.0
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])

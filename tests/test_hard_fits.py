@@ -48,7 +48,9 @@ def test_hinge_of_large_features(scale):
     X = scale * rng.normal(size=(300, 4))
     y = (X[:, 0] / scale + rng.logistic(size=300) > 0).astype(int)
     assert ERMClassifier("smoothed_hinge").fit(X, y).loss_ < 0.4235
-    assert SatisficingClassifier("smoothed_hinge", penalty="l2").fit(X, y).fragility_ > 0.0
+    assert (
+        SatisficingClassifier("smoothed_hinge", penalty="l2", slack=0.1).fit(X, y).fragility_ > 0.0
+    )
 
 
 @pytest.mark.slow
@@ -57,7 +59,7 @@ def test_hinge_of_large_features(scale):
 def test_hinge_of_one_heavy_class(seed):
     X, y = noisy(seed, 200, 3, 4)
     weight = {0: 1e7, 1: 1, 2: 1, 3: 1}
-    model = SatisficingClassifier("smoothed_hinge", class_weight=weight).fit(X, y)
+    model = SatisficingClassifier("smoothed_hinge", class_weight=weight, slack=0.1).fit(X, y)
     assert model.erm_loss_ <= model.target_ <= model.trivial_loss_
 
 
@@ -83,8 +85,8 @@ def test_nearly_the_same_column(nearness):
     X = np.c_[Z, Z.sum(axis=1) + nearness * noise]
     y = (Z[:, 0] + noise + rng.logistic(size=60) > 0).astype(int)
     same = np.c_[Z, noise]  # the same columns, further apart
-    expected = SatisficingClassifier(ambiguity="kl").fit(same, y)
-    found = SatisficingClassifier(ambiguity="kl").fit(X, y)
+    expected = SatisficingClassifier(ambiguity="kl", slack=0.1).fit(same, y)
+    found = SatisficingClassifier(ambiguity="kl", slack=0.1).fit(X, y)
     assert found.certificate_.headroom > 0.0
     if nearness >= 1e-6:  # nearer ones are the same to the digits that there are
         assert found.fragility_ == pytest.approx(expected.fragility_, rel=1e-4)
@@ -154,8 +156,8 @@ def test_beyond_the_corner_of_a_hinge():
 @pytest.mark.parametrize("offset", [1e3, 1e6])
 def test_wide_sparse_data_far_from_zero(offset):
     A, y = np.random.default_rng(0).normal(size=(20, 40)), np.arange(20) % 2
-    near = SatisficingClassifier().fit(A, y)
-    far = SatisficingClassifier().fit(sparse.csr_array(A + offset), y)
+    near = SatisficingClassifier(slack=0.1).fit(A, y)
+    far = SatisficingClassifier(slack=0.1).fit(sparse.csr_array(A + offset), y)
     assert far.fragility_ == pytest.approx(near.fragility_, rel=1e-6)
 
 
@@ -170,7 +172,7 @@ def test_conic_on_separable_data():
     models = []
     for solver in ("newton", "conic"):
         with pytest.warns(ZeroFragilityWarning):
-            models.append(SatisficingClassifier(ambiguity="kl", solver=solver).fit(X, y))
+            models.append(SatisficingClassifier(ambiguity="kl", solver=solver, slack=0.1).fit(X, y))
     norms = [np.linalg.norm(model.coef_) for model in models]
     assert norms[1] == pytest.approx(norms[0], rel=1e-4)
 
@@ -210,7 +212,7 @@ class TestFixedFeaturesThatSeparate:
     @pytest.mark.parametrize("loss", ["cross_entropy", "smoothed_hinge"])
     def test_there_is_nothing_to_give_up(self, loss):
         with pytest.raises(UndefinedTargetError, match="Features that cannot shift tell"):
-            SatisficingClassifier(loss, self.ambiguity).fit(*self.data())
+            SatisficingClassifier(loss, self.ambiguity, slack=0.1).fit(*self.data())
         with pytest.warns(TrivialTargetWarning):
             model = SatisficingClassifier(loss, self.ambiguity, target=0.1).fit(*self.data())
         assert model.fragility_ == 0.0
@@ -232,8 +234,8 @@ def test_a_hinge_of_no_loss_is_the_hard_margin():
 def test_sparse_columns_far_from_zero(shift):
     Z, labels = noisy(0, 60, 3, 3)
     y = (labels == 0).astype(int)
-    dense = SatisficingClassifier().fit(Z, y)
-    thin = SatisficingClassifier().fit(sparse.csr_array(Z + shift), y)
+    dense = SatisficingClassifier(slack=0.1).fit(Z, y)
+    thin = SatisficingClassifier(slack=0.1).fit(sparse.csr_array(Z + shift), y)
     assert thin.fragility_ == pytest.approx(dense.fragility_, rel=1e-5)
 
 
@@ -243,7 +245,7 @@ def test_no_warning_from_numpy(ambiguity):
         warnings.simplefilter("error")
         for n_classes in (2, 3):
             X, y = noisy(1, 100, 3, n_classes)
-            model = SatisficingClassifier(ambiguity=ambiguity).fit(1e3 * X, y)
+            model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(1e3 * X, y)
             model.predict_proba(1e6 * X)
 
 

@@ -72,11 +72,13 @@ class TestCollapse:
     def test_nothing_learned_and_what_helps(self, ambiguity):
         X, y = imbalanced()
         with pytest.warns(NothingLearnedWarning, match="class_weight"):
-            model = SatisficingClassifier("hinge", ambiguity).fit(X, y)
+            model = SatisficingClassifier("hinge", ambiguity, slack=0.1).fit(X, y)
         assert not model.coef_.any()
         if not ambiguity.moves_labels:  # the bet on a label is fragile where labels move
             assert model.fragility_ == (inf if ambiguity == KL() else 0.0)
-        balanced = SatisficingClassifier("hinge", ambiguity, class_weight="balanced").fit(X, y)
+        balanced = SatisficingClassifier(
+            "hinge", ambiguity, class_weight="balanced", slack=0.1
+        ).fit(X, y)
         assert balanced.trivial_loss_ == pytest.approx(1.0, rel=1e-9)
         assert balanced.coef_.any()
         assert 0.0 < balanced.fragility_ < inf
@@ -89,10 +91,10 @@ class TestCollapse:
         X[7] = X.mean(axis=0)  # in the middle: no hinge is worth it
         for ambiguity in EACH[:4]:
             with pytest.warns(NothingLearnedWarning):
-                model = SatisficingClassifier("hinge", ambiguity).fit(X, y)
+                model = SatisficingClassifier("hinge", ambiguity, slack=0.1).fit(X, y)
             assert model.trivial_loss_ == pytest.approx(2 / 80, rel=1e-9)
         X[7] = 4.0  # apart: separable
-        model = SatisficingClassifier("hinge").fit(X, y)
+        model = SatisficingClassifier("hinge", slack=0.1).fit(X, y)
         reference = programs.wasserstein(X, y, 2, "hinge", model.target_)
         assert model.fragility_ == pytest.approx(reference.k, rel=1e-5)
 
@@ -122,7 +124,7 @@ def test_nothing_to_learn(loss, labels, ambiguity):
     X = np.repeat(noisy(n=20)[0], len(labels), axis=0)
     y = np.tile(labels, 20)
     with pytest.warns(NothingLearnedWarning, match="Nothing can be learned"):
-        model = SatisficingClassifier(loss, ambiguity).fit(X, y)
+        model = SatisficingClassifier(loss, ambiguity, slack=0.1).fit(X, y)
     assert not model.coef_.any()
     if not ambiguity.moves_labels:
         assert model.fragility_ == (inf if ambiguity == KL() else 0.0)
@@ -198,7 +200,7 @@ class TestSeparable:
     @pytest.mark.parametrize("loss", ["hinge", "max_logistic"])
     def test_wasserstein(self, norm, n_classes, loss):
         X, y = separable(n_classes=n_classes)
-        model = SatisficingClassifier(loss, Wasserstein(norm)).fit(X, y)
+        model = SatisficingClassifier(loss, Wasserstein(norm), slack=0.1).fit(X, y)
         assert model.erm_loss_ == 0.0
         reference = programs.wasserstein(X, y, n_classes, loss, model.target_, norm=norm)
         assert model.fragility_ == pytest.approx(reference.k, rel=1e-5)
@@ -289,7 +291,7 @@ class TestLargeL1:
         assert np.abs(erm.coef_).max() <= 1e-6
         for ambiguity in EACH[:4]:
             with pytest.warns(NothingLearnedWarning, match="a smaller alpha"):
-                model = SatisficingClassifier(loss, ambiguity, **penalty).fit(X, y)
+                model = SatisficingClassifier(loss, ambiguity, slack=0.1, **penalty).fit(X, y)
             assert not model.coef_.any()
         with pytest.warns(TrivialRadiusWarning):
             robust = DROClassifier(loss, **penalty).fit(X, y)
@@ -396,8 +398,8 @@ class TestBalls:
         with pytest.raises(ValueError, match="radius must be finite; got inf"):
             DROClassifier(radius=inf).fit(*noisy())
         X, y = noisy()
-        plain = SatisficingClassifier("hinge").fit(X, y)
-        whole = SatisficingClassifier("hinge", radius=inf).fit(X, y)
+        plain = SatisficingClassifier("hinge", slack=0.1).fit(X, y)
+        whole = SatisficingClassifier("hinge", radius=inf, slack=0.1).fit(X, y)
         assert whole.coef_.tolist() == plain.coef_.tolist()
 
 
@@ -421,8 +423,8 @@ class TestRefusals:
 
     def test_max_logistic_of_two_classes_is_smooth(self):
         X, y = noisy()
-        one = SatisficingClassifier("max_logistic", solver="newton").fit(X, y)
-        other = SatisficingClassifier(solver="newton").fit(X, y)
+        one = SatisficingClassifier("max_logistic", solver="newton", slack=0.1).fit(X, y)
+        other = SatisficingClassifier(solver="newton", slack=0.1).fit(X, y)
         assert one.solver_ == "newton"
         assert one.fragility_ == pytest.approx(other.fragility_, rel=1e-8)
 
@@ -431,8 +433,8 @@ class TestRefusals:
     @each_class_count
     def test_both_solve_what_is_smooth(self, loss, ambiguity, n_classes):
         X, y = noisy(n_classes=n_classes)
-        own = SatisficingClassifier(loss, ambiguity).fit(X, y)
-        other = SatisficingClassifier(loss, ambiguity, solver="interior_point").fit(X, y)
+        own = SatisficingClassifier(loss, ambiguity, slack=0.1).fit(X, y)
+        other = SatisficingClassifier(loss, ambiguity, solver="interior_point", slack=0.1).fit(X, y)
         assert other.solver_ == "interior_point"
         assert other.fragility_ == pytest.approx(own.fragility_, rel=1e-6)
 
@@ -459,8 +461,8 @@ class TestLabelCosts:
     @each_class_count
     def test_a_huge_one_is_none(self, loss, n_classes):
         X, y = noisy(n_classes=n_classes)
-        plain = SatisficingClassifier(loss).fit(X, y)
-        dear = SatisficingClassifier(loss, Wasserstein(label_cost=1e6)).fit(X, y)
+        plain = SatisficingClassifier(loss, slack=0.1).fit(X, y)
+        dear = SatisficingClassifier(loss, Wasserstein(label_cost=1e6), slack=0.1).fit(X, y)
         assert dear.fragility_ == pytest.approx(plain.fragility_, rel=1e-6)
 
     @pytest.mark.outside
@@ -491,8 +493,8 @@ class TestSparsity:
         [
             ERMClassifier(penalty="l1", alpha=0.05),
             ERMClassifier("hinge", penalty="l1", alpha=0.05),
-            SatisficingClassifier("hinge", penalty="l1", alpha=0.05),
-            SatisficingClassifier(ambiguity="kl", penalty="l1", alpha=0.05),
+            SatisficingClassifier("hinge", penalty="l1", alpha=0.05, slack=0.1),
+            SatisficingClassifier(ambiguity="kl", penalty="l1", alpha=0.05, slack=0.1),
             DROClassifier(penalty="l1", alpha=0.05, radius=0.02),
         ],
         ids=repr,
@@ -518,7 +520,7 @@ class TestSparsity:
 
     def test_a_ball_that_meets_the_target(self):
         with pytest.warns(ZeroFragilityWarning, match=r"ball of radius 1e-06 meets the target"):
-            model = SatisficingClassifier(radius=1e-6).fit(*noisy())
+            model = SatisficingClassifier(radius=1e-6, slack=0.1).fit(*noisy())
         assert model.fragility_ == 0.0
 
     @pytest.mark.parametrize("loss", ["hinge", "max_logistic"])

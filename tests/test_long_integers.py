@@ -116,7 +116,7 @@ def test_scores_and_weights(measure, long):
         "slack": lambda v: fr.SatisficingClassifier(slack=v).fit(X, Y),
         "target_ratio": lambda v: fr.SatisficingClassifier(target_ratio=v).fit(X, Y),
         "target of a classifier": lambda v: fr.SatisficingClassifier(target=v).fit(X, Y),
-        "radius of a classifier": lambda v: fr.SatisficingClassifier(radius=v).fit(X, Y),
+        "radius of a classifier": lambda v: fr.SatisficingClassifier(radius=v, slack=0.1).fit(X, Y),
         "radius": lambda v: fr.DROClassifier(radius=v).fit(X, Y),
         "slacks": lambda v: fr.SatisficingClassifierCV(slacks=[0.1, v], cv=2).fit(X, Y),
         "alphas": lambda v: fr.SatisficingClassifierCV(alphas=[0.1, v], cv=2).fit(X, Y),

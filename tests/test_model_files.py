@@ -25,6 +25,7 @@ from fragility import (
     SatisficingClassifier,
     SatisficingClassifierCV,
     Wasserstein,
+    certify,
 )
 from fragility.exceptions import ModelFileError, ModelVersionWarning
 from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
@@ -41,14 +42,15 @@ class TestRoundTrip:
     @pytest.mark.parametrize(
         "estimator",
         [
-            SatisficingClassifier(),
-            SatisficingClassifier("hinge", Wasserstein(norm=1, label_cost=0.5)),
-            SatisficingClassifier(SmoothedHinge(0.5), KL(), penalty="l2", alpha=0.1),
+            SatisficingClassifier(slack=0.1),
+            SatisficingClassifier("hinge", Wasserstein(norm=1, label_cost=0.5), slack=0.1),
+            SatisficingClassifier(SmoothedHinge(0.5), KL(), penalty="l2", alpha=0.1, slack=0.1),
             SatisficingClassifier(
                 MaxLogistic(), Wasserstein(inf, feature_weight=(1.0, 2.0, inf)), slack=0.3
             ),
-            SatisficingClassifier(CrossEntropy(), radius=0.1, class_weight="balanced"),
-            SatisficingClassifier(Hinge(), class_weight={0: 1.0, 1: 2.0}),
+            SatisficingClassifier(ambiguity=Wasserstein.from_noise([0.5, 0.0, 1.0]), slack=0.1),
+            SatisficingClassifier(CrossEntropy(), radius=0.1, class_weight="balanced", slack=0.1),
+            SatisficingClassifier(Hinge(), class_weight={0: 1.0, 1: 2.0}, slack=0.1),
             DROClassifier("hinge", KL(), penalty="l1", alpha=1e-3, radius=0.01),
             DROClassifier(MaxLogistic(), "wasserstein", radius=0.01),
             ERMClassifier(penalty="l1"),
@@ -68,8 +70,48 @@ class TestRoundTrip:
         np.testing.assert_array_equal(read.predict(new), model.predict(new))
         assert read[-1].get_params() == model[-1].get_params()
         assert read.classes_.dtype == model.classes_.dtype
-        for name in ("fragility_", "target_", "erm_loss_", "worst_loss_", "loss_"):
+        for name in ("ambiguity_", "fragility_", "target_", "erm_loss_", "worst_loss_", "loss_"):
             assert getattr(read[-1], name, None) == getattr(model[-1], name, None)
+
+    @pytest.mark.parametrize("intercept", [True, "priced"])
+    def test_how_a_target_came_about_and_what_the_intercept_is(self, intercept, tmp_path):
+        X = np.random.default_rng(0).normal(size=(60, 3))
+        y = (X[:, 0] + X[::-1, 1] > 0.0).astype(int)
+        estimator = SatisficingClassifier(target="out_of_fold", fit_intercept=intercept)
+        model = make_pipeline(StandardScaler(), estimator).fit(X, y)
+        save_model(model, tmp_path / "model.skops")
+        read = load_model(tmp_path / "model.skops")
+        assert read[-1].target_origin_ == model[-1].target_origin_ is not None
+        assert read[-1].priced_intercept_ is (intercept == "priced")
+        inputs = model[:-1].transform(X)
+        k = certify(read[-1].set_params(fit_intercept=False), inputs, y).fragility
+        assert k == pytest.approx(model[-1].fragility_, rel=1e-12)
+
+    @pytest.mark.parametrize(
+        ("attribute", "value", "words"),
+        [
+            ("priced_intercept_", "yes", "must say whether its intercept is priced"),
+            ("target_origin_", [1.0], "must have the origin of a target in target_origin_"),
+        ],
+    )
+    def test_wrong_attributes(self, attribute, value, words, tmp_path):
+        X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+        model = make_pipeline(ERMClassifier()).fit(X, y)
+        setattr(model[-1], attribute, value)
+        skops.io.dump(model, tmp_path / "model.skops")
+        with pytest.raises(ModelFileError, match=words):
+            load_model(tmp_path / "model.skops")
+
+    @pytest.mark.parametrize(
+        ("name", "value", "words"),
+        [("alpha", "x", "alpha must be a number"), ("clip", "no", "clip must be one of")],
+    )
+    def test_wrong_origins(self, name, value, words, tmp_path):
+        X, y = np.random.default_rng(0).normal(size=(50, 2)), np.arange(50) % 2
+        model = make_pipeline(SatisficingClassifier(target="out_of_fold")).fit(X, y)
+        object.__setattr__(model[-1].target_origin_, name, value)
+        with pytest.raises(ModelFileError, match=words):
+            save_model(model, tmp_path / "model.skops")
 
     @pytest.mark.parametrize(
         "labels", [["no", "yes"], [False, True], [0, 1], ["größer", "名前 with, comma"]]
@@ -160,7 +202,7 @@ class TestSamplesStayOut:
     @pytest.mark.parametrize(
         "estimator",
         [
-            SatisficingClassifier(),
+            SatisficingClassifier(slack=0.1),
             DROClassifier(),
             ERMClassifier(),
             SatisficingClassifierCV(cv=2),
@@ -172,7 +214,8 @@ class TestSamplesStayOut:
         X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
         estimator.fit(X, X["a"] + rng.normal(size=40) > 0)
         fitted = {name for name in vars(estimator) if name.endswith("_")}
-        assert fitted - set(_KEPT) <= {"certificate_", "scores_", "fragilities_", "mean_scores_"}
+        left = {"certificate_", "scores_", "fragilities_", "mean_scores_"}
+        assert fitted - set(_KEPT) <= left
 
 
 class TestSaving:

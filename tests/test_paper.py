@@ -127,11 +127,11 @@ def test_erratum_1_the_lemma_is_not_the_joint_divergence():
 
 
 def test_erratum_2_cases_without_a_root():
-    """No root for max <= target, mean = target or constant errors; the index is still defined."""
+    """No root for max < target and mean = target, many if all are; the index is still defined."""
     assert index([0.2], [0.6, 0.9], target=0.1) == 0.0
     assert index([0.2, 0.6], [0.3, 0.5]) == math.inf
     assert index([0.3, 0.3], [0.3]) == 0.0
-    # Doubling from any start would never come down to this root.
+    # Doubling a start above this root would never come down to it.
     small = index([0.2, 0.51], [0.5, 0.9])
     assert 0 < small < 0.01
     assert small == pytest.approx(bisected_index(pair_matrix([0.2, 0.51], [0.5, 0.9]), 0.0))

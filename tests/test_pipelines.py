@@ -44,7 +44,7 @@ class TestModel:
     @pytest.mark.parametrize(
         ("options", "estimator"),
         [
-            ({}, SatisficingClassifier()),
+            ({"slack": 0.1}, SatisficingClassifier(slack=0.1)),
             (
                 {"norm": 1, "label_cost": 2.0, "slack": 0.3, "penalty": "l2", "alpha": 0.01},
                 SatisficingClassifier(
@@ -84,13 +84,13 @@ class TestModel:
         data = patients()
         data.loc[[3, 9], "dose"] = np.nan
         data.loc[[4, 5, 6], "stage"] = None
-        trained = train_pipeline(data, "ill", impute=True)
+        trained = train_pipeline(data, "ill", impute=True, slack=0.1)
         X = np.array(literal_inputs(rows_of(data), NUMERIC, CATEGORICAL))
         np.testing.assert_allclose(trained.pipeline[:-1].transform(data), X, atol=1e-12)
         assert trained.summary.imputed == {"dose": 2, "stage": 3}
         np.testing.assert_allclose(
             trained.pipeline[-1].coef_,
-            SatisficingClassifier().fit(X, data["ill"].to_numpy(dtype=str)).coef_,
+            SatisficingClassifier(slack=0.1).fit(X, data["ill"].to_numpy(dtype=str)).coef_,
             rtol=1e-6,
         )
 
@@ -110,9 +110,11 @@ class TestModel:
 
     def test_weights_are_those_of_the_estimator_and_not_a_feature(self):
         data = patients().assign(weight=np.random.default_rng(1).integers(0, 4, 120))
-        trained = train_pipeline(data, "ill", weight="weight")
+        trained = train_pipeline(data, "ill", weight="weight", slack=0.1)
         X = trained.pipeline[:-1].transform(data)
-        expected = SatisficingClassifier().fit(X, data["ill"].to_numpy(str), data["weight"])
+        expected = SatisficingClassifier(slack=0.1).fit(
+            X, data["ill"].to_numpy(str), data["weight"]
+        )
         np.testing.assert_array_equal(trained.pipeline[-1].coef_, expected.coef_)
         assert "weight" not in trained.summary.numeric
         figures = trained.pipeline.predict_proba(data)
@@ -144,11 +146,13 @@ class TestModel:
     def test_many_levels_make_a_sparse_matrix_and_the_same_model(self):
         data = patients(200).drop(columns=["age", "dose"])
         data["ward"] = [f"w{i % 40}" for i in range(200)]
-        trained = train_pipeline(data, "ill", penalty="l2", alpha=0.01)
+        trained = train_pipeline(data, "ill", penalty="l2", alpha=0.01, slack=0.1)
         sparse = trained.pipeline[:-1].transform(data)
         X = np.array(literal_inputs(rows_of(data), [], ["stage", "smoker", "ward"]))
         np.testing.assert_array_equal(sparse.toarray(), X)
-        expected = SatisficingClassifier(penalty="l2", alpha=0.01).fit(X, data["ill"].to_numpy(str))
+        expected = SatisficingClassifier(penalty="l2", alpha=0.01, slack=0.1).fit(
+            X, data["ill"].to_numpy(str)
+        )
         np.testing.assert_allclose(trained.pipeline[-1].coef_, expected.coef_, atol=1e-6)
 
     def test_scikit_learn_can_work_with_it(self):
@@ -163,7 +167,7 @@ class TestModel:
     @pytest.mark.skipif(not HEART.is_file(), reason="no heart.csv at hand")
     def test_heart(self):
         data = pd.read_csv(HEART)
-        trained = train_pipeline(data, "HeartDisease")
+        trained = train_pipeline(data, "HeartDisease", slack=0.1)
         assert trained.summary.categorical == {
             "Sex": 2,
             "ChestPainType": 4,
@@ -174,7 +178,7 @@ class TestModel:
         X = np.array(
             literal_inputs(rows_of(data), trained.summary.numeric, trained.summary.categorical)
         )
-        expected = SatisficingClassifier().fit(X, data["HeartDisease"])
+        expected = SatisficingClassifier(slack=0.1).fit(X, data["HeartDisease"])
         np.testing.assert_allclose(trained.pipeline[-1].coef_, expected.coef_, rtol=1e-6)
         assert trained.summary.fragility == pytest.approx(expected.fragility_)
         assert trained.summary.auc > 0.92

@@ -42,6 +42,7 @@ def test_the_same_model_as_in_all_features(
 ):
     X, y = wide(n_classes=n_classes)
     settings = {"penalty": penalty, "alpha": 1e-2, "fit_intercept": fit_intercept}
+    settings["slack"] = 0.1
     short = SatisficingClassifier(ambiguity=ambiguity, **settings).fit(X, y)
     thin = SatisficingClassifier(ambiguity=ambiguity, **settings).fit(sparse.csr_array(X), y)
     monkeypatch.setattr(type(ambiguity), "is_euclidean", property(lambda self: False))
@@ -56,8 +57,8 @@ def test_the_same_model_as_in_all_features(
 def test_weighted_features_are_not_reduced():
     X, y = wide()
     weighted = Wasserstein(feature_weight=np.r_[2.0, np.ones(44)])
-    model = SatisficingClassifier(ambiguity=weighted).fit(X, y)
-    plain = SatisficingClassifier().fit(X, y)
+    model = SatisficingClassifier(ambiguity=weighted, slack=0.1).fit(X, y)
+    plain = SatisficingClassifier(slack=0.1).fit(X, y)
     assert model.fragility_ < plain.fragility_
 
 
@@ -67,7 +68,7 @@ def test_many_sparse_features():
     X = sparse.csr_array(sparse.random(200, 20_000, density=0.002, random_state=rng))
     y = (np.asarray(X[:, :5000].sum(axis=1)).ravel() > 5.0).astype(int)
     for ambiguity in ("kl", "wasserstein"):
-        model = SatisficingClassifier(ambiguity=ambiguity, penalty="l2").fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, penalty="l2", slack=0.1).fit(X, y)
         assert model.coef_.shape == (1, 20_000)
         assert model.certificate_.headroom >= -1e-10
     assert ERMClassifier().fit(X, y).score(X, y) > 0.9
@@ -78,4 +79,6 @@ def test_too_many_parameters_are_refused():
     X = sparse.random(20_000, 13_000, density=1e-5, random_state=np.random.default_rng(0))
     y = np.arange(20_000) % 2
     with pytest.raises(NotImplementedError, match=r"13001 parameters.*up to 12000 are supported"):
-        SatisficingClassifier(ambiguity=Wasserstein(norm=inf)).fit(sparse.csr_array(X), y)
+        SatisficingClassifier(ambiguity=Wasserstein(norm=inf), slack=0.1).fit(
+            sparse.csr_array(X), y
+        )

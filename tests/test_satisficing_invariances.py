@@ -47,7 +47,9 @@ def separable(n_classes, n=40, seed=0):
 
 
 def fitted(loss, ambiguity, X, y, weights=None, **parameters):
-    parameters = {"slack": 0.2, "tol": 1e-9} | parameters
+    parameters = {"tol": 1e-9} | parameters
+    if not parameters.keys() & {"target", "target_ratio"}:
+        parameters = {"slack": 0.2} | parameters
     return SatisficingClassifier(loss, ambiguity, **parameters).fit(X, y, sample_weight=weights)
 
 

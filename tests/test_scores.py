@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from itertools import product
 from math import comb
 
 import numpy as np
 import pytest
 
+from fragility.ordered import distinct_places
+from fragility.scores.cases import Cases
 from fragility.scores.folds import dealt
 from fragility.scores.layout import Tails
+from fragility.scores.sums import Shape, Sums
 
 from .reference.calibration import bin_edges
 
@@ -128,3 +132,36 @@ def test_many_cases_and_many_atoms():
     held = units > 0
     spread = (folds[:, held] - units[held] / 5) / np.sqrt(units[held] * 0.16)
     assert spread.std() == pytest.approx(1.0, abs=0.02)
+
+
+def test_groups_know_the_least_and_largest_score_of_their_bins():
+    rng = np.random.default_rng(3)
+    p = np.round(rng.beta(0.3, 0.3, 4_000), 5)
+    codes = (rng.random(p.size) < p).astype(np.uint8)
+    groups = rng.integers(0, 3, (p.size, 2))
+    sums = Sums(Shape(2, 1, ("model",), (3, 3), weighted=False, priced=False))
+    for part in np.split(np.arange(p.size), [10, 1_500]):
+        sums.add(Cases(codes[part], {"model": p[part]}, None, groups[part]))
+    bins = sums.groups["model"].bins
+    edges = bins.layout.edges.tolist()
+    held: dict[int, list[float]] = {}
+    for score in p.tolist():
+        held.setdefault(bisect_right(edges, score) - 1, []).append(score)
+    for place in range(len(edges)):
+        scores = held.get(place, [])
+        expected = min(scores, default=np.inf), max(scores, default=-np.inf)
+        assert tuple(bins.ranges[:, 0, place].tolist()) == expected
+    for group, code in product(range(3), range(2)):
+        own = p[(groups[:, 0] == group) & (codes == code)]
+        found = bins.moments(0, 2 * group + code)
+        assert (found.smallest, found.largest, found.lightest) == (own.min(), own.max(), 1.0)
+
+
+@pytest.mark.parametrize(
+    "parts", [([], []), ([0.5], []), ([0.1, 0.5, 0.7], [0.5, 0.6]), ([0.2, 0.2], [-0.0, 0.0])]
+)
+def test_distinct_values_and_their_places(parts):
+    values = [value for part in parts for value in part]
+    distinct, places = distinct_places(*(np.array(part, dtype=float) for part in parts))
+    assert distinct.tolist() == sorted(set(values))
+    assert [sorted(set(values)).index(value) for value in values] == places.tolist()

@@ -455,6 +455,12 @@ class TestExactSums:
         exact = sum(Fraction(float(term)) for term in terms[:4])
         assert float(sums.floats()[0, 0]) == float(exact)
 
+    def test_one_number_for_every_bin(self):
+        sums = ExactSums((1, 3))
+        for number in (1, -(2**44)):
+            sums.add_each(np.array([0, 2, 2]), number, 0)
+        assert sums.floats()[0].tolist() == [1.0 - 2.0**44, 0.0, 2.0 - 2.0**45]
+
     def test_many_large_totals(self):
         sums, expected = ExactSums((2,)), [0, 0]
         totals = np.array([2.0**53 - 1, -(2.0**53 - 1)])

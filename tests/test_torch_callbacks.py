@@ -123,7 +123,7 @@ def test_logged_figures(n_classes, outputs, calibrated, tmp_path):
 def test_infinite_pairs_are_capped_in_the_sum(tmp_path):
     model = Classifier(3)
     with torch.no_grad():
-        model.layer.weight.copy_(-model.regularizer.k_init * torch.eye(4)[:3])
+        model.layer.weight.copy_(-0.05 * torch.eye(4)[:3])
     trainer = trainer_of(FragilityCallback(3), tmp_path)
     (logged,) = trainer.validate(model, verbose=False)
     assert logged["val_fragility"] == float("inf")

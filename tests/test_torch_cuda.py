@@ -7,7 +7,11 @@ torch = pytest.importorskip("torch")
 
 from fragility.torch import FragilityLoss, FragilityRegularizer, fragility_index, mixup  # noqa: E402
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    # Said once when waiting is made an error; raised, it would leave that mode on for all others.
+    pytest.mark.filterwarnings("ignore:Synchronization debug mode"),
+]
 CUDA = "cuda:0"
 
 
@@ -72,7 +76,6 @@ def test_recorded_steps(n_classes):
 
     def step():
         layer.zero_grad(set_to_none=True)
-        regularizer.zero_grad(set_to_none=True)
         loss = term(layer(logits), labels) + regularizer()
         loss.backward()
         return loss.detach()
@@ -96,6 +99,38 @@ def test_recorded_steps(n_classes):
     labels[5] = 0
     graph.replay()
     assert value.isfinite()
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 8, 300])  # one logit, one pair, few, many in blocks
+def test_recorded_penalty_is_that_of_the_layer(n_classes):
+    """Replayed after the layer has changed: nothing of the bound is left from the recording."""
+    layer = torch.nn.Linear(64, n_classes, device=CUDA)
+    regularizer = FragilityRegularizer(layer)
+
+    def step():
+        layer.weight.grad = None
+        penalty = regularizer()
+        penalty.backward()
+        return penalty.detach()
+
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        value = step()
+    with torch.no_grad():
+        layer.weight.copy_(3.0 * layer.weight.roll(1, 1) ** 3)
+    graph.replay()
+    torch.cuda.synchronize()
+    host = layer.weight.detach().cpu().requires_grad_()
+    expected = FragilityRegularizer(host)()
+    expected.backward()
+    assert value.item() == pytest.approx(expected.item(), rel=1e-6)
+    torch.testing.assert_close(layer.weight.grad.cpu(), host.grad, rtol=1e-4, atol=1e-7)
 
 
 def test_second_derivatives():

@@ -44,7 +44,7 @@ def trained_layer(rank, world):
         layer.bias.zero_()
     model = torch.nn.parallel.DistributedDataParallel(layer) if world > 1 else layer
     regularizer = FragilityRegularizer(layer)
-    optimiser = torch.optim.SGD([*layer.parameters(), *regularizer.parameters()], lr=0.001)
+    optimiser = torch.optim.SGD(layer.parameters(), lr=0.001)
     for _ in range(4):
         optimiser.zero_grad()
         loss = torch.nn.functional.cross_entropy(model(x[rank::world]), y[rank::world])

@@ -203,7 +203,7 @@ class TestFrozen:
         goal = medmnist_frozen.better_than_printed(results)
         assert goal.holds == "holds partly"  # all sixteen were the goal
         assert "15 of 16" in goal.because
-        assert "Not: blood auc" in goal.because
+        assert "worse by as much in 1. Not better: blood auc" in goal.because
         goal = medmnist_frozen.better_than_printed(results.assign(accuracy=0.0))
         assert goal.because.endswith("with less: ERM 11.")  # as the recipe: four less, and that AUC
         assert medmnist_frozen.better_than_printed(results.assign(auc_ovr=1.0)).holds == "holds"
@@ -222,6 +222,12 @@ class TestFrozen:
         assert "(clearly on 4), on 4 after cross-fitted" in goal.because
         once = results.assign(calibrated_fragility_index=0.5)  # lower by one kind is not enough
         assert medmnist_frozen.lower_at_equal_calibration(once).holds == "does not hold"
+        erm = results["method"] == "ERM"  # lower than two of three
+        two = results.assign(
+            scaled_pairs=results["scaled_pairs"].where(~erm, "0.05"),
+            calibrated_fragility_index=results["calibrated_fragility_index"].where(~erm, 0.05),
+        )
+        assert medmnist_frozen.lower_at_equal_calibration(two).holds == "holds partly"
         frozen = results["method"] == medmnist_frozen.FROZEN
         more = results.assign(
             scaled_pairs=results["scaled_pairs"].where(~frozen, results["scaled_pairs"] + " inf")

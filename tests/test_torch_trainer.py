@@ -292,7 +292,7 @@ class TestTraining:
     def test_weight_decay_spares_what_is_added(self):
         groups = build().parameter_groups(0.1)
         assert [group["weight_decay"] for group in groups] == [0.1, 0.0]
-        assert [tuple(p.shape) for p in groups[1]["params"]] == [(), ()]  # the bound and the scale
+        assert [tuple(p.shape) for p in groups[1]["params"]] == [()]  # the scale
 
     def test_bad_input(self):
         data = tiny_data()

@@ -55,22 +55,22 @@ class TestBadInput:
         X, y = noisy()
         X[3, 1] = bad
         with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
-            SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+            SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
 
     def test_one_class(self, ambiguity):
         X, _ = noisy()
         with pytest.raises(ValueError, match="at least 2 classes in the data, but the data contai"):
-            SatisficingClassifier(ambiguity=ambiguity).fit(X, np.ones(len(X)))
+            SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, np.ones(len(X)))
 
     def test_no_samples(self, ambiguity):
         with pytest.raises(ValueError, match=r"0 sample\(s\)"):
-            SatisficingClassifier(ambiguity=ambiguity).fit(np.empty((0, 3)), [])
+            SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(np.empty((0, 3)), [])
 
     def test_a_class_without_weight(self, ambiguity):
         X, y = noisy()
         message = r"Every class needs a sample of positive weight; these classes have none: 1\."
         with pytest.raises(ValueError, match=message):
-            SatisficingClassifier(ambiguity=ambiguity).fit(X, y, sample_weight=1.0 - y)
+            SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y, sample_weight=1.0 - y)
 
 
 class TestUnits:
@@ -79,16 +79,18 @@ class TestUnits:
         """Cells of 1e6 and of 1 are one problem when prices follow the units."""
         X, y = noisy()
         units = np.array([1e6, 1.0, 1e-6, 1.0])
-        plain = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+        plain = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         priced = Wasserstein(ambiguity.norm, feature_weight=1.0 / units)
-        scaled = SatisficingClassifier(ambiguity=priced).fit(X * units + [1e6, 1e3, 0, 0], y)
+        scaled = SatisficingClassifier(ambiguity=priced, slack=0.1).fit(
+            X * units + [1e6, 1e3, 0, 0], y
+        )
         assert scaled.fragility_ == pytest.approx(plain.fragility_, rel=1e-7)
         assert scaled.coef_ * units == pytest.approx(plain.coef_, rel=1e-4, abs=1e-6)
 
     def test_columns_in_millions_kl(self):
         X, y = noisy()
-        plain = SatisficingClassifier(ambiguity="kl").fit(X, y)
-        scaled = SatisficingClassifier(ambiguity="kl").fit(X * 1e6 + 1e6, y)
+        plain = SatisficingClassifier(ambiguity="kl", slack=0.1).fit(X, y)
+        scaled = SatisficingClassifier(ambiguity="kl", slack=0.1).fit(X * 1e6 + 1e6, y)
         assert scaled.fragility_ == pytest.approx(plain.fragility_, rel=1e-9)
         assert scaled.coef_ * 1e6 == pytest.approx(plain.coef_, rel=1e-6)
 
@@ -98,7 +100,7 @@ class TestSeparable:
     @each_class_count
     def test_slack_stays_defined(self, ambiguity, n_classes):
         X, y = separable(n_classes=n_classes)
-        model = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         assert model.erm_loss_ == 0.0
         assert model.trivial_loss_ == pytest.approx(log(n_classes))
         assert model.target_ == pytest.approx(0.1 * log(n_classes))
@@ -121,7 +123,7 @@ class TestSeparable:
     def test_kl_is_the_shortest_model_of_no_fragility(self, n_classes):
         X, y = separable(n_classes=n_classes)
         with pytest.warns(ZeroFragilityWarning, match=r"target 0\.\d+, lowest loss 0, trivial"):
-            model = SatisficingClassifier(ambiguity="kl").fit(X, y)
+            model = SatisficingClassifier(ambiguity="kl", slack=0.1).fit(X, y)
         assert model.fragility_ == 0.0
         losses = model.certificate_.losses
         assert losses.max() <= model.target_
@@ -156,7 +158,7 @@ class TestFewSamples:
     @pytest.mark.filterwarnings("ignore::fragility.exceptions.ZeroFragilityWarning")
     def test_fewer_than_features(self, ambiguity, n_classes):
         X, y = noisy(n=12, d=40, n_classes=n_classes, seed=4)
-        model = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         assert model.certificate_.headroom >= -1e-9
         assert model.score(X, y) > 0.9
         # Shortest: nothing of it is invisible to the samples.
@@ -172,7 +174,7 @@ class TestFewSamples:
         y = np.zeros(100, dtype=int)
         y[17] = 1
         X[17] = X.mean(axis=0)  # in the middle: cannot be told apart
-        model = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         assert model.certificate_.headroom >= -1e-12
         assert 0.0 < model.fragility_ < inf
 
@@ -185,10 +187,12 @@ class TestImbalance:
         keep = np.flatnonzero(y == 0)
         rare = np.flatnonzero(y == 1)[: keep.size // 99]
         X, y = X[np.r_[keep, rare]], y[np.r_[keep, rare]]
-        model = SatisficingClassifier(loss, ambiguity).fit(X, y)
+        model = SatisficingClassifier(loss, ambiguity, slack=0.1).fit(X, y)
         assert model.certificate_.headroom >= -1e-10
         assert 0.0 < model.fragility_ < inf
-        balanced = SatisficingClassifier(loss, ambiguity, class_weight="balanced").fit(X, y)
+        balanced = SatisficingClassifier(loss, ambiguity, class_weight="balanced", slack=0.1).fit(
+            X, y
+        )
         assert balanced.trivial_loss_ == pytest.approx(log(2) if loss == "cross_entropy" else 0.5)
         assert balanced.predict(X)[y == 1].mean() > 0.5
 
@@ -197,9 +201,9 @@ class TestImbalance:
         X, y = noisy()
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            model = SatisficingClassifier(ambiguity=ambiguity, class_weight={0: 1e3, 1: 1e-4}).fit(
-                X, y
-            )
+            model = SatisficingClassifier(
+                ambiguity=ambiguity, class_weight={0: 1e3, 1: 1e-4}, slack=0.1
+            ).fit(X, y)
         assert (model.predict(X) == 0).all()
         assert model.certificate_.headroom >= -1e-12
 
@@ -209,14 +213,16 @@ class TestColumns:
     @each_class_count
     def test_the_same_column_twice(self, ambiguity, n_classes):
         X, y = noisy(n_classes=n_classes)
-        model = SatisficingClassifier(ambiguity=ambiguity).fit(np.c_[X, X[:, 0]], y)
+        model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(np.c_[X, X[:, 0]], y)
         assert model.coef_[:, 0] == pytest.approx(model.coef_[:, -1], rel=1e-4, abs=1e-5)
 
     @each_ambiguity
     def test_a_column_that_never_changes(self, ambiguity):
         X, y = noisy()
-        model = SatisficingClassifier(ambiguity=ambiguity).fit(np.c_[X, np.full(len(X), 7.0)], y)
-        without = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(
+            np.c_[X, np.full(len(X), 7.0)], y
+        )
+        without = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         assert model.coef_[0, -1] == pytest.approx(0.0, abs=1e-8)
         assert model.fragility_ == pytest.approx(without.fragility_, rel=1e-7)
 
@@ -225,7 +231,7 @@ class TestTargets:
     @each_ambiguity
     def test_impossible(self, ambiguity):
         X, y = noisy()
-        lowest = SatisficingClassifier(ambiguity=ambiguity).fit(X, y).erm_loss_
+        lowest = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y).erm_loss_
         message = rf"target=0\.1 cannot be reached: the lowest loss is {lowest:.6g}, a trivial"
         with pytest.raises(InfeasibleTargetError, match=message) as caught:
             SatisficingClassifier(ambiguity=ambiguity, target=0.1).fit(X, y)
@@ -273,14 +279,18 @@ class TestTargets:
         X = np.repeat(noisy(n=50)[0], len(labels), axis=0)
         y = np.tile(labels, 50)
         with pytest.warns(NothingLearnedWarning, match="Nothing can be learned"):
-            model = SatisficingClassifier(ambiguity=ambiguity).fit(X, y)
+            model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1).fit(X, y)
         assert (model.coef_ == 0.0).all()
         assert model.fragility_ == (inf if ambiguity == KL() else 0.0)
 
     @pytest.mark.parametrize(
         ("wanted", "message"),
         [
-            ({"target": 0.5, "target_ratio": 1.1}, "Give target or target_ratio, not both"),
+            (
+                {"target": 0.5, "target_ratio": 1.1},
+                "one of .*; got target=0.5 and target_ratio=1.1",
+            ),
+            ({"target": 0.6, "slack": 0.9}, "Give one of target, target_ratio and slack; got"),
             ({"target_ratio": 1.0}, r"must be greater than 1, such as 1\.1; got 1\.0"),
             ({"target_ratio": 0.9}, "must be greater than 1"),
             ({"slack": 0.0}, "slack must lie between 0 and 1"),
@@ -294,11 +304,6 @@ class TestTargets:
         with pytest.raises(TargetError, match=message) as caught:
             SatisficingClassifier(**wanted).fit(X, y)
         assert isinstance(caught.value, ValueError)
-
-    def test_slack_counts_only_alone(self):
-        X, y = noisy()
-        model = SatisficingClassifier(target=0.6, slack=0.9).fit(X, y)
-        assert model.target_ == 0.6
 
 
 class TestRefusals:
@@ -343,12 +348,12 @@ class TestRefusals:
         monkeypatch.setitem(__import__("sys").modules, "cvxpy", None)
         X, y = noisy()
         with pytest.raises(ImportError, match=r'pip install "fragility\[conic\]"'):
-            SatisficingClassifier(solver="conic").fit(X, y)
+            SatisficingClassifier(solver="conic", slack=0.1).fit(X, y)
 
     def test_too_few_steps_are_said(self):
         X, y = noisy()
         with pytest.warns(ConvergenceWarning, match="max_iter=1"):
-            SatisficingClassifier(ambiguity="kl", max_iter=1).fit(X, y)
+            SatisficingClassifier(ambiguity="kl", max_iter=1, slack=0.1).fit(X, y)
 
 
 class TestPath:
@@ -404,7 +409,7 @@ class TestPath:
 def test_certificate_of_the_fitted_is_certify():
     X, y = noisy(n_classes=3)
     for ambiguity in EACH:
-        model = SatisficingClassifier(ambiguity=ambiguity, penalty="l2").fit(X, y)
+        model = SatisficingClassifier(ambiguity=ambiguity, penalty="l2", slack=0.1).fit(X, y)
         again = certify(model, X, y)
         assert again.fragility == model.fragility_ == model.certificate_.fragility
         assert again.target == model.target_
@@ -416,7 +421,9 @@ def test_certify_counts_class_weights():
     X, y = noisy(n_classes=3)
     weights = np.random.default_rng(0).integers(1, 4, len(y)).astype(float)
     for class_weight in ("balanced", {0: 1e7, 1: 1.0, 2: 1.0}):
-        model = SatisficingClassifier(class_weight=class_weight).fit(X, y, sample_weight=weights)
+        model = SatisficingClassifier(class_weight=class_weight, slack=0.1).fit(
+            X, y, sample_weight=weights
+        )
         again = certify(model, X, y, sample_weight=weights)
         assert again.attained_loss == pytest.approx(model.certificate_.attained_loss, rel=1e-12)
         assert again.fragility == model.fragility_
@@ -444,9 +451,9 @@ def test_a_loss_that_is_steeper_than_it_says():
 
     X, y = noisy()
     with pytest.raises(ValueError, match="steepness 1, but a slope of"):
-        SatisficingClassifier(Tenfold()).fit(X, y)
-    plain = SatisficingClassifier().fit(X, y)
-    honest = SatisficingClassifier(Honest()).fit(X, y)
+        SatisficingClassifier(Tenfold(), slack=0.1).fit(X, y)
+    plain = SatisficingClassifier(slack=0.1).fit(X, y)
+    honest = SatisficingClassifier(Honest(), slack=0.1).fit(X, y)
     assert honest.fragility_ == pytest.approx(10.0 * plain.fragility_, rel=1e-6)
 
 

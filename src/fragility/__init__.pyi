@@ -125,6 +125,7 @@ from .scores.answer_state import AnswerState
 from .scores.sketch import FragilitySketch, SketchFragility
 from .scores.state import ScoreState
 from .slices import Slice, find_slices
+from .transport import ShiftDistance, shift_distance
 
 __all__ = [
     "KL",
@@ -171,6 +172,7 @@ __all__ = [
     "SatisficingClassifier",
     "SatisficingClassifierCV",
     "ScoreState",
+    "ShiftDistance",
     "SketchFragility",
     "Slice",
     "Wasserstein",
@@ -208,6 +210,7 @@ __all__ = [
     "ranking_error_cvar",
     "reliability_curve",
     "risk_coverage_curve",
+    "shift_distance",
     "surest_error_rate",
     "wasserstein_fragility_index",
 ]

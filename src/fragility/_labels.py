@@ -255,6 +255,9 @@ def _encode_range(y: NDArray[Any], low: int, high: int) -> Encoded:
 def _offsets(y: NDArray[Any], low: int) -> Integers:
     if y.dtype == np.uint64:  # offsets are small; the values may not fit int64
         return (y - np.uint64(low)).astype(np.int64)
+    if y.dtype.kind in "iu":
+        found: Integers = np.subtract(y, low, dtype=np.int64)
+        return found
     return y.astype(np.int64) - low
 
 

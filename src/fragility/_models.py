@@ -21,11 +21,20 @@ from ._validation import check_weights, column_names, long_integers_refused
 
 @dataclass(frozen=True, eq=False)
 class LinearModel:
-    """Scores ``X @ coef.T + intercept``: one column for two classes, else one for each."""
+    """Scores ``X @ coef.T + intercept``: one column for two classes, else one for each.
+
+    `priced` says that the intercept is the coefficient of a constant feature, which may shift.
+    """
 
     coef: Floats
     intercept: Floats
     classes: NDArray[Any]
+    priced: bool = False
+
+    @property
+    def inside(self) -> Floats:
+        """What norms and penalties see: the coefficients, and a priced intercept after them."""
+        return np.column_stack([self.coef, self.intercept]) if self.priced else self.coef
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +78,9 @@ def check_linear_model(model: Any) -> LinearModel:
         raise ValueError(f"intercept_ has {intercept.size} entries for {rows} rows of coef_.")
     if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
         raise ValueError("coef_ and intercept_ must be finite; this model has diverged.")
-    return LinearModel(coef, np.broadcast_to(intercept, (rows,)), classes)
+    # Not its parameter `fit_intercept`, which may have been set again after the fit.
+    priced = bool(getattr(model, "priced_intercept_", False))
+    return LinearModel(coef, np.broadcast_to(intercept, (rows,)), classes, priced)
 
 
 def check_labelled_samples(

@@ -8,8 +8,11 @@ from numbers import Integral, Real
 from sys import maxsize
 from typing import Any, TypeVar
 
+import numpy as np
+
 from ._labels import listed
 from ._names import shown
+from ._typing import Intercept
 
 T = TypeVar("T")
 
@@ -24,7 +27,7 @@ def check_number(given: float, name: str) -> float:
     """A finite number."""
     try:
         value = float(given)
-        if isinstance(given, (str, bytes)):
+        if isinstance(given, (str, bytes, bool, np.bool_)):
             raise TypeError
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number; got {shown(given)}.") from None
@@ -97,6 +100,18 @@ def check_count(value: int, name: str, least: int = 1) -> int:
 def check_choice(value: Any, allowed: tuple[Any, ...], name: str) -> None:
     """One of a few values."""
     require(value in allowed, f"{name} must be one of {listed(allowed)}; got {shown(value)}.")
+
+
+def check_intercept(value: Any) -> Intercept:
+    """Whether there is an intercept, and whether it is priced."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    require(
+        isinstance(value, str) and value == "priced",
+        'fit_intercept must be True (free), "priced" (a constant feature that may shift) or False '
+        f"(none); got {shown(value)}.",
+    )
+    return "priced"
 
 
 def object_of_name(

@@ -26,6 +26,8 @@ _ROOM = 1 << 61
 _LARGEST_TOTAL = 1 << 53
 #: The least positive float is two to this power.
 _LEAST_BITS = -1074
+#: Powers of two that products with are exact but for the rounding of the product.
+_LEAST_FACTOR, _LARGEST_FACTOR = -1022, 1023
 
 
 class ExactSums:
@@ -57,16 +59,18 @@ class ExactSums:
         self.add(totals >> _BASE_BITS, exponent=1)
 
     def add_each(
-        self, bins: Integers, terms: Integers, place: Any = ..., exponent: int = 0
+        self, bins: Integers, terms: Integers | int, place: Any = ..., exponent: int = 0
     ) -> None:
         """Add whole numbers, each to the sum at its bin, among all sums or those at a place.
 
-        At most `MOST_TERMS`, below 2⁴⁵. The time does not depend on how many sums there are.
+        At most `MOST_TERMS`, below 2⁴⁵, or one number to all bins. The time does not depend on how
+        many sums there are.
         """
-        assert terms.size <= MOST_TERMS
+        assert bins.size <= MOST_TERMS
         if self._pending >= _ROOM:
             self.settle()
-        self._pending += max(int(np.abs(terms).max(initial=0)) * terms.size, _LARGEST_TOTAL)
+        largest = max(int(np.max(terms, initial=0)), -int(np.min(terms, initial=0)))
+        self._pending += max(largest * bins.size, _LARGEST_TOTAL)
         self._reach(exponent, exponent)
         np.add.at(self.digits[exponent - self.lowest][place].reshape(-1), bins, terms)
 
@@ -139,10 +143,9 @@ class ExactSums:
 
     def floats(self, place: Any = ...) -> Floats:
         """The sums at a place, correct but for the last bits."""
-        total: Floats = np.zeros(self.digits[0][place].shape)
-        for k in reversed(range(len(self.digits))):
-            digits = self.digits[k][place].astype(np.float64)
-            total += np.ldexp(digits, _BASE_BITS * (k + self.lowest))
+        total: Floats = _times_power(self.digits[-1][place], self.lowest + len(self.digits) - 1)
+        for k in reversed(range(len(self.digits) - 1)):
+            total += _times_power(self.digits[k][place], self.lowest + k)
         return total
 
     def _reach(self, lowest: int, highest: int) -> None:
@@ -153,3 +156,13 @@ class ExactSums:
             rooms = [np.zeros((count, *self.shape), dtype=np.int64) for count in (below, above)]
             self.digits = np.concatenate([rooms[0], self.digits, rooms[1]])
             self.lowest -= below
+
+
+def _times_power(digits: Integers, exponent: int) -> Floats:
+    """Digits times a power of the base, as floats."""
+    found: Floats = digits.astype(np.float64)
+    bits = _BASE_BITS * exponent
+    if _LEAST_FACTOR <= bits <= _LARGEST_FACTOR:
+        found *= 2.0**bits  # the same as `ldexp`, and faster
+        return found
+    return np.asarray(np.ldexp(found, bits))

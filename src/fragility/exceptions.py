@@ -18,7 +18,7 @@ class InfeasibleTargetError(TargetError):
 
 
 class UndefinedTargetError(TargetError):
-    """The target is a multiple of a loss that is zero, and therefore undefined."""
+    """The target is relative to a loss that is zero, or that cannot be measured."""
 
 
 class TightTargetWarning(UserWarning):
@@ -35,6 +35,10 @@ class TrivialRadiusWarning(UserWarning):
 
 class NothingLearnedWarning(UserWarning):
     """No model is better than one that uses no feature."""
+
+
+class UntestedClassWarning(UserWarning):
+    """A class has one sample, so that a cross-validation fits to it and never tests on it."""
 
 
 class SeparableDataWarning(UserWarning):

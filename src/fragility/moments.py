@@ -33,6 +33,7 @@ _KEEP = 1 << 17
 CONCENTRATED = 1e-2
 #: Below this |u|, exp(u) - 1 - u comes from its series, up to this power.
 SERIES_BELOW, SERIES_ORDER = 0.05, 10
+_ORDERS = np.arange(SERIES_ORDER, 2, -1.0)[:, np.newaxis]
 
 
 class LogMoment(NamedTuple):
@@ -294,14 +295,15 @@ class Sample:
         near = s * self.spread < 1.0  # about the mean: small terms, but they may grow with s
         centre = self.mean if near else self.pivot
         grown = np.expm1 if near else np.exp
-        total = count = first = second = 0.0
+        total = first = second = 0.0
         for values, weights, squares in self._weighed_blocks():
-            growth = grown(s * (values - centre))
+            growth = values - centre
+            growth *= s
+            grown(growth, out=growth)
             total += weighted_sum(growth, weights)
             second += _dot(growth, growth, squares)
             first += weighted_sum(growth, squares)
-            count += _amount(values, squares)
-        average = total / self.weight
+        average, count = total / self.weight, self._squared_weight
         # The sum of (weight · (growth - average))², then relative to the moment itself.
         moment = 1.0 + average if near else average
         scatter = second - average * (2.0 * first - average * count)
@@ -319,11 +321,15 @@ class Sample:
         """True: these are the samples themselves."""
         return True
 
+    @cached_property
+    def _squared_weight(self) -> float:
+        """Sum of the squared weights."""
+        return fsum(_amount(values, squares) for values, _, squares in self._weighed_blocks())
+
     @property
     def concentration(self) -> float:
         """Sum of the squared shares of the weight: one over the effective sample size."""
-        squares = fsum(_amount(values, squares) for values, _, squares in self._weighed_blocks())
-        return squares / self.weight**2
+        return self._squared_weight / self.weight**2
 
     @property
     def squared_mean_error(self) -> float:
@@ -398,8 +404,8 @@ def exp_remainder(u: Floats, growth: Floats) -> Floats:
     small = np.abs(u) < SERIES_BELOW
     v = u[small]
     series = np.ones_like(v)
-    for order in range(SERIES_ORDER, 2, -1):
-        series *= v / order
+    for part in v / _ORDERS:
+        series *= part
         series += 1.0
     remainder[small] = 0.5 * v * v * series
     return remainder

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._typing import Floats
+from ._typing import Floats, Indices
 
 
 class SumsByValue(NamedTuple):
@@ -35,3 +35,11 @@ def running_totals(amounts: Floats) -> Floats:
     totals = np.zeros(amounts.size + 1)
     np.cumsum(amounts, out=totals[1:])
     return totals
+
+
+def distinct_places(*parts: Floats) -> tuple[Floats, Indices]:
+    """Distinct values of sorted parts, ascending, and the place of each value among them."""
+    values = np.concatenate(parts)
+    ordered = np.sort(values, kind="stable")  # which merges what is sorted already
+    distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: values.size]]
+    return distinct, np.searchsorted(distinct, values)

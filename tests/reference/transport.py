@@ -53,3 +53,29 @@ def price_index(negatives, positives, weight_norm, target=0.0, weights=(None, No
         middle = (low + high) / 2
         low, high = (low, middle) if worst(middle) <= target else (middle, high)
     return (low + high) / 2
+
+
+def transport_distance(X_ref, y_ref, X_new, y_new, weights, *, norm, label_cost, feature_weight):
+    """Optimal transport between two samples: the linear program with every pair of cases.
+
+    Pairs at an infinite cost are left out; infinite if no plan is left.
+    """
+    total = [np.asarray(w, float) / np.sum(w) for w in weights]
+    pairs, costs = [], []
+    for i, (x, label) in enumerate(zip(X_ref, y_ref, strict=True)):
+        for j, (z, other) in enumerate(zip(X_new, y_new, strict=True)):
+            apart = zip(feature_weight, x, z, strict=True)
+            moves = [g * abs(b - a) if a != b else 0.0 for g, a, b in apart]
+            way = {1: math.fsum(moves), 2: math.hypot(*moves), math.inf: max(moves)}[norm]
+            cost = way + (label_cost if label != other else 0.0)
+            if cost < math.inf:
+                pairs.append((i, j))
+                costs.append(cost)
+    if not pairs:
+        return math.inf
+    n, m = len(total[0]), len(total[1])
+    sums = np.zeros((n + m, len(pairs)))
+    for place, (i, j) in enumerate(pairs):
+        sums[i, place] = sums[n + j, place] = 1.0
+    found = linprog(costs, A_eq=sums, b_eq=np.concatenate(total), method="highs-ipm")
+    return found.fun if found.success else math.inf

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -38,6 +39,24 @@ class Ambiguity(ABC):
     def moves_labels(self) -> bool:
         """Whether a sample may get another label: then a `LossProfile` needs `relabelled`."""
         return self.label_cost < inf
+
+    @property
+    def unit(self) -> str:
+        """What a distance of one is, in words; empty where the name of the distance says it."""
+        return ""
+
+    def measures_as(self, other: Ambiguity) -> bool:
+        """Whether a distance in one is the same number in the other."""
+        return self == other
+
+    def fitted_to(
+        self, X: Any, weights: Floats | None = None, names: Sequence[str] | None = None
+    ) -> Self:
+        """The distance for samples like these, where it depends on them; else itself.
+
+        X is validated, dense or CSR; `names` are those of its columns, if it has any.
+        """
+        return self
 
     @abstractmethod
     def fragility(self, profile: LossProfile, room: float) -> float:
@@ -77,6 +96,10 @@ class Ambiguity(ABC):
     def fixed(self, n_features: int) -> Mask:
         """Features that cannot shift while others do: a model that uses only these is trivial."""
         return np.zeros(n_features, dtype=bool)
+
+    def with_constant(self) -> Ambiguity:
+        """The same for samples with a constant feature after the others, at the price of one."""
+        return self
 
     def tilt(self, losses: Floats, weights: Floats, fragility: float) -> Floats:
         """Weights of the samples in the worst case at a fragility; all `weights` positive."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf, isfinite
+from numbers import Real
 from typing import Any, overload
 
 import numpy as np
@@ -15,13 +16,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from .._labels import listed
 from .._models import LabelledSamples, LinearModel
-from .._parameters import check_radius
+from .._names import shown
+from .._parameters import check_number, check_radius, require
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..transport import ShiftDistance
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
+from .promise import Promise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +44,8 @@ class Certificate(Summary):
         The penalty R alone.
     fragility : float
         Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P no further than
-        `radius`. Infinite if the model misses its target.
+        `radius`. Infinite if the model misses its target. With a priced intercept P may move the
+        constant, too: for data whose constant stays it is an upper bound.
     radius : float
         Distance D up to which it holds; infinite: however far.
     loss : Loss
@@ -62,12 +67,15 @@ class Certificate(Summary):
     classes: NDArray[Any]
     losses: Floats
     weights: Floats
-    # The samples of some weight; what relabelling one adds at most; scores and classes of two are
-    # all that index bounds need. X is not kept: a fitted model would drag its data along.
+    # The samples of some weight; what relabelling one adds at most; scores and classes of two, and
+    # the dual norm of the coefficients (without an intercept, whatever its price: it is of features
+    # that an index speaks) are all that index bounds need. X is not kept: a fitted model would drag
+    # its data along.
     _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
     _scores: Floats | None = field(repr=False)
     _positive: Mask | None = field(repr=False)
+    _norm: float = field(repr=False)
 
     @property
     def headroom(self) -> float:
@@ -114,6 +122,61 @@ class Certificate(Summary):
         values: Floats = self.penalty + np.reshape(worst, far.shape)
         return values if far.ndim else float(values)
 
+    def at(self, distance: float | ShiftDistance, came: float | None = None) -> Promise:
+        r"""What is promised for data at a distance, beside the loss that came.
+
+        Parameters
+        ----------
+        distance : float or ShiftDistance
+            A number, or what `fragility.shift_distance` found between the samples of this
+            certificate and new data, of which the upper bound counts.
+        came : float, optional
+            Penalised mean loss of the model on the new data, at the weights that the distance was
+            measured with: ``certify(model, X_new, y_new, ...).attained_loss``.
+
+        Returns
+        -------
+        Promise
+            With the promised loss :math:`\tau + k D`, and whether it was held.
+        """
+        far = self._measured(distance) if isinstance(distance, ShiftDistance) else distance
+        is_number = isinstance(far, Real) and not isinstance(far, bool)
+        require(
+            is_number and far >= 0.0,
+            "distance must be a number of zero or more, or what fragility.shift_distance found; "
+            f"got {shown(distance)}.",
+        )
+        zeros = _losses_of_zero_scores(self.loss, self.classes.size)
+        return Promise(
+            distance=float(far),
+            loss=inf if far == inf else float(self.violation_bound(far)),
+            worst_loss=inf if far == inf else float(self.worst_loss(far)),
+            guessing=float(zeros.max()),
+            came=None if came is None else check_number(came, "came"),
+        )
+
+    def _measured(self, distance: ShiftDistance) -> float:
+        """The upper bound of a distance from these samples in this ambiguity, not in others."""
+        if not self.ambiguity.measures_as(distance.ambiguity):
+            measured, promised = repr(distance.ambiguity), repr(self.ambiguity)
+            which = f"one of {measured}, the certificate one of {promised}"
+            if measured == promised:  # which shows few weights, and few digits of each
+                which = f"one of other weights of the features than the certificate, of {promised}"
+            raise ValueError(
+                f"The distance is {which}; measure it with ambiguity=certificate.ambiguity."
+            )
+        if distance.n_ref != self.n_samples:
+            raise ValueError(
+                f"The distance was measured from {distance.n_ref} samples, the certificate is one "
+                f"of {self.n_samples}; measure it from the samples of the certificate."
+            )
+        if not np.allclose(distance.weights_ref, self.weights, rtol=1e-6, atol=0.0):
+            raise ValueError(
+                "The distance was measured from samples of other weights than those of the "
+                "certificate; measure it with sample_weight_ref=certificate.weights."
+            )
+        return distance.upper
+
     @overload
     def label_flip_bound(self, rate: float) -> float: ...
     @overload
@@ -130,7 +193,7 @@ class Certificate(Summary):
         difference of two scores over the samples, Δ, is never above what is known without the
         scores: from the longest sample φ, the largest dual norm K of a difference of coefficients,
         which training under Wasserstein ambiguity keeps small, and the intercepts b. It holds under
-        any ambiguity.
+        any ambiguity. A priced intercept is in K, not in b, and the constant in φ.
         """
         share = _check_amount(rate, "rate", 1.0)
         with np.errstate(over="ignore", under="ignore"):
@@ -154,18 +217,18 @@ class Certificate(Summary):
         For two classes. Under Wasserstein ambiguity the index of
         `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most half the dual
         norm of the coefficients, which is k over twice the steepest slope of the loss if labels do
-        not move and there is no ball. Under KL the index of `fragility.fragility_index` at target
-        :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π the shares of the classes and k the
-        fragility without a ball: often vacuous, and then said to be.
+        not move and there is no ball (less if the intercept is priced). Under KL the index of
+        `fragility.fragility_index` at target :math:`(\tau - R) / (2 \min \pi)` is at most k / 2, π
+        the shares of the classes and k the fragility without a ball: often vacuous, and then said
+        to be.
         """
         if self._scores is None or self._positive is None:
             return no_bound(f"it is stated for two classes only; there are {self.classes.size}")
         room, fragility = self.target - self.penalty, self.fragility
         if self.radius < inf:  # the index knows no ball
             fragility = self.ambiguity.fragility(self._profile, room)
-        norm = self._profile.slope / self.loss.steepness
         samples = self._scores, self._positive, self.weights, self.losses
-        return bound_index(self.ambiguity, BinaryModel(*samples, room, fragility, norm))
+        return bound_index(self.ambiguity, BinaryModel(*samples, room, fragility, self._norm))
 
     def worst_case_weights(self) -> Floats:
         r"""Weights of the samples in the worst case under KL ambiguity, summing to one.
@@ -194,7 +257,8 @@ class Certificate(Summary):
         else:
             yield "headroom", f"{self.headroom:.4g}", "the target is missed" if missed else ""
         reach = f", up to {self.radius:.6g} of them" if self.radius < inf else ""
-        note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}"
+        meaning = f"; a unit is {self.ambiguity.unit}" if self.ambiguity.unit else ""
+        note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}{meaning}"
         yield "fragility k", f"{self.fragility:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"
         yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
@@ -239,14 +303,14 @@ def certificate_of(
     carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
     # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
-    zeros = np.zeros(2) if binary else np.zeros((classes.size, classes.size))
-    apart = float(np.ptp(loss.value(zeros, np.arange(classes.size))))
+    apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
     slope = loss.relabelling * loss.steepness
-    differences = _differences(coef, codes[carrying], every=ambiguity.moves_labels)
+    differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
+    moves = ambiguity.with_constant() if linear.priced else ambiguity
     profile = LossProfile(
         _selected(losses, carrying),
         _selected(weights, carrying),
-        loss.steepness * ambiguity.steepest(differences),
+        loss.steepness * moves.steepest(differences),
         None if relabelled is None else _selected(relabelled, carrying),
     )
     room = target - penalty
@@ -267,6 +331,7 @@ def certificate_of(
         _relabelling=apart + slope * float(spread[carrying].max()),
         _scores=scores if binary else None,
         _positive=codes == 1 if binary else None,
+        _norm=ambiguity.steepest(differences[:, : coef.shape[1]]),
     )
 
 
@@ -285,6 +350,12 @@ def _differences(coef: Floats, codes: NDArray[Any], *, every: bool) -> Floats:
     first, second = np.triu_indices(len(coef), 1)
     felt = present[first] | present[second]
     return coef[first[felt]] - coef[second[felt]]
+
+
+def _losses_of_zero_scores(loss: Loss, n_classes: int) -> Floats:
+    """Loss of each class where no score tells classes apart."""
+    zeros = np.zeros(2) if n_classes == 2 else np.zeros((n_classes, n_classes))
+    return loss.value(zeros, np.arange(n_classes))
 
 
 def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from .._models import check_labelled_samples, check_linear_model, class_weighted
 from .._parameters import check_not_negative, check_number, check_radius
 from .._typing import Floats
+from .._validation import column_names
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses import CrossEntropy, Loss, as_loss
 from ..programs.objective import Penalty
@@ -44,7 +45,9 @@ def certify(
     loss : {"cross_entropy", "smoothed_hinge"} or Loss, optional
         For other models by default cross-entropy.
     ambiguity : {"kl", "wasserstein"} or Ambiguity, optional
-        For other models by default ``Wasserstein()``.
+        For other models by default ``Wasserstein()``. Deviations that ``Wasserstein.from_noise``
+        takes from data are those of the training of such a model, for others those of these
+        samples.
     penalty : float, optional
         The value R of the penalty, a number. For other models by default zero.
     radius : float, optional
@@ -93,20 +96,21 @@ def certify(
         own_radius = getattr(model, "_certificate_radius", inf) if trained else inf
         radius = own_radius if ambiguity is None else inf
     if ambiguity is None:
-        ambiguity = model.ambiguity if trained else Wasserstein()
+        ambiguity = getattr(model, "ambiguity_", model.ambiguity) if trained else Wasserstein()
     if penalty is None:
         # Cross-validation chooses the strength of the penalty: then it is not a parameter.
         alpha = getattr(model, "alpha_", getattr(model, "alpha", 0.0))
-        penalty = penalty_of(model.penalty, alpha, linear.coef) if own else 0.0
+        penalty = penalty_of(model.penalty, alpha, linear.inside) if own else 0.0
     penalty = check_not_negative(penalty, "penalty")
     if own and getattr(model, "class_weight", None) is not None:
         given = linear.classes, samples.codes, samples.weights
         samples = replace(samples, weights=class_weighted(model.class_weight, *given))
+    names = [name for name in column_names(X) if isinstance(name, str)]
     return certificate_of(
         linear,
         samples,
         loss=as_loss(loss),
-        ambiguity=as_ambiguity(ambiguity),
+        ambiguity=as_ambiguity(ambiguity).fitted_to(samples.X, samples.weights, names),
         target=check_number(model.target_ if target is None else target, "target"),
         penalty=penalty,
         radius=check_radius(radius),

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from .console import say, show_text, write_json
 from .options import check_ending, force_option, json_option, output_option
+
+if TYPE_CHECKING:
+    from .._typing import Intercept
+
+_INTERCEPTS: dict[str, Intercept] = {"free": True, "priced": "priced", "none": False}
 
 
 def _choice(
@@ -18,6 +23,14 @@ def _choice(
     """An option of a few values, by default the first."""
     kind, first = click.Choice(allowed), default or allowed[0]
     return click.option(name, type=kind, default=first, show_default=True, help=help)
+
+
+def _target(given: str) -> float | str:
+    """A loss as a number, or a word: the estimator says which is allowed."""
+    try:
+        return float(given)
+    except ValueError:
+        return given
 
 
 @click.command()
@@ -34,18 +47,39 @@ def _choice(
 )
 @_choice("--norm", ["1", "2", "inf"], "2", help="How shifts of the features are measured.")
 @click.option("--label-cost", type=float, default=inf, help="Cost of a wrong label [infinite].")
+@click.option(
+    "--noise",
+    multiple=True,
+    metavar="COLUMN=SD",
+    help="Measurement error of a numeric column that new data will have, in its units.",
+)
+@click.option(
+    "--noise-floor",
+    default=0.3,
+    show_default=True,
+    help="Share of its deviation that any column may drift by, with --noise.",
+)
 @_choice("--loss", ["cross_entropy", "hinge", "max_logistic", "smoothed_hinge"])
-@click.option("--target", type=float, help="Acceptable mean loss.")
+@click.option(
+    "--target",
+    type=_target,
+    metavar="LOSS|out_of_fold",
+    help="Acceptable mean loss; by default that of a tuned model on rows it was not fitted to.",
+)
 @click.option("--target-ratio", type=float, help="The same as a multiple of the lowest loss.")
 @click.option(
     "--slack",
-    default=0.1,
-    show_default=True,
+    type=float,
     help="The same as the share of what can be learned that may be given up.",
 )
 @click.option("--radius", type=float, help="How far data may shift, for dro [0.1].")
 @click.option("--penalty", type=click.Choice(["l1", "l2"]), help="Penalty on the coefficients.")
 @click.option("--alpha", default=1e-3, show_default=True, help="Its strength.")
+@_choice(
+    "--intercept",
+    list(_INTERCEPTS),
+    help="Free, or priced: a constant column that may shift and is penalised; or none.",
+)
 @click.option("--balanced", is_flag=True, help="Weigh the classes alike.")
 @click.option("--feature", "features", multiple=True, metavar="COLUMN", help="Use these columns.")
 @click.option("--exclude", multiple=True, metavar="COLUMN", help="Leave out these columns.")
@@ -65,6 +99,8 @@ def train(
     label: str,
     output: str,
     norm: str,
+    intercept: str,
+    noise: tuple[str, ...],
     balanced: bool,
     features: tuple[str, ...],
     force: bool,
@@ -77,17 +113,21 @@ def train(
 
     \b
     fragility train data.csv --label sick --ambiguity wasserstein --output model.skops
+    fragility train data.csv --label sick --noise blood_pressure=5 --output model.skops
     """  # noqa: D301
     from ..pipelines import save_model, train_pipeline
     from ..report.data import json_text
     from ..tables import check_output, open_table
 
+    deviations = _deviations(noise) if noise else None
     check_ending(output, ".skops")
     check_output(output, [file], force=force)
     made = train_pipeline(
         open_table(file).read(),
         label,
         norm=inf if norm == "inf" else int(norm),
+        fit_intercept=_INTERCEPTS[intercept],
+        noise=deviations,
         features=list(features) or None,
         class_weight="balanced" if balanced else None,
         **options,
@@ -97,6 +137,26 @@ def train(
         write_json(json_text(made.summary.to_dict()))
     show_text(repr(made.summary), stderr=as_json)
     say(f"Wrote {output}.")
+
+
+def _deviations(given: tuple[str, ...]) -> dict[str, float]:
+    """Deviations by column; a name may have an equals sign in it."""
+    found: dict[str, float] = {}
+    for text in given:
+        name, sign, number = text.rpartition("=")
+        try:
+            deviation = float(number)
+        except ValueError:
+            sign = ""
+        if not (sign and name):
+            raise click.BadParameter(
+                f"{text!r} is not a column and a number such as 'blood_pressure=5'.",
+                param_hint="--noise",
+            )
+        if name in found:
+            raise click.BadParameter(f"Column {name!r} is named twice.", param_hint="--noise")
+        found[name] = deviation
+    return found
 
 
 @click.command()

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._typing import Floats, Indices
 from ..measured import CALIBRATION_BINS, CVAR_LEVEL
-from ..ordered import running_totals
+from ..ordered import distinct_places, running_totals
 from ..scores.atoms import Atoms
 from .confidence import PredictionAtoms
 from .proper import log_losses
@@ -51,10 +51,10 @@ def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> Pai
     """Influence of scores at the means of their atoms."""
     below = _share_below(positives, negatives)
     above = 1.0 - _share_below(negatives, positives)
-    groups = negatives, positives
+    excesses_above = _excesses(negatives, positives)
     of_negatives, of_positives, worst = [above], [below], [(0.0, 0.0)]
     if 0.0 < tails.buffer < inf:  # else no case moves it
-        excesses, ends = _excesses(groups, -1.0 / tails.buffer)
+        excesses, ends = excesses_above(-1.0 / tails.buffer)
         of_negatives.append(-tails.buffer * excesses[0])
         of_positives.append(-tails.buffer * excesses[1])
         worst.append((-tails.buffer * ends[0], -tails.buffer * ends[1]))
@@ -62,7 +62,7 @@ def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> Pai
         for rows, atoms in ((of_negatives, negatives), (of_positives, positives)):
             rows.append(np.zeros(atoms.weight.size))
         worst.append((0.0, 0.0))
-    excesses, ends = _excesses(groups, tails.quantile)
+    excesses, ends = excesses_above(tails.quantile)
     of_negatives.append(excesses[0] / (1.0 - CVAR_LEVEL))
     of_positives.append(excesses[1] / (1.0 - CVAR_LEVEL))
     worst.append((ends[0] / (1.0 - CVAR_LEVEL), ends[1] / (1.0 - CVAR_LEVEL)))
@@ -78,24 +78,27 @@ def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> Pai
 def _share_below(own: Atoms, others: Atoms) -> Floats:
     """Share of the weight of another class below each atom; of the same atom one half."""
     before = running_totals(others.weight) / others.weight.sum()
-    first = np.searchsorted(others.low, own.low, side="left")
-    last = np.searchsorted(others.low, own.low, side="right")
-    found: Floats = 0.5 * (before[first] + before[last])
+    first = np.searchsorted(others.low, own.low)
+    shared = np.append(others.low, np.nan).take(first) == own.low
+    found: Floats = before.take(first)
+    found += before.take(first + shared)
+    found *= 0.5
     return found
 
 
-def _excesses(groups: tuple[Atoms, Atoms], level: float) -> tuple[list[Floats], list[float]]:
-    r"""Mean of :math:`(\varepsilon - t)_+` over the other class, by atom.
+def _excesses(
+    negatives: Atoms, positives: Atoms
+) -> Callable[[float], tuple[list[Floats], list[float]]]:
+    r"""By level t: mean of :math:`(\varepsilon - t)_+` over the other class, by atom.
 
     Also for the worst mistakes, which are a negative of score 1 and a positive of score 0.
     """
-    negatives, positives = groups
     masses, sums = (
         running_totals(part) / positives.weight.sum()
         for part in (positives.weight, positives.weight * positives.mean)
     )
 
-    def of_negatives(scores: Floats) -> Floats:
+    def of_negatives(scores: Floats, level: float) -> Floats:
         place = np.searchsorted(positives.mean, scores - level)
         return np.asarray((scores - level) * masses[place] - sums[place])
 
@@ -104,12 +107,16 @@ def _excesses(groups: tuple[Atoms, Atoms], level: float) -> tuple[list[Floats], 
         for part in (negatives.weight, negatives.weight * negatives.mean)
     )
 
-    def of_positives(scores: Floats) -> Floats:
+    def of_positives(scores: Floats, level: float) -> Floats:
         place = np.searchsorted(negatives.mean, scores + level, side="right")
         return np.asarray(sums_above[place] - (scores + level) * masses_above[place])
 
-    ends = float(of_negatives(np.ones(1))[0]), float(of_positives(np.zeros(1))[0])
-    return [of_negatives(negatives.mean), of_positives(positives.mean)], list(ends)
+    def above(level: float) -> tuple[list[Floats], list[float]]:
+        found = [of_negatives(negatives.mean, level), of_positives(positives.mean, level)]
+        ends = of_negatives(np.ones(1), level), of_positives(np.zeros(1), level)
+        return found, [float(end[0]) for end in ends]
+
+    return above
 
 
 def proper_influence(p_true: Floats, squares: Floats) -> Floats:
@@ -117,13 +124,12 @@ def proper_influence(p_true: Floats, squares: Floats) -> Floats:
     return np.stack([log_losses(p_true), squares])
 
 
-def risk_coverage_influence(atoms: PredictionAtoms) -> Floats:
+def risk_coverage_influence(atoms: PredictionAtoms, levels: Levels) -> Floats:
     r"""Influence of each atom of predictions on AURC, per unit of its share of the weight.
 
     With r(q) the error rate among the cases at least as confident as q, and S(q) their share,
     :math:`\varphi = r(q_k) - AURC + E[(\text{wrong}_k - r(q)) / S(q);\, q \le q_k]`.
     """
-    levels = Levels.of(atoms)
     total = levels.weight.sum()
     share = levels.weight / total
     above = np.cumsum(share[::-1])[::-1]
@@ -152,7 +158,7 @@ class CalibrationInfluence(NamedTuple):
 
 def calibration_influence(happened: Atoms, others: Atoms, n_bins: int) -> CalibrationInfluence:
     """Bins of equal mass, as in `fragility.figures.rank.calibration_error`."""
-    low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+    low, origin = distinct_places(happened.low, others.low)
     yes = np.arange(origin.size) < happened.low.size
     weight, mean, squares = (
         np.concatenate([getattr(part, name) for part in (happened, others)])
@@ -239,6 +245,7 @@ def _looked_up(low: Floats, table: Floats, scores: Floats) -> Floats:
 def score_influences(
     atoms: Sequence[Atoms],
     predictions: PredictionAtoms,
+    levels: Levels,
     positive: int,
     tails: TailBounds,
     confident: float,
@@ -254,6 +261,8 @@ def score_influences(
         By class.
     predictions : PredictionAtoms
         Of these atoms, those of the first class first.
+    levels : Levels
+        Of these predictions.
     positive : int
     tails : TailBounds
     confident : float
@@ -279,7 +288,7 @@ def score_influences(
             *proper_influence(p_true, (1.0 - p_true) ** 2),
             calibration.sign[place] * ((codes == positive) - scores),
             predictions.wrong & (predictions.mean > confident),
-            risk_coverage_influence(predictions),
+            risk_coverage_influence(predictions, levels),
             *([~predictions.wrong] if answers else []),
         ]
     )
@@ -353,7 +362,12 @@ class RowInfluences(NamedTuple):
 
 
 def outcome_influences(
-    wrong: Atoms, right: Atoms, predictions: PredictionAtoms, confident: float, n_cases: int
+    wrong: Atoms,
+    right: Atoms,
+    predictions: PredictionAtoms,
+    levels: Levels,
+    confident: float,
+    n_cases: int,
 ) -> tuple[list[tuple[Floats, Floats]], Floats]:
     """`RowInfluences.outcomes`, and the variances of the bins of the calibration error."""
     found = calibration_influence(right, wrong, min(CALIBRATION_BINS, n_cases))
@@ -362,7 +376,7 @@ def outcome_influences(
         [
             found.sign[np.searchsorted(found.low, low)] * (~predictions.wrong - predictions.mean),
             predictions.wrong & (predictions.mean > confident),
-            risk_coverage_influence(predictions),
+            risk_coverage_influence(predictions, levels),
         ]
     )
     total = float(predictions.weight.sum())

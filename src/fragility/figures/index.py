@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from .._typing import Floats, Integers, Interval
-from ..index.certified import CertifiedIndex, certify
+from ..index.certified import BinMoments, CertifiedIndex, certify
 from ..index.errors import Pair, PairIndex, RankingErrors, SolvedPair, class_pairs, pair_entries
 from ..index.inference import confidence_interval
 from ..index.influence import (
@@ -101,14 +101,17 @@ class BinSource(Source):
 
     bins: ScoreBins
     first: int = 0
+    #: Of the latest pair of classes, whose samples may be asked for next, by column and class.
+    _moments: dict[tuple[int, int], BinMoments] = field(init=False, default_factory=dict)
 
     def _new_sample(self, column: int, code: int, sign: float) -> Sample:
-        return self.bins.points(column, self.first + code, sign)
+        return self.bins.points(column, self.first + code, sign, self._moments.get((column, code)))
 
     def index(self, column: int, negative: int, positive: int) -> CertifiedIndex:
         negatives, positives = (
             self.bins.moments(column, self.first + code) for code in (negative, positive)
         )
+        self._moments = {(column, negative): negatives, (column, positive): positives}
         return certify(negatives, positives.negated(), 0.0)
 
     def top(self, column: int, code: int, sign: float) -> tuple[float, float]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Floats
 from ..measured import Measured
-from ..ordered import running_totals
+from ..ordered import distinct_places, running_totals
 from ..scores.atoms import Atoms
 from .rank import auc, measured_between
 
@@ -145,7 +145,7 @@ def alert_thresholds(others: Atoms, happened: Atoms, rates: Floats) -> Floats:
 
     Equal scores are flagged together, so that the share may be smaller.
     """
-    scores, origin = np.unique(np.concatenate([others.high, happened.high]), return_inverse=True)
+    scores, origin = distinct_places(others.high, happened.high)
     weight = np.bincount(origin, np.concatenate([others.weight, happened.weight]), scores.size)
     above = np.append(np.cumsum(weight[::-1])[::-1], 0.0)  # from each score on
     shares = above / above[0]
@@ -162,7 +162,7 @@ def gini(others: Atoms, happened: Atoms) -> Measured:
 
 def ks_statistic(others: Atoms, happened: Atoms) -> Measured:
     """Largest difference of the shares of both kinds that lie below a score."""
-    low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+    low, origin = distinct_places(happened.low, others.low)
     high = np.zeros(low.size)
     high[origin] = np.concatenate([happened.high, others.high])
     split = happened.low.size

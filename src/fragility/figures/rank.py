@@ -14,7 +14,7 @@ import numpy as np
 
 from .._typing import Floats, Indices, Interval, Mask
 from ..measured import Measured
-from ..ordered import running_totals
+from ..ordered import distinct_places, running_totals
 from ..scores.atoms import Atoms
 from .confidence import PredictionAtoms
 
@@ -112,7 +112,7 @@ def calibration_error(happened: Atoms, others: Atoms, n_bins: int) -> Measured:
 
     The scores foretell how frequent the cases that `happened` are.
     """
-    low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+    low, origin = distinct_places(happened.low, others.low)
     both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
     high = np.zeros_like(low)
     high[origin] = both[1]

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import expit, logit, ndtri
 
 from .._typing import Floats, Indices, Integers, Mask
-from ..ordered import running_totals
+from ..ordered import distinct_places, running_totals
 from ..scores.atoms import Atoms
 
 Strategy = Literal["quantile", "uniform"]
@@ -75,7 +75,7 @@ class Forecasts(NamedTuple):
     @classmethod
     def of(cls, happened: Atoms, others: Atoms) -> Forecasts:
         """Both kinds together; atoms of the same range become one."""
-        low, origin = np.unique(np.concatenate([happened.low, others.low]), return_inverse=True)
+        low, origin = distinct_places(happened.low, others.low)
         both = [np.concatenate(parts) for parts in zip(happened, others, strict=True)]
         places = np.split(origin, [happened.low.size])
         yes, no, *squares = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from math import nan, sqrt
 from typing import NamedTuple
 
@@ -140,6 +141,16 @@ class MoveSums:
         weight = self._clusters.totals[-1]
         return float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else 0.0
 
+    @cached_property
+    def _size(self) -> float:
+        return self.population.size
+
+    @cached_property
+    def _sizes(self) -> dict[int, float]:
+        """Effective number of cases of each class that has any."""
+        counted = np.flatnonzero(self.population.support).tolist()
+        return {code: float(self.population.sizes[code]) for code in counted}
+
     def spread(self, name: str, *, clustered: bool = True) -> Spread:
         """Standard error of a figure; without `clustered` as if cases were independent."""
         place, population = self.names.index(name), self.population
@@ -148,15 +159,13 @@ class MoveSums:
             found = Spread(*clustered_error(moves[place][weight > 0.0]))
         elif name in _BY_CLASS:
             by_class, fourths = self._sums[:, place]
-            counted = np.flatnonzero(population.support)
-            sizes = {int(code): float(population.sizes[code]) for code in counted}
             unit = float(by_class.max()) or 1.0
             freedom = freedom_of_squares(by_class / unit, fourths / unit**2, population.support)
-            found = Spread(error_of_squares(by_class, sizes), freedom)
+            found = Spread(error_of_squares(by_class, self._sizes), freedom)
         else:
             total, fourth = self._sums[:, place].sum(axis=1).tolist()
             n_cases = int(population.support.sum())
-            found = spread_of_mean(total, fourth, population.size, n_cases)
+            found = spread_of_mean(total, fourth, self._size, n_cases)
         error, freedom = found.rounded
         return Spread(error / float(self._factors[place]), freedom)
 

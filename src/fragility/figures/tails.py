@@ -134,11 +134,11 @@ class ErrorTail:
     def beyond(self, level: float) -> Beyond:
         """The errors above `level`."""
         reach = self._outer_above - level
-        below = np.searchsorted(self._inner_above, reach, side="left")
-        masses = self._masses[below]
+        below = self._inner_above.searchsorted(reach)
+        masses = self._masses.take(below)
         share = float(self._shares @ masses)
         masses *= reach
-        masses -= self._sums[below]
+        masses -= self._sums.take(below)
         excess = float(self._shares @ masses)
         return Beyond(share, excess + level * share, excess)
 
@@ -327,7 +327,7 @@ def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
     range, it is halved.
     """
     read, left, right, (low, high), scale = search
-    best = min(left, _Tangent(high, right.at(high), right.slope), key=_value)
+    best = min(left, _Tangent(high, right.at(high), right.slope), key=lambda line: line.value)
     width = inf
     for step in range(_MOST_STEPS):
         bend = right.slope - left.slope
@@ -347,7 +347,8 @@ def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
         if not low < x < high:
             x = corner
         line = read(x)
-        best = min(best, line, key=_value)
+        if line.value < best.value:
+            best = line
         if line.slope < 0.0:
             left, low = line, x
         else:
@@ -355,10 +356,6 @@ def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
             if line.slope == 0.0:
                 break
     return best
-
-
-def _value(line: _Tangent) -> float:
-    return line.value
 
 
 def _merged_values(group: SumsByValue, starts: Indices) -> SumsByValue:

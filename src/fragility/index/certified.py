@@ -14,7 +14,6 @@ convex with :math:`h(0) = 0`,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp, fsum, hypot, inf, isfinite, log, log1p, nextafter, sqrt
@@ -78,7 +77,7 @@ class BinMoments:
     def negated(self) -> BinMoments:
         """The same for minus the values."""
         arrays = self.centres, self.widths, self.weights, self.means, self.squares
-        centres, widths, weights, means, squares = (array[::-1] for array in arrays)
+        centres, widths, weights, means, squares = (array[::-1].copy() for array in arrays)
         ends = -self.largest, -self.smallest
         return BinMoments(-centres, widths, weights, -means, squares, *ends, self.lightest)
 
@@ -90,7 +89,13 @@ class BinMoments:
         # Summed pairwise: unlike with BLAS, the error does not grow with the number of bins.
         return float((self.weights * terms).sum()) / self.weight
 
-    @property
+    def _averages(self, terms: Floats) -> tuple[float, float]:
+        """`_average` of two rows of terms, which are written over."""
+        terms *= self.weights
+        low, high = terms.sum(axis=1).tolist()
+        return low / self.weight, high / self.weight
+
+    @cached_property
     def spread(self) -> float:
         return self.largest - self.smallest
 
@@ -98,7 +103,7 @@ class BinMoments:
     def _widest(self) -> float:
         return float(self.widths.max())
 
-    @property
+    @cached_property
     def _longest(self) -> float:
         """Largest possible distance between two values in a bin."""
         return min(self._widest, self.spread)
@@ -115,7 +120,7 @@ class BinMoments:
         """Approximate standard deviation."""
         return sqrt(self._average((self.centres + self.widths * self.means - self.mean) ** 2))
 
-    @property
+    @cached_property
     def mean_error(self) -> float:
         """Bound on the error of the mean, from the errors of the moments and of their sum."""
         rounding = _ROUNDING * (self.spread + abs(self.mean))
@@ -129,23 +134,37 @@ class BinMoments:
         return low, np.maximum(high, low)
 
     @cached_property
-    def _two_points(self) -> list[tuple[Floats, Floats, Floats]]:
-        """Distributions on two points: for the lower bound, then for the upper bound.
+    def _two_points(self) -> tuple[Floats, Floats, Floats]:
+        """Distributions on two points: a row for the lower bound, and one for the upper bound.
 
-        Each is one end of the bin, the distance to the second point, and the share of that point.
+        One end of each bin, the distance from it to the second point, and the share of that point.
         """
-        low, high = self._ends
-        mean = np.clip(self.means, low, high)
+        ends = np.stack(self._ends)
+        longest = ends[1] - ends[0]
+        offset = np.minimum(np.maximum(self.means, ends[0]), ends[1]) - ends
         variance = np.maximum(self.squares - self.means * self.means, 0.0)
-        points = []
-        for end, offset in ((low, mean - low), (high, mean - high)):
-            away = offset != 0.0  # otherwise all weight is at the end
-            further, share = np.zeros_like(offset), np.zeros_like(offset)
-            np.divide(variance, offset, out=further, where=away)
-            distance = np.clip(offset + further, low - high, high - low)
-            np.divide(offset, distance, out=share, where=away)
-            points.append((end, distance, np.minimum(share, 1.0)))
-        return points
+        away = offset != 0.0  # otherwise all weight is at the end
+        distance, share = np.zeros_like(offset), np.zeros_like(offset)
+        np.divide(variance, offset, out=distance, where=away)
+        distance += offset
+        np.minimum(np.maximum(distance, -longest, out=distance), longest, out=distance)
+        np.divide(offset, distance, out=share, where=away)
+        return ends, distance, np.minimum(share, 1.0, out=share)
+
+    @cached_property
+    def _steps(self) -> Floats:
+        """Distance from each end to the second point. Widths are powers of two: it is exact."""
+        return self.widths * self._two_points[1]
+
+    @cached_property
+    def _about_mean(self) -> Floats:
+        """The ends of `_two_points`, relative to the mean."""
+        return self.centres - self.mean + self.widths * self._two_points[0]
+
+    @cached_property
+    def _about_largest(self) -> Floats:
+        """The same, relative to the largest value."""
+        return self.centres - self.largest + self.widths * self._two_points[0]
 
     def log_moment(self, s: float, *, centred: bool) -> Interval:
         """Bounds on the log-moment at `s` of the values minus their mean, or minus the largest.
@@ -168,26 +187,27 @@ class BinMoments:
             from_bins = Interval(-inf, self._weight_about_largest(s))
         return Interval(max(low, from_bins.low), min(high, from_bins.high))
 
-    def _exponents(self, s: float, pivot: float) -> Iterator[tuple[Floats, Floats, Floats]]:
-        """`_two_points` times s, relative to the pivot: the end, the step from it, its share."""
-        centres = self.centres - pivot
-        for end, distance, share in self._two_points:
-            yield s * (centres + self.widths * end), s * self.widths * distance, share
+    def _growth(self, s: float) -> Floats:
+        """Mean of exp(s v) - 1 over the points of `_two_points`, v relative to the end."""
+        found: Floats = s * self._steps
+        np.expm1(found, out=found)
+        found *= self._two_points[2]
+        return found
 
     def _moments_about_mean(self, s: float) -> Interval:
-        low, high = (
-            self._average(np.expm1(end) + np.exp(end) * share * np.expm1(step))
-            for end, step, share in self._exponents(s, self.mean)
-        )
+        ends, growth = s * self._about_mean, self._growth(s)
+        growth *= np.exp(ends)
+        growth += np.expm1(ends)
+        low, high = self._averages(growth)
         reach = s * max(self.largest - self.mean, self.mean - self.smallest)
         error = exp(reach) * (self._moment_error(s) + _ROUNDING * reach)
         return Interval(log1p(max(low - error, -1.0 + EPS)), log1p(high + error))
 
     def _moments_about_largest(self, s: float) -> Interval:
-        low, high = (
-            self._average(np.exp(end) * (1.0 + share * np.expm1(step)))
-            for end, step, share in self._exponents(s, self.largest)
-        )
+        ends, growth = s * self._about_largest, self._growth(s)
+        growth += 1.0
+        growth *= np.exp(ends, out=ends)
+        low, high = self._averages(growth)
         # The error of an exponent is relative to its term, and exponents go up to the spread.
         rounding = exp(s * self._longest) * (_ROUNDING + 2.0 * EPS * s * self.spread)
         error = self._moment_error(s) + rounding

@@ -333,12 +333,17 @@ class _Test(SampleEquation):
     def __init__(self, groups: Sequence[TestedGroup], target: float) -> None:
         super().__init__(groups, target)
         #: A search asks for the ends of its range more than once.
-        self.z = cache(self._z)
+        self._at = cache(self._value_and_error)
 
-    def _z(self, s: float) -> float:
+    def _value_and_error(self, s: float) -> tuple[float, float]:
+        """h(s) and its standard error."""
         parts = [g.log_moment_error(s) for g in self.groups]
         value = fsum([*(value for value, _ in parts), s * self.gap])
-        return _over(value, sqrt(sum(error for _, error in parts)))
+        return value, sqrt(sum(error for _, error in parts))
+
+    def z(self, s: float) -> float:
+        """h(s) in standard errors."""
+        return _over(*self._at(s))
 
     @property
     def z_at_zero(self) -> float:
@@ -350,8 +355,7 @@ class _Test(SampleEquation):
 
     def step(self, s: float, z: float) -> float:
         """Half the distance at which a linear Z would change by `z`."""
-        error = sqrt(sum(group.log_moment_error(s)[1] for group in self.groups))
-        return min(max(0.5 * z * error / self(s).slope, 1e-6 * s), 0.5 * s)
+        return min(max(0.5 * z * self._at(s)[1] / self(s).slope, 1e-6 * s), 0.5 * s)
 
 
 def _over(value: float, error: float) -> float:

@@ -139,8 +139,10 @@ def freedom_of_squares(squares: NDArray[Any], fourths: NDArray[Any], support: In
 
     No more than samples beyond one in each class: equal squares do not make few samples many.
     """
-    most = max(float(np.maximum(support - 1, 0).sum()), 1.0)
-    total = float((fourths - squares**2 / np.maximum(support, 1)).sum())
+    counts = support.tolist()
+    most = max(float(sum(max(count - 1, 0) for count in counts)), 1.0)
+    parts = zip(squares.tolist(), fourths.tolist(), counts, strict=True)
+    total = sum(fourth - square * square / max(count, 1) for square, fourth, count in parts)
     return min(2.0 * float(squares.sum()) ** 2 / total, most) if total > 0.0 else most
 
 

@@ -17,9 +17,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._labels import listed
 from .._models import LabelledSamples, class_weighted
-from .._parameters import check_count, check_not_negative, check_positive
+from .._parameters import check_count, check_intercept, check_not_negative, check_positive
 from .._sklearn import check_sample_weight
-from .._typing import Floats
+from .._typing import Floats, Intercept
 from .._validation import long_integers_refused
 from ..losses import Loss
 from ..programs.objective import Objective, Penalty
@@ -36,10 +36,10 @@ class TrainingData(LabelledSamples):
     """Validated samples: X dense or CSR, classes as 0, 1, ..., weights or None for all one."""
 
     classes: NDArray[Any]
-    _rows: dict[tuple[bool, bool], TrainingRows] = field(default_factory=dict, repr=False)
+    _rows: dict[tuple[Intercept, bool], TrainingRows] = field(default_factory=dict, repr=False)
 
     def objective(
-        self, loss: Loss, penalty: Penalty, fit_intercept: bool, reducible: bool
+        self, loss: Loss, penalty: Penalty, fit_intercept: Intercept, reducible: bool
     ) -> Objective:
         """Penalised mean loss of a linear model on the samples."""
         reducible = reducible and penalty.lasso == 0.0
@@ -145,7 +145,7 @@ class LinearClassifier(LinearPredictor, ABC):
 
     loss: str | Loss = "cross_entropy"
     _: KW_ONLY
-    fit_intercept: bool = True
+    fit_intercept: Intercept = True
     class_weight: Any = None
     tol: float = 1e-6
     max_iter: int = 1000
@@ -224,6 +224,9 @@ class LinearClassifier(LinearPredictor, ABC):
 
     def _checked_penalty(self) -> Penalty:
         return Penalty.named(self.penalty, check_not_negative(self.alpha, "alpha"))
+
+    def _checked_intercept(self) -> Intercept:
+        return check_intercept(self.fit_intercept)
 
     def _check_limits(self) -> None:
         check_count(self.max_iter, "max_iter")

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import (
 
 from .._sklearn import raise_for_params, routing_enabled
 from .._typing import Floats
-from ..ambiguity import Ambiguity
+from ..ambiguity import Ambiguity, as_ambiguity
 from .base import LinearClassifier, TrainingData
 from .folds import Folds, takes_weights
 from .satisficing import SatisficingClassifier
@@ -84,6 +84,8 @@ class SatisficingClassifierCV(LinearClassifier):
         NaN where any fold is.
     fragilities_ : ndarray of shape (n_alphas, n_targets, n_folds)
         On the training parts.
+    ambiguity_ : Ambiguity
+        As in `SatisficingClassifier`, of all data: the same in every fold.
     coef_, intercept_, classes_, fragility_, target_, erm_loss_, trivial_loss_, certificate_, \
     n_iter_, solver_
         Of the final model, as in `SatisficingClassifier`.
@@ -153,6 +155,9 @@ class SatisficingClassifierCV(LinearClassifier):
         scorer = self._scorer()
         data = self._validated(X, y, sample_weight)
         weighted = self._class_weighted(data)
+        # Once for all folds: fragilities are then in the same units, and labels have no part in it.
+        names = getattr(self, "feature_names_in_", None)
+        self.ambiguity_ = as_ambiguity(self.ambiguity).fitted_to(data.X, weighted.weights, names)
         if routing_enabled():
             routed = process_routing(self, "fit", sample_weight=sample_weight, **params)
             split_params, score_params = routed.splitter.split, routed.scorer.score
@@ -170,7 +175,7 @@ class SatisficingClassifierCV(LinearClassifier):
         # Strong penalties and tight targets first: from there it is never far to the next.
         down, up = np.argsort(alphas)[::-1], np.argsort(targets)
         folds = Folds(
-            self._model(tol=self.tol_cv),
+            self._model(tol=self.tol_cv, ambiguity=self.ambiguity_),
             data,
             alphas[down].tolist(),
             [{name: target} for target in targets[up].tolist()],
@@ -238,7 +243,8 @@ class SatisficingClassifierCV(LinearClassifier):
     def _fit_to(self, data: TrainingData) -> None:
         """Fit the model of the choice."""
         name, _, _ = self._grid()
-        model = self._model(**{name: getattr(self, f"{name}_"), "alpha": self.alpha_})
+        chosen = {name: getattr(self, f"{name}_"), "alpha": self.alpha_}
+        model = self._model(**chosen, ambiguity=self.ambiguity_)
         model._fit_to(data)
         for attribute, value in vars(model).items():
             if attribute.endswith("_"):

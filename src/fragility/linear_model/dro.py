@@ -35,8 +35,11 @@ class DROClassifier(RobustClassifier):
         "l2" adds :math:`\alpha \sum \beta^2` to the loss, "l1" :math:`\alpha \sum |\beta|`.
     alpha : float, default=1e-3
         Strength of the penalty.
-    fit_intercept : bool, default=True
-        The intercept is free: outside the penalty, and not a feature that shifts.
+    fit_intercept : {True, "priced", False}, default=True
+        True: the intercept is free, outside the penalty, and not a feature that shifts. "priced":
+        it is the coefficient of a constant feature 1, inside the penalty and the norm, with
+        a weight of one whatever `feature_weight` says. Scores of zero are the only trivial ones
+        then. False: none.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     solver : {"auto", "interior_point", "conic"}, default="auto"
@@ -58,6 +61,8 @@ class DROClassifier(RobustClassifier):
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
         With two classes, of the score of the second.
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    priced_intercept_ : bool
+        Whether it was fitted as the coefficient of a constant feature.
     classes_ : ndarray
     worst_loss_ : float
         The worst-case loss with the penalty, recomputed from the data.
@@ -68,6 +73,9 @@ class DROClassifier(RobustClassifier):
         ``worst_loss_ - fragility_ * radius``, for which `SatisficingClassifier` finds this model.
     certificate_ : Certificate
         What the model guarantees at that target, recomputed from the data.
+    ambiguity_ : Ambiguity
+        The distance that was used, with the weights that ``Wasserstein.from_noise`` has from the
+        training data.
     n_iter_ : int
         Steps of all searches.
     solver_ : str

@@ -24,9 +24,8 @@ from .base import LinearClassifier, TrainingData
 class ERMClassifier(LinearClassifier):
     r"""Linear classifier of the lowest penalised mean loss.
 
-    Minimises :math:`L = \sum_n a_n \ell(u_n, y_n) + R`, where the weights sum to one and the
-    intercept is free: what `SatisficingClassifier` starts from, with the same losses,
-    penalty and weights.
+    Minimises :math:`L = \sum_n a_n \ell(u_n, y_n) + R`, where the weights sum to one: what
+    `SatisficingClassifier` starts from, with the same losses, penalty, intercept and weights.
 
     Parameters
     ----------
@@ -36,7 +35,9 @@ class ERMClassifier(LinearClassifier):
         "l2" adds :math:`\alpha \sum \beta^2`, "l1" :math:`\alpha \sum |\beta|`.
     alpha : float, default=1e-3
         Strength of the penalty.
-    fit_intercept : bool, default=True
+    fit_intercept : {True, "priced", False}, default=True
+        True: the intercept is free of the penalty. "priced": it is the coefficient of a constant
+        feature 1, and penalised as the others are. False: none.
     class_weight : dict, "balanced" or None, default=None
         Factors on the weights of the samples, by class.
     tol : float, default=1e-6
@@ -53,6 +54,8 @@ class ERMClassifier(LinearClassifier):
     ----------
     coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
     intercept_ : ndarray of shape (1,) or (n_classes,)
+    priced_intercept_ : bool
+        Whether it was fitted as the coefficient of a constant feature.
     classes_ : ndarray
     loss_ : float
         Penalised mean loss of the model.
@@ -77,11 +80,12 @@ class ERMClassifier(LinearClassifier):
     def _check_parameters(self) -> None:
         as_loss(self.loss)
         self._checked_penalty()
+        self._checked_intercept()
         self._check_limits()
 
     def _fit_to(self, data: TrainingData) -> None:
         loss, penalty = as_loss(self.loss), self._checked_penalty()
-        objective = data.objective(loss, penalty, bool(self.fit_intercept), reducible=True)
+        objective = data.objective(loss, penalty, self._checked_intercept(), reducible=True)
         found = erm(
             objective,
             self._start(objective),
@@ -116,5 +120,5 @@ class ERMClassifier(LinearClassifier):
         self.loss_ = point.value
         self._say(f"loss {self.loss_:.6g} after {iterations} steps")
         self.coef_, self.intercept_ = objective.in_user_units(point.parameters)
-        self.classes_ = data.classes
+        self.classes_, self.priced_intercept_ = data.classes, objective.rows.priced
         self.n_iter_ = iterations

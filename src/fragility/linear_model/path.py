@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from .._typing import Floats, Indices
+from .._typing import Floats, Indices, Intercept
 from ..ambiguity import Ambiguity
 from ..losses import Loss
 from ..programs.satisficing import Outcome
@@ -83,7 +83,7 @@ def fragility_path(
     targets: ArrayLike | None = None,
     penalty: str | None = None,
     alpha: float = 1e-3,
-    fit_intercept: bool = True,
+    fit_intercept: Intercept = True,
     class_weight: Any = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-6,
@@ -144,7 +144,7 @@ def fragility_path(
         training = Training.of(model, data)
         references = training.references(np.zeros(training.objective.size))
         for i, node in enumerate(nodes.tolist(), start=1):
-            wanted = {"target": None, "target_ratio": None, "slack": 0.5, name[:-1]: node}
+            wanted = {"target": None, "target_ratio": None, "slack": None, name[:-1]: node}
             _, found = training.run(references, start=start, **wanted)
             start = found.solution.parameters
             models.append(found)
@@ -172,7 +172,7 @@ def fragility_path(
         n_iter=np.array([found.solution.iterations for found in models]),
         erm_loss=references.minimum.loss,
         trivial_loss=references.trivial.value,
-        ambiguity=training.ambiguity,
+        ambiguity=training.given,
         classes=data.classes,
         feature_names=list(getattr(model, "feature_names_in_", [])) or None,
     )

@@ -37,14 +37,16 @@ class RobustClassifier(LinearClassifier):
         """Refuse, before any work, what cannot be solved."""
         check_choice(self.solver, solvers, "solver")
         self._check_limits()
+        self._checked_intercept()
         choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
         self._checked_penalty()
 
     def _adopt(self, found: RobustModel, references: ReferenceModels) -> None:
         """Set the attributes of a model that was found."""
         self.coef_, self.intercept_ = found.linear.coef, found.linear.intercept
-        self.classes_ = found.linear.classes
+        self.classes_, self.priced_intercept_ = found.linear.classes, found.linear.priced
         self.certificate_ = found.certificate
+        self.ambiguity_ = found.certificate.ambiguity
         self.fragility_ = found.certificate.fragility
         self.target_ = found.certificate.target
         self.n_iter_ = max(1, references.minimum.iterations + found.solution.iterations)
@@ -61,22 +63,29 @@ class RobustModel(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Robust satisficing on some data, for any number of targets."""
+    """Robust satisficing on some data, for any number of targets.
+
+    `given` is the ambiguity of the user, `ambiguity` that of the features of the objective, which
+    has a constant among them if the intercept is priced.
+    """
 
     data: TrainingData
     objective: Objective
+    given: Ambiguity
     ambiguity: Ambiguity
     search: dict[str, Any]
 
     @classmethod
     def of(cls, model: RobustClassifier, data: TrainingData) -> Training:
         """The training of a robust classifier, by its parameters."""
-        ambiguity = as_ambiguity(model.ambiguity)
-        ambiguity.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        parameters = as_loss(model.loss), model._checked_penalty(), bool(model.fit_intercept)
-        objective = data.objective(*parameters, reducible=ambiguity.is_euclidean)
+        names = getattr(model, "feature_names_in_", None)
+        given = as_ambiguity(model.ambiguity).fitted_to(data.X, data.weights, names)
+        given.fixed(data.X.shape[1])  # says so if feature_weight does not fit
+        parameters = as_loss(model.loss), model._checked_penalty(), model._checked_intercept()
+        objective = data.objective(*parameters, reducible=given.is_euclidean)
+        ambiguity = given.with_constant() if objective.rows.priced else given
         search = {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter}
-        return cls(data, objective, ambiguity, search)
+        return cls(data, objective, given, ambiguity, search)
 
     def references(
         self,
@@ -141,7 +150,8 @@ class Training:
         objective, parameters = self.objective, solution.parameters
         if objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
             parameters = objective.tidied(parameters)
-        return LinearModel(*objective.in_user_units(parameters), self.data.classes)
+        table = objective.in_user_units(parameters)
+        return LinearModel(*table, self.data.classes, objective.rows.priced)
 
     def run(
         self, references: ReferenceModels, *, radius: float = inf, **wanted: Any
@@ -166,9 +176,9 @@ class Training:
             linear,
             self.data,
             loss=objective.loss,
-            ambiguity=self.ambiguity,
+            ambiguity=self.given,
             target=target,
-            penalty=Penalty(objective.alpha, objective.lasso).of(linear.coef),
+            penalty=Penalty(objective.alpha, objective.lasso).of(linear.inside),
             radius=radius,
         )
         return RobustModel(linear, solution, certificate)

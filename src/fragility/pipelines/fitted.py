@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..exceptions import ModelFileError
 from ..linear_model.base import LinearClassifier
+from ..linear_model.out_of_fold import TargetOrigin
 from .plain_values import (
     LARGEST,
     are_categories,
@@ -264,6 +265,11 @@ def _check_linear(classifier: LinearClassifier, n_classes: int, width: int | Non
     _check_inputs(classifier, width)
     _check_numbers(classifier, "coef_", (n_scores, classifier.n_features_in_))
     _check_numbers(classifier, "intercept_", (n_scores,))
+    priced = getattr(classifier, "priced_intercept_", None)
+    _require(isinstance(priced, bool), classifier, "must say whether its intercept is priced")
+    origin = getattr(classifier, "target_origin_", None)
+    known = origin is None or type(origin) is TargetOrigin
+    _require(known, classifier, "must have the origin of a target in target_origin_")
     for name, value in vars(classifier).items():
         if name.endswith("_") and isinstance(value, float):
             _require(value == value, classifier, f"must have a number in {name}")

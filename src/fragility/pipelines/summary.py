@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import inf
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score, log_loss
 
-from .._typing import Floats
+from .._typing import Floats, Intercept
 from .._validation import check_labelled_scores
 from ..ambiguity import Ambiguity, Wasserstein
 from ..certificates import Certificate
@@ -44,6 +44,8 @@ class TrainingSummary:
     method, loss, ambiguity : str
     target, erm_loss : float or None
         Acceptable loss, and the lowest loss that any model reaches.
+    target_origin : str
+        How cross-validation found the target, in words; empty if it was given otherwise.
     fragility : float or None
         The k of the model, in `units`; None for ``method="erm"``.
     units, guarantee : str
@@ -51,6 +53,8 @@ class TrainingSummary:
     certificate : tuple of (name, value, meaning)
     auc, log_loss, accuracy : float or None
         Of the training data: better than they will be on new ones. No AUC beyond 50 classes.
+    noise : dict of str to float
+        Measurement errors that new data will have, by column and in its units, as given.
     notes : tuple of str
         What deserves a second look.
     """
@@ -68,6 +72,7 @@ class TrainingSummary:
     loss: str
     ambiguity: str | None
     target: float | None
+    target_origin: str
     erm_loss: float | None
     fragility: float | None
     units: str
@@ -76,6 +81,7 @@ class TrainingSummary:
     auc: float | None
     log_loss: float
     accuracy: float
+    noise: dict[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -101,6 +107,11 @@ class TrainingSummary:
             rows.append(("left out", f"{', '.join(self.constant)} (one value only)"))
         if self.imputed:
             rows.append(("filled in", _counted(self.imputed)))
+        if self.noise:
+            errors = ", ".join(f"{name} ± {sigma:g}" for name, sigma in self.noise.items())
+            rows.append(("new data have", f"measurement errors of {errors}, else none"))
+        if self.target_origin:
+            rows.append(("target", self.target_origin.removeprefix("target ")))
         if self.fragility is not None:
             rows += [("fragility k", f"{self.fragility:.6g} {self.units}")]
         rows.append(("guarantee", self.guarantee))
@@ -119,17 +130,23 @@ def _counted(counts: dict[str, int]) -> str:
     return ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
-def units_of(ambiguity: Ambiguity, has_levels: bool) -> str:
+def units_of(ambiguity: Ambiguity, has_levels: bool, fit_intercept: Intercept) -> str:
     """What a unit of distance is, for columns that are standardised or one-hot."""
     if not isinstance(ambiguity, Wasserstein):
         return "per nat of change in the weights of the samples"
     text = "per unit of shift, which is one standard deviation of a numeric column"
-    if has_levels:
+    if ambiguity.noise is not None:
+        text = f"per unit of shift, which is {ambiguity.unit}"
+        if has_levels:
+            text += "; an indicator of a level is a feature, too, measured exactly"
+    elif has_levels:
         # A sample that changes its level changes two indicators, each by one.
         price = {1: "2", 2: "√2", inf: "1"}[ambiguity.norm]
         text += f"; another level of a categorical column is a shift of {price}"
     if ambiguity.moves_labels:
         text += f", another label one of {ambiguity.label_cost:g}"
+    if fit_intercept == "priced":
+        text += "; the constant of the priced intercept may shift, too"
     return text
 
 
@@ -140,11 +157,15 @@ def guarantee_of(certificate: Certificate | None) -> str:
     if certificate.fragility == inf:
         return f"none: {certificate.target:.4g} is exceeded by the smallest shift"
     within = f" of up to {certificate.radius:g}" if certificate.radius < inf else ""
-    example = min(0.1, certificate.radius)
+    ambiguity = certificate.ambiguity
+    noise = ambiguity.noise_distance if isinstance(ambiguity, Wasserstein) else 0.0
+    known = 0.0 < noise <= certificate.radius
+    example = noise if known else min(0.1, certificate.radius)
+    why = ", as far as the measurement errors alone move the data" if known else ""
     return (
         f"after a shift of d{within} the mean loss is at most {certificate.target:.4g} + "
         f"{certificate.fragility:.4g} d, such as {certificate.violation_bound(example):.4g} at "
-        f"d = {example:g}"
+        f"d = {example:.4g}{why}"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -13,8 +13,10 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from .._parameters import check_choice, check_count
+from .._parameters import check_choice, check_count, check_intercept
+from .._typing import Intercept
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
+from ..ambiguity.noise import NOISE_FLOOR
 from ..exceptions import TableError
 from ..linear_model import DROClassifier, ERMClassifier, SatisficingClassifier
 from ..linear_model.base import LinearClassifier
@@ -22,13 +24,14 @@ from ..losses import Loss, as_loss
 from .frames import check_frame, read_columns
 from .kinds import ColumnKinds, sort_columns
 from .labels import read_labels, read_weights
+from .noise import check_noise, noise_of_inputs
 from .reader import ColumnReader
 from .selection import feature_names, rows_to_use
 from .summary import TrainingSummary, guarantee_of, training_figures, units_of
 
 Method = Literal["satisficing", "dro", "erm"]
 
-_SLACK, _RADIUS = 0.1, 0.1
+_RADIUS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +49,16 @@ def train_pipeline(
     ambiguity: str | Ambiguity = "wasserstein",
     norm: float = 2,
     label_cost: float = inf,
+    noise: Mapping[str, float] | None = None,
+    noise_floor: float = NOISE_FLOOR,
     loss: str | Loss = "cross_entropy",
-    target: float | None = None,
+    target: float | str | None = None,
     target_ratio: float | None = None,
-    slack: float = _SLACK,
+    slack: float | None = None,
     radius: float | None = None,
     penalty: str | None = None,
     alpha: float = 1e-3,
+    fit_intercept: Intercept = True,
     class_weight: Any = None,
     method: Method = "satisficing",
     features: Iterable[str] | None = None,
@@ -77,10 +83,16 @@ def train_pipeline(
     ambiguity : {"wasserstein", "kl"} or Ambiguity, default="wasserstein"
     norm, label_cost
         Of ``ambiguity="wasserstein"``.
-    loss, penalty, alpha, class_weight
+    noise : mapping of str to float, optional
+        Standard deviations of the measurement errors that new data will have, by numeric column
+        and in its units; 0, and columns that are not named: measured exactly. A unit of distance
+        is then what `Wasserstein.from_noise` makes of it, no longer a standard deviation.
+    noise_floor : float, default=0.3
+        Share of its standard deviation that any input may drift by, where `noise` is given.
+    loss, penalty, alpha, fit_intercept, class_weight
         As in `fragility.SatisficingClassifier`.
     target, target_ratio, slack
-        The acceptable loss of ``method="satisficing"``.
+        The acceptable loss of ``method="satisficing"``, by default ``target="out_of_fold"``.
     radius : float, optional
         Limit of the guarantee for ``method="satisficing"``, by default none; the distance to guard
         against for ``method="dro"``, by default 0.1.
@@ -123,9 +135,10 @@ def train_pipeline(
     check_choice(method, ("satisficing", "dro", "erm"), "method")
     if max_categories is not None:
         check_count(max_categories, "max_categories", 2)
-    shift = _ambiguity(ambiguity, norm, label_cost, method)
+    shift = _ambiguity(ambiguity, norm, label_cost, method, noise, noise_floor)
     wanted = {"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius}
     shared = {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight}
+    shared["fit_intercept"] = check_intercept(fit_intercept)
     classifier = _classifier(method, shift, wanted, shared)
     table = check_frame(frame)
     names = feature_names(table.columns, label, weight, features, exclude)
@@ -138,10 +151,15 @@ def train_pipeline(
         raise TableError(
             f"No feature is left: every column has one value only ({', '.join(columns.constant)})."
         )
+    unused = [] if noise is None else check_noise(noise, names, columns)
     y = read_labels(used[label])
     weights = None if weight is None else read_weights(used[weight])
     preparation = _preparation(columns, impute)
     inputs = preparation.fit_transform(table.filter(rows.tolist()).to_native())
+    if noise is not None:  # the classifier sees standardised columns, and so must their errors be
+        sigma = noise_of_inputs(noise, columns, preparation, inputs.shape[1])
+        rest = {"norm": norm, "label_cost": label_cost}
+        classifier.set_params(ambiguity=Wasserstein.from_noise(sigma, noise_floor, **rest))
     classifier.fit(inputs, y, sample_weight=weights)
     certificate = getattr(classifier, "certificate_", None)
     reader = preparation.named_steps["read"]
@@ -161,31 +179,58 @@ def train_pipeline(
         loss=repr(as_loss(loss)),
         ambiguity=None if method == "erm" else repr(shift),
         target=getattr(classifier, "target_", None),
+        target_origin=str(getattr(classifier, "target_origin_", None) or ""),
         erm_loss=getattr(classifier, "erm_loss_", getattr(classifier, "loss_", None)),
         fragility=getattr(classifier, "fragility_", None),
-        units="" if method == "erm" else units_of(shift, bool(columns.categorical)),
+        units="" if method == "erm" else units_of(shift, bool(columns.categorical), fit_intercept),
         guarantee=guarantee_of(certificate),
         certificate=() if certificate is None else tuple(certificate._rows()),
-        notes=columns.notes,
+        noise={} if noise is None else {n: float(noise[n]) for n in columns.numeric if n in noise},
+        notes=(*columns.notes, *unused),
         **training_figures(y, classifier.classes_, classifier.predict_proba(inputs), weights),
     )
     return TrainedPipeline(Pipeline([*preparation.steps, ("classifier", classifier)]), summary)
 
 
-def _ambiguity(given: str | Ambiguity, norm: float, label_cost: float, method: str) -> Ambiguity:
+def _ambiguity(
+    given: str | Ambiguity,
+    norm: float,
+    label_cost: float,
+    method: str,
+    noise: Mapping[str, float] | None,
+    noise_floor: float,
+) -> Ambiguity:
     """The distance; parameters that would mean nothing are an error."""
+    if noise is None and noise_floor != NOISE_FLOOR:
+        raise ValueError(
+            f"noise_floor={noise_floor!r} means nothing without noise; give the measurement errors "
+            "of columns, such as noise={'blood_pressure': 5}."
+        )
     if isinstance(given, str) and given == "wasserstein":
         shift: Ambiguity = Wasserstein(norm=norm, label_cost=label_cost)
+        if noise is not None:
+            if not isinstance(noise, Mapping) or not noise:
+                raise ValueError(
+                    "noise must be a dictionary of columns and the deviations of their measurement "
+                    f"errors, such as {{'blood_pressure': 5}}; got {noise!r}."
+                )
+            shift = Wasserstein.from_noise(noise, noise_floor, norm=norm, label_cost=label_cost)
     else:
         shift = as_ambiguity(given)
-        if norm != 2 or label_cost != inf:
+        if norm != 2 or label_cost != inf or noise is not None:
             raise ValueError(
-                f'norm and label_cost belong to ambiguity="wasserstein"; got ambiguity={given!r}.'
+                'norm, label_cost and noise belong to ambiguity="wasserstein"; got '
+                f"ambiguity={given!r}."
+            )
+        if getattr(shift, "noise", None) is not None:
+            raise ValueError(
+                f"{shift!r} is in the units of inputs, which are standardised here; give the "
+                "measurement errors of columns in their own units as noise instead."
             )
     if method == "erm" and shift != Wasserstein():
         raise ValueError(
-            'method="erm" minimises the loss of the data as they are: it takes no ambiguity, norm '
-            "or label_cost."
+            'method="erm" minimises the loss of the data as they are: it takes no ambiguity, norm, '
+            "label_cost or noise."
         )
     return shift
 
@@ -195,9 +240,8 @@ def _classifier(
 ) -> LinearClassifier:
     if method == "satisficing":
         return SatisficingClassifier(ambiguity=shift, **wanted, **shared)
-    defaults = {"target": None, "target_ratio": None, "slack": _SLACK, "radius": None}
     allowed = {"radius"} if method == "dro" else set()
-    unused = [name for name in wanted if name not in allowed and wanted[name] != defaults[name]]
+    unused = [name for name in wanted if name not in allowed and wanted[name] is not None]
     if unused:
         raise ValueError(f'{", ".join(unused)} means nothing to method="{method}"; leave it out.')
     if method == "dro":

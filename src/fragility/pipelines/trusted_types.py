@@ -20,10 +20,12 @@ from ..exceptions import ModelFileError
 #: Types beyond those that skops trusts, by their full names: never a prefix, never a function.
 OWN_TYPES = (
     "fragility.ambiguity.kl.KL",
+    "fragility.ambiguity.noise.FeatureNoise",
     "fragility.ambiguity.wasserstein.Wasserstein",
     "fragility.linear_model.cross_validation.SatisficingClassifierCV",
     "fragility.linear_model.dro.DROClassifier",
     "fragility.linear_model.erm.ERMClassifier",
+    "fragility.linear_model.out_of_fold.TargetOrigin",
     "fragility.linear_model.satisficing.SatisficingClassifier",
     "fragility.losses.cross_entropy.CrossEntropy",
     "fragility.losses.hinge.Hinge",

@@ -4,6 +4,9 @@ Rows of no weight are dropped and identical samples merged into one of their sum
 weighted and repeated data are the same problem. Columns are centred and scaled by their weighted
 means and deviations: a column measured in millions costs no digits. Models go back to the user's
 units by `TrainingRows.in_user_units`.
+
+A priced intercept is the coefficient of a constant feature: here it is appended to the samples, and
+here taken out of the model again. The solvers never hear of it.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .._typing import Floats, Indices
+from .._typing import Floats, Indices, Intercept
 from .row_space import RowSpace, row_space
 
 #: Rows read at once: they should stay in the cache of the processor.
@@ -37,8 +40,11 @@ class TrainingRows:
     n_classes : int
     centre, scale : ndarray of shape (d,)
     fit_intercept : bool
+        Whether there is a free intercept.
     space : RowSpace, optional
         The space of X, if it is not the space of the features as given.
+    priced : bool
+        Whether the last feature is a constant, whose coefficient is the user's intercept.
     """
 
     X: Any
@@ -49,20 +55,23 @@ class TrainingRows:
     scale: Floats
     fit_intercept: bool
     space: RowSpace | None = None
+    priced: bool = False
 
     def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Coefficients (k, d) and intercepts (k,) for the data as given."""
         given = coef / self.scale
         intercept = intercept - given @ self.centre
-        if self.space is None:
-            return given, intercept
-        lifted = self.space.lift(given)
-        return lifted, intercept - lifted @ self.space.origin
+        if self.space is not None:
+            given = self.space.lift(given)
+            intercept = intercept - given @ self.space.origin
+        return (given[:, :-1], given[:, -1]) if self.priced else (given, intercept)
 
     def from_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats] | None:
         """The way back; None in a space of its own, where there may be none."""
         if self.space is not None:
             return None
+        if self.priced:
+            coef, intercept = np.column_stack([coef, intercept]), np.zeros(len(coef))
         return coef * self.scale, intercept + coef @ self.centre
 
 
@@ -72,37 +81,38 @@ def training_rows(
     n_classes: int,
     weights: Floats | None = None,
     *,
-    fit_intercept: bool = True,
+    fit_intercept: Intercept = True,
     reducible: bool = False,
 ) -> TrainingRows:
     """Prepare validated samples: dense float64 or CSR, classes as 0, 1, ..., weights not negative.
 
-    Without an intercept the columns are not centred: the model could not undo it. `reducible` says
+    Without a free intercept the columns are not centred: the model could not undo it, or a priced
+    one only by a combination of features, of which norms know nothing. `reducible` says
     that the coefficients matter only by their scores and Euclidean length. Then more features than
     samples are reduced to the number of samples.
     """
-    if weights is not None:
-        kept = weights > 0.0
-        if not kept.all():
-            X, y, weights = X[kept], y[kept], weights[kept]
-        # By a power of two: sums stay what they are, digit by digit, and cannot overflow.
-        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
-    X, y, weights = _merged(X, y, weights)
+    if weights is None and not _may_repeat(X):
+        weights = np.ones(y.size)
+    else:
+        X, y, weights = distinct_rows(X, y, weights)
     weights = weights / weights.sum()
+    free, priced = fit_intercept is True, fit_intercept == "priced"
+    if priced:
+        X = _with_constant(X)
     shift = np.zeros(X.shape[1])
-    if sparse.issparse(X) and fit_intercept:
+    if sparse.issparse(X) and free:
         X, shift = _filled_columns_centred(X, weights)
     space = None
     if reducible and X.shape[1] > y.size:
-        space = row_space(X, fit_intercept)
+        space = row_space(X, free)
         space = replace(space, origin=space.origin + shift)
         X = space.features
     if sparse.issparse(X):
         centre = shift
         scale = _or_one(np.sqrt(X.multiply(X).T @ weights), np.abs(centre))
         scaled = sparse.csr_array(X @ sparse.diags_array(1.0 / scale))
-        return TrainingRows(scaled, y, weights, n_classes, centre, scale, fit_intercept)
-    centre = weights @ X if fit_intercept else np.zeros(X.shape[1])
+        return TrainingRows(scaled, y, weights, n_classes, centre, scale, free, priced=priced)
+    centre = weights @ X if free else np.zeros(X.shape[1])
     squares = np.zeros(X.shape[1])
     shifted = np.empty_like(X)
     # Where a few samples have all the weight, the others still count a little for a column's size.
@@ -113,7 +123,15 @@ def training_rows(
         squares += say[part] @ (shifted[part] * shifted[part])
     scale = _or_one(np.sqrt(squares), np.abs(centre))
     shifted *= 1.0 / scale
-    return TrainingRows(shifted, y, weights, n_classes, centre, scale, fit_intercept, space)
+    return TrainingRows(shifted, y, weights, n_classes, centre, scale, free, space, priced)
+
+
+def _with_constant(X: Any) -> Any:
+    """The samples with one more feature, which is 1."""
+    ones = np.ones((X.shape[0], 1))
+    return (
+        sparse.csr_array(sparse.hstack([X, ones])) if sparse.issparse(X) else np.hstack([X, ones])
+    )
 
 
 def _filled_columns_centred(X: Any, weights: Floats) -> tuple[Any, Floats]:
@@ -143,15 +161,19 @@ def _or_one(scale: Floats, magnitude: Floats | float = 0.0) -> Floats:
     return np.where(scale > 1e-13 * magnitude, scale, 1.0)
 
 
-def _merged(X: Any, y: Indices, weights: Floats | None) -> tuple[Any, Indices, Floats]:
-    """One row for identical samples, with their summed weight.
+def distinct_rows(X: Any, y: Indices, weights: Floats | None) -> tuple[Any, Indices, Floats]:
+    """One row for identical samples, with their summed weight; none for samples of no weight.
 
-    Where samples have weights or repeat, the rows come in the order of their fingerprints: the same
-    numbers in the same order make the same sums to the last digit, however the data were given.
+    The rows come in the order of their fingerprints: the same numbers in the same order make the
+    same sums to the last digit, however the data were given.
     """
-    if weights is None and not _may_repeat(X):
-        return X, y, np.ones(y.size)
-    weights = np.ones(y.size) if weights is None else weights
+    if weights is None:
+        weights = np.ones(y.size)
+    kept = weights > 0.0
+    if not kept.all():
+        X, y, weights = X[kept], y[kept], weights[kept]
+    # By a power of two: sums stay what they are, digit by digit, and cannot overflow.
+    weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     _, first, group = np.unique(_fingerprints(X, y), return_index=True, return_inverse=True)
     if first.size < y.size and not _identical(X, y, first[group]):
         return X, y, weights

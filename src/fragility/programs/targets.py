@@ -1,9 +1,9 @@
 r"""The target of robust satisficing: how much loss may be given up for robustness.
 
-There are three ways to give it: an absolute loss; a multiple of the lowest loss that any model
-reaches; or the share of what a model can learn,
-:math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be given up. The last means the same on
-easy and on hard data.
+There are four ways to give it: an absolute loss; a multiple of the lowest loss that any model
+reaches; the share of what a model can learn,
+:math:`\tau = L_{ERM} + t (L_{trivial} - L_{ERM})`, that may be given up, which means the same on
+easy and on hard data; or the loss of a tuned model on samples that it was not fitted to.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 from .._parameters import check_number
 from ..exceptions import InfeasibleTargetError, TargetError, UndefinedTargetError
 
+#: The word for a target that cross-validation finds; `Target` takes the number that it found.
+OUT_OF_FOLD = "out_of_fold"
 #: A target nearer than this to the lowest loss, as a share of the trivial one, is that loss but for
 #: rounding.
 _ROUNDING = 1e-9
@@ -60,7 +62,7 @@ class Target:
         *,
         target: float | None,
         target_ratio: float | None,
-        slack: float,
+        slack: float | None,
         erm_loss: float,
         trivial_loss: float,
         separable: bool,
@@ -84,6 +86,7 @@ class Target:
         elif target is not None:
             value = target
         else:
+            assert slack is not None
             value = erm_loss + slack * (trivial_loss - erm_loss)
         if attained and erm_loss == 0.0:
             value = max(value, _ROUNDING * trivial_loss)  # a hinge of zero, as near as it gets
@@ -96,16 +99,19 @@ class Target:
 
 
 def check_target_choice(target: Any, target_ratio: Any, slack: Any) -> None:
-    """Check the three ways to give a target before anything is computed."""
-    if target is not None and target_ratio is not None:
-        raise TargetError(
-            f"Give target or target_ratio, not both; got target={target!r} and "
-            f"target_ratio={target_ratio!r}."
-        )
+    """Check the ways to give a target before anything is computed."""
+    choice = {"target": target, "target_ratio": target_ratio, "slack": slack}
+    given = {name: value for name, value in choice.items() if value is not None}
+    if len(given) > 1:
+        said = " and ".join(f"{name}={value!r}" for name, value in given.items())
+        raise TargetError(f"Give one of target, target_ratio and slack; got {said}.")
+    if isinstance(target, str):
+        if target != OUT_OF_FOLD:
+            raise TargetError(f'target must be a number or "{OUT_OF_FOLD}"; got {target!r}.')
+        return
     try:
-        for name, value in (("target", target), ("target_ratio", target_ratio), ("slack", slack)):
-            if value is not None or name == "slack":
-                check_number(value, name)
+        for name, value in given.items():
+            check_number(value, name)
     except ValueError as error:
         raise TargetError(str(error)) from None
     if target_ratio is not None and not target_ratio > 1.0:
@@ -113,7 +119,7 @@ def check_target_choice(target: Any, target_ratio: Any, slack: Any) -> None:
             f"target_ratio must be greater than 1, such as 1.1; got {target_ratio!r}: no model's "
             "loss is below the lowest one."
         )
-    if target is None and target_ratio is None and not (isfinite(slack) and 0.0 < slack < 1.0):
+    if slack is not None and not (isfinite(slack) and 0.0 < slack < 1.0):
         raise TargetError(
             f"slack must lie between 0 and 1, such as 0.1; got {slack!r}. It is the share of what "
             "the model learned that may be given up for robustness."

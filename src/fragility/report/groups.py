@@ -11,7 +11,6 @@ import numpy as np
 
 from .._typing import Floats, Indices, Integers
 from ..figures.intervals import share_interval, simultaneous
-from ..figures.rank import Levels
 from ..figures.spread import MoveSums, Population
 from ..measured import Measured
 from ..scores.answer_state import AnswerState
@@ -194,7 +193,7 @@ class Groups:
             name: measured_figures(
                 view,
                 view.index(self._confidence),
-                Levels.of(view.predictions()),
+                view.levels()[1],
                 moves[name],
                 self._confidence,
             )

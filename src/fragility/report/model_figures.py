@@ -56,7 +56,7 @@ def model_figures(
     `extra` are figures of the user's own, `moves` how the cases move the figures (None: no
     intervals), and `cost` is that of its policy, if there is one.
     """
-    found, levels = view.index(settings.confidence), Levels.of(view.predictions())
+    found, levels = view.index(settings.confidence), view.levels()[1]
     cells, grid = view.cells, view.task.thresholds
     above = _are_confident(view)
     # Answers are never taken for wrong: there are no false negatives.

@@ -10,9 +10,11 @@ import numpy as np
 from .._typing import Floats, Integers
 from ..calibration.table import ScoreTable, TableCalibration
 from ..figures.case_influence import TableInfluences
+from ..figures.confidence import PredictionAtoms, predictions_of_two
 from ..figures.index import AtomSource, BinSource, KnownIndex
 from ..figures.influence import TableInfluence
 from ..figures.proper import log_losses, proper_scores
+from ..figures.rank import Levels
 from ..scores.atoms import Atoms
 from ..scores.layout import Tails
 from ..scores.sums import ModelSums, Shape
@@ -43,6 +45,13 @@ class BinView(View):
         if (code, False) not in self._made:
             self._made[code, False] = self._bins.atoms(column, self._first + code)
         return self._made[code, False]
+
+    def levels(self) -> tuple[PredictionAtoms, Levels]:
+        return self._levels
+
+    @cached_property
+    def _levels(self) -> tuple[PredictionAtoms, Levels]:
+        return super().levels()
 
     def _confidence_by_outcome(self) -> tuple[Atoms, Atoms]:
         found, first = self._sums.confidence, 2 * self._part
@@ -92,12 +101,11 @@ class BinView(View):
 
     def proper_scores(self) -> tuple[float, float]:
         weight, squares = float(self.cells.weight.sum()), 0.0
-        codes = slice(self._first, self._first + self.n_classes)
         for own in [self.positive] if self.n_classes == 2 else range(self.n_classes):
             column = 0 if self.n_classes == 2 else own
-            distances = self._bins.squared_distances(column, 0.0, codes)
-            distances[own] = self._bins.squared_distances(column, 1.0, codes)[own]
-            squares += float(distances.sum())
+            for code in range(self.n_classes):
+                place = self._first + code
+                squares += self._bins.squared_distance(column, place, 1.0 if code == own else 0.0)
         return self._sums.log_loss(self._part) / weight, squares / weight
 
     def confident_sum(self) -> float:
@@ -145,14 +153,16 @@ class CalibratedView(View):
             found.append(Atoms.of(self.calibration.scores[under], *parts))
         return found
 
-    def _influential_atoms(self) -> list[Atoms]:
+    def _influential(self) -> tuple[list[Atoms], PredictionAtoms, Levels]:
         """Scores of many maps in bins, which influences hardly feel."""
-        found = super()._influential_atoms()
+        found = [self._halved_atoms(code) for code in range(2)]
         if max(part.low.size for part in found) <= MOST_ATOMS:
-            return found
+            return super()._influential()
         sides = np.nextafter(0.5, 1.0), 1.0 - self.confident, self.confident
         edges = np.unique(np.append(Tails(INFLUENCE_BINS).edges, sides))
-        return [part.grouped(edges) for part in found]
+        found = [part.grouped(edges) for part in found]
+        made = predictions_of_two(found, self.task)
+        return found, made, Levels.of(made)
 
     @cached_property
     def case_influences(self) -> TableInfluences:

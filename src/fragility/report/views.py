@@ -34,7 +34,7 @@ from ..figures.confidence import (
 from ..figures.index import CaseSource, IndexFigures, KnownIndex
 from ..figures.influence import ScoreInfluence, TableInfluence
 from ..figures.proper import log_losses, proper_scores
-from ..figures.rank import auc
+from ..figures.rank import Levels, auc
 from ..figures.reliability import cases_alike
 from ..figures.tails import MOST_BINS, TailBounds, merged, tail_bounds
 from ..index.errors import Pair, RankingErrors, class_pairs
@@ -119,6 +119,11 @@ class View(ABC):
             return predictions_by_outcome(*self.outcomes())
         return predictions_of_two([self._halved_atoms(code) for code in range(2)], self.task)
 
+    def levels(self) -> tuple[PredictionAtoms, Levels]:
+        """The same, and the levels of confidence that they tell apart."""
+        made = self.predictions()
+        return made, Levels.of(made)
+
     def _halved_atoms(self, code: int) -> Atoms:
         """Scores of one of two classes, in atoms that lie on one side of one half."""
         return self.atoms(0, code)
@@ -183,12 +188,12 @@ class View(ABC):
         return self._of_scores() if self.n_classes == 2 else self._of_rows()
 
     def _of_scores(self) -> ScoreInfluences:
-        atoms = self._influential_atoms()
-        made = predictions_of_two(atoms, self.task)
+        atoms, made, levels = self._influential()
         tails, n_cases = self.ranked[0].tails, int(self.support.sum())
         return score_influences(
             atoms,
             made,
+            levels,
             self.positive,
             tails,
             self.confident,
@@ -196,9 +201,9 @@ class View(ABC):
             answers=self.task.answers,
         )
 
-    def _influential_atoms(self) -> list[Atoms]:
-        """By class of two, atoms that lie on one side of one half."""
-        return [self._halved_atoms(code) for code in range(2)]
+    def _influential(self) -> tuple[list[Atoms], PredictionAtoms, Levels]:
+        """By class of two, atoms that lie on one side of one half, and their predictions."""
+        return [self._halved_atoms(code) for code in range(2)], *self.levels()
 
     def _of_rows(self) -> RowInfluences:
         tables: dict[tuple[int, int], tuple[Floats, Floats]] = {}
@@ -215,7 +220,7 @@ class View(ABC):
                 worst[code] += share * end
         wrong, right = self.outcomes()
         outcomes, calibration = outcome_influences(
-            wrong, right, self.predictions(), self.confident, int(self.support.sum())
+            wrong, right, *self.levels(), self.confident, int(self.support.sum())
         )
         means, total = np.array(self.proper_scores()), float(self.cells.weight.sum())
         least = min(self.atoms(c, c).mean[0] for c in np.flatnonzero(self.support).tolist())

@@ -79,7 +79,8 @@ class PointSample(Sample):
 
     def __init__(self, values: Floats, weights: Floats, squares: Floats) -> None:
         factor = order_one_factor(float(weights.max()))  # their squares are finite then
-        weights, squares = weights * factor, squares * factor * factor
+        if factor != 1.0:
+            weights, squares = weights * factor, squares * factor * factor
         super().__init__(values, weights=weights)
         self._points = values, weights, squares
 

@@ -98,7 +98,8 @@ class ScoreBins:
 
         Costs and slips need weights. Weights must be positive, and their products with 2³⁷ in
         range. `places` are the bins of at most `CHUNK` samples in one column, block by block, if
-        they are known. Returns the bins of the last column, block by block.
+        they are known: `take_ranges` must follow then. Returns the bins of the last column, block
+        by block.
         """
         found: list[Integers] = []
         columns = scores.reshape(codes.size, -1)
@@ -127,35 +128,32 @@ class ScoreBins:
         for number, start in enumerate(range(0, codes.size, BLOCK)):
             part = slice(start, start + BLOCK)
             values = np.ascontiguousarray(scores[part], dtype=np.float64)
-            classes = codes[part].astype(np.int64)
+            classes = codes[part].astype(np.int64, copy=False)
             places = layout.places(values) if known is None else known[number]
             x[part] = layout.distances(values, places)
-            if self.ranges.size:
+            if self.ranges.size and known is None:
                 np.minimum.at(self.ranges[0, column], places, values)
                 np.maximum.at(self.ranges[1, column], places, values)
             np.minimum.at(self._smallest[column], classes, values)
             np.maximum.at(self._largest[column], classes, values)
-            classes *= layout.length
-            np.add(places, classes, out=bins[part])
+            np.multiply(classes, layout.length, out=bins[part])
+            bins[part] += places
             found.append(places)
         if weights is None:
-            self._count(column, bins, x, codes)
+            self._count(column, bins, x)
         else:
             self._weigh(column, bins, x, codes, weights, costs, slips)
         return found
 
-    def _count(self, column: int, bins: Integers, x: Floats, codes: NDArray[Any]) -> None:
+    def _count(self, column: int, bins: Integers, x: Floats) -> None:
         """Add unweighted samples."""
-        terms = {
-            "weight": np.ones(bins.size, dtype=np.int64),
-            "x_squares": np.rint(x * x * (1.0 / SQUARE_UNIT)).astype(np.int64),
-            "x": np.rint(x * (1.0 / MEAN_UNIT)).astype(np.int64),
-        }
-        for name, whole in terms.items():
-            self.sums[name].add_each(bins, whole, column)
-        present = np.bincount(codes, minlength=self._lightest.shape[1]) > 0
-        lightest = self._lightest[column]
-        np.minimum(lightest, np.where(present, 1.0, inf), out=lightest)
+        self.sums["weight"].add_each(bins, 1, column)
+        self.sums["x"].add_each(bins, _whole(x * (1.0 / MEAN_UNIT)), column)
+        x *= x
+        x *= 1.0 / SQUARE_UNIT
+        self.sums["x_squares"].add_each(bins, _whole(x), column)
+        lightest = self._lightest[column]  # one, of a class that has samples
+        np.minimum(lightest, np.where(self._smallest[column] < inf, 1.0, inf), out=lightest)
 
     def _weigh(
         self,
@@ -176,6 +174,12 @@ class ScoreBins:
         for name, sums in self.sums.items():
             sums.add_at(bins, amounts[name], column)
         np.minimum.at(self._lightest[column], codes.astype(np.intp), weights)
+
+    def take_ranges(self, narrower: ScoreBins, within: Integers) -> None:
+        """Take the ranges from narrower bins of the same samples, which lie `within` these."""
+        starts = np.flatnonzero(np.diff(within, prepend=-1))
+        np.minimum.reduceat(narrower.ranges[0], starts, axis=1, out=self.ranges[0])
+        np.maximum.reduceat(narrower.ranges[1], starts, axis=1, out=self.ranges[1])
 
     def merge(self, other: ScoreBins) -> None:
         """Add the samples of other bins of the same kind; without weights each weighs one."""
@@ -219,29 +223,29 @@ class ScoreBins:
         found += self.table("x", column, codes) * (layout.widths * MEAN_UNIT)
         return found
 
-    def squared_distances(self, column: int, point: float, codes: slice = ALL) -> Floats:
-        """Sum over each class of weight times the squared distance of the scores to a point."""
-        layout = self.layout
+    def squared_distance(self, column: int, code: int, point: float) -> float:
+        """Sum over a class of weight times the squared distance of the scores to a point."""
+        layout, own = self.layout, slice(code, code + 1)
         apart = layout.centres - point
-        terms = self.table("weight", column, codes) * apart**2
-        terms += self.table("x", column, codes) * (2.0 * MEAN_UNIT * apart * layout.widths)
-        terms += self.table("x_squares", column, codes) * (SQUARE_UNIT * layout.widths**2)
-        return np.asarray(terms.sum(axis=1))
+        terms = self.table("weight", column, own) * apart**2
+        terms += self.table("x", column, own) * (2.0 * MEAN_UNIT * apart * layout.widths)
+        terms += self.table("x_squares", column, own) * (SQUARE_UNIT * layout.widths**2)
+        return float(terms.sum())
 
     def moments(self, column: int, code: int) -> BinMoments:
         """What is known of the scores of a class, which must have samples."""
-        place = column, slice(code * self.layout.length, (code + 1) * self.layout.length)
+        own = slice(code, code + 1)
         weights, sums, squares = (
-            self.sums[name].floats(place) for name in ("weight", "x", "x_squares")
+            self.table(name, column, own)[0] for name in ("weight", "x", "x_squares")
         )
         held = np.flatnonzero(weights)
-        weights = weights[held]
+        weights = weights.take(held)
         return BinMoments(
-            centres=self.layout.centres[held],
-            widths=self.layout.widths[held],
+            centres=self.layout.centres.take(held),
+            widths=self.layout.widths.take(held),
             weights=weights,
-            means=sums[held] / weights * MEAN_UNIT,
-            squares=squares[held] / weights * SQUARE_UNIT,
+            means=sums.take(held) / weights * MEAN_UNIT,
+            squares=squares.take(held) / weights * SQUARE_UNIT,
             smallest=float(self._smallest[column, code]),
             largest=float(self._largest[column, code]),
             lightest=float(self._lightest[column, code]),
@@ -252,16 +256,29 @@ class ScoreBins:
         own = slice(code, code + 1)
         weight = self.table("weight", column, own)[0]
         held = np.flatnonzero(weight)
-        low, high = self.ranges[:, column, held]
-        mean = np.clip(self.score_sums(column, own)[0, held] / weight[held], low, high)
-        squares = self.table("squares", column, own)[0]
-        return Atoms(low, high, weight[held], mean, squares[held])
+        weight = weight.take(held)
+        low, high = (part[column].take(held) for part in self.ranges)
+        mean = self.score_sums(column, own)[0].take(held) / weight
+        np.minimum(np.maximum(mean, low, out=mean), high, out=mean)
+        return Atoms(low, high, weight, mean, self._squares(column, code, weight))
 
-    def points(self, column: int, code: int, sign: float) -> PointSample:
-        """Two points for each bin of a class, with its mean and variance; or minus them."""
-        found = self.moments(column, code)
-        squares = self.table("squares", column, slice(code, code + 1))[0]
-        squares = squares[squares > 0.0]
+    def _squares(self, column: int, code: int, weight: Floats) -> Floats:
+        """Sums of squared weights in the bins of a class that hold any; `weight` is there."""
+        if "squares" not in self.sums:
+            return weight
+        squares: Floats = self.table("squares", column, slice(code, code + 1))[0]
+        return np.asarray(squares[squares > 0.0])
+
+    def points(
+        self, column: int, code: int, sign: float, found: BinMoments | None = None
+    ) -> PointSample:
+        """Two points for each bin of a class, with its mean and variance; or minus them.
+
+        `found` are its moments, if they are known.
+        """
+        if found is None:
+            found = self.moments(column, code)
+        squares = self._squares(column, code, found.weights)
         mean = found.centres + found.widths * found.means
         variance = np.maximum(found.squares - found.means**2, 0.0) * found.widths**2
         low = np.maximum(found.centres - 0.5 * found.widths, found.smallest)
@@ -276,14 +293,13 @@ class ScoreBins:
         down = np.minimum(down, below)
         share = np.full_like(up, 0.5)
         np.divide(down, up + down, out=share, where=up + down > 0.0)
-        shares = np.concatenate([1.0 - share, share])
-        values = np.concatenate([mean - down, mean + up])
+        shares = np.stack([1.0 - share, share])
+        parts = [sign * np.stack([mean - down, mean + up]), found.weights * shares]
+        parts.append(parts[1] if squares is found.weights else squares * shares)
         carrying = shares > 0.0
-        return PointSample(
-            sign * values[carrying],
-            (np.tile(found.weights, 2) * shares)[carrying],
-            (np.tile(squares, 2) * shares)[carrying],
-        )
+        if carrying.all():
+            return PointSample(*(part.ravel() for part in parts))
+        return PointSample(*(part[carrying] for part in parts))
 
     def to_arrays(self) -> list[NDArray[Any]]:
         """The state in few arrays, the same for the same samples."""
@@ -308,3 +324,8 @@ class ScoreBins:
             columns, bins = np.divmod(held, self.sums["weight"].shape[1])
             bins = np.unique(columns * self.layout.length + bins % self.layout.length)
             self.ranges.reshape(2, -1)[:, bins] = ranges[0]
+
+
+def _whole(terms: Floats) -> Integers:
+    """Terms, which are written over, as the nearest whole numbers."""
+    return np.rint(terms, out=terms).astype(np.int64)

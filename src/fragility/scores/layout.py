@@ -127,7 +127,7 @@ class Tails:
     def distances(self, scores: Floats, places: Integers) -> Floats:
         """Distance of each score to the centre of its bin, in widths."""
         found: Floats = scores - self.centres.take(places)
-        found /= self.widths.take(places)
+        found *= self._per_width.take(places)
         return found
 
     def within(self, wider: Tails) -> Integers:
@@ -153,6 +153,11 @@ class Tails:
         widths = np.diff(self.edges, append=self.edges[-1])
         widths[0], widths[-1] = widths[1], widths[-2]
         return 2.0 ** np.ceil(np.log2(widths))
+
+    @cached_property
+    def _per_width(self) -> Floats:
+        """One over each width: products with a power of two are exact, and fast."""
+        return 1.0 / self.widths
 
     def _edges_below_half(self) -> Floats:
         parts: list[Any] = [0.0, np.nextafter(0.0, 1.0)]

@@ -241,8 +241,9 @@ class ScoreState:
             self.reviews.add(cases)
         self.support += more
         for places in self.shape.group_places(cases):
-            keys = places * self.labels.size + cases.codes
-            counts = np.bincount(keys, minlength=self.group_support.size)
+            places *= self.labels.size
+            places += cases.codes
+            counts = np.bincount(places, minlength=self.group_support.size)
             self.group_support += counts.reshape(self.group_support.shape)
         self._keep([cases])
         return self

@@ -76,7 +76,7 @@ class Shape:
         firsts = np.cumsum((0, *self.n_groups))[:-1].tolist()
         columns = () if cases.groups is None else cases.groups.T
         for first, places in zip(firsts, columns, strict=True):
-            yield places.astype(np.int64) + first
+            yield np.add(places, first, dtype=np.int64)
 
     @cached_property
     def layout(self) -> Tails:
@@ -191,7 +191,7 @@ class _Made(NamedTuple):
         Number of the cell of true class, predicted class and confidence.
     right : ndarray of bool
     confidence : ndarray
-    lost, claimed : ndarray of float
+    lost, claimed : ndarray of int
         Minus the logarithm of the probability of the truth, and the confidence, in whole units.
     """
 
@@ -199,8 +199,8 @@ class _Made(NamedTuple):
     keys: Integers
     right: Mask
     confidence: Floats
-    lost: Floats
-    claimed: Floats
+    lost: Integers
+    claimed: Integers
 
 
 class Sums:
@@ -226,17 +226,25 @@ class Sums:
             chunk = cases.take(slice(start, start + CHUNK))
             if self.shape.by_weight:
                 chunk = chunk.weighted()
-            groups = list(self.shape.group_places(chunk)) if self.groups else []
+            groups = [
+                (places, places * self.shape.n_classes + chunk.codes)
+                for places in (self.shape.group_places(chunk) if self.groups else ())
+            ]
             for name in self.models:
                 self._add_scores(name, chunk, groups)
+        if self.shape.is_binary:
+            for name, own in self.groups.items():
+                own.bins.take_ranges(self.models[name].bins, self._wider)
 
-    def _add_scores(self, name: str, chunk: Cases, groups: Sequence[Integers]) -> None:
+    def _add_scores(
+        self, name: str, chunk: Cases, groups: Sequence[tuple[Integers, Integers]]
+    ) -> None:
+        """Add the scores of a model; of each column of groups the place and the class there."""
         scores, codes, weights = chunk.scores[name], chunk.codes, chunk.weights
         slips = chunk.slips if self.shape.reviewed else None
         bins = self.models[name].bins
         found = bins.add(scores, codes, weights, costs=chunk.costs, slips=slips)
-        for places in groups:
-            keys = places * self.shape.n_classes + codes
+        for _, keys in groups:
             wider = [self._wider.take(part) for part in found] if self.shape.is_binary else None
             own = self.groups[name].bins
             own.add(scores, keys, weights, costs=chunk.costs, places=wider)
@@ -246,7 +254,7 @@ class Sums:
             values = block.scores[name].astype(np.float64, copy=False)
             made = self._predicted(block, values, located)
             _add_predictions(self.models[name], block, made, None)
-            for places in groups:
+            for places, _ in groups:
                 _add_predictions(self.groups[name], block, made, places[part])
 
     def _predicted(self, block: Cases, scores: Floats, places: Integers) -> _Made:
@@ -263,7 +271,9 @@ class Sums:
             keys = self._key_of(predicted, confidence, thresholds)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
         confidence = np.minimum(confidence, 1.0)
-        lost, claimed = (np.rint(terms / _UNIT) for terms in (losses, confidence))
+        lost, claimed = (
+            np.rint(terms * (1.0 / _UNIT)).astype(np.int64) for terms in (losses, confidence)
+        )
         of_class = self.shape.n_classes * thresholds.size
         return _Made(
             keys % thresholds.size,
@@ -325,6 +335,6 @@ def _add_predictions(sums: ModelSums, block: Cases, made: _Made, parts: Integers
         terms.append((1 + made.cells, made.claimed))
     for places, amounts in terms:
         if weights is None:
-            sums.totals.add_each(places, amounts.astype(np.int64))
+            sums.totals.add_each(places, amounts)
         else:
             sums.totals.add_at(places, amounts * weights)

@@ -44,7 +44,7 @@ def coded(
     if known is None:
         raise problem(table, name, categories)
     missing = places < 0
-    codes = np.append(known, known.dtype.type(0))[places]  # −1, missing, is the last one
+    codes = np.append(known, known.dtype.type(0)).take(places)  # −1, missing, is the last one
     return codes, missing
 
 

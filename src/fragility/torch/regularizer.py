@@ -1,49 +1,71 @@
-r"""Penalty on the last layer that keeps its class vectors close, with a learned bound.
+r"""Penalty on the last layer that keeps its class vectors close, within a bound k that follows.
+
+With the distances :math:`d_{ij} = \|\beta_i - \beta_j\|` of the class vectors it is
 
 .. math::
 
-    \frac{1}{\lambda_0} \Bigl(k + \frac{\alpha}{2} \sum_{i>j} (\|\beta_i - \beta_j\| - k)_+^2\Bigr),
-    \qquad \alpha = A / k
+    \frac{1}{\lambda_0} \Bigl(k + \frac{\alpha}{2} \sum_{i>j} (d_{ij} - k)_+^2\Bigr),
+    \qquad \alpha = A / k \text{, a constant in all derivatives.}
 
-The pairs are never held as a C × C × d tensor. Few classes go through `torch.pdist`; many go in
-blocks of rows, each computed once more in the backward pass instead of being kept.
+**The bound.** In k it is least where :math:`\alpha \sum (d_{ij} - k)_+ = 1`, that is, where the
+relative violations add up to :math:`\sum (d_{ij}/k - 1)_+ = 1/A`. The left side falls in k, so
+there is one such k; if m distances are larger, :math:`k = S_m / (m + 1/A)` with the sum :math:`S_m`
+of the m largest. One more raises this ratio exactly if it is above it, so the right m has the
+largest:
+
+.. math::
+
+    k = \max_m \frac{S_m}{m + 1/A}
+
+**The gradient.** k is at its best, so moving it changes nothing to first order (envelope theorem),
+and α is a constant. What is left is :math:`\sum w_{ij} \nabla d_{ij}` with
+:math:`w_{ij} = A (d_{ij}/k - 1)_+ \ge 0`, which add up to 1: the layer is pulled by a weighted mean
+of its largest distances, with force :math:`1/\lambda_0` whatever the number of classes and the size
+of the weights. It is the gradient of the penalty at fixed α. That of the printed value, in which α
+changes, has weights that differ from these by less than 1 / (2A) in all, and would push pairs apart
+that hardly violate k.
+
+**The value** lies between k / λ₀ and 1 + 1 / (2A) times that.
+
+All is in double precision where the device has it: of half a million distances nearly all may
+count, each with a violation of some hundred-millionths.
 """
 
 from __future__ import annotations
 
 import warnings
-from math import expm1, inf, log
+from math import inf
 from typing import Any
 from weakref import ref
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.checkpoint import checkpoint
 from torch.utils.hooks import RemovableHandle, unserializable_hook
 
 from .._parameters import check_choice, check_positive
 from ._checks import check_single
+from ._class_pairs import bound, bound_and_excess
 
-#: Most numbers in one block.
-_BLOCK = 1 << 25
-#: Up to this many products C·C·d, `pdist` is fastest; on a GPU its backward pass holds them all.
-_FEW = 1 << 22
-#: Below this share of `k_init` the bound k does not fall: α = A / k must stay finite.
-_FLOOR = 0.02
 #: Calls between two inspections of the layer's gradient, and inspections that must agree.
 _CALLS_OF_A_LOOK, _LOOKS = 20, 2
-#: The map that keeps k positive bends below `k_init`, and has slope 1 - exp(-5) there.
-_BEND = 5.0
 
 
 class FragilityRegularizer(nn.Module):
     r"""Penalty on the distances between the class vectors of a linear layer.
 
-    Add it to any loss, and give its one parameter, the bound k, to the optimiser without weight
-    decay. The layer stays with its model: it is not among this module's parameters, nor in its
-    ``state_dict``, nor kept alive by it. It follows the layer when its weight is replaced, not when
-    it moves to another device: move both.
+    Add it to any loss; there is nothing else to do. It has no parameters and nothing to save: the
+    bound k is computed from the layer in each call, in closed form, so that training is the same
+    for every optimiser. The layer stays with its model: it is not among this module's parameters,
+    nor in its ``state_dict``, nor kept alive by it. It follows the layer when its weight is
+    replaced, not when it moves to another device: move both.
+
+    The relative violations of k add up to ``1 / sharpness`` at every step, and the layer is pulled
+    with the force ``strength`` in the direction in which its largest distances fall. With two
+    classes the penalty is about ``strength`` times the distance of their vectors.
+
+    Of networks this is not the first thing to try. Moved images and averaged weights do more for
+    the index; at equal calibration the penalty often raises it (docs/torch.md, "What to expect").
 
     A regulariser belongs to one layer. Where the layer is gone, since it was replaced or its
     network was, the next call raises RuntimeError. Where the layer gets no gradient but that of
@@ -65,9 +87,8 @@ class FragilityRegularizer(nn.Module):
         Factor of the penalty, :math:`1/\lambda_0`. More is more robust. It may be set later:
         ``regularizer.strength = 0.05``, also between the steps of a compiled or captured graph.
     sharpness : float, default=50.0
-        A, so that :math:`\alpha = A / k`; from 20 to 100. k is a constant in this factor.
-    k_init : float, default=0.05
-        First value of k; small, so that the bound is felt from the start. k stays above 2 % of it.
+        A, so that :math:`\alpha = A / k`; from 20 to 100. The more, the closer k is to the largest
+        distance. k is a constant in this factor.
     norm : {2, 1, inf}, default=2
         Norm of the differences. Many classes with the norms 1 and inf are slow.
 
@@ -77,13 +98,11 @@ class FragilityRegularizer(nn.Module):
     >>> from fragility.torch import FragilityRegularizer
     >>> layer = torch.nn.Linear(2, 3)
     >>> regularizer = FragilityRegularizer(layer)
-    >>> [round(p.numel()) for p in regularizer.parameters()]
-    [1]
-    >>> optimiser = torch.optim.Adam(
-    ...     [{"params": layer.parameters()}, {"params": regularizer.parameters(), "lr": 1e-2}]
-    ... )
     >>> penalty = regularizer()
     >>> penalty.backward()
+    >>> violations = torch.pdist(layer.weight.double()) / regularizer.k - 1.0
+    >>> round(violations.clamp_min(0.0).sum().item(), 6)  # 1 / sharpness
+    0.02
     """
 
     _strength: Tensor
@@ -94,23 +113,18 @@ class FragilityRegularizer(nn.Module):
         layer_or_weight: nn.Module | Tensor,
         strength: float = 0.1,
         sharpness: float = 50.0,
-        k_init: float = 0.05,
         norm: float = 2,
     ) -> None:
         super().__init__()
         check_choice(norm, (1, 2, inf), "norm")
         self.sharpness = check_single(check_positive(sharpness, "sharpness"), "sharpness")
-        self.k_init = check_single(check_positive(k_init, "k_init"), "k_init")
         self.norm = float(norm)
         self._source = _held(layer_or_weight)
         weight = self._weight()
         dtype = torch.float64 if weight.dtype == torch.float64 else torch.float32
-        self._beta = _BEND / self.k_init
-        soft = (1.0 - _FLOOR) * self.k_init * self._beta
-        start = torch.tensor(log(expm1(soft)) / self._beta, dtype=dtype, device=weight.device)
-        self.unbounded_k = nn.Parameter(start)
         # A tensor, so that a new value reaches compiled code; a setting, so not in the state_dict.
-        self.register_buffer("_strength", torch.zeros_like(start), persistent=False)
+        held = torch.zeros((), dtype=dtype, device=weight.device)
+        self.register_buffer("_strength", held, persistent=False)
         self.strength = strength
         self._calls = self._looks_alone = 0  # in training mode; looks that saw no other gradient
         self._look = None
@@ -127,36 +141,35 @@ class FragilityRegularizer(nn.Module):
 
     @property
     def k(self) -> Tensor:
-        """The bound on the distances, positive."""
-        free: Tensor = self.unbounded_k
-        if free.dtype != torch.float64:
-            free = free.float()  # also where the whole model was put into half precision
-        return _FLOOR * self.k_init + functional.softplus(free, self._beta)
+        """The bound for the layer as it is now; zero if all its class vectors are equal."""
+        return bound(self._vectors(self._weight()), self.sharpness, self.norm)
 
     def forward(self) -> Tensor:
         """The penalty, a scalar."""
-        weight, k = self._weight(), self.k
+        weight = self._weight()
         if self.training and not torch.compiler.is_compiling():
             weight = self._watched(weight)
-        if weight.device != k.device:
+        if weight.device != self._strength.device:
             raise ValueError(
-                f"The layer is on {weight.device} and its regulariser on {k.device}. Move the "
-                "regulariser too, such as regularizer.to(device), before the optimiser is made."
+                f"The layer is on {weight.device} and its regulariser on {self._strength.device}. "
+                "Move the regulariser too, such as regularizer.to(device)."
             )
         with torch.autocast(weight.device.type, enabled=False):
-            vectors = weight.flatten(1).to(k.dtype)
-            if vectors.shape[0] == 1:
-                vectors = functional.pad(vectors, (0, 0, 0, 1))
-            n, d = vectors.shape
-            if n * n * d <= _FEW:
-                excess = functional.relu(torch.pdist(vectors, self.norm) - k).square().sum()
-            else:
-                excess = _blocked_excess(vectors, k, self.norm)
-            return self._strength * (k + 0.5 * self.sharpness / k.detach() * excess)
+            k, excess = bound_and_excess(self._vectors(weight), self.sharpness, self.norm)
+            # Equal vectors have k = 0 and no excess.
+            alpha = self.sharpness / torch.where(k > 0.0, k, 1.0)
+            penalty: Tensor = self._strength * (k + 0.5 * alpha * excess)
+            return penalty.to(torch.float64 if weight.dtype == torch.float64 else torch.float32)
 
     def extra_repr(self) -> str:
         """Settings, for printing."""
-        return f"sharpness={self.sharpness:g}, k_init={self.k_init:g}, norm={self.norm:g}"
+        return f"sharpness={self.sharpness:g}, norm={self.norm:g}"
+
+    def _vectors(self, weight: Tensor) -> Tensor:
+        """The class vectors, in the precision of the computation."""
+        precise = torch.float32 if weight.device.type == "mps" else torch.float64
+        vectors = weight.flatten(1).to(precise)
+        return functional.pad(vectors, (0, 0, 0, 1)) if vectors.shape[0] == 1 else vectors
 
     def _watched(self, weight: Tensor) -> Tensor:
         """The weight to compute the penalty of, now and then with a look at its gradient."""
@@ -200,8 +213,8 @@ class FragilityRegularizer(nn.Module):
                 "The layer of this FragilityRegularizer is gone: it was replaced in its network, "
                 "or the network was, or the regulariser was copied or loaded without it. Make a "
                 "new one of the layer that is trained now, such as "
-                "FragilityRegularizer(network.fc), and give its parameter to the optimiser. To "
-                "copy both, copy them together, such as copy.deepcopy((network, regularizer))."
+                "FragilityRegularizer(network.fc). To copy both, copy them together, such as "
+                "copy.deepcopy((network, regularizer))."
             )
         weight = source if isinstance(source, Tensor) else getattr(source, "weight", None)
         if not isinstance(weight, Tensor):
@@ -209,7 +222,7 @@ class FragilityRegularizer(nn.Module):
                 "layer_or_weight must be a layer with a weight, such as torch.nn.Linear, or a "
                 f"tensor; got {type(source).__name__}."
             )
-        if weight.ndim < 2 or not weight.is_floating_point():
+        if weight.ndim < 2 or not weight.numel() or not weight.is_floating_point():
             raise ValueError(
                 "The weight must be real with one row per class, (n_classes, n_features); got "
                 f"shape {tuple(weight.shape)} of {weight.dtype}."
@@ -265,32 +278,3 @@ def _held(source: Any) -> _Held:
 
 def _found(held: _Held) -> nn.Module | Tensor | None:
     return held[0] if isinstance(held, tuple) else held()
-
-
-def _blocked_excess(vectors: Tensor, k: Tensor, norm: float) -> Tensor:
-    """Sum over all pairs of rows of the squared excess of their distance over k."""
-    n, d = vectors.shape
-    # Centred vectors have the same distances, and lose less to cancellation.
-    vectors = vectors - vectors.detach().mean(0)
-    block = max(_BLOCK // (n if norm == 2 else n * d), 1)
-    excess = _euclidean_excess if norm == 2 else _other_excess
-    total = torch.zeros_like(k)
-    for start in range(0, n, block):
-        rows, others = vectors[start : start + block], vectors[start:]
-        total = total + checkpoint(excess, rows, others, k, norm, use_reentrant=False)
-    return total
-
-
-def _euclidean_excess(rows: Tensor, others: Tensor, k: Tensor, norm: float) -> Tensor:
-    products = rows @ others.T
-    squares = rows.square().sum(1)[:, None] + others.square().sum(1) - 2.0 * products
-    # The square root has no derivative at 0; it is taken only for distances above k.
-    counted = (squares > k.detach().square()).triu(1)
-    distances = torch.where(counted, squares, 1.0).sqrt()
-    return torch.where(counted, distances - k, 0.0).square().sum()
-
-
-def _other_excess(rows: Tensor, others: Tensor, k: Tensor, norm: float) -> Tensor:
-    gaps = (rows[:, None] - others).abs()
-    distances = gaps.sum(2) if norm == 1 else gaps.amax(2)
-    return functional.relu(distances - k).triu(1).square().sum()
