@@ -48,8 +48,33 @@ class Claim:
 
 
 def share(held: int, of: int, because: str) -> Verdict:
-    """Verdict of a claim about all of several cases; partly if it is right in a third of them."""
-    return _judged(held, of, 1.0, 1.0 / 3.0, because)
+    """Verdict of a claim about all of several cases; partly if it is right in half of them."""
+    return _judged(held, of, 1.0, 0.5, because)
+
+
+def gained(better: int, worse: int, of: int, because: str, holds: bool | None = None) -> Verdict:
+    """Verdict of a claim that something is better in several cells.
+
+    Parameters
+    ----------
+    better, worse : int
+        Cells in which the interval of the gain lies above, or below, zero. The others tell nothing.
+    of : int
+        All cells.
+    because : str
+    holds : bool, optional
+        Whether that is what is claimed; by default, better in all cells.
+
+    Returns
+    -------
+    Verdict
+        What does not hold holds partly if more cells are better than worse.
+    """
+    if of <= 0 or better + worse > of:
+        raise ValueError(f"Of {of} cells {better} cannot be better and {worse} worse.")
+    if better == of if holds is None else holds:
+        return Verdict("holds", because)
+    return Verdict("holds partly" if better > worse else "does not hold", because)
 
 
 def mostly(held: int, of: int, because: str) -> Verdict:

@@ -1,4 +1,4 @@
-"""The command: list the experiments, run them, report what came out."""
+"""The command: list the experiments, run them, report what came out, check that it still does."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 import click
 
-from experiments import files, reporting, runner
-from experiments.experiment import NAMES, find
+from experiments import files, reporting, runner, verify
+from experiments.experiment import NAMES, Experiment, find
 from experiments.journal import FILE
 from experiments.page import about
 from fragility.cli.console import say, show_lines
@@ -23,6 +23,7 @@ _HERE = Path(__file__).parent
 FULL, QUICK = _HERE / "results", _HERE / "results-quick"
 _ALL = "all"
 _SHOWN_WARNINGS = 5
+_SHOWN_DIFFERENCES = 40
 
 
 @click.group(
@@ -100,7 +101,7 @@ def run_command(
     A run that was cut off goes on where it was: give the same command again.
     """
     root = results or (QUICK if quick else FULL)
-    experiments = [find(name) for name in (NAMES if names == (_ALL,) else names)]
+    experiments = _possible([find(name) for name in (NAMES if names == (_ALL,) else names)])
     for one in experiments:
         with _progress(one.name) as progress:
             outcome = runner.run(
@@ -117,6 +118,22 @@ def run_command(
         _tell(one.name, outcome)
     shown = reporting.report(root, [one.name for one in experiments])
     _show(shown, root)
+
+
+def _possible(wanted: Sequence[Experiment]) -> list[Experiment]:
+    """Experiments that can be run here; of the others it is said what they lack."""
+    possible, flaws = [], []
+    for one in wanted:
+        flaw = one.lacks() if one.lacks is not None else ""
+        if flaw:
+            flaws.append(f"{one.name} is skipped. {flaw}")
+        else:
+            possible.append(one)
+    if not possible:
+        raise ValueError(" ".join(flaws))
+    for flaw in flaws:
+        say(flaw)
+    return possible
 
 
 def _tell(name: str, outcome: runner.Outcome) -> None:
@@ -137,6 +154,62 @@ def report_command(names: tuple[str, ...], quick: bool, results: Path | None) ->
     root = results or (QUICK if quick else FULL)
     chosen = None if names in ((), (_ALL,)) else names
     _show(reporting.report(root, chosen), root)
+
+
+@command.command("verify")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--conditions", default=2, show_default=True, help="Conditions of each experiment.")
+@click.option("--trials", default=1, show_default=True, help="Trials of each condition.")
+@click.option(
+    "--tolerance", default=verify.TOLERANCE, show_default=True, help="Of numbers, relative."
+)
+@click.option("--jobs", type=int, help="Processes at a time. Default: one for each core.")
+@click.option("--results", type=click.Path(path_type=Path), help="Folder of results.")
+def verify_command(
+    names: tuple[str, ...],
+    conditions: int,
+    trials: int,
+    tolerance: float,
+    jobs: int | None,
+    results: Path | None,
+) -> None:
+    """Run a few trials again and compare their rows with the results that are there.
+
+    Without names, all experiments that have results, but for those that train networks. It ends
+    with 1 where anything differs, and says what.
+    """
+    root = results or FULL
+    chosen = list(NAMES) if names in ((), (_ALL,)) else list(names)
+    differences, checked = [], 0
+    for one in map(find, chosen):
+        if not names and one.name in verify.LONG:
+            say(f"{one.name}: not checked, it trains networks; name it to check it.")
+        elif chosen != list(names) and files.record_of(root / one.name) is None:
+            say(f"{one.name}: not checked, there are no results of it in {root}.")
+        else:
+            found = verify.verify(
+                one,
+                root / one.name,
+                conditions=conditions,
+                trials=trials,
+                tolerance=tolerance,
+                jobs=min(_cores(), runner.MOST_JOBS) if jobs is None else jobs,
+            )
+            checked += found.rows
+            differences += found.differences
+            unlike = f", {len(found.differences)} differences" if found.differences else ""
+            trials_run = f"{found.units} trial{'s' if found.units > 1 else ''}"
+            say(f"{one.name}: {trials_run} run again, {found.rows} rows{unlike}")
+    if not checked:
+        raise ValueError(f"Nothing was checked: there are no results in {root}.")
+    if differences:
+        shown = "\n".join(differences[:_SHOWN_DIFFERENCES])
+        rest = len(differences) - _SHOWN_DIFFERENCES
+        more = f"\nand {rest} other differences" if rest > 0 else ""
+        raise verify.DifferenceError(
+            f"{len(differences)} differences from the results in {root}:\n{shown}{more}\nRun these "
+            "experiments again, or take back what changed them."
+        )
 
 
 def _show(shown: Sequence[reporting.Reported], root: Path) -> None:
@@ -232,7 +305,7 @@ def main(arguments: Sequence[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted. What finished is kept: give the same command again to continue.")
         return 130
-    except runner.TrialError as error:
+    except (runner.TrialError, verify.DifferenceError) as error:
         say(f"Error: {error}")
         return 1
     except (ValueError, OSError, ImportError) as error:

@@ -4,34 +4,64 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from pandas import DataFrame, Series
 
-from experiments.claims import Verdict
+from experiments.claims import Claim, Verdict, gained
 from experiments.experiment import Row
 from experiments.merit import MERITS, merits
 from experiments.protocol import LinearModel, Settings, Split, fitted_models
 from experiments.tables import mean_interval, summarise
+from experiments.worst_tenth import worst_tenth
 
 __all__ = [
     "GAINS",
     "baseline_probabilities",
     "best_of",
     "compared",
+    "first_of",
     "merit_table",
     "method_rows",
+    "of_the_paper",
     "paired",
+    "papers_claim",
     "quiet_models",
     "same_order",
     "share_better",
     "short",
+    "side_of",
 ]
 
 #: Whether more of a figure is better.
 GAINS = {"accuracy": 1, "auc": 1, "fragility_index": -1}
+_SIGNS = {**GAINS, "calibrated_fragility_index": -1}
+#: Of the models in `method_rows`; baselines have intercepts of their own.
+_INTERCEPTS = ("priced", "free")
+
+
+def of_the_paper(results: DataFrame) -> DataFrame:
+    """What the paper compares: linear models with a priced intercept, and baselines.
+
+    Raises
+    ------
+    ValueError
+        If the results do not say which intercept their models have.
+    """
+    if "intercept" not in results:
+        raise ValueError(
+            "These results do not say which intercept their models have: older code made them. Run "
+            "the experiment again."
+        )
+    return results[results["intercept"] != "free"]
+
+
+def papers_claim(claim: Claim) -> Claim:
+    """The same claim, judged by what the paper compares."""
+    return replace(claim, rule=lambda results: claim.rule(of_the_paper(results)))
 
 
 def short(row: Row) -> Row:
@@ -65,7 +95,10 @@ def method_rows(
     seed: int,
     **more: str,
 ) -> Iterator[Row]:
-    """One row for each method: its merits on the test half, and what was chosen."""
+    """One row for each method: its merits on the test half, and what was chosen.
+
+    The linear models are there twice: with the paper's priced intercept, and with a free one.
+    """
     nothing: Row = {
         "penalty": "",
         "alpha": np.nan,
@@ -73,13 +106,17 @@ def method_rows(
         "train_fragility": np.nan,
         "norm": np.nan,
         "trivial": 0,
+        "worst_tenth_weight": np.nan,
+        "worst_tenth_loss": np.nan,
     }
-    for name, model in quiet_models(split, settings).items():
-        found = merits(split.y_test, model.proba(split, settings.probability), [0, 1])
-        yield short({**more, "method": name, **found, **model.chosen()})
+    for intercept in _INTERCEPTS:
+        for name, model in quiet_models(split, replace(settings, intercept=intercept)).items():
+            found = merits(split.y_test, model.proba(split, settings.probability), [0, 1])
+            named = {**more, "intercept": intercept, "method": name}
+            yield short({**named, **found, **model.chosen(), **worst_tenth(split, model, name)})
     for name, p in baseline_probabilities(split, baselines, seed):
         found = merits(split.y_test, p, [0, 1])
-        yield short({**more, "method": name, **found, **nothing})
+        yield short({**more, "intercept": "own", "method": name, **found, **nothing})
 
 
 def merit_table(results: DataFrame, by: Sequence[str]) -> DataFrame:
@@ -121,11 +158,25 @@ def compared(
                 found = paired(part, measure, method, other)
                 if found is None or np.isnan(found[0]):
                     continue
-                _, low, high = (GAINS[measure] * x for x in found)
-                low, high = min(low, high), max(low, high)
-                side = "better" if low > 0.0 else "worse" if high < 0.0 else "neither"
+                side = side_of(found, GAINS[measure])
                 sides[side].append(f"{method} {measure} at {by} {value}")
     return sides
+
+
+def side_of(interval: tuple[float, float, float], sign: int = 1) -> str:
+    """On which side of zero a mean with its interval is: better, worse, or neither.
+
+    `sign`: -1 if less is better. An interval of one trial, which has none, is neither.
+
+    Examples
+    --------
+    >>> side_of((0.2, 0.1, 0.3)), side_of((0.2, 0.1, 0.3), -1), side_of((0.2, -0.1, 0.5))
+    ('better', 'worse', 'neither')
+    """
+    _, low, high = interval
+    if low > 0.0 or high < 0.0:
+        return "better" if (low > 0.0) == (sign > 0) else "worse"
+    return "neither"
 
 
 def share_better(sides: Mapping[str, Sequence[str]], what: str) -> Verdict | None:
@@ -140,9 +191,7 @@ def share_better(sides: Mapping[str, Sequence[str]], what: str) -> Verdict | Non
     )
     if worse:
         because += f" Worse: {', '.join(sides['worse'][:6])}{' ...' if worse > 6 else ''}."
-    if better > total / 2 and not worse:
-        return Verdict("holds", because)
-    return Verdict("holds partly" if better > worse else "does not hold", because)
+    return gained(better, worse, total, because, holds=better > total / 2 and not worse)
 
 
 def same_order(first: Series, second: Series) -> tuple[int, int]:
@@ -171,5 +220,36 @@ def best_of(results: DataFrame, measure: str, methods: Sequence[str]) -> tuple[s
     if part.empty:
         return None
     means = part.groupby("method", sort=False)[measure].mean()
-    name = means.idxmax() if GAINS[measure] > 0 else means.idxmin()
+    name = means.idxmax() if _SIGNS[measure] > 0 else means.idxmin()
     return str(name), float(means[name])
+
+
+class First(NamedTuple):
+    """The best of some methods by mean, the best of the others, and whether it is clearly first.
+
+    `side` is "better" where the paired interval tells that the first is, "worse" where the other.
+    """
+
+    method: str
+    value: float
+    other: str
+    other_value: float
+    side: str
+
+    def __str__(self) -> str:
+        ahead = {"better": "clearly before", "worse": "clearly behind", "neither": "beside"}
+        first = f"{self.method} {self.value:.3f}"
+        return f"{first} {ahead[self.side]} {self.other} {self.other_value:.3f}"
+
+
+def first_of(
+    results: DataFrame, measure: str, methods: Sequence[str], others: Sequence[str]
+) -> First | None:
+    """Whether one of some methods has the best mean of all; None if either has no results."""
+    ours = best_of(results, measure, methods)
+    theirs = best_of(results, measure, [name for name in others if name not in methods])
+    if ours is None or theirs is None:
+        return None
+    found = paired(results, measure, ours[0], theirs[0])
+    assert found is not None
+    return First(*ours, *theirs, side_of(found, _SIGNS[measure]))

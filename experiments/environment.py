@@ -23,7 +23,7 @@ PACKAGES = (
 )  # fmt: skip
 #: Files of this folder that show results and do not make them, by the last word of their names.
 _SHOWING = frozenset(
-    ("main", "command", "claims", "tables", "figures", "page", "report", "reporting")
+    ("main", "command", "claims", "tables", "figures", "page", "report", "reporting", "verify")
 )
 _FORMAT = 1
 

@@ -1,35 +1,35 @@
-"""The cases behind the errata, computed."""
+"""The cases behind the statements about the index, computed."""
 
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from sklearn.metrics import log_loss
 
-from experiments.label_cost import CLUSTERS, Approximation, exact, sample
-from fragility import (
-    SatisficingClassifier,
-    fragility_index,
-    wasserstein_fragility_index,
-)
+from fragility import fragility_index, wasserstein_fragility_index
 
-Scores = Sequence[float]
+Scores = Sequence[float] | NDArray[np.float64]
 
 #: Negatives and positives of the models of example 1.
 EXAMPLE = {"A": ((0.2, 0.7), (0.6, 0.9)), "B": ((0.1, 0.8), (0.6, 0.9))}
 #: Equal error rate, equally sure when right ({.6, .8}); A is surer of its one mistake.
 ALIGNMENT = {"A": ((0.4, 0.9), (0.8,)), "B": ((0.2, 0.8), (0.6,))}
+#: The same ranking errors, −.4 and .1, half of each: by unequal negatives, or positives.
+SAME_ERRORS = (((0.2, 0.7), (0.6,) * 4), ((0.6, 0.6), (1.0, 1.0, 0.5, 0.5)))
 #: Negatives, positives, target.
-WITHOUT_ROOT = {
+ROOTS = {
     "an ordinary case": ((0.2, 0.7), (0.6, 0.9), 0.0),
-    "largest error below the target": ((0.2,), (0.6, 0.9), 0.1),
     "mean error at the target": ((0.2, 0.6), (0.3, 0.5), 0.0),
-    "constant errors": ((0.3, 0.3), (0.3,), 0.0),
+    "every error at the target": ((0.3, 0.3), (0.3,), 0.0),
+    "largest error below the target (the KL lemma excludes it, this one does not)": (
+        (0.2,),
+        (0.6, 0.9),
+        0.1,
+    ),
 }
 #: Negatives, positives, target, start.
 BISECTED = {
@@ -38,12 +38,43 @@ BISECTED = {
     "index 0": ((0.2,), (0.6, 0.9), 0.1, 1e-3),
     "index ∞": ((0.2, 0.7), (0.3, 0.5), 0.0, 1e-3),
 }
+PERSON, ANIMAL, NOTHING = range(3)
+#: Two cases of each class with their probabilities. One case of nothing is taken for the class
+#: that is left open here, and for the other one in the other model.
+_SEEN = {
+    PERSON: [(0.8, 0.1, 0.1), (0.7, 0.2, 0.1)],
+    ANIMAL: [(0.1, 0.8, 0.1), (0.2, 0.7, 0.1)],
+    NOTHING: [(0.1, 0.1, 0.8)],
+}
+TAKEN_FOR = {PERSON: (0.86, 0.06, 0.08), ANIMAL: (0.06, 0.86, 0.08)}
 
 
-def index(negatives: Scores, positives: Scores, target: float = 0.0) -> float:
-    """The index of the library."""
-    y = np.repeat([0, 1], [len(negatives), len(positives)])
-    return float(fragility_index(y, np.r_[negatives, positives], target=target))
+def pair_index(negatives: Scores, positives: Scores, target: float = 0.0) -> float:
+    """Least k with k ln E exp(ε/k) ≤ τ over all pairs; 0 and ∞ where G has no root."""
+    errors = np.subtract.outer(np.asarray(negatives), np.asarray(positives)).ravel()
+    top = float(errors.max())
+    if top <= target:
+        return 0.0
+    if errors.mean() >= target:
+        return math.inf
+    low = high = 1.0
+    while excess(negatives, positives, target, low) <= 0:
+        low /= 2
+    while excess(negatives, positives, target, high) > 0:
+        high *= 2
+    return float(
+        brentq(lambda k: excess(negatives, positives, target, k), low, high, xtol=1e-15, rtol=1e-13)
+    )
+
+
+def least_price(worst: Callable[[float], float], target: float) -> float:
+    """Least k at which a worst case that falls with k, and reaches the target, meets it."""
+    if worst(0.0) <= target + 1e-12:  # means of equal numbers are not always that number
+        return 0.0
+    high = 1.0
+    while worst(high) > target:
+        high *= 2.0
+    return float(brentq(lambda k: worst(k) - target, 0.0, high, xtol=1e-14, rtol=1e-12))
 
 
 def joint_kl_index(negatives: Scores, positives: Scores) -> float:
@@ -110,6 +141,78 @@ def brackets(
     return 0
 
 
+def tied_and_not() -> dict[str, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+    """Labels and scores of a model whose scores all differ, and of one with the same for all."""
+    y = np.repeat([0, 1], [5, 4])
+    scores = np.array([0.1, 0.2, 0.35, 0.6, 0.75, 0.3, 0.7, 0.8, 0.9])
+    return {"no two scores equal": (y, scores), "a constant model": (y, np.full(9, 0.3))}
+
+
+def share_not_positive(y: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    """P(ε ≤ 0) over all pairs."""
+    return float((np.subtract.outer(scores[y == 0], scores[y == 1]) <= 0).mean())
+
+
+def half_for_ties(y: NDArray[np.int64], scores: NDArray[np.float64]) -> float:
+    """The usual AUC, pair by pair: a tie counts one half."""
+    errors = np.subtract.outer(scores[y == 0], scores[y == 1])
+    return float(np.mean((errors < 0) + 0.5 * (errors == 0)))
+
+
+def weighted_index(taken_for: int, weights: Mapping[tuple[int, int], float]) -> float:
+    """Mean of w_{i|j} FI_{i|j} of the model that takes a case of nothing for this class.
+
+    ε_{i|j} = p_i(x^j) − p_i(x^i); weights that are not given are 1.
+    """
+    seen = _SEEN | {NOTHING: [*_SEEN[NOTHING], TAKEN_FOR[taken_for]]}
+    values = []
+    for i, j in permutations(seen, 2):
+        index = pair_index([p[i] for p in seen[j]], [p[i] for p in seen[i]])
+        values.append(weights.get((i, j), 1.0) * index)
+    return float(np.mean(values))
+
+
+def exponentials(n: int, seed: int) -> int:
+    """Exponentials that the exact index of n scores takes without any pair.
+
+    E exp(ε/k) over all pairs is the mean over negatives times the mean over positives. A secant
+    and bisection search counts what it evaluates; its root must be the library's index.
+    """
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    scores = rng.beta(2 + 2 * y, 4 - 2 * y)
+    low, high = scores[y == 0], scores[y == 1]
+    count = 0
+
+    def log_moment(s: float) -> float:
+        nonlocal count
+        count += n
+        return math.log(np.exp(s * low).mean()) + math.log(np.exp(-s * high).mean())
+
+    # Convex, 0 at 0 and negative after it: the upper bound of the bracket has the other sign.
+    end = math.log(len(low) * len(high)) / float(low.max() - high.min())
+    index = 1.0 / brentq(log_moment, 1e-3, end * (1 + 1e-9), xtol=1e-12, rtol=1e-14)
+    expected = fragility_index(y, scores)
+    if abs(index / expected - 1.0) > 1e-9:
+        raise ArithmeticError(f"{index!r} is not the index, which is {expected!r}.")
+    return count
+
+
+def midpoint_excess(seed: int) -> float:
+    """Largest amount by which a ranking error exceeds, midway, the mean of two sets of weights.
+
+    Convex errors never do.
+    """
+    rng = np.random.default_rng(seed)
+    negative, positive = rng.normal(size=(2, 3))
+
+    def error(w: NDArray[np.float64]) -> float:
+        return float(1 / (1 + np.exp(-w @ negative)) - 1 / (1 + np.exp(-w @ positive)))
+
+    ends = rng.normal(scale=3.0, size=(100, 2, 3))
+    return max(error((a + b) / 2) - (error(a) + error(b)) / 2 for a, b in ends)
+
+
 def wasserstein_bound(seed: int) -> dict[str, tuple[float, float]]:
     """The paper's bound at label cost 1 and the exact index, with labels right and swapped."""
     rng = np.random.default_rng(seed)
@@ -122,120 +225,7 @@ def wasserstein_bound(seed: int) -> dict[str, tuple[float, float]]:
     }
 
 
-def key_inequality() -> tuple[float, float]:
-    """Both sides of the inequality that the KL guarantee rests on, as its proof uses it."""
-    counts, losses = np.array([1097, 1097, 1]), np.array([2.242, 2.242, 21.804])
-    n, classes = int(counts.sum()), len(counts)
-    mean = float(counts @ losses / n)
-    k = 1.58 * mean
-    b, a = guarantee_constants(counts, k, mean)
-    right = math.log(counts @ np.exp(losses / k) / n) / b
-    left = float((losses / (a * classes * k)).sum())
-    return left, right
-
-
-def guarantee_constants(counts: NDArray[np.int64], k: float, least: float) -> tuple[float, float]:
-    """The paper's b and a (α₂ for two classes)."""
-    n, classes = int(counts.sum()), len(counts)
-    b = math.log(n) / (float(np.log(counts).sum()) + classes * math.log(classes))
-    a = b + b * k * math.log(n) * (1 - 1 / (b * classes)) / ((classes - 1) * least)
-    return b, a
-
-
-def _drawn(seed: int, share: float, n: int = 400) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Two overlapping Gaussian classes, the second with this share."""
-    rng = np.random.default_rng(seed)
-    y = (np.arange(n) < share * n).astype(int)
-    return rng.normal(size=(n, 3)) + 0.7 * y[:, np.newaxis], y
-
-
-def kl_targets(seed: int) -> dict[str, float]:
-    """The target α₁ τ at which the KL guarantee speaks, for balanced and unbalanced classes."""
-    found = {}
-    for name, share in (("balanced", 0.5), ("1 in 20 positive", 0.05)):
-        X, y = _drawn(seed, share)
-        model = SatisficingClassifier("cross_entropy", "kl").fit(X, y)
-        counts = np.bincount(y)
-        b, a = guarantee_constants(counts, float(model.fragility_), float(model.erm_loss_))
-        found[name] = a / b * float(model.target_)
-    return found
-
-
-def wasserstein_over_k(seed: int) -> float:
-    """The exact Wasserstein index of a trained model at its target, over its k."""
-    X, y = _drawn(seed, 0.5)
-    model = SatisficingClassifier("cross_entropy", "wasserstein").fit(X, y)
-    norm = float(np.linalg.norm(model.coef_))
-    value = wasserstein_fragility_index(
-        y, model.decision_function(X), weight_norm=norm, target=float(model.target_)
-    )
-    return float(value) / float(model.fragility_)
-
-
-def label_flips(seed: int) -> dict[str, tuple[float, float]]:
-    """The corollary's bound and what happens, without and with an intercept."""
-    X, y = _drawn(seed, 0.05)
-    found = {}
-    for name, intercept in (("no intercept", False), ("free intercept", True)):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a trivial target is the point without an intercept
-            model = SatisficingClassifier(fit_intercept=intercept).fit(X, y)
-        p = model.predict_proba(X)
-        # The labels that the model fits least when flipped: a twentieth of all.
-        growth_of_each = np.log(p[np.arange(len(y)), y] / p[np.arange(len(y)), 1 - y])
-        flipped = np.argsort(-growth_of_each, kind="stable")[: len(y) // 20]
-        true = y.copy()
-        true[flipped] = 1 - y[flipped]
-        growth = log_loss(true, p) - log_loss(y, p)
-        phi = float(np.linalg.norm(X, axis=1).max())
-        found[name] = (phi * float(model.fragility_) * len(flipped) / len(y), float(growth))
-    return found
-
-
-def slack_of_the_lemma(seed: int) -> float:
-    """How far the generalisation bound stays above its own worst case, over the target.
-
-    The worst case of KL attains E ℓ + R = τ + k D; the lemma leaves out R.
-    """
-    X, y = _drawn(seed, 0.5)
-    model = SatisficingClassifier("cross_entropy", "kl", penalty="l2", alpha=0.01).fit(X, y)
-    p = model.predict_proba(X)
-    losses = -np.log(p[np.arange(len(y)), y])
-    k = float(model.fragility_)
-    weights = np.exp((losses - losses.max()) / k)
-    weights /= weights.sum()
-    divergence = float(weights @ np.log(weights * len(y)))
-    bound = float(model.target_) + k * divergence
-    return (bound - float(weights @ losses)) / float(model.target_)
-
-
-def half_label_cost(seed: int) -> tuple[float, float]:
-    """The exact k and the approximation's where a label costs half of the longest sample."""
-    X, y = sample(CLUSTERS, seed)
-    paper = Approximation(X, y, "cross_entropy")
-    cost = 0.5 * float(paper.lengths.max())
-    return exact(X, y, "cross_entropy", cost), paper.fragility(cost)
-
-
-def slope_and_nuclear_norm(seed: int) -> tuple[float, float]:
-    """Largest slope of the cross-entropy in x for one B, and the nuclear norm of B.
-
-    Gradients in x are B (p − e_y), so that the supremum over all scores is the largest ‖β_i − β_j‖.
-    For three orthonormal columns that is √2 times the spectral norm; √2 is the Lipschitz constant
-    of the loss, which the paper leaves open.
-    """
-    B, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(5, 3)))
-    slope = max(float(np.linalg.norm(B[:, i] - B[:, j])) for i in range(3) for j in range(i))
-    return slope, float(np.linalg.norm(B, "nuc"))
-
-
 def reverse_cross_entropy(p: float) -> tuple[float, float]:
     """The printed second term of SCE and the published one (ln 0 as −4), two classes."""
     shares = np.array([p, 1 - p])
     return float(-np.mean(np.log(shares))), 4.0 * (1.0 - p)
-
-
-def share_not_positive() -> float:
-    """P(ε ≤ 0) of a model that gives everyone the same score."""
-    errors = np.subtract.outer(np.full(5, 0.3), np.full(4, 0.3))
-    return float((errors <= 0).mean())

@@ -27,12 +27,15 @@ NAMES = (
     "errata",
     "heart",
     "heart_confidence",
+    "scale_matched",
     "heart_cost",
     "policies",
     "policy_shift",
+    "noise",
+    "shift",
     "uci",
     "uci_settings",
-    "scale_matched",
+    "target",
     "calibration",
     "synthetic_size",
     "synthetic_flip",
@@ -42,6 +45,7 @@ NAMES = (
     "synthetic_baselines_4",
     "synthetic_augmentation",
     "medmnist",
+    "medmnist_bound",
     "medmnist_search",
 )
 #: Experiments that share a module; every other one has a module of its own name.
@@ -100,6 +104,9 @@ class Experiment:
     most_trials : callable, optional
         Takes a condition and returns the most trials it gets unless their number is asked for,
         where some take long.
+    lacks : callable, optional
+        Returns why it cannot be run here, such as data that are never downloaded, as a sentence
+        that says what to do; nothing if it can. Then it is skipped.
     """
 
     name: str
@@ -111,6 +118,7 @@ class Experiment:
     report: Callable[[DataFrame], Report]
     claims: Sequence[Claim] = ()
     most_trials: Callable[[Condition], int] | None = None
+    lacks: Callable[[], str] | None = None
 
 
 def find(name: str) -> Experiment:

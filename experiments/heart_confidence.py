@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from pandas import DataFrame
 
 from experiments import figures
-from experiments.claims import Claim, Verdict, mostly, share
-from experiments.comparison import paired, quiet_models, same_order, short
+from experiments.claims import Claim, Verdict, gained, mostly, share
+from experiments.comparison import paired, quiet_models, same_order, short, side_of
 from experiments.experiment import Condition, Experiment, Report, Row
 from experiments.merit import merits
 from experiments.protocol import QUICK, Settings, split_data
@@ -94,7 +94,8 @@ def report(results: DataFrame) -> Report:
         f"Training labels flipped with probability 0.1. `platt`: probabilities by Platt's map, "
         "fitted to out-of-fold scores of the training half, as in the paper; `sigmoid`: the "
         f"sigmoid of the scores. `confident errors` is the share of pairs whose ranking error is "
-        f"above {CONFIDENT}; `error cvar` the mean of the largest 5 % of ranking errors.",
+        f"above {CONFIDENT}; `error cvar` the mean of the largest 5 % of ranking errors. How much "
+        "of a lower index is smaller scores alone: `scale_matched` beside this one.",
     )
 
 
@@ -124,21 +125,21 @@ def _ordered(measures: dict[str, int]) -> Any:
         part = results[results["probability"] == "platt"]
         if part.empty:
             return None
-        held, of, said = 0, 0, []
+        sides, said = [], []
         means = part.groupby("method", sort=False)[list(measures)].mean()
         for measure, sign in measures.items():
             for method, other in (("KL", "ERM"), ("Wasserstein", "KL"), ("Wasserstein", "ERM")):
                 found = paired(part, measure, method, other)
                 assert found is not None
-                of, held = of + 1, held + (min(sign * x for x in found[1:]) > 0.0)
+                sides.append(side_of(found, sign))
             values = ", ".join(f"{method} {means.loc[method, measure]:.4f}" for method in METHODS)
             said.append(f"{measure.replace('_', ' ')}: {values}")
-        return share(
-            held,
-            of,
-            f"After Platt scaling {held} of {of} steps are clear (95 %, paired). "
-            f"{'; '.join(said)}.",
+        better, worse = sides.count("better"), sides.count("worse")
+        because = (
+            f"After Platt scaling {better} of {len(sides)} steps clearly go that way, {worse} "
+            f"clearly the other (95 %, paired). {'; '.join(said)}."
         )
+        return gained(better, worse, len(sides), because)
 
     return rule
 

@@ -11,8 +11,14 @@ from pandas import DataFrame
 
 from experiments import figures
 from experiments.baselines import BASELINES
-from experiments.claims import Claim, Verdict, mostly, share
-from experiments.comparison import baseline_probabilities, quiet_models, same_order, short
+from experiments.claims import Claim, Verdict, gained, mostly, share
+from experiments.comparison import (
+    baseline_probabilities,
+    quiet_models,
+    same_order,
+    short,
+    side_of,
+)
 from experiments.experiment import Condition, Experiment, Report, Row
 from experiments.merit import MERITS, merits
 from experiments.protocol import QUICK, Settings, split_data
@@ -76,10 +82,15 @@ def curves(results: DataFrame, error_cost: float) -> dict[str, DataFrame]:
     found = {}
     cost = costs(results, error_cost)
     for (method, probability), rows in results.groupby(["method", "probability"], sort=False):
-        label = f"{method}, Platt" if probability == "platt" else str(method)
         values = [mean_interval(cost.loc[rows.index, t]) for t in THRESHOLDS]
-        found[label] = DataFrame(values, columns=["mean", "low", "high"], index=list(THRESHOLDS))
+        found[_label(method, probability)] = DataFrame(
+            values, columns=["mean", "low", "high"], index=list(THRESHOLDS)
+        )
     return found
+
+
+def _label(method: str, probability: str) -> str:
+    return f"{method}, Platt" if probability == "platt" else str(method)
 
 
 def report(results: DataFrame) -> Report:
@@ -138,8 +149,12 @@ def _curves(results: DataFrame) -> Figure:
 
 def _papers_means(results: DataFrame, error_cost: float) -> DataFrame:
     """Mean costs (threshold × method) of the models in the paper's figure, sigmoid of scores."""
-    part = results[(results["probability"] != "platt") & results["method"].isin(PAPERS)]
-    return DataFrame({m: c["mean"] for m, c in curves(part, error_cost).items()})
+    curve = curves(_of_the_figure(results), error_cost)
+    return DataFrame({m: c["mean"] for m, c in curve.items()})
+
+
+def _of_the_figure(results: DataFrame) -> DataFrame:
+    return results[(results["probability"] != "platt") & results["method"].isin(PAPERS)]
 
 
 def _cheapest(means: DataFrame) -> dict[str, int]:
@@ -150,24 +165,52 @@ def _cheapest(means: DataFrame) -> dict[str, int]:
 
 
 def _cheapest_at_most(results: DataFrame, method: str, what: str) -> Verdict:
-    held, said = 0, []
+    """Thresholds at which a method is clearly cheaper than the cheapest other, on the same splits.
+
+    `method` as `curves` labels it. Where all cost the same, as where all is reviewed, none is.
+    """
+    sides, clear, said = [], [], []
     for error_cost in ERROR_COSTS:
-        means = DataFrame({m: c["mean"] for m, c in curves(results, error_cost).items()})
+        by_method = _costs_by_method(results, error_cost)
+        means = DataFrame({label: cost.mean() for label, cost in by_method.items()})
         counts = _cheapest(means)
-        held += counts[method] > len(THRESHOLDS) / 2
+        here = [_side(by_method, method, t) for t in THRESHOLDS]
+        sides += here
+        clear.append(here.count("better") > len(THRESHOLDS) / 2)
         listed = ", ".join(f"{m} {n}" for m, n in counts.items() if n)
-        said.append(f"error cost {error_cost}: {listed}")
-    return share(
-        held,
-        len(ERROR_COSTS),
-        f"{what}: thresholds, of {len(THRESHOLDS)}, at which each is cheapest (alone or with "
-        f"others): {'; '.join(said)}.",
+        said.append(
+            f"error cost {error_cost}: {listed}, {method} clearly cheaper than every other at "
+            f"{here.count('better')}, clearly dearer than one at {here.count('worse')}"
+        )
+    return gained(
+        sides.count("better"),
+        sides.count("worse"),
+        len(sides),
+        f"{what}: thresholds, of {len(THRESHOLDS)}, at which each is cheapest by mean (alone or "
+        f"with others), and clearly so (95 %, paired): {'; '.join(said)}.",
+        holds=all(clear),
     )
 
 
+def _costs_by_method(results: DataFrame, error_cost: float) -> dict[str, DataFrame]:
+    """Costs (trial × threshold) by label, the same trials in each."""
+    cost = costs(results, error_cost).assign(trial=results["trial"])
+    groups = results.groupby(["method", "probability"], sort=False).groups
+    return {
+        _label(method, probability): cost.loc[rows].set_index("trial")
+        for (method, probability), rows in groups.items()
+    }
+
+
+def _side(by_method: dict[str, DataFrame], method: str, threshold: int) -> str:
+    """Of a method against the other of the lowest mean cost."""
+    others = {label: cost[threshold] for label, cost in by_method.items() if label != method}
+    best = min(others, key=lambda label: others[label].mean())
+    return side_of(mean_interval(others[best] - by_method[method][threshold]))
+
+
 def _cheapest_mostly(results: DataFrame) -> Verdict | None:
-    part = results[(results["probability"] != "platt") & results["method"].isin(PAPERS)]
-    return _cheapest_at_most(part, "Wasserstein", "Sigmoid of the scores")
+    return _cheapest_at_most(_of_the_figure(results), "Wasserstein", "Sigmoid of the scores")
 
 
 def _cheapest_mostly_after_platt(results: DataFrame) -> Verdict | None:
@@ -176,12 +219,21 @@ def _cheapest_mostly_after_platt(results: DataFrame) -> Verdict | None:
 
 
 def _lowest_overall(results: DataFrame) -> Verdict | None:
-    means = _papers_means(results, 10)
+    """Two statements: clearly cheaper than each other, each at its own best threshold; where."""
+    part = _of_the_figure(results)
+    by_method = _costs_by_method(part, 10)
+    means = DataFrame({label: cost.mean() for label, cost in by_method.items()}).loc[[*THRESHOLDS]]
     lowest, at = means.min(), means.idxmin()
-    first = str(lowest.idxmin())
+    mine = by_method["Wasserstein"][at["Wasserstein"]]
+    rest = [by_method[m][at[m]] for m in means if m != "Wasserstein"]
+    cheapest = all(side_of(mean_interval(other - mine)) == "better" for other in rest)
     near = abs(at["Wasserstein"] - 70) <= 5
     said = ", ".join(f"{m} {lowest[m]:.3f} at {at[m] / 100:.2f}" for m in means)
-    return share((first == "Wasserstein") + near, 2, f"Lowest mean cost at error cost 10: {said}.")
+    because = (
+        f"Lowest mean cost at error cost 10: {said}. Wasserstein is "
+        f"{'' if cheapest else 'not '}clearly cheaper than each other (95 %, paired)."
+    )
+    return share(cheapest + near, 2, because)
 
 
 def _shapes(results: DataFrame) -> Verdict | None:
@@ -198,31 +250,33 @@ def _shapes(results: DataFrame) -> Verdict | None:
 
 
 def _defer_more(results: DataFrame) -> Verdict | None:
-    """More reviews and fewer errors than each alternative, at most thresholds below 1."""
-    part = results[results["probability"] != "platt"]
+    """More reviews and fewer errors than each alternative, clearly, at most thresholds below 1."""
+    part = _of_the_figure(results)
     below = [t for t in THRESHOLDS if t < 100]
-    counts = {
-        what: part.groupby("method", sort=False)[[f"{what}_{t}" for t in below]].mean()
-        for what in ("reviewed", "errors")
-    }
-    held, of, said = 0, 0, []
+    counts = part.set_index(["method", "trial"])
+    sides, said = [], []
     for method in ("KL", "Wasserstein"):
         for other in ("ERM", "XGBoost", "SCE"):
-            more = int((counts["reviewed"].loc[method] > counts["reviewed"].loc[other]).sum())
-            fewer = int((counts["errors"].loc[method] < counts["errors"].loc[other]).sum())
-            of, held = of + 2, held + (more > len(below) / 2) + (fewer > len(below) / 2)
-            said.append(f"{method} against {other} {more} and {fewer}")
-    return share(
-        held,
-        of,
-        f"Thresholds, of {len(below)}, with more reviews and with fewer errors (sigmoid of the "
-        f"scores): {', '.join(said)}.",
+            clear = []
+            for what, sign in (("reviewed", 1), ("errors", -1)):
+                of_what = counts[[f"{what}_{t}" for t in below]]
+                gaps = of_what.loc[method] - of_what.loc[other]
+                found = [side_of(mean_interval(gaps[name]), sign) for name in gaps]
+                clear.append(found.count("better"))
+                sides += [s for s in ("better", "worse") if found.count(s) > len(below) / 2]
+            said.append(f"{method} against {other} {clear[0]} and {clear[1]}")
+    return gained(
+        sides.count("better"),
+        sides.count("worse"),
+        2 * len(said),
+        f"Thresholds, of {len(below)}, with clearly more reviews and with clearly fewer errors (95 "
+        f"%, paired; sigmoid of the scores): {', '.join(said)}.",
     )
 
 
 def _less_risk_costs_less(results: DataFrame) -> Verdict | None:
     """Whether pairs of models are ordered alike by their index and by their cost."""
-    part = results[(results["probability"] != "platt") & results["method"].isin(PAPERS)]
+    part = _of_the_figure(results)
     index = part.groupby("method", sort=False)["fragility_index"].mean()
     held, of, said = 0, 0, []
     for error_cost in ERROR_COSTS:

@@ -7,10 +7,10 @@ method (Mehrotra's) moves all of them together; the library's solvers are the re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["hinge_grid"]
 
@@ -29,8 +29,8 @@ def hinge_grid(
     n_classes: int,
     parts: Sequence[NDArray[np.intp]],
     penalties: Sequence[str],
-    alphas: Sequence[float],
-    fit_intercept: bool = True,
+    alphas: ArrayLike,
+    fit_intercept: bool | Literal["priced"] = True,
 ) -> Floats:
     """Weights of least mean hinge loss (Crammer and Singer's) plus penalty, on parts of the data.
 
@@ -43,9 +43,11 @@ def hinge_grid(
     parts : sequence of ndarray
         Rows to train on; their numbers differ by few.
     penalties : sequence of {"l1", "l2"}
-        alpha times the sum of the absolute values, or of the squares; not of the intercept.
-    alphas : sequence of float
-    fit_intercept : bool, default=True
+        alpha times the sum of the absolute values, or of the squares; of the intercept only if it
+        is priced.
+    alphas : array-like of shape (n_alphas,) or (n_penalties, n_alphas)
+        The same for every penalty, or of each.
+    fit_intercept : {True, "priced", False}, default=True
 
     Returns
     -------
@@ -57,19 +59,20 @@ def hinge_grid(
     with_ones = np.column_stack([X, np.ones(len(X))])
     n_scores = 1 if n_classes == 2 else n_classes
     margins = _margins(with_ones[rows], codes[rows], n_classes)
-    kinds = [(kind, alpha) for kind in penalties for alpha in alphas]
+    table = np.broadcast_to(alphas, (len(penalties), np.shape(alphas)[-1]))
+    kinds = [(kind, float(a)) for kind, row in zip(penalties, table, strict=True) for a in row]
     free = np.zeros((n_scores, X.shape[1] + 1), bool)
-    free[:, -1] = True
+    free[:, -1] = fit_intercept != "priced"
     moving = np.ones(free.size, bool)
     if not fit_intercept:
         moving[free.ravel()] = False
-    elif n_scores > 1:
+    elif n_scores > 1 and fit_intercept != "priced":
         moving[-1] = False  # the same number added to all intercepts changes nothing: one is 0
     found = np.zeros((len(kinds), len(parts), free.size))
     found[..., moving] = _Problems(
         margins[..., moving], shares, kinds, free.ravel()[moving], *_basis(free, moving)
     ).solve()
-    return found.reshape(len(penalties), len(alphas), len(parts), n_scores, X.shape[1] + 1)
+    return found.reshape(*table.shape, len(parts), n_scores, X.shape[1] + 1)
 
 
 def _basis(free: NDArray[np.bool_], moving: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.bool_]]:
@@ -83,9 +86,10 @@ def _basis(free: NDArray[np.bool_], moving: NDArray[np.bool_]) -> tuple[Floats, 
     if n_scores > 1:
         helmert = np.vstack([np.ones(n_scores), np.eye(n_scores)[:-1]])
         helmert = np.linalg.qr(helmert.T)[0].T
-        for column in range(n_columns - 1):
+        penalised = np.flatnonzero(~free[0])
+        for column in penalised:
             turn[:, column, :, column] = helmert
-        idle[0, :-1] = True
+        idle[0, penalised] = True
     turn = turn.reshape(free.size, free.size)[np.ix_(moving, moving)]
     return turn, idle.ravel()[moving]
 

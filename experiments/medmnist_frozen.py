@@ -16,9 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from experiments.claims import Verdict, share
+from experiments.claims import Verdict, gained
 from experiments.experiment import RefusedError
 from experiments.medmnist_report import LESS_IS_BETTER, PRINTED, against, printed
 from experiments.medmnist_search import SETS
@@ -181,17 +181,19 @@ def better_than_printed(results: DataFrame) -> Verdict | None:
         return None
     met = int(table["better than both"].sum())
     clearly = int(table["by two standard errors"].sum())
+    worse = int((table["gain"] < -2.0 * table["gain_error"]).sum())
     missed = table[~table["better than both"]]
     names = [f"{row.dataset} {row.figure}" for row in missed.itertuples()]
     because = (
         f"Better than both printed columns in {met} of {len(table)} cells, by more than two "
-        f"standard errors in {clearly}. Not: {', '.join(names) or 'none'}."
+        f"standard errors in {clearly}, worse by as much in {worse}. Not better: "
+        f"{', '.join(names) or 'none'}."
     )
     others = {method: cells(results, method) for method in ("ERM", *PARTS)}
     counts = [f"{m} {int(t['better than both'].sum())}" for m, t in others.items() if len(t)]
     if counts:
         because += f" Of the same cells are met with less: {', '.join(counts)}."
-    return share(met, len(table), because)
+    return gained(clearly, worse, len(table), because)
 
 
 def lower_at_equal_calibration(results: DataFrame) -> Verdict | None:
@@ -202,13 +204,21 @@ def lower_at_equal_calibration(results: DataFrame) -> Verdict | None:
     table = table[table["trials"] > 1]
     if table.empty:
         return None
-    counts, met = [], 0
+    counts, most = [], []
     for other, part in table.groupby("against", sort=False):
         lower, fitted = int(part["lower"].sum()), int(part["lower cross-fitted"].sum())
+        clearly = int(part["clearly"].sum())
         counts.append(
             f"{other} on {lower} of {len(part)} sets after a temperature from the validation "
-            f"images (clearly on {int(part['clearly'].sum())}), on {fitted} after cross-fitted "
-            "calibration"
+            f"images (clearly on {clearly}), on {fitted} after cross-fitted calibration"
         )
-        met += 2 * min(lower, fitted) > len(part)
-    return share(met, len(OTHERS), "Lower than " + "; ".join(counts) + ".")
+        most.append(2 * int(_lower_by_both(part).sum()) > len(part))
+    higher = int((table[_CALIBRATED[0]] > 2.0 * table[f"{_CALIBRATED[0]}_error"]).sum())
+    because = f"Lower than {'; '.join(counts)}. Clearly higher in {higher} of {len(table)} cells."
+    better = int(_lower_by_both(table).sum())
+    return gained(better, higher, len(table), because, len(most) == len(OTHERS) and all(most))
+
+
+def _lower_by_both(table: DataFrame) -> Series:
+    """Clearly after a temperature, and after cross-fitted calibration, too."""
+    return table["clearly"] & table["lower cross-fitted"]

@@ -132,7 +132,7 @@ def report(results: DataFrame) -> Report:
         best, second = final["recipe"][:2]
         gap = float(final["mean rank"][1] - final["mean rank"][0])
         text += f" ({counts}). The best of them is {best}, {gap:.2g} of a rank before {second}"
-    text += "."
+    text += ". The regulariser is that of earlier code, as in `medmnist`."
     return Report(tables, {}, text)
 
 

@@ -19,17 +19,18 @@ from experiments.baselines.losses import Floats
 from experiments.experiment import Row
 from experiments.hinge_grid import hinge_grid
 from experiments.merit import auc
+from experiments.platt import platt_map
 from fragility import KL, ERMClassifier, SatisficingClassifier, Wasserstein, fragility_index
 from fragility._random import spread_over_folds
-from fragility._validation import check_labelled_probabilities
+from fragility._typing import Intercept
 from fragility.ambiguity import Ambiguity
-from fragility.calibration.cases import fitted_map
 from fragility.datasets import flip_labels
 from fragility.exceptions import TargetError
 from fragility.linear_model.base import TrainingData
 from fragility.linear_model.grid import Cell, solve_grid
 
 __all__ = [
+    "INTERCEPTS",
     "QUICK",
     "SATISFICING",
     "SCORES",
@@ -44,6 +45,9 @@ __all__ = [
     "split_data",
 ]
 
+#: Name of an intercept -> the library's `fit_intercept`. The paper's is a constant feature inside
+#: norm and penalty; a free one is neither moved nor penalised.
+INTERCEPTS: Mapping[str, Intercept] = {"priced": "priced", "free": True, "none": False}
 #: Accuracy of the solvers within folds and of the final models, relative.
 _TOL_CV, _TOL = 1e-3, 1e-6
 _SCALERS: Mapping[str, Callable[[], Any]] = {"standard": StandardScaler, "range": MinMaxScaler}
@@ -61,9 +65,10 @@ class Settings:
     penalties : sequence of {"l1", "l2"}
         Kinds of penalty to choose from.
     alphas : sequence of float
-        Strengths of the penalty to choose from. Penalty and strength are those of the best ERM
-        model by cross-validated accuracy; the robust models take them over: "For comparability,
-        FI-based models adopt the same loss and regularization settings".
+        Strengths of the penalty to choose from, as the paper has them; see `strength`. Penalty and
+        strength are those of the best ERM model by cross-validated accuracy; the robust models take
+        them over: "For comparability, FI-based models adopt the same loss and regularization
+        settings".
     ratios : sequence of float
         Targets to choose from, as multiples of the lowest loss.
     label_cost : float
@@ -75,7 +80,8 @@ class Settings:
     probability : {"sigmoid", "platt"}
         From scores to probabilities: the sigmoid, or Platt's map, fitted to out-of-fold scores of
         the training half.
-    fit_intercept : bool
+    intercept : key of `INTERCEPTS`
+        The paper's is priced: its feature map contains the 1, and its models have no intercept.
     n_folds : int
     """
 
@@ -86,8 +92,22 @@ class Settings:
     label_cost: float = inf
     score: str = "accuracy"
     probability: str = "sigmoid"
-    fit_intercept: bool = True
+    intercept: str = "priced"
     n_folds: int = 5
+
+    @property
+    def fit_intercept(self) -> Intercept:
+        """What the library calls the intercept."""
+        return INTERCEPTS[self.intercept]
+
+    def strength(self, penalty: str, alpha: float, n_classes: int = 2) -> float:
+        """The library's `alpha` for the paper's.
+
+        The paper has a column of coefficients for each class, also of two, where the library has
+        one, w. The least sum of squares of two columns whose difference is w is half that of w, so
+        that its alpha is twice ours; the least sum of absolute values is that of w.
+        """
+        return alpha / 2.0 if penalty == "l2" and n_classes == 2 else alpha
 
 
 #: Fewer candidates and folds, for a run that only shows that everything works.
@@ -144,7 +164,7 @@ class LinearModel:
         Scores of the training samples by the same model without their fold; NaN where there is no
         such model.
     penalty, alpha, ratio
-        What was chosen; the ratio of ERM is 1.
+        What was chosen, the strength as the paper has it; the ratio of ERM is 1.
     fragility : float
         Of the training; NaN for ERM.
     """
@@ -171,15 +191,8 @@ class LinearModel:
         p = expit(self.scores(split.X_test))
         if probability == "sigmoid":
             return p
-        seen = check_labelled_probabilities(
-            split.y_train,
-            expit(self.out_of_fold),
-            labels=[0, 1],
-            pos_label=1,
-            sample_weight=None,
-            name="proba",
-        )
-        return fitted_map(seen)(p)
+        found: Floats = platt_map(split.y_train, expit(self.out_of_fold))(p)
+        return found
 
     def chosen(self) -> Row:
         """What was chosen, for a row of results."""
@@ -205,7 +218,10 @@ def out_of_fold_scores(split: Split, n_classes: int, settings: Settings) -> Floa
         n_classes,
         [train for train, _ in parts],
         settings.penalties,
-        settings.alphas,
+        [
+            [settings.strength(p, alpha, n_classes) for alpha in settings.alphas]
+            for p in settings.penalties
+        ],
         settings.fit_intercept,
     )
     scores = np.empty((*grid.shape[:2], split.y_train.size, grid.shape[3]))
@@ -226,7 +242,10 @@ def erm_model(split: Split, settings: Settings) -> LinearModel:
     ]
     chosen = best(split, candidates, "accuracy")
     model = ERMClassifier(
-        "hinge", chosen.penalty, chosen.alpha, fit_intercept=settings.fit_intercept
+        "hinge",
+        chosen.penalty,
+        settings.strength(chosen.penalty, chosen.alpha),
+        fit_intercept=settings.fit_intercept,
     ).fit(split.X_train, split.y_train)
     coef = _without_rounding(model.coef_, split.X_train)
     return replace(chosen, coef=coef, intercept=model.intercept_)
@@ -290,9 +309,10 @@ def _cells(
         tol=tol,
     )
     data = TrainingData(split.X_train[rows], split.y_train[rows], None, np.array([0, 1]))
+    alpha = settings.strength(like.penalty, like.alpha)
     targets = [{"target_ratio": ratio} for ratio in settings.ratios]
     with np.errstate(over="ignore", under="ignore"):
-        (row,), trace = solve_grid(model, data, [like.alpha], targets, lead)
+        (row,), trace = solve_grid(model, data, [alpha], targets, lead)
     return row, trace
 
 

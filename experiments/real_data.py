@@ -49,7 +49,7 @@ _SHAPES = {
 
 
 class RealData(NamedTuple):
-    """Features, labels 0 and 1, and the name: "stand-in" if the data are none of the real ones.
+    """Features, labels 0 and 1, and the name: "stand-in for ..." if the data are not the real ones.
 
     Features of sets with domains may be NaN.
     """
@@ -96,4 +96,4 @@ def _stand_in(name: str) -> RealData:
         class_sep=0.7,
         random_state=len(name),
     )
-    return RealData(X, y, "stand-in")
+    return RealData(X, y, f"stand-in for {name}")

@@ -35,8 +35,11 @@ class Reported:
         assert record is not None
         if record.experiment != name:
             raise ValueError(f"{folder} holds results of {record.experiment}, not of {name}.")
-        verdicts = [(claim, claim.rule(results)) for claim in experiment.claims]
-        return cls(experiment, record, experiment.report(results), verdicts)
+        try:
+            verdicts = [(claim, claim.rule(results)) for claim in experiment.claims]
+            return cls(experiment, record, experiment.report(results), verdicts)
+        except ValueError as error:
+            raise ValueError(f"{folder}: {error}") from error
 
     def tables(self) -> dict[str, DataFrame]:
         """The tables of the report, and one of the claims where there are any."""

@@ -22,7 +22,7 @@ from experiments.journal import FILE, FORMAT, Journal, Unit
 from experiments.worker import Done, plain, work
 from fragility._names import shortened
 
-__all__ = ["Outcome", "TrialError", "run", "seed_of"]
+__all__ = ["Outcome", "TrialError", "all_done", "run", "seed_of"]
 
 #: All are held in memory at once, as are the processes.
 MOST_UNITS, MOST_JOBS = 1_000_000, 256
@@ -109,7 +109,7 @@ def run(
         kept = len(units) - len(open_units)
         progress(kept, len(units))
         warned: Counter[str] = Counter()
-        with closing(_all_done(experiment, open_units, jobs, quick)) as finished:
+        with closing(all_done(experiment, open_units, jobs, quick)) as finished:
             for number, done in enumerate(finished, start=1):
                 journal.add(done.unit, done.rows)
                 warned += done.warned
@@ -224,7 +224,7 @@ def _units_there(
     return there, list(record.code)
 
 
-def _all_done(
+def all_done(
     experiment: Experiment, units: Sequence[Unit], jobs: int, quick: bool
 ) -> Generator[Done, None, None]:
     """Finished units, as they come."""

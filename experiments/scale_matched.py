@@ -10,8 +10,8 @@ from pandas import DataFrame
 from scipy.special import expit
 
 from experiments import figures
-from experiments.claims import Claim, Verdict, share
-from experiments.comparison import merit_table, quiet_models, short
+from experiments.claims import Claim, Verdict, gained, share
+from experiments.comparison import merit_table, paired, quiet_models, short, side_of
 from experiments.experiment import Condition, Experiment, Report, Row
 from experiments.merit import merits
 from experiments.protocol import QUICK, Settings, split_data
@@ -85,7 +85,9 @@ def report(results: DataFrame) -> Report:
         "those of a robust model: accuracy, AUC and ranking stay the same. `explained` is the "
         "share of the difference in mean index between ERM and the robust model that this alone "
         "gives; above 1: ERM at equal scale has the lower index. No share where the robust "
-        "model's index is not lower.",
+        "model's index is not lower. This is our question: the paper compares the tails of ranking "
+        "errors after Platt scaling, where the size of the scores does not matter; see "
+        "`heart_confidence` beside this one.",
     )
 
 
@@ -121,6 +123,26 @@ def _more_than_scale(results: DataFrame) -> Verdict | None:
     )
 
 
+def _left_after_calibration(results: DataFrame) -> Verdict | None:
+    sides, most, where = [], np.inf, ""
+    for (dataset, flip), part in results.groupby(["dataset", "flip"], sort=False):
+        found = paired(part, "calibrated_fragility_index", "Wasserstein", "ERM")
+        if found is None or np.isnan(found[0]):
+            continue
+        sides.append(side_of(found, -1))
+        if found[0] < most:
+            most, where = found[0], f"{dataset} {flip:g}"
+    if not sides:
+        return None
+    better, worse = sides.count("better"), sides.count("worse")
+    because = (
+        f"Index after cross-fitted Platt scaling of both: clearly lower than ERM's in {better} of "
+        f"{len(sides)} cells, clearly higher in {worse} (95 %, paired); the most at {where}, "
+        f"{most:+.3f}."
+    )
+    return gained(better, worse, len(sides), because)
+
+
 EXPERIMENT = Experiment(
     name="scale_matched",
     title="how much of a lower index is only smaller scores (ours)",
@@ -131,10 +153,14 @@ EXPERIMENT = Experiment(
     report=report,
     claims=[
         Claim(
-            "5.2",
-            "The lower FI of the Wasserstein model means fewer confident misjudgments, not just "
-            "smaller scores.",
+            "5.2 (our addition)",
+            "The lower FI of the Wasserstein model is mostly more than smaller scores.",
             _more_than_scale,
-        )
+        ),
+        Claim(
+            "5.2 (our addition)",
+            "The FI of the Wasserstein model is lower than ERM's after calibration, too.",
+            _left_after_calibration,
+        ),
     ],
 )

@@ -16,16 +16,17 @@ from sklearn.utils import Bunch
 
 from experiments.baselines.losses import Floats
 from experiments.data import load_shift, load_uci
+from experiments.data.shift import SETS
 from fragility.datasets import load_heart
 
-__all__ = ["SHIFTS", "Shift", "TwoParts", "two_parts"]
+__all__ = ["NATURAL", "SHIFTS", "Shift", "TwoParts", "lacking", "two_parts"]
 
 #: How steeply the chance to be in the second part rises with the rank of a feature.
 _TILT = 3.0
 
 
 class TwoParts(NamedTuple):
-    """Cases before and after a shift; the name is "stand-in" if they are none of the real ones."""
+    """Cases before and after a shift; the name is "stand-in for ..." if they are not real."""
 
     X: Floats
     y: Floats
@@ -136,6 +137,33 @@ SHIFTS = {
 }
 
 
+#: Shifts that nobody made, also the ways back that `SHIFTS` leaves out.
+NATURAL = {
+    **{name: shift for name, shift in SHIFTS.items() if not shift.tilted},
+    "adult: women to men": Shift("adult", "adult", parts=_is("sex", "Female")),
+    "adult: 50 and more to under 35": Shift("adult", "adult", parts=_swapped(_young)),
+    "bank: 50 and more to under 35": Shift("bank", "bank", parts=_swapped(_young)),
+}
+
+
+def lacking() -> str:
+    """Why natural shifts cannot be run, as a sentence; nothing if they can."""
+    home = os.environ.get("FRAGILITY_DATA")
+    absent = []
+    for table in SETS.values():
+        try:
+            table.read(home)
+        except FileNotFoundError:
+            absent.append(table.file.name)
+    if not absent:
+        return ""
+    return (
+        f"The data of natural shifts are not there ({', '.join(absent)}), and are not downloaded: "
+        "put them into the folder shift of the folder that the environment variable "
+        "FRAGILITY_DATA names."
+    )
+
+
 def two_parts(name: str, seed: int, quick: bool) -> TwoParts:
     """The cases of a shift by its name.
 
@@ -143,17 +171,18 @@ def two_parts(name: str, seed: int, quick: bool) -> TwoParts:
     data.
     """
     home = os.environ.get("FRAGILITY_DATA")
+    found = SHIFTS.get(name) or NATURAL[name]
     if not quick:
-        return SHIFTS[name].cases(seed, None)
+        return found.cases(seed, None)
     try:
         if home is None:
             raise FileNotFoundError
-        return SHIFTS[name].cases(seed, home)
+        return found.cases(seed, home)
     except FileNotFoundError:
-        return _stand_in()
+        return _stand_in(name)
 
 
-def _stand_in() -> TwoParts:
+def _stand_in(name: str) -> TwoParts:
     X, y = make_classification(2_000, 8, n_informative=6, flip_y=0.1, random_state=0)
     after = X[:, 0] > 0.0
-    return TwoParts(X[~after], y[~after], X[after], y[after], "stand-in")
+    return TwoParts(X[~after], y[~after], X[after], y[after], f"stand-in for {name}")

@@ -14,8 +14,8 @@ import numpy as np
 from pandas import DataFrame
 
 from experiments.baselines.linear import AdamClassifier
-from experiments.claims import Claim, Verdict
-from experiments.comparison import paired, short
+from experiments.claims import Claim, Verdict, gained
+from experiments.comparison import paired, short, side_of
 from experiments.experiment import Condition, Experiment, Report, Row
 from experiments.merit import merits
 from experiments.protocol import Split
@@ -103,22 +103,22 @@ def report(results: DataFrame) -> Report:
 
 def _reduce_index(results: DataFrame) -> Verdict | None:
     """Paired differences to the regulariser alone, raw and at equal calibration."""
-    held, total, said = 0, 0, []
+    sides, said = [], []
     for count, part in results.groupby("classes", sort=False):
         for method in _REDUCES:
             raw = paired(part, "fragility_index", method, LEAD)
             fair = paired(part, "calibrated_fragility_index", method, LEAD)
             if raw is None or fair is None or np.isnan(raw[2]):
                 continue
-            held, total = held + int(raw[2] < 0.0), total + 1
+            sides.append(side_of(raw, -1))
             said.append(
                 f"{count} classes, {method.removeprefix(f'{LEAD}, ')}: {raw[0]:+.3f} "
                 f"({raw[1]:+.3f} to {raw[2]:+.3f}), calibrated {fair[0]:+.3f}"
             )
-    if not total:
+    if not sides:
         return None
-    holds = "holds" if held == total else "holds partly" if held else "does not hold"
-    return Verdict(holds, f"Change of the index, mean over all rates: {'; '.join(said)}.")
+    because = f"Change of the index, mean over all rates: {'; '.join(said)}."
+    return gained(sides.count("better"), sides.count("worse"), len(sides), because)
 
 
 def _pgd_helps_auc(results: DataFrame) -> Verdict | None:

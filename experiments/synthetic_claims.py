@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import get_args
 
 import numpy as np
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from experiments.claims import Claim, Verdict, share
+from experiments.claims import Claim, Holds, Verdict, gained, share
 from experiments.tables import mean_interval
 
 __all__ = ["baseline_claims", "flip_claims", "size_claims"]
@@ -39,22 +40,25 @@ class _Gain:
 
     @property
     def better(self) -> bool:
-        return self.mean > 0.0
+        """Whether its interval says so."""
+        return self.low > 0.0
 
     @property
-    def clearly_worse(self) -> bool:
+    def worse(self) -> bool:
         return self.high < 0.0
 
 
-def _gain(results: DataFrame, model: str, than: str, measure: str, at: float | None) -> _Gain:
-    """Paired gain at a condition, or over all of them."""
-    along = _along(results)
-    rows = results if at is None else results[results[along] == at]
-    wide = rows.pivot(index=[along, "trial"], columns="model", values=measure)
+def _gains_by_trial(results: DataFrame, model: str, than: str, measure: str, at: float) -> Series:
+    """Paired gains at a condition, of the trials where both figures are finite."""
+    rows = results[results[_along(results)] == at]
+    wide = rows.pivot(index="trial", columns="model", values=measure)
     change = _SHOWN[measure] * (wide[model] - wide[than])
-    mean, low, high = mean_interval(change[np.isfinite(wide[model]) & np.isfinite(wide[than])])
-    place = "" if at is None else f" at {at:g}"
-    return _Gain(f"{model} against {than}, {_NAMES[measure]}{place}", mean, low, high)
+    return change[np.isfinite(wide[model]) & np.isfinite(wide[than])]
+
+
+def _gain(results: DataFrame, model: str, than: str, measure: str, at: float) -> _Gain:
+    found = mean_interval(_gains_by_trial(results, model, than, measure, at))
+    return _Gain(f"{model} against {than}, {_NAMES[measure]} at {at:g}", *found)
 
 
 def _along(results: DataFrame) -> str:
@@ -78,15 +82,18 @@ def _gains(results: DataFrame, methods: Iterable[str], measures: Iterable[str]) 
 
 
 def _judged(gains: Sequence[_Gain], most: bool = False) -> Verdict:
-    """Better in all cells: holds; in some: partly. With `most`, more than half of them will do."""
-    held = sum(gain.better for gain in gains)
-    worse = sum(gain.clearly_worse for gain in gains)
+    """Better in all cells, or with `most` in more than half of them."""
+    better, worse = _counts(gains)
     worst = min(gains, key=lambda gain: gain.mean)
-    because = f"Better in {held} of {len(gains)} cells, clearly worse in {worse}"
+    because = f"Clearly better in {better} of {len(gains)} cells, clearly worse in {worse}"
     because += f"; the least: {worst.where}, {worst.mean:+.3f}." if not worst.better else "."
-    if most and held > len(gains) / 2:
-        return Verdict("holds", because)
-    return share(held, len(gains), because)
+    holds = better > len(gains) / 2 if most else None
+    return gained(better, worse, len(gains), because, holds)
+
+
+def _counts(gains: Sequence[_Gain]) -> tuple[int, int]:
+    """Clearly better, and clearly worse."""
+    return sum(gain.better for gain in gains), sum(gain.worse for gain in gains)
 
 
 def _wasserstein_wins(results: DataFrame) -> Verdict:
@@ -94,15 +101,18 @@ def _wasserstein_wins(results: DataFrame) -> Verdict:
 
 
 def _kl_is_like_erm_with_less_risk(results: DataFrame) -> Verdict:
+    """Two parts, and no more holds than the weaker: a model that is ERM has no lower index."""
     alike = _gains(results, ["KL"], ["accuracy", "auc"])
     safer = _gains(results, ["KL"], ["fragility_index"])
     near = sum(abs(gain.mean) <= _SIMILAR for gain in alike)
-    lower = sum(gain.better for gain in safer)
+    lower, higher = _counts(safer)
     because = (
         f"Accuracy and AUC differ by at most {_SIMILAR} in {near} of {len(alike)} cells; FI is "
-        f"lower in {lower} of {len(safer)}, on average by {_mean(safer):.3f}."
+        f"clearly lower in {lower} of {len(safer)}, clearly higher in {higher}, lower on average "
+        f"by {_mean(safer):.3f}."
     )
-    return share(near + lower, len(alike) + len(safer), because)
+    parts = share(near, len(alike), because), gained(lower, higher, len(safer), because)
+    return max(parts, key=lambda part: get_args(Holds).index(part.holds))
 
 
 def _mean(gains: Sequence[_Gain]) -> float:
@@ -110,23 +120,36 @@ def _mean(gains: Sequence[_Gain]) -> float:
 
 
 def _gap_closes(results: DataFrame) -> Verdict | None:
+    """Each gap, whatever its sign, at the fewest and at the most samples; trials are paired."""
     first, *_, last = _conditions(results)
-    cells, held, said = 0, 0, []
+    changes, said = [], []
     for model, measure in product(_models(results, "Wasserstein"), _SHOWN):
-        small, large = (_gain(results, model, "ERM", measure, at).mean for at in (first, last))
-        cells += 1
-        held += abs(large) < abs(small)
+        small, large = (_gains_by_trial(results, model, "ERM", measure, at) for at in (first, last))
+        closed = np.sign(small.mean()) * small - np.sign(large.mean()) * large
+        changes.append(_Gain(model, *mean_interval(closed)))
         if model.endswith(f"{_LOW:g}"):
-            said.append(f"{_NAMES[measure]} {small:+.3f} to {large:+.3f}")
-    because = f"The gap is smaller at {last:g} than at {first:g} samples in {held} of {cells} cells"
-    return share(held, cells, f"{because}; gain of Wasserstein {_LOW:g}: {', '.join(said)}.")
+            said.append(f"{_NAMES[measure]} {small.mean():+.3f} to {large.mean():+.3f}")
+    closer, wider = _counts(changes)
+    because = (
+        f"The gap is clearly smaller at {last:g} than at {first:g} samples in {closer} of "
+        f"{len(changes)} cells, clearly larger in {wider}; gain of Wasserstein {_LOW:g}: "
+        f"{', '.join(said)}."
+    )
+    return gained(closer, wider, len(changes), because)
 
 
 def _both_win_mostly(results: DataFrame) -> Verdict:
+    """Each by itself: a claim about both holds only if it holds for each."""
     gains = _gains(results, ["KL"], _SHOWN), _gains(results, ["Wasserstein"], _SHOWN)
-    verdicts = [_judged(some, most=True) for some in gains]
-    because = f"KL: {verdicts[0].because} Wasserstein: {verdicts[1].because}"
-    return share(sum(verdict.holds == "holds" for verdict in verdicts), 2, because)
+    kl, wasserstein = (_judged(some, most=True) for some in gains)
+    better, worse = _counts([*gains[0], *gains[1]])
+    return gained(
+        better,
+        worse,
+        len(gains[0]) + len(gains[1]),
+        f"KL: {kl.because} Wasserstein: {wasserstein.because}",
+        holds=kl.holds == wasserstein.holds == "holds",
+    )
 
 
 def _worse_at_high_noise(model: float, than: str) -> Rule:
@@ -138,8 +161,9 @@ def _worse_at_high_noise(model: float, than: str) -> Rule:
             return None
         name = f"Wasserstein {model:g}"
         gains = [_gain(results, name, than, measure, highest) for measure in ("accuracy", "auc")]
-        held = sum(gain.mean < 0.0 for gain in gains)
-        return share(held, 2, "; ".join(f"{g.where}: {g.mean:+.3f}" for g in gains) + ".")
+        better, worse = _counts(gains)
+        said = "; ".join(f"{g.where}: {g.mean:+.3f} ({g.low:+.3f} to {g.high:+.3f})" for g in gains)
+        return gained(worse, better, len(gains), said + ".")
 
     return rule
 
@@ -191,24 +215,33 @@ def _comparable(results: DataFrame) -> Verdict:
     return share(held, cells, because + (f"; not: {', '.join(outside)}." if outside else "."))
 
 
+def _among_baselines(results: DataFrame, measure: str) -> Iterator[tuple[float, int, int, int]]:
+    """At each condition: baselines that Wasserstein is clearly better and worse than, and all."""
+    (model,) = _models(results, "Wasserstein")
+    ours = ("ERM", "KL", "Wasserstein", "SCE as printed")
+    others = [m for m in results["model"].unique() if not str(m).startswith(ours)]
+    for at in _conditions(results):
+        gains = [_gain(results, model, other, measure, at) for other in others]
+        yield at, *_counts(gains), len(others)
+
+
 def _less_risk_than_most(results: DataFrame) -> Verdict:
-    held, said = 0, []
-    for at, ours, others in _means(results, "fragility_index"):
-        (value,) = (v for m, v in ours.items() if m.startswith("Wasserstein"))
-        below = sum(value < other for other in others)
-        held += below > len(others) / 2
-        said.append(f"{below} of {len(others)} at {at:g}")
-    return share(held, len(said), f"FI below that of {', '.join(said)}.")
+    held = against = 0
+    said = []
+    for at, lower, higher, of in _among_baselines(results, "fragility_index"):
+        held, against = held + (lower > of / 2), against + (higher > of / 2)
+        said.append(f"{lower} of {of} at {at:g}")
+    return gained(held, against, len(said), f"FI clearly below that of {', '.join(said)}.")
 
 
 def _poor_among_baselines(results: DataFrame) -> Verdict:
-    held, said = 0, []
-    for at, ours, others in _means(results, "accuracy"):
-        (value,) = (v for m, v in ours.items() if m.startswith("Wasserstein"))
-        above = sum(value < other for other in others)
-        held += above >= len(others) / 2
-        said.append(f"{above} of {len(others)} at {at:g}")
-    return share(held, len(said), f"Baselines of a higher accuracy: {', '.join(said)}.")
+    held = against = 0
+    said = []
+    for at, higher, lower, of in _among_baselines(results, "accuracy"):
+        held, against = held + (lower >= of / 2), against + (higher > of / 2)
+        said.append(f"{lower} of {of} at {at:g}")
+    because = f"Baselines of a clearly higher accuracy: {', '.join(said)}."
+    return gained(held, against, len(said), because)
 
 
 def size_claims(where: str) -> list[Claim]:

@@ -10,7 +10,7 @@ import numpy as np
 from pandas import DataFrame, Series
 from scipy.stats import t as student
 
-__all__ = ["csv_table", "markdown", "mean_error", "mean_interval", "shown", "summarise"]
+__all__ = ["csv_table", "interval", "markdown", "mean_error", "mean_interval", "shown", "summarise"]
 
 LEVEL = 0.95
 _DIGITS = 3
@@ -43,7 +43,11 @@ def mean_interval(values: Sequence[float] | Series) -> tuple[float, float, float
     >>> [round(x, 3) for x in mean_interval([1.0, 2.0, 3.0])]
     [2.0, -0.484, 4.484]
     """
-    mean, error, n = mean_error(values)
+    return interval(*mean_error(values))
+
+
+def interval(mean: float, error: float, n: int) -> tuple[float, float, float]:
+    """The same of a mean of `n` values whose standard error is known; NaN ends for one value."""
     half = float(student.ppf((1.0 + LEVEL) / 2.0, n - 1)) * error if n > 1 else math.nan
     return mean, mean - half, mean + half
 

@@ -6,12 +6,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from matplotlib.figure import Figure
-from pandas import DataFrame, read_csv
+from pandas import DataFrame, concat, read_csv
 
 from experiments import figures
 from experiments.claims import Claim, Verdict, mostly, share
-from experiments.comparison import GAINS, compared, merit_table, method_rows, share_better
+from experiments.comparison import (
+    GAINS,
+    compared,
+    merit_table,
+    method_rows,
+    of_the_paper,
+    paired,
+    papers_claim,
+    share_better,
+    side_of,
+)
 from experiments.experiment import Condition, Experiment, Report, Row
+from experiments.intercept_report import intercept_claim, intercept_table
 from experiments.protocol import QUICK, Settings, split_data
 from experiments.real_data import UCI, real_data
 
@@ -70,9 +81,14 @@ def beside_printed(table: DataFrame) -> DataFrame:
 
 def report(results: DataFrame) -> Report:
     """Ours beside the printed values, and which model is best where."""
-    table = merit_table(results, ["dataset", "flip", "method"])
+    where = ["dataset", "flip", "method"]
+    table = merit_table(of_the_paper(results), where)
     beside = beside_printed(table)
-    tables = {"models": table}
+    tables = {
+        "models": table,
+        "free_intercept": merit_table(results[results["intercept"] == "free"], where),
+        "intercepts": intercept_table(results, where[:2]),
+    }
     drawn = {}
     if not beside.empty:
         tables["beside_printed"] = beside
@@ -80,10 +96,11 @@ def report(results: DataFrame) -> Report:
     return Report(
         tables,
         drawn,
-        "The protocol of the heart failure data on eight sets. `inside` says whether our mean lies "
-        "in the printed interval. Where the hinge loss is least for a constant model, as on the "
-        "Indian liver patients, a model may use no feature at all (`trivial`): its AUC is 0.5 and "
-        "its index 0.",
+        "The protocol of the heart failure data on eight sets, with the paper's priced intercept, "
+        "and (`free intercept`) with one that is neither moved nor penalised. `inside` says "
+        "whether our mean lies in the printed interval. Where the hinge loss is least for a "
+        "constant model, as on the Indian liver patients, a model may use no feature at all "
+        "(`trivial`): its AUC is 0.5 and its index 0, and it wins nothing.",
     )
 
 
@@ -111,56 +128,95 @@ def _scatter(beside: DataFrame) -> Figure:
     return figure
 
 
-def _wins(results: DataFrame) -> dict[str, dict[str, float]]:
-    """Cells that each method is best in, by figure; equal means share a cell."""
+def _contest(part: DataFrame) -> DataFrame:
+    """Rows of one cell that are compared: of models that use some feature, on the same splits.
+
+    A method without any feature in most trials is no part of the contest. Of the others the trials
+    count in which each uses one.
+    """
+    unused = part.groupby("method", sort=False)["trivial"].mean()
+    entered = part[part["method"].isin(unused[unused <= 0.5].index)]
+    constant = entered.groupby("trial")["trivial"].transform("max")
+    return entered[constant == 0]
+
+
+def _wins(results: DataFrame) -> tuple[dict[str, dict[str, float]], int]:
+    """Cells that each method is best in, by figure; equal means share a cell. And all cells.
+
+    A model that uses no feature has the lowest index that there is, and wins nothing.
+    """
     wins = {method: dict.fromkeys(GAINS, 0.0) for method in METHODS}
+    cells = 0
     for _, part in results.groupby(["dataset", "flip"], sort=False):
-        means = part.groupby("method", sort=False)[list(GAINS)].mean()
-        for measure, sign in GAINS.items():
+        cells += 1
+        means = _contest(part).groupby("method", sort=False)[list(GAINS)].mean()
+        for measure, sign in GAINS.items() if len(means) else ():
             score = sign * means[measure]
             first = score[score == score.max()].index
             for method in first:
                 wins[method][measure] += 1.0 / len(first)
-    return wins
+    return wins, cells
+
+
+def _all_contest(results: DataFrame) -> tuple[DataFrame, int]:
+    """Rows of the cells in which all methods are compared, with a trial of its own for each split.
+
+    And how many such cells there are.
+    """
+    cells = [_contest(part) for _, part in results.groupby(["dataset", "flip"], sort=False)]
+    kept = [part for part in cells if set(METHODS) <= set(part["method"])]
+    rows = concat(kept) if kept else results[:0]
+    # The same method twice in a trial would be averaged.
+    split = rows.groupby(["dataset", "flip", "trial"], sort=False).ngroup()
+    return rows.assign(trial=split), len(kept)
+
+
+def _without_winner(results: DataFrame) -> str:
+    """How many cells have no model with a feature, and in how many Wasserstein has none."""
+    unused = results.groupby(["dataset", "flip", "method"], sort=False)["trivial"].mean() > 0.5
+    wide = unused.unstack()
+    return (
+        f"Models that use no feature win nothing: most of Wasserstein's in "
+        f"{int(wide['Wasserstein'].sum())} of {len(wide)} cells, most of all three in "
+        f"{int(wide.all(axis=1).sum())}"
+    )
 
 
 def _kl_best_most_often(results: DataFrame) -> Verdict | None:
-    wins = {method: sum(by.values()) for method, by in _wins(results).items()}
+    wins = {method: sum(by.values()) for method, by in _wins(results)[0].items()}
     said = ", ".join(f"{method} {count:.3g}" for method, count in wins.items())
     first = max(wins, key=wins.__getitem__)
     return Verdict(
         "holds" if first == "KL" else "does not hold",
-        f"Cells (data set, rate, figure) with the best mean: {said}.",
+        f"Cells (data set, rate, figure) with the best mean: {said}. {_without_winner(results)}.",
     )
 
 
 def _wasserstein_index(results: DataFrame) -> Verdict | None:
-    wins = _wins(results)
-    cells = results.groupby(["dataset", "flip"]).ngroups
+    """Two statements: the index, and accuracy and AUC, the latter by paired intervals.
+
+    Accuracy and AUC count where all three models use some feature: a constant model has an AUC of
+    a half whatever it is robust to.
+    """
+    wins, cells = _wins(results)
     index = wins["Wasserstein"]["fragility_index"]
-    held, said = int(index > cells / 2), []
+    sides, said = [], []
+    shared, shared_cells = _all_contest(results)
     for measure, name in (("accuracy", "accuracy"), ("auc", "AUC")):
-        means = results.groupby("method", sort=False)[measure].mean()
-        held += means.idxmin() == "Wasserstein"
-        listed = ", ".join(f"{method} {means[method]:.3f}" for method in METHODS)
+        means = shared.groupby("method", sort=False)[measure].mean()
+        behind = [paired(shared, measure, "Wasserstein", other) for other in METHODS[:2]]
+        sides += [side_of(one) for one in behind if one is not None]
+        listed = ", ".join(f"{method} {mean:.3f}" for method, mean in means.items())
         said.append(f"{name} {listed} (Wasserstein best in {wins['Wasserstein'][measure]:.3g})")
+    worse = sides.count("worse")
     return share(
-        held,
-        3,
-        f"The Wasserstein model has the lowest index in {index:.3g} of {cells} cells; in "
-        f"{_trivial_wins(results)} of them most of its models use no feature. Means over all "
-        f"cells: {'; '.join(said)}.",
+        (index > cells / 2) + (bool(sides) and worse == len(sides)),
+        2,
+        f"The Wasserstein model has the lowest index in {index:.3g} of {cells} cells. "
+        f"{_without_winner(results)}. Means over the {shared_cells} cells in which all three use "
+        f"one: {'; '.join(said)}; clearly below another model (95 %, paired) in {worse} of "
+        f"{len(sides)} comparisons.",
     )
-
-
-def _trivial_wins(results: DataFrame) -> int:
-    """Cells in which Wasserstein has the lowest index, mostly by models without any feature."""
-    count = 0
-    for _, part in results.groupby(["dataset", "flip"], sort=False):
-        index = part.groupby("method", sort=False)["fragility_index"].mean()
-        unused = part.loc[part["method"] == "Wasserstein", "trivial"].mean()
-        count += int(index["Wasserstein"] == index.min() and unused > 0.5)
-    return count
 
 
 def _printed_values(results: DataFrame) -> Verdict | None:
@@ -177,8 +233,22 @@ def _printed_values(results: DataFrame) -> Verdict | None:
 
 
 def _beat_erm(results: DataFrame) -> Verdict | None:
-    return share_better(compared(results, "dataset", ("KL",)), "KL against ERM, both rates pooled")
+    """Where both use some feature."""
+    telling = results[results["trivial"] == 0]
+    said = "KL against ERM where both use a feature, both rates pooled"
+    return share_better(compared(telling, "dataset", ("KL",)), said)
 
+
+CLAIMS = [
+    Claim("Table (UCI)", "The printed means are reproduced.", _printed_values),
+    Claim("C.3", "The KL model is best in more cells than the other two.", _kl_best_most_often),
+    Claim(
+        "C.3",
+        "The Wasserstein model is best in most FI values but the weakest in accuracy and AUC.",
+        _wasserstein_index,
+    ),
+    Claim("C.3", "Robust reweighting (KL) improves on ERM.", _beat_erm),
+]
 
 EXPERIMENT = Experiment(
     name="uci",
@@ -188,14 +258,5 @@ EXPERIMENT = Experiment(
     conditions=conditions,
     trial=trial,
     report=report,
-    claims=[
-        Claim("Table (UCI)", "The printed means are reproduced.", _printed_values),
-        Claim("C.3", "The KL model is best in more cells than the other two.", _kl_best_most_often),
-        Claim(
-            "C.3",
-            "The Wasserstein model is best in most FI values but the weakest in accuracy and AUC.",
-            _wasserstein_index,
-        ),
-        Claim("C.3", "Robust reweighting (KL) improves on ERM.", _beat_erm),
-    ],
+    claims=[*map(papers_claim, CLAIMS), intercept_claim("C.3", ["dataset", "flip"])],
 )

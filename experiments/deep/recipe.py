@@ -108,7 +108,7 @@ class Objective(nn.Module):
     recipe : Recipe
         Its augmentations and smoothing are used; the added terms are the next two.
     penalty : Module, optional
-        Called without arguments; its parameters are trained, without weight decay.
+        Called without arguments.
     direct : Module, optional
         Called with logits and class numbers.
     teachers : sequence of Module
@@ -225,20 +225,19 @@ class Objective(nn.Module):
         )
 
     def bound(self) -> dict[str, float]:
-        """The bound of the regulariser, and by what part the largest distance exceeds it."""
+        """The bound of the regulariser, by what part distances exceed it: the largest, and all."""
         if self.penalty is None or not self.last:
-            return {"bound": nan, "excess": nan}
-        k, (last,) = float(self.penalty.k.detach()), self.last
-        widest = float(torch.pdist(last.weight.detach().double()).max())
-        return {"bound": k, "excess": widest / k - 1.0}
+            return {"bound": nan, "excess": nan, "violations": nan}
+        k, (last,) = float(self.penalty.k), self.last
+        parts = torch.pdist(last.weight.detach().double()) / k - 1.0
+        violations = float(parts.clamp_min(0.0).sum())
+        return {"bound": k, "excess": float(parts.max()), "violations": violations}
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, object]]:
         """For the optimiser: the network with weight decay, what is added without."""
         groups: list[dict[str, object]] = [
             {"params": list(self.network.parameters()), "weight_decay": weight_decay}
         ]
-        added = [p for term in (self.penalty, self.direct) if term for p in term.parameters()]
-        added += [] if self.log_scale is None else [self.log_scale]
-        if added:
-            groups.append({"params": added, "weight_decay": 0.0})
+        if self.log_scale is not None:
+            groups.append({"params": [self.log_scale], "weight_decay": 0.0})
         return groups
