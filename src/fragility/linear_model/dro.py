@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._parameters import check_positive
 from ..exceptions import SeparableDataWarning, TrivialRadiusWarning, ZeroFragilityWarning
 from ..programs.satisficing import Outcome, Solution
+from ..solvers.searching import result
 from .base import TrainingData
 from .training import RobustClassifier, Training
 
@@ -111,8 +112,8 @@ class DROClassifier(RobustClassifier):
 
     def _fit_to(self, data: TrainingData) -> None:
         training, radius = Training.of(self, data), float(self.radius)
-        references = training.references(self._start(training.objective))
-        found = training.run_robust(references, radius)
+        references = result(training.references(self._start(training.objective)))
+        found = result(training.run_robust(references, radius))
         self._adopt(found, references)
         self.worst_loss_ = self.target_ + self.fragility_ * radius
         self._say(

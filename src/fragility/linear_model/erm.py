@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -17,6 +18,7 @@ from ..solvers.erm import (
     separating_model,
     underdetermined,
 )
+from ..solvers.searching import result
 from .base import LinearClassifier, TrainingData
 
 
@@ -86,15 +88,12 @@ class ERMClassifier(LinearClassifier):
     def _fit_to(self, data: TrainingData) -> None:
         loss, penalty = as_loss(self.loss), self._checked_penalty()
         objective = data.objective(loss, penalty, self._checked_intercept(), reducible=True)
-        found = erm(
-            objective,
-            self._start(objective),
-            tol=accuracy_of_minimum(self.tol),
-            max_iter=self.max_iter,
-        )
+        limits: Any = {"tol": accuracy_of_minimum(self.tol), "max_iter": self.max_iter}
+        found = result(erm(objective, self._start(objective), **limits))
         point, iterations = found.point, found.iterations
         if found.separable:
-            point = separating_model(objective, found, tol=self.tol, max_iter=self.max_iter)
+            search = separating_model(objective, found, tol=self.tol, max_iter=self.max_iter)
+            point = result(search)
             if not found.attained:
                 warnings.warn(
                     "The classes can be told apart without a mistake, so the mean loss has no "
@@ -112,7 +111,7 @@ class ERMClassifier(LinearClassifier):
             )
         elif not loss.bends and not objective.is_penalised:
             # Minimisers may be many, and the search ends somewhere among them.
-            point = shortest_minimiser(objective, point, max_iter=self.max_iter)
+            point = result(shortest_minimiser(objective, point, max_iter=self.max_iter))
         parameters = point.parameters
         if underdetermined(objective, found):
             parameters = least_norm_equivalent(objective, parameters)

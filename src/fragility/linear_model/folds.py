@@ -17,6 +17,7 @@ from .._labels import listed
 from .._sklearn import check_method_params
 from .._typing import Floats, Indices
 from ..exceptions import TargetError
+from ..solvers.searching import Search
 from .base import TrainingData
 from .grid import Cell, Trace, solve_grid
 from .satisficing import SatisficingClassifier
@@ -63,7 +64,7 @@ class Folds:
         test: Indices,
         lead: Trace | None = None,
         tick: Callable[[], None] = lambda: None,
-    ) -> tuple[FoldScores, Trace | None]:
+    ) -> Search[tuple[FoldScores, Trace | None]]:
         """Fit and score one fold; `lead` is the trace of another."""
         shape = len(self.alphas), len(self.targets)
         found = FoldScores(np.full(shape, nan), np.full(shape, nan), [], 0, [])
@@ -78,9 +79,9 @@ class Folds:
             known = set(present.tolist())
             named = {c: w for c, w in model.class_weight.items() if c in known}
             model.set_params(class_weight=named or None)
-        with np.errstate(over="ignore", under="ignore"):
-            weighted = model._class_weighted(part)
-            cells, trace = solve_grid(model, weighted, self.alphas, self.targets, lead, tick)
+        weighted = model._class_weighted(part)
+        search = solve_grid(model, weighted, self.alphas, self.targets, lead, tick)
+        cells, trace = yield from search
         score = self._scored(test, present)
         unsettled = 0
         for j, row in enumerate(cells):

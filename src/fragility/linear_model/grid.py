@@ -21,6 +21,7 @@ from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels
 from ..solvers.newton import Curvature
 from ..solvers.robust import fragility_of
+from ..solvers.searching import Search, side_by_side
 from .base import TrainingData
 from .satisficing import SatisficingClassifier
 from .training import Training
@@ -103,7 +104,7 @@ def solve_grid(
     targets: Sequence[dict[str, Any]],
     lead: Trace | None = None,
     tick: Callable[[], None] = lambda: None,
-) -> tuple[list[list[Cell | TargetError]], Trace]:
+) -> Search[tuple[list[list[Cell | TargetError]], Trace]]:
     """Models for every penalty and target, or why there is none; and the trace of the searches.
 
     Best with the penalties from strong to weak and the targets from tight to loose: the next model
@@ -114,13 +115,17 @@ def solve_grid(
     trace: Trace | None = None
     references: ReferenceModels | None = None
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
-    for j, alpha in enumerate(alphas):
-        training = Training.of(model.set_params(alpha=alpha), data)
+    trainings = [Training.of(model.set_params(alpha=alpha), data) for alpha in alphas]
+    if not trainings[0].objective.is_smooth:
+        every = [given | wanted for wanted in targets]
+        cells = yield from side_by_side(_row(training, every, tick) for training in trainings)
+        return cells, Trace(trainings[0].objective)
+    for j, training in enumerate(trainings):
         if trace is None:
             trace = Trace(training.objective)
             known = trace if lead is None else lead.seen_from(training.objective)
             leads = not known.ends
-        references = _references(
+        references = yield from _references(
             training, references, None if leads else trace.guess((j, 0), known)
         )
         minimum = references.minimum
@@ -132,7 +137,7 @@ def solve_grid(
             hint = last if leads else trace.guess((j, i), known) or last
             start = None if hint.curvature is None and i == 1 else hint.parameters
             try:
-                target, solution = training.solve(
+                target, solution = yield from training.solve(
                     references, start=start, curvature=hint.curvature, **(given | wanted)
                 )
             except TargetError as error:
@@ -150,9 +155,27 @@ def solve_grid(
     return cells, trace
 
 
+def _row(
+    training: Training, targets: Sequence[dict[str, Any]], tick: Callable[[], None]
+) -> Search[list[Cell | TargetError]]:
+    """Models of one penalty for all targets, side by side: where losses have corners."""
+    references = yield from training.references(np.zeros(training.objective.size))
+
+    def one(wanted: dict[str, Any]) -> Search[Cell | TargetError]:
+        try:
+            target, solution = yield from training.solve(references, **wanted)
+        except TargetError as error:
+            return error
+        return _cell(training, target, solution, references.minimum.converged)
+
+    cells = yield from side_by_side(one(wanted) for wanted in targets)
+    tick()
+    return cells
+
+
 def _references(
     training: Training, before: ReferenceModels | None, hint: _End | None
-) -> ReferenceModels:
+) -> Search[ReferenceModels]:
     """Reference models, from a hint or else from the models of the penalty before."""
     objective = training.objective
     start, curvature = np.zeros(objective.size), None
@@ -165,7 +188,7 @@ def _references(
         start, curvature = point.parameters, before.minimum.curvature
         if curvature is not None:
             curvature = curvature.ridged(objective.ridge - point.objective.ridge)
-    return training.references(start, curvature, before and before.trivial)
+    return (yield from training.references(start, curvature, before and before.trivial))
 
 
 def _cell(training: Training, target: Target, solution: Solution, certain: bool) -> Cell:

@@ -7,7 +7,6 @@ target: :math:`\tau = L_{out\,of\,fold} + R`, with R the penalty of the estimato
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,6 +24,7 @@ from ..losses import as_loss
 from ..programs.rows import distinct_rows
 from ..programs.targets import OUT_OF_FOLD
 from ..solvers.erm import ReferenceModels, RiskMinimum, erm
+from ..solvers.searching import Search, result, side_by_side
 from .base import TrainingData
 from .training import Training
 
@@ -130,12 +130,12 @@ def out_of_fold_loss(model: SatisficingClassifier, data: TrainingData) -> OutOfF
     # KL neither weighs features nor keeps any fixed: all that counts here is the lowest loss.
     plain = clone(model).set_params(ambiguity="kl", penalty="l2")
     loss, sums = as_loss(model.loss), np.zeros(len(ALPHAS))
-    for fold in np.unique(folds[folds >= 0]):
-        train, test = folds != fold, folds == fold
-        part = TrainingData(X[train], codes[train], weights[train], data.classes)
-        tested = X[test]
-        for j, (coef, intercept) in enumerate(_models(plain, part)):
-            scores: Floats = tested @ coef.T + intercept
+    tests = [folds == fold for fold in np.unique(folds[folds >= 0])]
+    parts = [TrainingData(X[~test], codes[~test], weights[~test], data.classes) for test in tests]
+    found = result(side_by_side(_models(plain, part) for part in parts))
+    for test, models in zip(tests, found, strict=True):
+        for j, (coef, intercept) in enumerate(models):
+            scores: Floats = X[test] @ coef.T + intercept
             scores = scores[:, 0] if len(coef) == 1 else scores
             sums[j] += weights[test] @ loss.value(scores, codes[test])
     means = sums / weights[folds >= 0].sum()
@@ -154,19 +154,26 @@ def _in_order(X: Any, codes: Indices, weights: Floats) -> tuple[Any, Indices, Fl
     return X[order], codes[order], weights[order]
 
 
-def _models(plain: SatisficingClassifier, part: TrainingData) -> Iterator[tuple[Floats, Floats]]:
+def _models(
+    plain: SatisficingClassifier, part: TrainingData
+) -> Search[list[tuple[Floats, Floats]]]:
     """Coefficients and intercepts of the lowest loss for each strength, strong to weak."""
     found: RiskMinimum | None = None
     template = Training.of(plain, part).objective
-    for alpha in ALPHAS:
-        objective = replace(template, alpha=alpha)
-        start, curvature = np.zeros(objective.size), None
+    objectives, limits = [replace(template, alpha=a) for a in ALPHAS], {"tol": _TOL, "max_iter": plain.max_iter}
+    start, models = np.zeros(template.size), []
+    if not template.is_smooth:
+        minima = yield from side_by_side(erm(one, start, **limits) for one in objectives)
+        return [one.point.objective.in_user_units(one.point.parameters) for one in minima]
+    for objective in objectives:
+        curvature = None
         if found is not None:
             start, curvature = found.point.parameters, found.curvature
             if curvature is not None:
                 curvature = curvature.ridged(objective.ridge - found.point.objective.ridge)
-        found = erm(objective, start, tol=_TOL, max_iter=plain.max_iter, curvature=curvature)
-        yield objective.in_user_units(found.point.parameters)
+        found = yield from erm(objective, start, curvature=curvature, **limits)
+        models.append(objective.in_user_units(found.point.parameters))
+    return models
 
 
 def _folds(codes: Indices, data: TrainingData, random_state: Any) -> tuple[Indices, list[Any]]:

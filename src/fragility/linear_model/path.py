@@ -15,6 +15,7 @@ from .._typing import Floats, Indices, Intercept
 from ..ambiguity import Ambiguity
 from ..losses import Loss
 from ..programs.satisficing import Outcome
+from ..solvers.searching import result
 from .satisficing import SatisficingClassifier
 from .search import checked_list
 from .training import Training
@@ -142,10 +143,10 @@ def fragility_path(
     with np.errstate(over="ignore", under="ignore"):
         data = model._class_weighted(model._validated(X, y, sample_weight))
         training = Training.of(model, data)
-        references = training.references(np.zeros(training.objective.size))
+        references = result(training.references(np.zeros(training.objective.size)))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": None, name[:-1]: node}
-            _, found = training.run(references, start=start, **wanted)
+            _, found = result(training.run(references, start=start, **wanted))
             start = found.solution.parameters
             models.append(found)
             if verbose:

@@ -21,6 +21,7 @@ from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target, check_target_choice
 from ..solvers import choose
 from ..solvers.erm import ReferenceModels
+from ..solvers.searching import result
 from .base import TrainingData
 from .out_of_fold import TargetOrigin, out_of_fold_loss
 from .training import RobustClassifier, Training
@@ -176,19 +177,20 @@ class SatisficingClassifier(RobustClassifier):
 
     def _fit_to(self, data: TrainingData) -> None:
         training = Training.of(self, data)
-        references = training.references(self._start(training.objective))
+        references = result(training.references(self._start(training.objective)))
         minimum = references.minimum
         self._say(
             f"lowest loss {minimum.loss:.6g} after {minimum.iterations} steps, trivial "
             f"{references.trivial.value:.6g}"
         )
-        target, found = training.run(
+        search = training.run(
             references,
             target=self._absolute_target(data, references),
             target_ratio=self.target_ratio,
             slack=self.slack,
             radius=self._certificate_radius,
         )
+        target, found = result(search)
         self._adopt(found, references)
         self.erm_loss_, self.trivial_loss_ = target.erm_loss, target.trivial_loss
         self._say(

@@ -15,6 +15,7 @@ from .._labels import listed
 from .._parameters import check_number
 from .._typing import Floats
 from ..exceptions import AbsentClassWarning
+from ..solvers.searching import result, side_by_side
 from .folds import Folds, FoldScores
 
 #: Scores that differ by less, relatively, are the same but for rounding.
@@ -25,14 +26,23 @@ def run_folds(
     folds: Folds, parts: list[tuple[Any, Any]], n_jobs: int | None, progress: Progress
 ) -> list[FoldScores]:
     """The first fold, which leads, and then the others, as many at the same time as asked."""
-    first, lead = folds.run(*parts[0], tick=progress.tick)
+    first, lead = _together(folds, parts[:1], None, progress.tick)[0]
     parallel = Parallel(n_jobs=n_jobs)
     if parallel.n_jobs in (None, 1):
-        rest = [folds.run(*part, lead, progress.tick) for part in parts[1:]]
+        rest = _together(folds, parts[1:], lead, progress.tick)
     else:
-        rest = parallel(delayed(folds.run)(*part, lead) for part in parts[1:])
+        found = parallel(delayed(_together)(folds, [part], lead) for part in parts[1:])
+        rest = [one for (one,) in found]
         progress.tick((len(parts) - 1) * len(folds.alphas))
     return [first, *(scores for scores, _ in rest)]
+
+
+def _together(
+    folds: Folds, parts: list[tuple[Any, Any]], lead: Any, tick: Any = lambda: None
+) -> list[tuple[FoldScores, Any]]:
+    """Folds side by side."""
+    with np.errstate(over="ignore", under="ignore"):
+        return result(side_by_side(folds.run(*part, lead, tick) for part in parts))
 
 
 def report(found: list[FoldScores], scores: Floats, max_iter: int) -> None:

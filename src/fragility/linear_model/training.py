@@ -19,6 +19,7 @@ from ..solvers import choose
 from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
 from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
+from ..solvers.searching import Search
 from .base import LinearClassifier, TrainingData
 
 
@@ -92,7 +93,7 @@ class Training:
         start: Floats,
         curvature: Curvature | None = None,
         trivial: Evaluation | None = None,
-    ) -> ReferenceModels:
+    ) -> Search[ReferenceModels]:
         """Minimise the loss over all models, from a start, and over the trivial models.
 
         `curvature` is a curvature near the start, if one is known; `trivial` is the best trivial
@@ -100,12 +101,12 @@ class Training:
         """
         objective, max_iter = self.objective, self.search["max_iter"]
         limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
-        minimum = erm(objective, start, curvature=curvature, **limits)
+        minimum = yield from erm(objective, start, curvature=curvature, **limits)
         fixed = self.ambiguity.fixed(objective.rows.X.shape[1])
         if trivial is None or fixed.any():  # else it is an intercept only, which no penalty changes
-            trivial = trivial_model(objective, fixed, max_iter=max_iter)
+            trivial = yield from trivial_model(objective, fixed, max_iter=max_iter)
         if minimum.loss > trivial.value and objective.is_smooth:
-            minimum = erm(objective, trivial.parameters, **limits)
+            minimum = yield from erm(objective, trivial.parameters, **limits)
         elif minimum.loss > trivial.value:
             # Only a converged search may say that nothing is learned.
             minimum = minimum._replace(point=trivial, loss=trivial.value)
@@ -119,7 +120,7 @@ class Training:
         radius: float = inf,
         curvature: Any = None,
         **wanted: Any,
-    ) -> tuple[Target, Solution]:
+    ) -> Search[tuple[Target, Solution]]:
         """The least fragile model for the target that is `wanted`, perhaps in a ball only."""
         target = Target.resolved(
             **wanted,
@@ -133,7 +134,7 @@ class Training:
             # its level, the worst loss less k times the radius, is below the target. Beyond, the
             # ball is too large to matter.
             ball = RobustProgram(self.objective, self.ambiguity, radius)
-            inside = solve_robust(ball, references, **self.search)
+            inside = yield from solve_robust(ball, references, **self.search)
             worst = worst_penalised(ball, self.objective.at(inside.parameters))
             # Where every loss can vanish the ball does not help to choose a model.
             vanishing = (Outcome.NO_LOSS, Outcome.NO_MINIMUM)
@@ -141,7 +142,7 @@ class Training:
                 return target, inside
         program = SatisficingProgram(self.objective, self.ambiguity, target)
         hints = {"start": start, "curvature": curvature}
-        return target, choose.solve(program, references, **hints, **self.search)
+        return target, (yield from choose.solve(program, references, **hints, **self.search))
 
     def in_user_units(self, solution: Solution) -> LinearModel:
         """The model for the data as given."""
@@ -155,19 +156,20 @@ class Training:
 
     def run(
         self, references: ReferenceModels, *, radius: float = inf, **wanted: Any
-    ) -> tuple[Target, RobustModel]:
+    ) -> Search[tuple[Target, RobustModel]]:
         """The same with its certificate."""
-        target, solution = self.solve(references, radius=radius, **wanted)
+        target, solution = yield from self.solve(references, radius=radius, **wanted)
         found = self._certified(solution, target.value, radius)
         if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
             unlearned = replace(found.certificate, fragility=self.ambiguity.unlearned)
             found = found._replace(certificate=unlearned)
         return target, found
 
-    def run_robust(self, references: ReferenceModels, radius: float) -> RobustModel:
+    def run_robust(self, references: ReferenceModels, radius: float) -> Search[RobustModel]:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
-        found = self._certified(solve_robust(program, references, **self.search), 0.0, inf)
+        solution = yield from solve_robust(program, references, **self.search)
+        found = self._certified(solution, 0.0, inf)
         return found._replace(certificate=found.certificate.priced_at(radius))
 
     def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:

@@ -11,7 +11,7 @@ from scipy import sparse
 from .._typing import Floats
 
 #: Rows per block: temporaries stay small against the data.
-_BLOCK = 8_192
+BLOCK = 8_192
 #: Numbers in a table of products: it should stay in the cache of the processor.
 _TABLE = 2**18
 #: Up to this many stored numbers, products take less time than SciPy's checks of its matrices.
@@ -85,13 +85,13 @@ def paired_gram(
     `weights_of` gives for a part of the rows the weights of the pairs in the lower triangle of
     outputs, of shape (rows, pairs).
     """
-    if outputs == 1 and X.shape[0] <= _BLOCK:
+    if outputs == 1 and X.shape[0] <= BLOCK:
         return weighted_gram(X, weights_of(slice(None))[:, 0], with_one)
     first, second = np.tril_indices(outputs)
     size = X.shape[1] + with_one
     total = np.zeros((first.size, size, size))
-    for start in range(0, X.shape[0], _BLOCK):
-        part = slice(start, start + _BLOCK)
+    for start in range(0, X.shape[0], BLOCK):
+        part = slice(start, start + BLOCK)
         total += weighted_grams(X[part], weights_of(part), with_one)
     blocks = np.empty((outputs, size, outputs, size))
     for one, i, j in zip(total, first, second, strict=True):

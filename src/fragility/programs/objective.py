@@ -207,14 +207,21 @@ class Objective:
         """
         if self.n_outputs == 1:
             return hessian
-        filled = hessian.copy()
-        blocks = filled.reshape(self.n_outputs, -1, self.n_outputs, self.size // self.n_outputs)
-        own = np.flatnonzero(self.lasso_weights[: blocks.shape[1]] == 0.0)
-        fill = np.trace(hessian) / hessian.shape[0]
-        if self.lasso > 0.0:  # weights of columns in different units are orders apart
-            fill = np.einsum("iaia->a", blocks)[own] / self.n_outputs
-        blocks[:, own, :, own] += np.reshape(fill, (-1, 1, 1))
-        return filled
+        return filled_gauge(hessian, self.n_outputs, self.lasso_weights)
+
+
+def filled_gauge(hessian: Floats, n_outputs: int, lasso_weights: Floats) -> Floats:
+    """The same of any number of Hessians, of problems whose lassos weigh the same columns."""
+    filled, size = hessian.copy(), hessian.shape[-1] // n_outputs
+    blocks = filled.reshape(*hessian.shape[:-2], n_outputs, size, n_outputs, size)
+    weighted = lasso_weights.reshape(-1, n_outputs * size)[0, :size] > 0.0
+    fill = np.einsum("...ii->...", hessian)[..., np.newaxis] / hessian.shape[-1]
+    if weighted.any():  # weights of columns in different units are orders apart
+        fill = np.einsum("...iaia->...a", blocks)[..., ~weighted] / n_outputs
+    # A view of the entries of one column and two classes.
+    same_column = np.einsum("...iaja->...ija", blocks)
+    same_column[..., ~weighted] += fill[..., np.newaxis, np.newaxis, :]
+    return filled
 
 
 class Evaluation:

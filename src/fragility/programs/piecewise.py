@@ -3,7 +3,7 @@ r"""The loss of a sample as the maximum of smooth functions, for interior-point 
 .. math:: \max_p f_p(u_n) - k \gamma \, \mathrm{flip}_p ,
 
 with one function for each wrong class, for each label that the sample may get at a cost, or for
-both. Arrays hold one row for each function: scores have the shape (outputs, n), values (P, n).
+both. Scores have the shape (B, outputs, n), values (B, P, n): B problems are solved together.
 
 The epigraph variable s of a sample lies above its functions and is free to move. Let D be the
 weights of the functions, e the weight of whatever else holds s, and S their sum. What is left of
@@ -27,6 +27,7 @@ import numpy as np
 from .._typing import Floats
 from ..losses import GapLoss, Loss
 from ..losses.base import Codes, lower_curvature, signs
+from .batched import Batched
 
 
 class Hold(NamedTuple):
@@ -36,18 +37,18 @@ class Hold(NamedTuple):
     held: Floats
 
 
-class Piecewise(ABC):
+class Piecewise(Batched, ABC):
     """A loss as the maximum of smooth functions; after `at`, with their values at some scores.
 
     Attributes
     ----------
-    flips : ndarray of shape (P, 1) or (P, n)
+    flips : ndarray of shape (B, P, 1) or (B, P, n)
         One where a function belongs to another label than the sample has, else zero.
     bends : bool
         Whether the functions are not linear.
     shared : Loss, optional
         A smooth loss that all functions have in common. Their values leave it out.
-    values : ndarray of shape (P, n)
+    values : ndarray of shape (B, P, n)
         Set by `at`.
     """
 
@@ -57,7 +58,7 @@ class Piecewise(ABC):
     values: Floats
 
     def at(self, scores: Floats) -> Self:
-        """A copy with the values and slopes at scores (outputs, n)."""
+        """A copy with the values and slopes at scores (B, outputs, n)."""
         there = copy(self)
         there._evaluate(scores)
         return there
@@ -68,21 +69,21 @@ class Piecewise(ABC):
 
     @abstractmethod
     def forward(self, change: Floats) -> Floats:
-        """Change (P, n) of the functions along a change (outputs, n) of the scores."""
+        """Change (B, P, n) of the functions along a change (B, outputs, n) of the scores."""
 
     @abstractmethod
     def adjoint(self, weights: Floats) -> Floats:
-        """Weighted sum (outputs, n) of the gradients; weights are (P, n)."""
+        """Weighted sum (B, outputs, n) of the gradients; weights are (B, P, n)."""
 
     @abstractmethod
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        """Lower triangle, (pairs of outputs, n), of the form and of Σ z ∇²f, for some samples."""
+        """Lower triangle, (B, pairs of outputs, n), of the form and of Σ z ∇²f, for some samples."""
 
 
 def piecewise_of(
     loss: Loss, y: Codes, n_classes: int, labels_move: bool, floor: float = 0.0
 ) -> Piecewise:
-    """A loss as the maximum of smooth functions, for samples of these classes.
+    """A loss as the maximum of smooth functions, for samples (B, n) of these classes.
 
     `floor` is the constant function of a loss of gaps. It is zero, or less where only the largest
     loss of all samples counts and its bound is above zero.
@@ -102,86 +103,102 @@ class _TwoClassGaps(Piecewise):
     def __init__(self, loss: GapLoss, y: Codes, labels_move: bool, floor: float) -> None:
         self.loss, self.floor, self.bends = loss, floor, loss.bends
         own = -signs(y)
-        self.directions = np.stack([own, -own] if labels_move else [own])
-        self.flips = np.array([[0.0], [0.0], [1.0]])[: 2 + labels_move]
+        self.directions = np.stack([own, -own] if labels_move else [own], axis=1)
+        flips = np.array([[0.0], [0.0], [1.0]])[: 2 + labels_move]
+        self.flips = np.tile(flips, (len(y), 1, 1))
 
     def _evaluate(self, scores: Floats) -> None:
-        gaps = scores[0] * self.directions
-        floor = np.full((1, gaps.shape[1]), self.floor)
-        self.values = np.concatenate([floor, self.loss.piece(gaps)])
-        self.slopes = self.directions * self.loss.piece_slope(gaps)
-        self.curvatures = self.loss.piece_bend(gaps)
+        gaps = scores * self.directions
+        self.values = np.empty((len(gaps), gaps.shape[1] + 1, gaps.shape[2]))
+        self.values[:, 0] = self.floor
+        self.values[:, 1:] = self.loss.piece(gaps)
+        self.slopes = self.directions
+        if self.bends:
+            self.slopes = self.directions * self.loss.piece_slope(gaps)
+            self.curvatures = self.loss.piece_bend(gaps)
 
     def forward(self, change: Floats) -> Floats:
-        return np.concatenate([np.zeros_like(change), change * self.slopes])
+        moved = np.zeros(self.values.shape)
+        np.multiply(change, self.slopes, out=moved[:, 1:])
+        return moved
 
     def adjoint(self, weights: Floats) -> Floats:
-        total: Floats = (weights[1:] * self.slopes).sum(axis=0, keepdims=True)
+        total: Floats = (weights[:, 1:] * self.slopes).sum(axis=1, keepdims=True)
         return total
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        slopes, D, inverse = self.slopes[:, part], weights[:, part], hold.inverse[part]
+        slopes, D = self.slopes[..., part], weights[..., part]
+        inverse = hold.inverse[:, part]
         # By pairs of functions, of which the first is constant.
-        apart = D[1:] * slopes**2
-        form: Floats = (apart * (D[0] * inverse + hold.held[part])).sum(axis=0)
-        if len(D) == 3:
-            form += D[1] * D[2] * inverse * (slopes[0] - slopes[1]) ** 2
-        form += (multipliers[1:, part] * self.curvatures[:, part]).sum(axis=0)
-        return form[np.newaxis]
+        apart = D[:, 1:] * slopes**2 if self.bends else D[:, 1:]
+        form: Floats = apart.sum(axis=1) * (D[:, 0] * inverse + hold.held[:, part])
+        if D.shape[1] == 3:
+            form += D[:, 1] * D[:, 2] * inverse * (slopes[:, 0] - slopes[:, 1]) ** 2
+        if self.bends:
+            form += (multipliers[:, 1:, part] * self.curvatures[..., part]).sum(axis=1)
+        return form[:, np.newaxis]
 
 
 class _OwnGaps(Piecewise):
     """The gaps of the own label; the floor has the row of the class itself."""
 
     def __init__(self, loss: GapLoss, y: Codes, n_classes: int, floor: float) -> None:
-        self.loss, self.y, self.n_classes, self.floor = loss, y, n_classes, floor
-        self.bends = loss.bends
-        self.own = y * y.size + np.arange(y.size)
-        self.flips = np.zeros((n_classes, 1))
+        self.loss, self.n_classes, self.floor = loss, n_classes, floor
+        self.bends, self.y = loss.bends, y[:, np.newaxis]
+        self.flips = np.zeros((len(y), n_classes, 1))
+        if not self.bends:
+            self._bend(np.zeros((len(y), n_classes, y.shape[1])))
 
     def _evaluate(self, scores: Floats) -> None:
-        gaps = scores - scores.ravel()[self.own]
+        gaps = scores - np.take_along_axis(scores, self.y, axis=1)
         self.values = self.loss.piece(gaps)
-        self.slopes = self.loss.piece_slope(gaps)
-        self.curvatures = self.loss.piece_bend(gaps)
-        self.values.ravel()[self.own] = self.floor
-        self.slopes.ravel()[self.own] = self.curvatures.ravel()[self.own] = 0.0
+        np.put_along_axis(self.values, self.y, self.floor, axis=1)
+        if self.bends:
+            self._bend(gaps)
+
+    def _bend(self, gaps: Floats) -> None:
+        self.slopes, self.curvatures = self.loss.piece_slope(gaps), self.loss.piece_bend(gaps)
+        for derivative in (self.slopes, self.curvatures):
+            np.put_along_axis(derivative, self.y, 0.0, axis=1)
 
     def forward(self, change: Floats) -> Floats:
-        return (change - change.ravel()[self.own]) * self.slopes
+        moved: Floats = (change - np.take_along_axis(change, self.y, axis=1)) * self.slopes
+        return moved
 
     def adjoint(self, weights: Floats) -> Floats:
         total: Floats = weights * self.slopes
-        total.ravel()[self.own] = -total.sum(axis=0)
+        np.put_along_axis(total, self.y, -total.sum(axis=1, keepdims=True), axis=1)
         return total
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        y, count = self.y[part], self.n_classes
-        D, slopes, inverse = weights[:, part], self.slopes[:, part], hold.inverse[part]
-        rows, n = np.arange(y.size), y.size
+        y, count = self.y[..., part], self.n_classes
+        D, slopes, inverse = weights[..., part], self.slopes[..., part], hold.inverse[:, part]
         weighted = D * slopes  # zero for the class itself
-        held = D[y, rows] * inverse + hold.held[part]
+        held = np.take_along_axis(D, y, axis=1)[:, 0] * inverse + hold.held[:, part]
+        shares = D * inverse[:, np.newaxis]
+        np.put_along_axis(shares, y, 0.0, axis=1)
         index = _triangle_index(count)
-        form = np.empty((count * (count + 1) // 2, n))
+        form = np.empty((len(D), count * (count + 1) // 2, held.shape[1]))
         # Row sums over the wrong classes, and what is left on the diagonal: pair by pair.
-        sums = slopes * held
-        diagonal = slopes * held
+        sums = slopes * held[:, np.newaxis]
+        diagonal = sums + slopes * _of_others(shares)
         for one in range(count):
-            scaled = weighted[one] * inverse
+            scaled = -weighted[:, one] * inverse
             for other in range(one):
-                np.multiply(scaled, -weighted[other], out=form[index[one, other]])
-            for other in range(count):
-                if other != one:
-                    wrong = D[other] * inverse * (y != other)
-                    sums[one] += wrong * (slopes[one] - slopes[other])
-                    diagonal[one] += wrong * slopes[one]
-        curved = multipliers[:, part] * self.curvatures[:, part]
-        form[index.diagonal()] = weighted * diagonal + curved
-        across = weighted * sums + curved
-        flat = form.ravel()  # one index for each sample takes less time than two
+                np.multiply(scaled, weighted[:, other], out=form[:, index[one, other]])
+            if self.bends:
+                for other in range(count):
+                    if other != one:
+                        sums[:, one] += shares[:, other] * (slopes[:, one] - slopes[:, other])
+        across, own = weighted * sums, weighted * diagonal
+        if self.bends:
+            curved = multipliers[..., part] * self.curvatures[..., part]
+            across, own = across + curved, own + curved
+        form[:, index.diagonal()] = own
         for other in range(count):
-            flat[index[y, other] * n + rows] = -across[other]
-        flat[index[y, y] * n + rows] = across.sum(axis=0)
+            # The row of the class itself has minus the sum over the wrong ones.
+            np.put_along_axis(form, index[y, other], -across[:, other : other + 1], axis=1)
+        np.put_along_axis(form, index[y, y], across.sum(axis=1, keepdims=True), axis=1)
         return form
 
 
@@ -190,51 +207,51 @@ class _AllGaps(Piecewise):
 
     def __init__(self, loss: GapLoss, y: Codes, n_classes: int, floor: float) -> None:
         self.loss, self.count, self.floor, self.bends = loss, n_classes, floor, loss.bends
-        others = np.arange(n_classes)[:, np.newaxis] != y
-        self.flips = np.repeat(others, n_classes, axis=0).astype(np.float64)
+        others = np.arange(n_classes)[:, np.newaxis] != y[:, np.newaxis]
+        self.flips = np.repeat(others, n_classes, axis=1).astype(np.float64)
 
     def _evaluate(self, scores: Floats) -> None:
-        gaps = scores[np.newaxis] - scores[:, np.newaxis]
+        gaps = scores[:, np.newaxis] - scores[:, :, np.newaxis]
         values, self.slopes = self.loss.piece(gaps), self.loss.piece_slope(gaps)
         self.curvatures = self.loss.piece_bend(gaps)
         own = np.arange(self.count)
-        values[own, own] = self.floor
-        self.slopes[own, own] = self.curvatures[own, own] = 0.0
-        self.values = values.reshape(self.count**2, -1)
+        values[:, own, own] = self.floor
+        self.slopes[:, own, own] = self.curvatures[:, own, own] = 0.0
+        self.values = values.reshape(len(scores), self.count**2, -1)
 
     def forward(self, change: Floats) -> Floats:
-        moved: Floats = (change[np.newaxis] - change[:, np.newaxis]) * self.slopes
+        moved: Floats = (change[:, np.newaxis] - change[:, :, np.newaxis]) * self.slopes
         return moved.reshape(self.values.shape)
 
     def adjoint(self, weights: Floats) -> Floats:
         weighted = weights.reshape(self.slopes.shape) * self.slopes
-        total: Floats = weighted.sum(axis=0) - weighted.sum(axis=1)
+        total: Floats = weighted.sum(axis=1) - weighted.sum(axis=2)
         return total
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
         slopes = self.slopes[..., part]
         curved = multipliers.reshape(self.slopes.shape)[..., part] * self.curvatures[..., part]
         first, second = np.tril_indices(self.count)
-        form: Floats = -(curved[first, second] + curved[second, first])
-        form[first == second] = curved.sum(axis=0) + curved.sum(axis=1)
-        gradients = np.zeros((self.count**2, self.count, slopes.shape[-1]))
+        form: Floats = -(curved[:, first, second] + curved[:, second, first])
+        form[:, first == second] = curved.sum(axis=1) + curved.sum(axis=2)
+        gradients = np.zeros((len(slopes), self.count**2, self.count, slopes.shape[-1]))
         for label, other in np.ndindex(self.count, self.count):
-            gradients[label * self.count + other, other] += slopes[label, other]
-            gradients[label * self.count + other, label] -= slopes[label, other]
-        return form + _spread(gradients, weights[:, part], hold, part)
+            gradients[:, label * self.count + other, other] += slopes[:, label, other]
+            gradients[:, label * self.count + other, label] -= slopes[:, label, other]
+        return form + _spread(gradients, weights[..., part], hold, part)
 
 
 class _ByGradients(Piecewise):
-    """Functions with gradients (P, outputs, n) by the scores."""
+    """Functions with gradients (B, P, outputs, n) by the scores."""
 
     gradients: Floats
 
     def forward(self, change: Floats) -> Floats:
-        moved: Floats = np.einsum("pon,on->pn", self.gradients, change)
+        moved: Floats = np.einsum("bpon,bon->bpn", self.gradients, change)
         return moved
 
     def adjoint(self, weights: Floats) -> Floats:
-        total: Floats = np.einsum("pon,pn->on", self.gradients, weights)
+        total: Floats = np.einsum("bpon,bpn->bon", self.gradients, weights)
         return total
 
 
@@ -245,21 +262,25 @@ class _Labels(_ByGradients):
 
     def __init__(self, loss: Loss, y: Codes, n_classes: int, labels_move: bool) -> None:
         self.loss = loss
-        shifts = range(n_classes if labels_move else 1)
-        self.labels = [(y + shift) % n_classes for shift in shifts]
-        self.flips = np.array([[float(shift > 0)] for shift in shifts])
+        shifts = np.arange(n_classes if labels_move else 1)
+        self.labels = (y[:, np.newaxis] + shifts[:, np.newaxis]) % n_classes
+        self.flips = np.tile((shifts > 0.0)[:, np.newaxis] * 1.0, (len(y), 1, 1))
 
     def _evaluate(self, scores: Floats) -> None:
-        self.scores = scores[0] if len(scores) == 1 else scores.T
-        n, loss = len(self.scores), self.loss
-        self.values = np.stack([loss.value(self.scores, y) for y in self.labels])
-        gradients = [loss.gradient(self.scores, y).reshape(n, -1).T for y in self.labels]
-        self.gradients = np.stack(gradients)
+        self.scores = scores
+        shape, flat = scores.shape, as_samples(scores)
+        by_label = [self.labels[:, p].ravel() for p in range(self.labels.shape[1])]
+        values = [self.loss.value(flat, y).reshape(shape[0], -1) for y in by_label]
+        self.values = np.stack(values, axis=1)
+        gradients = [as_scores(self.loss.gradient(flat, y), shape) for y in by_label]
+        self.gradients = np.stack(gradients, axis=1)
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        form = _spread(self.gradients[..., part], weights[:, part], hold, part)
-        for y, multiplier in zip(self.labels, multipliers, strict=True):
-            form += lower_curvature(self.loss, self.scores[part], y[part]).T * multiplier[part]
+        form = _spread(self.gradients[..., part], weights[..., part], hold, part)
+        for p in range(self.labels.shape[1]):
+            form += curvature_of(
+                self.loss, self.scores[..., part], self.labels[:, p, part], multipliers[:, p, part]
+            )
         return form
 
 
@@ -273,36 +294,65 @@ class _LabelGaps(_ByGradients):
 
     def __init__(self, loss: Loss, y: Codes, n_classes: int) -> None:
         self.shared = loss
-        self.flips = np.ones((n_classes, 1))
-        self.flips[0] = 0.0
+        self.flips = np.ones((len(y), n_classes, 1))
+        self.flips[:, 0] = 0.0
         if n_classes == 2:
-            self.gradients = np.stack([np.zeros((1, y.size)), signs(y)[np.newaxis]])
+            own = signs(y)[:, np.newaxis]
+            self.gradients = np.stack([np.zeros_like(own), own], axis=1)
         else:  # one for the own class, minus one for the label: zero for the own label
             classes = np.arange(n_classes)[:, np.newaxis]
-            labels = (y + classes) % n_classes
-            self.gradients = 1.0 * (classes == y) - 1.0 * (classes == labels[:, np.newaxis])
+            labels = (y[:, np.newaxis] + classes) % n_classes
+            own = 1.0 * (classes == y[:, np.newaxis])
+            self.gradients = own[:, np.newaxis] - 1.0 * (classes == labels[:, :, np.newaxis])
 
     def _evaluate(self, scores: Floats) -> None:
         self.values = self.forward(scores)
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        D = weights[:, part]
-        if len(D) == 2:
-            both: Floats = D[1] * (D[0] * hold.inverse[part] + hold.held[part])
-            return both[np.newaxis]
+        D = weights[..., part]
+        if D.shape[1] == 2:
+            both: Floats = D[:, 1] * (D[:, 0] * hold.inverse[:, part] + hold.held[:, part])
+            return both[:, np.newaxis]
         return _spread(self.gradients[..., part], D, hold, part)
 
 
+def as_samples(scores: Floats) -> Floats:
+    """Scores (B, outputs, n) as losses have them: (B n,), or (B n, C)."""
+    outputs = scores.shape[1]
+    return scores.ravel() if outputs == 1 else scores.swapaxes(1, 2).reshape(-1, outputs)
+
+
+def as_scores(by_sample: Floats, shape: tuple[int, ...]) -> Floats:
+    """The way back, to the shape (B, outputs, n)."""
+    return by_sample.reshape(shape[0], shape[2], shape[1]).swapaxes(1, 2)
+
+
+def curvature_of(loss: Loss, scores: Floats, y: Codes, weights: Floats) -> Floats:
+    """Lower triangles of weighted second derivatives by the scores, (B, pairs of outputs, n)."""
+    triangles = lower_curvature(loss, as_samples(scores), y.ravel())
+    several = triangles.reshape(*y.shape, -1).swapaxes(1, 2)
+    weighted: Floats = several * weights[:, np.newaxis]
+    return weighted
+
+
 def _spread(gradients: Floats, weights: Floats, hold: Hold, part: slice) -> Floats:
-    """Σ D (g - ḡ)(g - ḡ)ᵀ + e ḡ ḡᵀ of gradients (P, outputs, n), lower triangle."""
-    first, second = np.tril_indices(gradients.shape[1])
-    total = np.einsum("pon,pn->on", gradients, weights)
-    mean = total * hold.inverse[part]
-    form: Floats = hold.held[part] * mean[first] * total[second]
-    for gradient, weight in zip(gradients, weights, strict=True):
-        apart = gradient - mean
-        form += weight * apart[first] * apart[second]
+    """Σ D (g - ḡ)(g - ḡ)ᵀ + e ḡ ḡᵀ of gradients (B, P, outputs, n), lower triangle."""
+    first, second = np.tril_indices(gradients.shape[2])
+    total = np.einsum("bpon,bpn->bon", gradients, weights)
+    mean = total * hold.inverse[:, np.newaxis, part]
+    form: Floats = hold.held[:, np.newaxis, part] * mean[:, first] * total[:, second]
+    for p in range(gradients.shape[1]):
+        apart = gradients[:, p] - mean
+        form += weights[:, p, np.newaxis] * apart[:, first] * apart[:, second]
     return form
+
+
+def _of_others(shares: Floats) -> Floats:
+    """For each function the sum of the others; a total less its own would lose digits."""
+    others = np.zeros_like(shares)
+    for way in (slice(None), slice(None, None, -1)):
+        others[:, way][:, 1:] += np.cumsum(shares[:, way], axis=1)[:, :-1]
+    return others
 
 
 def _triangle_index(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.intp]]:

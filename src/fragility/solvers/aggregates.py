@@ -11,328 +11,354 @@ is the one epigraph variable that all samples share.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from copy import copy
-from functools import cached_property
-from math import inf
-from typing import Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._typing import Floats
 from ..losses import Loss
-from ..losses.base import lower_curvature
-from ..programs.objective import Objective
-from ..programs.piecewise import Hold, Piecewise
-from .interior_parts import Correction, Direction, Move, PositivePart, System
+from ..programs.batched import Batched
+from ..programs.piecewise import Hold, Piecewise, as_samples, as_scores, curvature_of
+from ..programs.stack import Stack
+from .cones import Flags, inner, like
+from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
 
 #: How near k may come to zero in one step of an entropic risk, whose curvature grows as k falls.
 _LEFT = 0.4
+#: A k below this share of the first one is zero, and only the largest loss counts: see `Maximum`.
+_NO_K = 1e-9
 
 
-class Samples(PositivePart, ABC):
+class Samples(PositivePart):
     """Epigraph variables above the functions of the samples; a subclass aggregates them.
 
     `flips` is -γ for functions of another label, else zero: how functions move with k.
 
     Attributes
     ----------
-    s : ndarray of shape (n,)
+    s : ndarray of shape (B, n)
         The epigraph variables.
-    aggregate : float
+    aggregate : ndarray of shape (B,)
         What they make up together.
+    room : ndarray of shape (B,)
+        How far above the losses they were at the start.
     """
 
-    has_t = True
+    has_t: ClassVar[bool] = True
+    step: ClassVar[type[SampleStep]]
     s: Floats
-    aggregate: float
+    aggregate: Floats
+    room: Floats
 
-    def __init__(self, objective: Objective, pieces: Piecewise, flips: Floats) -> None:
-        self.objective, self.pieces, self.flips = objective, pieces, flips
-        self.weights = objective.rows.weights
+    def __init__(self, stack: Stack, pieces: Piecewise, flips: Floats) -> None:
+        self.stack, self.at, self.flips = stack, pieces, flips
+        self.shared: _Shared | None = None
         self.flipping = bool(flips.any())
 
     @abstractmethod
-    def set_variables(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: Floats) -> None:
         """Set the epigraph variables, or raise them to one above all of these."""
 
     @abstractmethod
     def shares(self) -> Floats:
         """Derivative of the aggregate by the epigraph variables."""
 
-    def slope_k(self) -> float:
+    def slope_k(self) -> Floats | float:
         """Derivative of the aggregate by k."""
         return 0.0
 
-    @abstractmethod
-    def eliminate(self, system: System, D: Floats, nu: float) -> Hold:
-        """Add to the system for weights D of the functions and a multiplier of the aggregate."""
-
-    @abstractmethod
-    def push_aimed(self, right: Floats, system: System, nu: float) -> tuple[Floats, float]:
-        """Add to the right sides of k and t where the multipliers would be `aimed`.
-
-        Returned are the right side by scores, and what is added to the row of the aggregate.
-        """
-
-    @abstractmethod
-    def step(self, moved: Floats, direction: Direction) -> Floats:
-        """Step of the epigraph variables when the functions move."""
-
-    def begin(self, theta: Floats, k: float, lift: float, least: float = 0.0) -> None:
+    def begin(self, theta: Floats, k: Floats, lift: float, least: Floats | float = 0.0) -> None:
         """Set the variables above the losses by a share of their aggregate, or at least `least`."""
         self._evaluate(theta)
-        heights = (self.at.values + self.flips * k).max(axis=0)
+        heights = (self.at.values + self._flipped(k)).max(axis=1)
         self.set_variables(heights, k)
-        self.room = max(lift * abs(self.value), least, 1e-12)
-        self.set_variables(heights + self.room, k)
-        self.margin = self.s - self.at.values - self.flips * k
+        self.room = np.maximum(np.maximum(lift * np.abs(self.value), least), 1e-12)
+        self.set_variables(heights + self.room[:, np.newaxis], k)
+        self.margin = self.s[:, np.newaxis] - self.at.values - self._flipped(k)
         self.first_k = k
 
+    def _flipped(self, k: Floats) -> Floats | float:
+        return self.flips * like(k, self.flips) if self.flipping else 0.0
+
     def _evaluate(self, theta: Floats) -> None:
-        scores = self.scores(theta)
-        self.at, self.shared = self.pieces.at(scores), None
-        if self.pieces.shared is not None:
-            self.shared = _Shared(self.pieces.shared, scores, self.objective)
+        scores = self.stack.scores(theta)
+        self.at = self.at.at(scores)
+        if self.at.shared is not None:
+            self.shared = _Shared(self.at.shared, scores, self.stack)
 
     @property
-    def value(self) -> float:
+    def value(self) -> Floats:  # type: ignore[override]
         """The aggregate, with the mean of the loss that the functions leave out."""
-        return self.aggregate + (0.0 if self.shared is None else self.shared.value)
+        return self.aggregate if self.shared is None else self.aggregate + self.shared.value
 
-    def balance(self, nu: float) -> None:
+    def balance(self, nu: Floats) -> None:
         """Set multipliers that agree with the multiplier of the aggregate."""
         dual = 1.0 / self.margin
-        self.dual = dual * (nu * self.shares() / dual.sum(axis=0))
+        share = nu[:, np.newaxis] * self.shares() / dual.sum(axis=1)
+        self.dual = dual * share[:, np.newaxis]
 
-    def scores(self, theta: Floats) -> Floats:
-        """Scores (outputs, n) of parameters."""
-        coef, intercept = self.objective.split(theta)
-        scores: Floats = np.ascontiguousarray(coef @ self.objective.rows.X.T)
-        if self.objective.rows.fit_intercept:
-            scores += intercept[:, np.newaxis]
-        return scores
-
-    def add_slope(self, slope: Floats, nu: float) -> float:
-        """Add the slope of the Lagrangian's part by the parameters; return that by k."""
+    def add_slope(self, slope: Floats, nu: Floats) -> Floats:
         by_scores = self.at.adjoint(self.dual)
         if self.shared is not None:
-            by_scores = by_scores + nu * self.shared.slopes
-        slope += self.objective.collected(by_scores)
-        return float((self.flips * self.dual).sum()) + nu * self.slope_k()
+            by_scores = by_scores + like(nu, by_scores) * self.shared.slopes
+        slope += self.stack.collected(by_scores)
+        by_k = nu * self.slope_k()
+        return by_k + (self.flips * self.dual).sum(axis=(1, 2)) if self.flipping else by_k
 
-    def rise(self, move: Move, direction: Direction) -> float:
-        """Slope of the aggregate along a step."""
-        rise = float(self.shares() @ move.rest)
-        rise += self.slope_k() * direction.k
+    def rise(self, move: Move, direction: Direction) -> Floats:
+        rise: Floats = inner(self.shares(), move.rest) + self.slope_k() * direction.k
         if self.shared is not None:
-            rise += float(self.objective.collected(self.shared.slopes) @ direction.theta)
+            rise += inner(self.stack.collected(self.shared.slopes), direction.theta)
         return rise
 
-    def add(self, system: System, nu: float) -> None:
-        self.D = self.dual / self.margin
-        hold = self.eliminate(system, self.D, nu)
-        at, D, dual, shared = self.at, self.D, self.dual, self.shared
+    def add(self, system: System, nu: Floats) -> SampleStep:
+        return self.step(self, system, nu)
 
-        def form(part: slice) -> Floats:
-            own = at.form(D, dual, hold, part).T
-            return own if shared is None else own + nu * shared.curvature(part)
-
-        system.matrix[: system.p, : system.p] += self.objective.collected_squares(form)
-        if shared is not None:
-            system.column[: system.p] += self.objective.collected(shared.slopes)
-
-    def push(
-        self, right: Floats, system: System, nu: float, correction: Correction | None
-    ) -> float:
-        """Add to the right side; return what is added to the row of the aggregate."""
-        self.aimed = self.aim(correction)
-        scores, row = self.push_aimed(right, system, nu)
-        if self.shared is not None:
-            scores = scores - nu * self.shared.slopes
-        right[: system.p] += self.objective.collected(scores)
-        return row
-
-    def move(self, direction: Direction) -> Move:
-        moved = self.at.forward(self.scores(direction.theta))
-        if self.flipping:
-            moved = moved + self.flips * direction.k
-        s = self.step(moved, direction)
-        margin = s - moved
-        return Move(margin, self.aimed - self.dual - self.D * margin, s)
-
-    def longest_k(self, direction: Direction) -> float:
+    def longest_k(self, direction: Direction) -> Floats | float:
         """How far a step may go for the sake of k."""
-        return inf
+        return np.inf
 
-    def moved(self, move: Move, length: float, theta: Floats, k: float) -> Self:
+    def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
         """After a step. Functions that bend end higher than foreseen: variables are raised."""
         after = copy(self)
         after._evaluate(theta)
-        s = self.s + length * move.rest
-        exact = s - after.at.values - self.flips * k
-        lift = (self.margin + length * move.margin - exact).max(axis=0)
-        after.set_variables(s + np.maximum(lift, 0.0), k)
-        after.margin = exact + (after.s - s)
-        after.dual = self.dual + length * move.dual
+        s = self.s + length[:, np.newaxis] * move.rest
+        exact = s[:, np.newaxis] - after.at.values - self._flipped(k)
+        foreseen = self.margin + like(length, self.margin) * move.margin
+        lift = np.maximum((foreseen - exact).max(axis=1), 0.0)
+        after.set_variables(s + lift, k)
+        after.margin = exact + (after.s - s)[:, np.newaxis]
+        after.dual = self.dual + like(length, self.dual) * move.dual
         return after
+
+
+class SampleStep(PartStep):
+    """Samples whose curvature is in the system, eliminated."""
+
+    inverse: Floats
+    total: Floats
+
+    def __init__(self, part: Any, system: System, nu: Floats) -> None:
+        self.part, self.system, p = part, system, system.p
+        self.D = part.dual / part.margin
+        at, D, dual, shared, stack = part.at, self.D, part.dual, part.shared, part.stack
+        hold = self.eliminate(nu)
+
+        def form(rows: slice) -> Floats:
+            own: Floats = at.form(D, dual, hold, rows)
+            return own if shared is None else own + shared.curvature(nu, rows)
+
+        system.matrix[:, :p, :p] += stack.squares(form)
+        if shared is not None:
+            system.column[:, :p] += stack.collected(shared.slopes)
+
+    @abstractmethod
+    def eliminate(self, nu: Floats) -> Hold:
+        """Add the borders of the system, for a multiplier of the aggregate."""
+
+    @abstractmethod
+    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+        """Add to the right sides of k and t where the multipliers would be `aimed`.
+
+        Returned are the pull on the epigraph variables, the right side by scores, and what is added
+        to the row of the aggregate.
+        """
+
+    @abstractmethod
+    def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
+        """Step of the epigraph variables when the functions move."""
+
+    def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, Floats | float]:
+        part = self.part
+        aimed = part.aim(aim)
+        pulled, scores, row = self.pull(right, nu, aimed)
+        if part.shared is not None:
+            scores = scores - like(nu, scores) * part.shared.slopes
+        right[:, : self.system.p] += part.stack.collected(scores)
+        return (aimed, pulled), row
+
+    def move(self, direction: Direction, pushed: Any) -> Move:
+        (aimed, pulled), part = pushed, self.part
+        moved = part.at.forward(part.stack.scores(direction.theta)) + part._flipped(direction.k)
+        s = self.raised(moved, direction, pulled)
+        margin = s[:, np.newaxis] - moved
+        return Move(margin, aimed - part.dual - self.D * margin, s)
+
+
+class _MeanStep(SampleStep):
+    def eliminate(self, nu: Floats) -> Hold:
+        part, system, p, k = self.part, self.system, self.system.p, self.system.k
+        self.inverse = 1.0 / self.D.sum(axis=1)
+        self.total = part.at.adjoint(self.D)
+        weights = part.stack.weights
+        reach = weights * self.inverse
+        system.column[:, :p] += part.stack.collected(self.total * reach[:, np.newaxis])
+        system.corner += inner(weights, reach)
+        if part.flipping:
+            self.drift = (self.D * part.flips).sum(axis=1) * self.inverse
+            away = part.flips - self.drift[:, np.newaxis]
+            apart = self.D * away
+            system.border(k, part.stack.collected(part.at.adjoint(apart)))
+            system.cross(k, k, inner(apart, away))
+            system.column[:, k] += inner(weights, self.drift)[:, np.newaxis]
+        return Hold(self.inverse, np.zeros_like(self.inverse))
+
+    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+        part = self.part
+        pulled = aimed.sum(axis=1) - nu[:, np.newaxis] * part.stack.weights
+        share = pulled * self.inverse
+        if part.flipping:
+            drifting = inner(self.drift, pulled) - (part.flips * aimed).sum(axis=(1, 2))
+            right[:, self.system.k] += drifting[:, np.newaxis]
+        scores = self.total * share[:, np.newaxis] - part.at.adjoint(aimed)
+        return pulled, scores, inner(part.stack.weights, share)
+
+    def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
+        total = (self.D * moved).sum(axis=1) + pulled
+        total -= direction.nu[:, np.newaxis] * self.part.stack.weights
+        raised: Floats = total * self.inverse
+        return raised
 
 
 class Mean(Samples):
     """Weighted mean of the losses."""
 
-    has_t = False
+    has_t, step = False, _MeanStep
 
-    def set_variables(self, s: Floats, k: float) -> None:
-        self.s, self.aggregate = s, float(self.weights @ s)
+    def set_variables(self, s: Floats, k: Floats) -> None:
+        self.s, self.aggregate = s, inner(self.stack.weights, s)
 
     def shares(self) -> Floats:
-        return self.weights
+        return self.stack.weights
 
-    def eliminate(self, system: System, D: Floats, nu: float) -> Hold:
-        self.inverse = 1.0 / D.sum(axis=0)
-        self.total = self.at.adjoint(D)
-        reach = self.weights * self.inverse
-        system.column[: system.p] += self.objective.collected(self.total * reach)
-        system.corner += float(self.weights @ reach)
-        if self.flipping:
-            self.drift = (D * self.flips).sum(axis=0) * self.inverse
-            apart = D * (self.flips - self.drift)
-            system.border(system.k, self.at.adjoint(apart))
-            system.matrix[system.k, system.k] += float((apart * (self.flips - self.drift)).sum())
-            system.column[system.k] += float(self.weights @ self.drift)
-        return Hold(self.inverse, np.zeros_like(self.inverse))
 
-    def push_aimed(self, right: Floats, system: System, nu: float) -> tuple[Floats, float]:
-        self.pushed = self.aimed.sum(axis=0) - nu * self.weights
-        share = self.pushed * self.inverse
-        if self.flipping:
-            drifting = float(np.sum(self.drift * self.pushed))
-            right[system.k] += drifting - float((self.flips * self.aimed).sum())
-        return self.total * share - self.at.adjoint(self.aimed), float(self.weights @ share)
+class _EntropicStep(SampleStep):
+    def eliminate(self, nu: Floats) -> Hold:
+        part, system, stack = self.part, self.system, self.part.stack
+        q, v = part.q, part.v
+        self.stiff = (nu / part.k)[:, np.newaxis] * q
+        own = self.D.sum(axis=1)
+        self.inverse = 1.0 / (own + self.stiff)
+        self.held = self.stiff * self.inverse
+        free = self.stiff * own * self.inverse
+        self.total = part.at.adjoint(self.D)
+        reach = q * self.inverse
+        along = self.held * v
+        p, k, t = system.p, system.k, system.t
+        system.border(k, -stack.collected(self.total * along[:, np.newaxis]))
+        system.border(t, -stack.collected(self.total * self.held[:, np.newaxis]))
+        system.cross(k, k, inner(free, v**2))
+        system.cross(k, t, inner(free, v))
+        system.cross(t, t, free.sum(axis=1))
+        system.column[:, :p] += stack.collected(self.total * reach[:, np.newaxis])
+        system.column[:, k] += (part.slope_k() + inner(along, q))[:, np.newaxis]
+        system.column[:, t] += inner(self.held, q)[:, np.newaxis]
+        system.corner += inner(q, reach)
+        return Hold(self.inverse, self.held)
 
-    def step(self, moved: Floats, direction: Direction) -> Floats:
-        total = (self.D * moved).sum(axis=0) + self.pushed - direction.nu * self.weights
-        step: Floats = total * self.inverse
-        return step
+    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+        part = self.part
+        pulled = aimed.sum(axis=1) - nu[:, np.newaxis] * part.q
+        share = pulled * self.inverse
+        held = self.held * pulled
+        right[:, self.system.k] += (inner(held, part.v) - nu * part.slope_k())[:, np.newaxis]
+        right[:, self.system.t] += held.sum(axis=1)[:, np.newaxis]
+        scores = self.total * share[:, np.newaxis] - part.at.adjoint(aimed)
+        return pulled, scores, inner(part.q, share)
+
+    def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
+        k, t, nu = (value[:, np.newaxis] for value in direction[1:])
+        total = (self.D * moved).sum(axis=1) + self.stiff * (t + self.part.v * k)
+        raised: Floats = (total + pulled - nu * self.part.q) * self.inverse
+        return raised
 
 
 class EntropicRisk(Samples):
     """Entropic risk of the losses at k; labels do not move."""
 
+    step = _EntropicStep
     q: Floats
     v: Floats
 
-    def set_variables(self, s: Floats, k: float) -> None:
+    def set_variables(self, s: Floats, k: Floats) -> None:
         self.s, self.k = s, k
-        ahead = (s - s.max()) / k
-        terms = self.weights * np.exp(ahead)
-        total = float(terms.sum())
-        self.q = terms / total
-        self.aggregate = float(s.max()) + k * np.log(total)
-        self.v = ahead - np.log(total)
+        highest = s.max(axis=1)
+        ahead = (s - highest[:, np.newaxis]) / k[:, np.newaxis]
+        terms = self.stack.weights * np.exp(ahead)
+        total = terms.sum(axis=1)
+        self.q = terms / total[:, np.newaxis]
+        self.aggregate = highest + k * np.log(total)
+        self.v = ahead - np.log(total)[:, np.newaxis]
 
     def shares(self) -> Floats:
         return self.q
 
-    def slope_k(self) -> float:
-        return -float(self.q @ self.v)
+    def slope_k(self) -> Floats:
+        return -inner(self.q, self.v)
 
-    def inside(self) -> bool:
-        # As k vanishes only the largest loss counts, and that is `Maximum`.
-        return super().inside() and not self.k <= 1e-9 * self.first_k
+    def inside(self) -> Flags:
+        return super().inside() & ~(self.k <= _NO_K * self.first_k)
 
-    def longest_k(self, direction: Direction) -> float:
-        return (1.0 - _LEFT) * self.k / -direction.k if direction.k < 0.0 else inf
+    def longest_k(self, direction: Direction) -> Floats:
+        return (1.0 - _LEFT) * self.k / np.maximum(-direction.k, 1e-300)
 
-    def eliminate(self, system: System, D: Floats, nu: float) -> Hold:
-        self.stiff = nu * self.q / self.k
-        own = D.sum(axis=0)
-        self.inverse = 1.0 / (own + self.stiff)
-        self.held = self.stiff * self.inverse
-        free = self.stiff * own * self.inverse
-        self.total = self.at.adjoint(D)
-        reach = self.q * self.inverse
-        along = self.held * self.v
-        p, k, t = system.p, system.k, system.t
-        system.border(k, -self.total * along)
-        system.border(t, -self.total * self.held)
-        system.matrix[k, k] += float(free @ self.v**2)
-        system.matrix[k, t] += float(free @ self.v)
-        system.matrix[t, k] += float(free @ self.v)
-        system.matrix[t, t] += float(free.sum())
-        system.column[:p] += self.objective.collected(self.total * reach)
-        system.column[k] += self.slope_k() + float(along @ self.q)
-        system.column[t] += float(self.held @ self.q)
-        system.corner += float(self.q @ reach)
-        return Hold(self.inverse, self.held)
 
-    def push_aimed(self, right: Floats, system: System, nu: float) -> tuple[Floats, float]:
-        self.pushed = self.aimed.sum(axis=0) - nu * self.q
-        share = self.pushed * self.inverse
-        held = self.held * self.pushed
-        right[system.k] += float(held @ self.v) - nu * self.slope_k()
-        right[system.t] += float(held.sum())
-        return self.total * share - self.at.adjoint(self.aimed), float(self.q @ share)
+class _MaximumStep(SampleStep):
+    def eliminate(self, nu: Floats) -> Hold:
+        part, system, stack = self.part, self.system, self.part.stack
+        k, t = system.k, system.t
+        if part.flipping:
+            weighted = self.D * part.flips
+            system.border(k, stack.collected(part.at.adjoint(weighted)))
+            system.cross(k, k, (weighted * part.flips).sum(axis=(1, 2)))
+            system.cross(k, t, -weighted.sum(axis=(1, 2)))
+        system.border(t, -stack.collected(part.at.adjoint(self.D)))
+        system.cross(t, t, self.D.sum(axis=(1, 2)))
+        system.column[:, t] += 1.0
+        return Hold(np.zeros_like(part.s), np.ones_like(part.s))
 
-    def step(self, moved: Floats, direction: Direction) -> Floats:
-        total = (self.D * moved).sum(axis=0) + self.stiff * (direction.t + self.v * direction.k)
-        step: Floats = (total + self.pushed - direction.nu * self.q) * self.inverse
-        return step
+    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+        part, system = self.part, self.system
+        if part.flipping:
+            right[:, system.k] -= (part.flips * aimed).sum(axis=(1, 2))[:, np.newaxis]
+        right[:, system.t] += (aimed.sum(axis=(1, 2)) - nu)[:, np.newaxis]
+        return nu, -part.at.adjoint(aimed), 0.0
+
+    def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
+        return np.repeat(direction.t[:, np.newaxis], moved.shape[2], axis=1)
 
 
 class Maximum(Samples):
     """The largest loss: one epigraph variable above all functions of all samples."""
 
-    def set_variables(self, s: Floats, k: float) -> None:
-        self.aggregate = float(s.max())
-        self.s = np.full(s.size, self.aggregate)
+    step = _MaximumStep
+
+    def set_variables(self, s: Floats, k: Floats) -> None:
+        self.aggregate = s.max(axis=1)
+        self.s = np.repeat(self.aggregate[:, np.newaxis], s.shape[1], axis=1)
 
     def shares(self) -> Floats:
-        return self.weights
+        return self.stack.weights
 
-    def balance(self, nu: float) -> None:
+    def balance(self, nu: Floats) -> None:
         dual = 1.0 / self.margin
-        self.dual = dual * (nu / dual.sum())
-
-    def eliminate(self, system: System, D: Floats, nu: float) -> Hold:
-        k, t = system.k, system.t
-        if self.flipping:
-            weighted = D * self.flips
-            system.border(k, self.at.adjoint(weighted))
-            system.matrix[k, k] += float((weighted * self.flips).sum())
-            system.matrix[k, t] -= float(weighted.sum())
-            system.matrix[t, k] -= float(weighted.sum())
-        system.border(t, -self.at.adjoint(D))
-        system.matrix[t, t] += float(D.sum())
-        system.column[t] += 1.0
-        return Hold(np.zeros(D.shape[1]), np.ones(D.shape[1]))
-
-    def push_aimed(self, right: Floats, system: System, nu: float) -> tuple[Floats, float]:
-        if self.flipping:
-            right[system.k] -= float((self.flips * self.aimed).sum())
-        right[system.t] += float(self.aimed.sum()) - nu
-        return -self.at.adjoint(self.aimed), 0.0
-
-    def step(self, moved: Floats, direction: Direction) -> Floats:
-        return np.full(moved.shape[1], direction.t)
+        self.dual = dual * like(nu / dual.sum(axis=(1, 2)), dual)
 
 
-class _Shared:
+class _Shared(Batched):
     """The mean of a smooth loss at some scores, and its derivatives."""
 
-    def __init__(self, loss: Loss, scores: Floats, objective: Objective) -> None:
-        self.loss, self.rows = loss, objective.rows
-        self.scores = scores[0] if len(scores) == 1 else scores.T
-        self.value = float(self.rows.weights @ loss.value(self.scores, self.rows.y))
+    def __init__(self, loss: Loss, scores: Floats, stack: Stack) -> None:
+        self.loss, self.scores, self.y, self.weights = loss, scores, stack.y, stack.weights
+        flat, y = as_samples(scores), stack.y.ravel()
+        self.value = inner(stack.weights, loss.value(flat, y).reshape(stack.y.shape))
+        slopes = as_scores(loss.gradient(flat, y), scores.shape)
+        #: By the scores, (B, outputs, n).
+        self.slopes = slopes * stack.weights[:, np.newaxis]
 
-    @cached_property
-    def slopes(self) -> Floats:
-        """By the scores, (outputs, n)."""
-        slopes = self.loss.gradient(self.scores, self.rows.y)
-        return slopes.reshape(self.rows.y.size, -1).T * self.rows.weights
-
-    def curvature(self, part: slice) -> Floats:
-        """By the scores of some samples: lower triangles, (n, pairs of outputs)."""
-        curvature = lower_curvature(self.loss, self.scores[part], self.rows.y[part])
-        return curvature * self.rows.weights[part, np.newaxis]
+    def curvature(self, nu: Floats, rows: slice) -> Floats:
+        """By the scores of some samples, times a multiplier: lower triangles."""
+        weights = self.weights[:, rows] * nu[:, np.newaxis]
+        return curvature_of(self.loss, self.scores[..., rows], self.y[:, rows], weights)

@@ -21,6 +21,7 @@ from .every_sample import least_norm_meeting
 from .feasible import meeting
 from .newton import Curvature
 from .robust import profile_of, require_smooth
+from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .wasserstein import LeastNormSearch
 
@@ -46,7 +47,7 @@ def solve(
     max_iter: int,
     start: Floats | None = None,
     curvature: Any = None,
-) -> Solution:
+) -> Search[Solution]:
     """Solve a program, from a model near its solution if one is known.
 
     `curvature` comes with the `Solution` that the start is, or lies next to. It says that the start
@@ -66,11 +67,11 @@ def solve(
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, references, tol, max_iter)
     if solver == "conic":
-        return search.by_cones()
+        return (yield from search.by_cones())
     if not objective.is_smooth or solver == "interior_point":
-        return search.with_corners()
+        return (yield from search.with_corners())
     by_newton = search.under_kl if program.ambiguity.reweights else search.under_wasserstein
-    return by_newton(start, curvature)
+    return (yield from by_newton(start, curvature))
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ class _Search:
     tol: float
     max_iter: int
 
-    def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Solution:
+    def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Search[Solution]:
         """Newton's method on the fragility itself."""
         objective, target, minimum = self._parts
         point = minimum.point if start is None else objective.at(start)
@@ -96,7 +97,7 @@ class _Search:
         )
         parameters = found.point.parameters
         if found.k <= _NO_FRAGILITY * target.value:
-            short = self._shortest_without_fragility(parameters)
+            short = yield from self._shortest_without_fragility(parameters)
             if short is not None:
                 return replace(short, iterations=found.iterations + short.iterations)
         if is_underdetermined(objective, minimum):
@@ -105,7 +106,7 @@ class _Search:
         gap = found.gap / found.k if found.k < inf else inf
         return self._solution(parameters, settled, found, gap)
 
-    def by_cones(self) -> Solution:
+    def by_cones(self) -> Search[Solution]:
         """Solve with cvxpy, then move the solution until it meets the target exactly."""
         solution, target = conic.solve(self.program), self.program.target.value
         point = self.program.objective.at(solution.parameters)
@@ -115,15 +116,17 @@ class _Search:
             return replace(solution, parameters=meeting(point, inside, target).parameters)
         short = None
         if float(point.losses.max()) + point.penalty <= target * (1.0 + 1e-6):
-            short = self._shortest_without_fragility(solution.parameters)
+            short = yield from self._shortest_without_fragility(solution.parameters)
         return solution if short is None else replace(short, solver="conic")
 
-    def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Solution:
+    def under_wasserstein(
+        self, start: Floats | None, curvature: Floats | None
+    ) -> Search[Solution]:
         """Quadratic models of the loss, and their least norms."""
         objective, target, minimum = self._parts
         ambiguity, hessian, inside = self.program.ambiguity, None, None
         if ambiguity.moves_labels and target.value >= target.trivial_loss:
-            return self.with_corners()
+            return (yield from self.with_corners())
         point = None if start is None else objective.at(start)
         if point is not None and not point.value < target.trivial_loss:
             point = None  # the hint is useless
@@ -134,7 +137,7 @@ class _Search:
         elif minimum.curvature is not None and not minimum.curvature.singular:
             point, hessian = minimum.point, minimum.curvature.hessian
         else:
-            point = wasserstein_start(self.program, minimum, self.max_iter)
+            point = yield from wasserstein_start(self.program, minimum, self.max_iter)
         search = LeastNormSearch(
             self.program,
             point,
@@ -143,18 +146,18 @@ class _Search:
             underdetermined=is_underdetermined(objective, minimum),
             inside=inside,
         )
-        found = search.run(self.max_iter)
+        found = yield from search.run(self.max_iter)
         if ambiguity.moves_labels:
             # If no label moves at the fragility of features that move alone, this is the solution.
             profile = profile_of(ambiguity, found.point)
             room = target.value - found.point.penalty
             if ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
-                solution = self.with_corners(found.point)
+                solution = yield from self.with_corners(found.point)
                 return replace(solution, iterations=solution.iterations + found.iterations)
         gap, settled = found.gap / max(found.k, 1e-300), found.converged or target.tight
         return self._solution(found.point.parameters, settled, found, gap)
 
-    def with_corners(self, near: Evaluation | None = None) -> Solution:
+    def with_corners(self, near: Evaluation | None = None) -> Search[Solution]:
         """The interior-point method; `near` is a model near the solution, if one is known."""
         program, (objective, target, minimum) = self.program, self._parts
         inside = minimum.point
@@ -163,21 +166,23 @@ class _Search:
         reweights, short = program.ambiguity.reweights, None
         zero = objective.at(np.zeros(objective.size))
         if reweights and (minimum.separable or float(zero.losses.max()) <= target.value):
-            short = self._shortest_without_fragility(inside.parameters)
+            short = yield from self._shortest_without_fragility(inside.parameters)
             if short is not None:
                 return replace(short, solver="interior_point")
         found = None
         if near is not None and objective.loss.relabelled_by_gap:
             # Half way from there, so that it meets the target with room.
             start = objective.at(0.5 * (near.parameters + inside.parameters))
-            found = relabelling.satisfice(program, start, **self._limits)
+            found = yield from relabelling.satisfice(program, start, **self._limits)
         if found is None or not found.converged:
-            found = corners.satisfice(program, inside, **self._limits)
+            found = yield from corners.satisfice(program, inside, **self._limits)
         if reweights and not (found.converged and found.k > _NO_FRAGILITY * target.value):
             # Perhaps no loss need exceed the target at all.
-            least = corners.smallest_largest_loss(objective, inside.parameters, **self._limits)
+            least = yield from corners.smallest_largest_loss(
+                objective, inside.parameters, **self._limits
+            )
             if least.cost < target.value:
-                short = self._shortest_without_fragility(least.parameters)
+                short = yield from self._shortest_without_fragility(least.parameters)
             if short is not None:
                 return replace(short, solver="interior_point")
         parameters = meeting(objective.at(found.parameters), inside, target.value).parameters
@@ -205,7 +210,7 @@ class _Search:
         """A model half way between the lowest loss and the target."""
         return inside_of(self.program, self.references.minimum, self.max_iter)
 
-    def _shortest_without_fragility(self, start: Floats) -> Solution | None:
+    def _shortest_without_fragility(self, start: Floats) -> Search[Solution | None]:
         """The shortest model whose losses all meet the target, if there is one near a start."""
         objective, target = self.program.objective, self.program.target.value
         trivial, max_iter = self.references.trivial.parameters, self.max_iter
@@ -219,7 +224,9 @@ class _Search:
         else:
             # Met to the last digit, or a fragility would be left.
             within = target * (1.0 - 1e-8)
-            short = corners.shortest_meeting(objective, within, start, tol=1e-6, max_iter=max_iter)
+            short = yield from corners.shortest_meeting(
+                objective, within, start, tol=1e-6, max_iter=max_iter
+            )
             parameters, iterations = short.parameters, short.iterations
         if not objective.split(parameters)[0].any():
             # No feature is needed: of the intercepts left, take the one of the lowest mean loss.

@@ -1,14 +1,36 @@
 r"""The two cones that interior-point methods here work on, with Nesterov and Todd's scaling.
 
-Margins s of constraints and their multipliers y are arrays whose last axis holds one cone each. The
-scaling is the symmetric map W of the cone with :math:`W y = W^{-1} s = \lambda`.
+Margins s of constraints and their multipliers y are arrays: the first axis counts problems, which
+are solved together, and the last one holds one cone each. The scaling is the symmetric map W of the
+cone with :math:`W y = W^{-1} s = \lambda`. What is one number for each problem has the shape (B,).
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from .._typing import Floats
+
+Flags = NDArray[np.bool_]
+
+
+def by_problem(values: Any) -> Any:
+    """One row for each problem."""
+    return values.reshape(len(values), -1)
+
+
+def like(of_problems: Floats, values: Floats) -> Floats:
+    """One number for each problem, to be broadcast over arrays of the problems."""
+    return of_problems.reshape(-1, *(1,) * (values.ndim - 1))
+
+
+def inner(a: Floats, b: Floats) -> Floats:
+    """Inner product of the arrays of each problem."""
+    found: Floats = np.einsum("ij,ij->i", by_problem(a), by_problem(b))
+    return found
 
 
 class OrthantScaling:
@@ -34,14 +56,17 @@ class Orthant:
     scaling = OrthantScaling
 
     def degree(self, s: Floats) -> int:
-        return s.size
+        return s[0].size
 
-    def inside(self, s: Floats) -> bool:
-        return bool(s.min(initial=1.0) > 0.0)
+    def inside(self, s: Floats) -> Flags:
+        least: Floats = by_problem(s).min(axis=1, initial=1.0)
+        return least > 0.0
 
-    def barrier(self, s: Floats) -> float:
+    def barrier(self, s: Floats) -> Floats:
         """Logarithm of how far from the boundary."""
-        return float(np.log(s).sum()) if s.min(initial=1.0) > 0.0 else -np.inf
+        inside = self.inside(s)
+        logs = np.log(np.where(like(inside, s), s, 1.0))
+        return np.where(inside, by_problem(logs).sum(axis=1), -np.inf)
 
     one = staticmethod(np.ones_like)
     inverse = staticmethod(np.reciprocal)
@@ -51,10 +76,10 @@ class Orthant:
         """X with a∘x = b."""
         return b / a
 
-    def longest(self, a: Floats, step: Floats) -> float:
+    def longest(self, a: Floats, step: Floats) -> Floats:
         """How far a may go along a step before it leaves the cone."""
-        shrinking = -float((step / np.maximum(a, 1e-300)).min(initial=0.0))
-        return 1.0 / shrinking if shrinking > 0.0 else np.inf
+        shrinking = by_problem(step / np.maximum(a, 1e-300)).min(axis=1, initial=0.0)
+        return 1.0 / np.maximum(-shrinking, 1e-300)
 
 
 class SecondOrderScaling:
@@ -66,7 +91,7 @@ class SecondOrderScaling:
     def __init__(self, s: Floats, y: Floats) -> None:
         size_s, size_y = np.sqrt(_size(s)), np.sqrt(_size(y))
         s, y = s / size_s[..., np.newaxis], y / size_y[..., np.newaxis]
-        middle = np.sqrt((1.0 + (s * y).sum(axis=-1)) / 2.0)
+        middle = np.sqrt((1.0 + np.einsum("...i,...i->...", s, y)) / 2.0)
         self.w = (s + _reflected(y)) / (2.0 * middle)[..., np.newaxis]
         self.eta = np.sqrt(size_s / size_y)
         self.point = self.apply(y) * size_y[..., np.newaxis]
@@ -79,10 +104,10 @@ class SecondOrderScaling:
 
     @staticmethod
     def _turn(v: Floats, w: Floats) -> Floats:
-        along = (w[..., 1:] * v[..., 1:]).sum(axis=-1)
-        first = w[..., 0] * v[..., 0] + along
-        rest = v[..., 1:] + w[..., 1:] * (v[..., 0] + along / (1.0 + w[..., 0]))[..., np.newaxis]
-        return np.concatenate([first[..., np.newaxis], rest], axis=-1)
+        along = np.einsum("...i,...i->...", w[..., 1:], v[..., 1:])
+        turned = v + w * (v[..., 0] + along / (1.0 + w[..., 0]))[..., np.newaxis]
+        turned[..., 0] = w[..., 0] * v[..., 0] + along
+        return turned
 
 
 class SecondOrder:
@@ -91,15 +116,19 @@ class SecondOrder:
     scaling = SecondOrderScaling
 
     def degree(self, s: Floats) -> int:
-        return s[..., 0].size
+        return s[0, ..., 0].size
 
-    def inside(self, s: Floats) -> bool:
-        return bool(_size(s).min() > 0.0 and s[..., 0].min() > 0.0)
+    def inside(self, s: Floats) -> Flags:
+        least = np.minimum(by_problem(_size(s)).min(axis=1), by_problem(s[..., 0]).min(axis=1))
+        found: Flags = least > 0.0
+        return found
 
-    def barrier(self, s: Floats) -> float:
+    def barrier(self, s: Floats) -> Floats:
         """Logarithm of how far from the boundary."""
-        size = _size(s)
-        return 0.5 * float(np.log(size).sum()) if size.min() > 0.0 else -np.inf
+        size = by_problem(_size(s))
+        inside = size.min(axis=1) > 0.0
+        logs = np.log(np.where(inside[:, np.newaxis], size, 1.0))
+        return np.where(inside, 0.5 * logs.sum(axis=1), -np.inf)
 
     def one(self, s: Floats) -> Floats:
         one = np.zeros_like(s)
@@ -110,30 +139,34 @@ class SecondOrder:
         return _reflected(s) / _size(s)[..., np.newaxis]
 
     def product(self, a: Floats, b: Floats) -> Floats:
-        first = (a * b).sum(axis=-1, keepdims=True)
-        return np.concatenate([first, a[..., :1] * b[..., 1:] + b[..., :1] * a[..., 1:]], axis=-1)
+        product: Floats = a[..., :1] * b + b[..., :1] * a
+        product[..., 0] = np.einsum("...i,...i->...", a, b)
+        return product
 
     def divide(self, a: Floats, b: Floats) -> Floats:
         """X with a∘x = b."""
-        along = (a[..., 1:] * b[..., 1:]).sum(axis=-1, keepdims=True)
-        first = (a[..., :1] * b[..., :1] - along) / _size(a)[..., np.newaxis]
-        return np.concatenate([first, (b[..., 1:] - first * a[..., 1:]) / a[..., :1]], axis=-1)
+        along = np.einsum("...i,...i->...", a[..., 1:], b[..., 1:])
+        first = (a[..., 0] * b[..., 0] - along) / _size(a)
+        quotient: Floats = (b - first[..., np.newaxis] * a) / a[..., :1]
+        quotient[..., 0] = first
+        return quotient
 
-    def longest(self, a: Floats, step: Floats) -> float:
+    def longest(self, a: Floats, step: Floats) -> Floats:
         """How far a may go along a step before it leaves the cone."""
         # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
         size = np.sqrt(np.maximum(_size(a), 1e-300))[..., np.newaxis]
         unit, move = a / size, step / size
-        first = unit[..., 0] * move[..., 0] - (unit[..., 1:] * move[..., 1:]).sum(axis=-1)
+        first = unit[..., 0] * move[..., 0]
+        first -= np.einsum("...i,...i->...", unit[..., 1:], move[..., 1:])
         along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
         rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
-        shrinking = float((np.sqrt((rest**2).sum(axis=-1)) - first).max())
-        return 1.0 / shrinking if shrinking > 0.0 else np.inf
+        shrinking = np.sqrt(np.einsum("...i,...i->...", rest, rest)) - first
+        return 1.0 / np.maximum(by_problem(shrinking).max(axis=1), 1e-300)
 
 
 def _size(v: Floats) -> Floats:
     """The first entry squared less the others squared: positive inside the cone."""
-    length = np.sqrt((v[..., 1:] ** 2).sum(axis=-1))
+    length = np.sqrt(np.einsum("...i,...i->...", v[..., 1:], v[..., 1:]))
     size: Floats = (v[..., 0] - length) * (v[..., 0] + length)
     return size
 

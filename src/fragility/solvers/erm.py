@@ -13,6 +13,7 @@ from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
+from .searching import Search
 
 #: Rows of a sample that gives a start: at least this number, and at least this multiple of the
 #: parameters. It is worth its time on data of at least this multiple of the sample.
@@ -61,13 +62,13 @@ def erm(
     tol: float,
     max_iter: int,
     curvature: Curvature | None = None,
-) -> RiskMinimum:
+) -> Search[RiskMinimum]:
     """Minimise the penalised mean loss; separable data end the search without a minimum.
 
     `curvature` is a curvature near the start, if one is known.
     """
     if not objective.is_smooth:
-        return _with_corners(objective, start, tol, max_iter)
+        return (yield from _with_corners(objective, start, tol, max_iter))
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
         start, curvature = _sampled_start(objective, few)
@@ -87,16 +88,18 @@ def erm(
     )
 
 
-def _with_corners(objective: Objective, start: Floats, tol: float, max_iter: int) -> RiskMinimum:
+def _with_corners(
+    objective: Objective, start: Floats, tol: float, max_iter: int
+) -> Search[RiskMinimum]:
     """`erm` where the loss or the penalty has corners."""
     loss = objective.loss
     smooth = replace(objective, loss=loss.softened() or loss, lasso=0.0)
-    soft = erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
+    soft = yield from erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
     near, steps = objective.at(soft.point.parameters), soft.iterations
     if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
         return RiskMinimum.zero(near, steps, attained=False)
     near = _not_too_far(near)
-    found = lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
+    found = yield from lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
     point, steps = objective.at(found.parameters), steps + found.iterations
     nothing = _ZERO * objective.at(np.zeros(objective.size)).value
     if not objective.is_penalised and point.value <= nothing and _separates(point):
@@ -124,21 +127,23 @@ def descend_below(
 
 def separating_model(
     objective: Objective, minimum: RiskMinimum, *, tol: float, max_iter: int
-) -> Evaluation:
+) -> Search[Evaluation]:
     """A model of separable data: the shortest of zero loss, or one of almost zero loss."""
     if minimum.attained:
-        point = _shortest_separation(objective, minimum.point, max_iter=max_iter)
+        point = yield from _shortest_separation(objective, minimum.point, max_iter=max_iter)
         return objective.at(point.parameters)  # without the vanishing penalty
     level = tol * objective.at(np.zeros(objective.size)).value
     return descend_below(objective, minimum.point.parameters, level, max_iter=max_iter)
 
 
-def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: int) -> Evaluation:
+def _shortest_separation(
+    objective: Objective, start: Evaluation, *, max_iter: int
+) -> Search[Evaluation]:
     """The model of zero loss and nearly the least norm: the minimiser under a vanishing penalty."""
     smallest = _least_margin(start)
     if not objective.is_smooth:
         ample = start.parameters * (2.0 / smallest)
-        found = shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
+        found = yield from shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
         return objective.at(found.parameters)
     coef, _ = objective.split(start.parameters / smallest)
     squared = float(((coef / objective.rows.scale) ** 2).sum())
@@ -147,7 +152,7 @@ def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: i
     return minimise(penalised.at, start.parameters, tol=1e-6, max_iter=max_iter).point
 
 
-def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evaluation:
+def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Search[Evaluation]:
     """Best model of the features that cannot shift, `fixed` (d,), and the intercept."""
     rows = objective.rows
     kept = np.flatnonzero(fixed)
@@ -163,7 +168,7 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evalua
         few = replace(few, X=np.empty((rows.n_classes, 0)), y=np.arange(rows.n_classes))
         few = replace(few, weights=shares / shares.sum())
     restricted = replace(objective, rows=few)
-    found = erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
+    found = yield from erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # the loss is zero far enough out
         parameters = parameters * (_FAR / _least_margin(found.point))

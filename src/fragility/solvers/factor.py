@@ -31,3 +31,31 @@ class Cholesky:
         """Solve Lᵀ x = right, the second half of a solution by the factor L."""
         solution: Floats = dtrtrs(self.factor, right, lower=1, trans=1)[0]
         return solution
+
+
+class BalancedStack:
+    """Factors of several matrices (B, m, m), each brought to a unit diagonal first.
+
+    `found` says which of them are positive definite; the others solve to zero.
+    """
+
+    def __init__(self, matrices: Floats, stand_in: float) -> None:
+        diagonal = np.einsum("bii->bi", matrices)
+        self._balance = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+        balanced = matrices * self._balance[:, np.newaxis]
+        balanced *= self._balance[..., np.newaxis]
+        np.einsum("bii->bi", balanced)[:] += stand_in
+        self._factors: list[Floats | None] = []
+        for matrix in balanced:
+            # A symmetric matrix is its own transpose, and LAPACK's order needs no copy.
+            factor, failed = dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+            sound = not failed and np.isfinite(factor[-1, -1])
+            self._factors.append(factor if sound else None)
+        self.found = np.array([factor is not None for factor in self._factors])
+
+    def solve(self, right: Floats) -> Floats:
+        """Solutions (B, m)."""
+        scaled = right * self._balance
+        for row, factor in zip(scaled, self._factors, strict=True):
+            row[:] = 0.0 if factor is None else dpotrs(factor, row, lower=1)[0]
+        return scaled * self._balance

@@ -19,6 +19,7 @@ from .ellipsoid import Ellipsoid, LeastNorm, least_norm
 from .faces import least_norm_near
 from .factor import Cholesky
 from .norm_cones import Shape
+from .searching import Search
 
 #: How exactly the target is met in the end, relatively.
 _EXACT = 1e-12
@@ -87,7 +88,9 @@ class Geometry:
             moving = (1.0 + stretch) * moving
         return point
 
-    def step(self, point: Evaluation, hessian: Floats, tol: float, damping: float) -> Model:
+    def step(
+        self, point: Evaluation, hessian: Floats, tol: float, damping: float
+    ) -> Search[Model]:
         """Least norm where the quadratic model of the loss meets the target.
 
         `damping` is curvature that stands in where there is none, as before the corner of a hinge.
@@ -95,7 +98,7 @@ class Geometry:
         boost = 1.0
         while True:
             try:
-                return self._step(point, hessian, tol, damping, boost)
+                return (yield from self._step(point, hessian, tol, damping, boost))
             except LinAlgError:  # rounding has used up the curvature
                 if boost > 1e12:
                     raise
@@ -103,7 +106,7 @@ class Geometry:
 
     def _step(
         self, point: Evaluation, hessian: Floats, tol: float, damping: float, boost: float
-    ) -> Model:
+    ) -> Search[Model]:
         moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, self.target - point.value
@@ -129,11 +132,11 @@ class Geometry:
         square = 2.0 * room + float(reach @ reach)
         if square <= 0.0:  # no model of the loss meets the target: go to its minimum
             best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
-            best = best._replace(norm=float(self.cone.norm(best.table)))
+            best = best._replace(norm=float(self.cone.norm(best.table[np.newaxis])[0]))
         else:
             body = Ellipsoid(matrix, whole.factor, centre, sqrt(square), matrix @ now - slope)
             known = least_norm_near(body, self.cone, now) if self.near_solution else None
-            best = least_norm(body, self.cone, tol) if known is None else known
+            best = (yield from least_norm(body, self.cone, tol)) if known is None else known
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()
         change = (table.ravel() - now) / self.metric

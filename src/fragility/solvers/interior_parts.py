@@ -1,23 +1,24 @@
-"""The constraints of an interior-point program: margins, their multipliers, and how they move.
+"""The constraints of interior-point programs: margins, their multipliers, and how they move.
 
-Each part holds one kind of constraint. The margin of a constraint is how far inside it a point is.
-A part adds its curvature to the system and its pull to the right side, finds its own move from the
-move of the parameters, and says how far it may go. Where constraints bend, margins are made exact
-again after each step. A part that has moved is a new object, so a step that is too long costs
-nothing. Calls come in the order `add`, `push`, `move`: each keeps what the next one needs.
+Each part holds one kind of constraint of all problems that are solved together. The margin of a
+constraint is how far inside it a point is. `add` puts the curvature of a part into the system and
+returns its step: that adds a pull to the right side (`push`), and with what that returns finds the
+part's own move from the move of the parameters (`move`). Where constraints bend, margins are made
+exact again after each step. A part that has moved is a new object, so a step that is too long costs
+nothing.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from copy import copy
-from math import inf
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from .._typing import Floats
-from ..programs.objective import Objective
-from .cones import Orthant
+from .._typing import Floats, Indices
+from ..programs.batched import Batched
+from .cones import Flags, Orthant, SecondOrder, inner, like
 from .norm_cones import Normal, Shape
 
 
@@ -25,9 +26,9 @@ class Direction(NamedTuple):
     """A step of the parameters, k, t, and the multiplier of the aggregate."""
 
     theta: Floats
-    k: float
-    t: float
-    nu: float
+    k: Floats
+    t: Floats
+    nu: Floats
 
 
 class Move(NamedTuple):
@@ -38,11 +39,11 @@ class Move(NamedTuple):
     rest: Any = None
 
 
-class Correction(NamedTuple):
-    """Where margin times multiplier shall be, and the move whose error is made up for."""
+class Aim(NamedTuple):
+    """Where margin times multiplier shall be, and the move whose error is made up for, if any."""
 
-    aimed: float
-    affine: Move
+    product: Floats
+    affine: Move | None
 
 
 class System:
@@ -52,42 +53,89 @@ class System:
     what elimination adds to the corner of its multiplier.
     """
 
-    def __init__(self, objective: Objective, has_k: bool, has_t: bool) -> None:
-        self.objective, self.p = objective, objective.size
-        self.size = self.p + has_k + has_t
-        self.k = slice(self.p, self.p + has_k)
+    def __init__(self, n_problems: int, p: int, has_k: bool, has_t: bool) -> None:
+        self.p, self.size = p, p + has_k + has_t
+        self.k = slice(p, p + has_k)
         self.t = slice(self.size - has_t, self.size)
-        self.matrix = np.zeros((self.size, self.size))
-        self.column = np.zeros(self.size)
-        self.corner = 0.0
+        self.matrix = np.zeros((n_problems, self.size, self.size))
+        self.column = np.zeros((n_problems, self.size))
+        self.corner = np.zeros(n_problems)
 
-    def border(self, index: slice, by_scores: Floats) -> None:
-        """Add products of the scores (outputs, n) with k or t."""
-        by_parameters = self.objective.collected(by_scores)
-        self.matrix[: self.p, index] += by_parameters[:, np.newaxis]
-        self.matrix[index, : self.p] += by_parameters
+    def border(self, index: slice, by_parameters: Floats) -> None:
+        """Add products of the parameters with k or t."""
+        self.matrix[:, : self.p, index] += by_parameters[..., np.newaxis]
+        self.matrix[:, index, : self.p] += by_parameters[:, np.newaxis]
+
+    def cross(self, one: slice, other: slice, values: Floats) -> None:
+        """Add to what k and t share."""
+        self.matrix[:, one, other] += values[:, np.newaxis, np.newaxis]
+        if one != other:
+            self.matrix[:, other, one] += values[:, np.newaxis, np.newaxis]
 
 
-class Part:
+class PartStep(ABC):
+    """A part at a point whose curvature is in the system."""
+
+    @abstractmethod
+    def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, Floats | float]:
+        """Add to the right side.
+
+        Returned are what `move` needs, and what is added to the row of the aggregate.
+        """
+
+    @abstractmethod
+    def move(self, direction: Direction, pushed: Any) -> Move:
+        """The part's own move along a direction."""
+
+
+class Part(Batched, ABC):
     """Margins and multipliers in a cone."""
 
     kind: Any
     margin: Floats
     dual: Floats
+    #: What it adds to the aggregate.
+    value: Floats | float = 0.0
 
     @property
     def degree(self) -> int:
         return int(self.kind.degree(self.margin))
 
-    def gap(self) -> float:
-        return float(np.vdot(self.margin, self.dual))
+    def gap(self) -> Floats:
+        return inner(self.margin, self.dual)
 
-    def inside(self) -> bool:
-        return bool(self.kind.inside(self.margin) and self.kind.inside(self.dual))
+    def inside(self) -> Flags:
+        both: Flags = self.kind.inside(self.margin) & self.kind.inside(self.dual)
+        return both
 
-    def barrier(self) -> float:
+    def barrier(self) -> Floats:
         """Logarithm of how far the margin is from the boundary."""
-        return float(self.kind.barrier(self.margin))
+        barrier: Floats = self.kind.barrier(self.margin)
+        return barrier
+
+    def rise(self, move: Move, direction: Direction) -> Floats | float:
+        """Slope along a step of what it adds to the aggregate."""
+        return 0.0
+
+    @abstractmethod
+    def add_slope(self, slope: Floats, nu: Floats) -> Floats | float:
+        """Add the slope of the Lagrangian's part by the parameters; return that by k."""
+
+    @abstractmethod
+    def add(self, system: System, nu: Floats) -> PartStep:
+        """Add the curvature to the system."""
+
+    @abstractmethod
+    def longest(self, move: Move) -> Floats:
+        """How far a move may go before margin or multiplier leave their cone."""
+
+    @abstractmethod
+    def gap_after(self, move: Move, length: Floats) -> Floats:
+        """The gap after a share of a move."""
+
+    @abstractmethod
+    def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
+        """The part after a share of a move, where parameters and k are these."""
 
 
 class PositivePart(Part):
@@ -95,93 +143,109 @@ class PositivePart(Part):
 
     kind = Orthant()
 
-    def aim(self, correction: Correction | None) -> Floats:
+    def aim(self, aim: Aim | None) -> Floats:
         """Multipliers that would close the gap as far as wanted, were the margins to stay."""
-        if correction is None:
+        if aim is None:
             return np.zeros_like(self.margin)
-        aimed, affine = correction
-        wanted: Floats = (aimed - affine.margin * affine.dual) / self.margin
-        return wanted
+        wanted: Floats = like(aim.product, self.margin)
+        if aim.affine is not None:
+            wanted = wanted - aim.affine.margin * aim.affine.dual
+        return wanted / self.margin
 
-    def longest(self, move: Move) -> float:
-        pairs = ((self.margin, move.margin), (self.dual, move.dual))
-        return float(min(self.kind.longest(now, step) for now, step in pairs))
+    def longest(self, move: Move) -> Floats:
+        return np.minimum(
+            self.kind.longest(self.margin, move.margin), self.kind.longest(self.dual, move.dual)
+        )
 
-    def gap_after(self, move: Move, length: float) -> float:
-        margin, dual = self.margin + length * move.margin, self.dual + length * move.dual
-        return float(np.vdot(margin, dual))
+    def gap_after(self, move: Move, length: Floats) -> Floats:
+        now = inner(self.margin, self.dual)
+        once = inner(self.margin, move.dual) + inner(self.dual, move.margin)
+        return now + length * (once + length * inner(move.margin, move.dual))
+
+
+class _Columns(NamedTuple):
+    """The same for all problems."""
+
+    indices: Indices
 
 
 class Lasso(PositivePart):
     """Sizes of parameters that a lasso weighs, above them and above minus them."""
 
-    def __init__(self, weights: Floats, theta: Floats, nu: float, room: float) -> None:
-        self.indices = np.flatnonzero(weights > 0.0)
-        self.weights = weights[self.indices]
-        own = theta[self.indices]
-        lift = np.minimum(np.maximum(np.abs(own), 1.0), room / (own.size * self.weights))
-        self.sizes = np.abs(own) + lift
-        self.margin = np.stack([self.sizes - own, self.sizes + own])
+    def __init__(self, weights: Floats, theta: Floats, nu: Floats, room: Floats) -> None:
+        self.columns = _Columns(np.flatnonzero(weights[0] > 0.0))
+        self.weights = weights[:, self.columns.indices]
+        own = theta[:, self.columns.indices]
+        most = room[:, np.newaxis] / (own.shape[1] * self.weights)
+        self.sizes = np.abs(own) + np.minimum(np.maximum(np.abs(own), 1.0), most)
+        self.margin = np.stack([self.sizes - own, self.sizes + own], axis=1)
         dual = 1.0 / self.margin
-        self.dual = dual * (nu * self.weights / dual.sum(axis=0))
+        share = nu[:, np.newaxis] * self.weights / dual.sum(axis=1)
+        self.dual = dual * share[:, np.newaxis]
 
     @property
-    def value(self) -> float:
-        return float(self.weights @ self.sizes)
+    def value(self) -> Floats:  # type: ignore[override]
+        return inner(self.weights, self.sizes)
 
-    def add_slope(self, slope: Floats, nu: float) -> float:
-        """Add the slope of the Lagrangian's part by the parameters; return that by k."""
-        slope[self.indices] += self.dual[0] - self.dual[1]
+    def rise(self, move: Move, direction: Direction) -> Floats:
+        return inner(self.weights, move.rest)
+
+    def add_slope(self, slope: Floats, nu: Floats) -> float:
+        slope[:, self.columns.indices] += self.dual[:, 0] - self.dual[:, 1]
         return 0.0
 
-    def add(self, system: System, nu: float) -> None:
-        # a (δ - σ)² + b (δ + σ)² at the best σ, the step of the size, is 4ab/(a+b) δ².
-        upper, lower = self.dual / self.margin
-        self.both, self.skew = upper + lower, lower - upper
-        system.matrix[self.indices, self.indices] += 4.0 * upper * lower / self.both
-        system.column[self.indices] -= self.skew * self.weights / self.both
-        system.corner += float((self.weights**2 / self.both).sum())
+    def add(self, system: System, nu: Floats) -> _LassoStep:
+        return _LassoStep(self, system)
 
-    def push(
-        self, right: Floats, system: System, nu: float, correction: Correction | None
-    ) -> float:
-        """Add to the right side; return what is added to the row of the aggregate."""
-        self.aimed = self.aim(correction)
-        self.pushed = self.aimed.sum(axis=0) - nu * self.weights
-        right[self.indices] += self.aimed[1] - self.aimed[0] - self.skew * self.pushed / self.both
-        return float((self.weights * self.pushed / self.both).sum())
-
-    def move(self, direction: Direction) -> Move:
-        own = direction.theta[self.indices]
-        sizes = (self.pushed - direction.nu * self.weights - self.skew * own) / self.both
-        margin = np.stack([sizes - own, sizes + own])
-        return Move(margin, self.aimed - self.dual - self.dual / self.margin * margin, sizes)
-
-    def moved(self, move: Move, length: float, theta: Floats, k: float) -> Lasso:
+    def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
         after = copy(self)
-        after.margin = self.margin + length * move.margin
-        after.dual = self.dual + length * move.dual
-        after.sizes = self.sizes + length * move.rest
+        after.margin = self.margin + like(length, self.margin) * move.margin
+        after.dual = self.dual + like(length, self.dual) * move.dual
+        after.sizes = self.sizes + length[:, np.newaxis] * move.rest
         return after
+
+
+class _LassoStep(PartStep):
+    def __init__(self, part: Lasso, system: System) -> None:
+        # a (δ - σ)² + b (δ + σ)² at the best σ, the step of the size, is 4ab/(a+b) δ².
+        self.part, indices = part, part.columns.indices
+        self.D = part.dual / part.margin
+        upper, lower = self.D[:, 0], self.D[:, 1]
+        self.both, self.skew = upper + lower, lower - upper
+        system.matrix[:, indices, indices] += 4.0 * upper * lower / self.both
+        system.column[:, indices] -= self.skew * part.weights / self.both
+        system.corner += (part.weights**2 / self.both).sum(axis=1)
+
+    def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, Floats]:
+        part = self.part
+        aimed = part.aim(aim)
+        pushed = aimed.sum(axis=1) - nu[:, np.newaxis] * part.weights
+        own = aimed[:, 1] - aimed[:, 0] - self.skew * pushed / self.both
+        right[:, part.columns.indices] += own
+        return (aimed, pushed), (part.weights * pushed / self.both).sum(axis=1)
+
+    def move(self, direction: Direction, pushed: Any) -> Move:
+        (aimed, pull), part = pushed, self.part
+        own = direction.theta[:, part.columns.indices]
+        sizes = pull - direction.nu[:, np.newaxis] * part.weights - self.skew * own
+        sizes = sizes / self.both
+        margin = np.stack([sizes - own, sizes + own], axis=1)
+        return Move(margin, aimed - part.dual - self.D * margin, sizes)
 
 
 class ConePart(Part):
     """Margins and multipliers in any cone. Their moves are as the scaling sees them."""
 
-    def __init__(self, kind: Any, margin: Floats) -> None:
-        self.kind, self.margin = kind, margin
-        self.dual = kind.inverse(margin)
+    scaling: Any = None
 
-    def rescale(self) -> None:
-        """Find the scaling of the present point."""
-        self.scaling = self.kind.scaling(self.margin, self.dual)
-
-    def pull(self, aimed: float, affine: Move) -> Floats:
+    def aimed(self, aim: Aim | None) -> Floats | None:
         """What margin and multiplier shall add up to, as the scaling sees them."""
+        if aim is None:
+            return None
         point = self.scaling.point
-        wanted = aimed * self.kind.one(point)
-        if np.ndim(affine.margin):
-            wanted = wanted - self.kind.product(affine.margin, affine.dual)
+        wanted = like(aim.product, point) * self.kind.one(point)
+        if aim.affine is not None:
+            wanted = wanted - self.kind.product(aim.affine.margin, aim.affine.dual)
         pull: Floats = self.kind.divide(point, wanted)
         return pull
 
@@ -190,104 +254,180 @@ class ConePart(Part):
         point, margin = self.scaling.point, self.scaling.undo(change)
         return Move(margin, (-point if pull is None else pull - point) - margin, rest)
 
-    def longest(self, move: Move) -> float:
+    def longest(self, move: Move) -> Floats:
         point = self.scaling.point
-        return float(min(self.kind.longest(point, step) for step in (move.margin, move.dual)))
+        return np.minimum(
+            self.kind.longest(point, move.margin), self.kind.longest(point, move.dual)
+        )
 
-    def after(self, move: Move, length: float) -> Self:
+    def gap_after(self, move: Move, length: Floats) -> Floats:
+        point = self.scaling.point
+        once = inner(point, move.margin + move.dual)
+        return inner(point, point) + length * (once + length * inner(move.margin, move.dual))
+
+    def after(self, move: Move, length: Floats) -> Self:
         """The part after a share of a move."""
-        after = copy(self)
-        after.margin = self.margin + length * self.scaling.apply(move.margin)
-        after.dual = self.dual + length * self.scaling.undo(move.dual)
+        after, share = copy(self), like(length, self.margin)
+        after.margin = self.margin + share * self.scaling.apply(move.margin)
+        after.dual = self.dual + share * self.scaling.undo(move.dual)
+        after.scaling = None
         return after
 
 
 class NormPart(ConePart):
     """The norm of the model, below k."""
 
-    def __init__(self, shape: Shape, theta: Floats, k: float, cost: float) -> None:
-        self.shape, self.cone, self.cost = shape, shape.cone, cost
-        self.x = self.cone.start(shape.table(theta), k)
-        super().__init__(self.cone.cone, self.cone.forward(self.x))
-        self.dual = self.dual * (cost / float(self.cone.adjoint(self.dual)[self.cone.n_main]))
+    def __init__(self, shapes: list[Shape], theta: Floats, k: Floats, cost: Floats) -> None:
+        self.columns = _Columns(shapes[0].moves)
+        self.metric = np.stack([shape.metric for shape in shapes])
+        self.cone, self.cost = shapes[0].cone, cost
+        self.kind = self.cone.cone
+        table = theta[:, self.columns.indices] * self.metric
+        self.x = self.cone.start(table.reshape(len(table), *self.cone.shape), k)
+        self.margin = self.cone.forward(self.x)
+        dual = self.kind.inverse(self.margin)
+        #: Margin times multiplier, which is the same for all margins at the start.
+        self.first = cost / self.cone.adjoint(dual)[:, self.cone.n_main]
+        self.dual = dual * like(self.first, dual)
 
-    def add_slope(self, slope: Floats, nu: float) -> float:
-        back = self.cone.adjoint(self.dual)
-        slope[self.shape.moves] -= back[: self.cone.n_main] * self.shape.metric
-        return self.cost - float(back[self.cone.n_main])
+    def add_slope(self, slope: Floats, nu: Floats) -> Floats:
+        back, main = self.cone.adjoint(self.dual), self.cone.n_main
+        slope[:, self.columns.indices] -= back[:, :main] * self.metric
+        by_k: Floats = self.cost - back[:, main]
+        return by_k
 
-    def add(self, system: System, nu: float) -> None:
-        self.rescale()
-        normal = Normal(np.zeros((self.cone.n_main, self.cone.n_main)))
-        self.cone.add_normal(normal, self.scaling)
-        metric, moves, k = self.shape.metric, self.shape.moves, system.k
-        system.matrix[np.ix_(moves, moves)] += normal.main * np.multiply.outer(metric, metric)
-        system.matrix[moves, k] += (normal.border * metric)[:, np.newaxis]
-        system.matrix[k, moves] += normal.border * metric
-        system.matrix[k, k] += normal.corner
+    def add(self, system: System, nu: Floats) -> _NormStep:
+        return _NormStep(self, system)
 
-    def push(
-        self, right: Floats, system: System, nu: float, correction: Correction | None
-    ) -> float:
-        right[system.k] -= self.cost
-        self.pulled: Floats | None = None
-        self.right = np.zeros(self.x.size)
-        if correction is not None:
-            self.pulled = self.pull(*correction)
-            self.right = self.cone.adjoint(self.scaling.undo(self.pulled))
-            reduced = self.cone.eliminate(self.right, self.scaling)
-            right[self.shape.moves] += reduced[: self.cone.n_main] * self.shape.metric
-            right[system.k] += reduced[self.cone.n_main]
-        return 0.0
-
-    def move(self, direction: Direction) -> Move:
-        main = np.append(direction.theta[self.shape.moves] * self.shape.metric, direction.k)
-        x = self.cone.complete(main, self.right, self.scaling)
-        return self.along(self.cone.forward(x), self.pulled, x)
-
-    def gap_after(self, move: Move, length: float) -> float:
-        point = self.scaling.point
-        return float(np.vdot(point + length * move.margin, point + length * move.dual))
-
-    def moved(self, move: Move, length: float, theta: Floats, k: float) -> Self:
+    def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
         after = self.after(move, length)
-        after.x = self.x + length * move.rest
+        after.x = self.x + length[:, np.newaxis] * move.rest
         return after
 
 
-class Goal(NamedTuple):
+class _NormStep(PartStep):
+    def __init__(self, part: NormPart, system: System) -> None:
+        self.part, cone, self.k = part, part.cone, system.k
+        part.scaling = part.kind.scaling(part.margin, part.dual)
+        normal = Normal(len(part.margin), cone.n_main)
+        cone.add_normal(normal, part.scaling)
+        metric, moves = part.metric, part.columns.indices
+        scaled = normal.main * metric[:, :, np.newaxis] * metric[:, np.newaxis]
+        if moves.size == system.p:
+            system.matrix[:, : system.p, : system.p] += scaled
+        else:
+            system.matrix[:, moves[:, np.newaxis], moves] += scaled
+        border = np.zeros((len(metric), system.p))
+        border[:, moves] = normal.border * metric
+        system.border(system.k, border)
+        system.cross(system.k, system.k, normal.corner)
+
+    def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, float]:
+        part, cone = self.part, self.part.cone
+        right[:, self.k] -= part.cost[:, np.newaxis]
+        pull, pulled = part.aimed(aim), np.zeros_like(part.x)
+        if pull is not None:
+            pulled = cone.adjoint(part.scaling.undo(pull))
+            reduced = cone.eliminate(pulled, part.scaling)
+            right[:, part.columns.indices] += reduced[:, : cone.n_main] * part.metric
+            right[:, self.k] += reduced[:, cone.n_main :]
+        return (pull, pulled), 0.0
+
+    def move(self, direction: Direction, pushed: Any) -> Move:
+        (pull, pulled), part = pushed, self.part
+        table = direction.theta[:, part.columns.indices] * part.metric
+        main = np.concatenate([table, direction.k[:, np.newaxis]], axis=1)
+        x = part.cone.complete(main, pulled, part.scaling)
+        return part.along(part.cone.forward(x), pull, x)
+
+
+class BallPart(ConePart):
+    """Parameters in an ellipsoid: ‖Fᵀ (θ - centre)‖ ≤ radius, from its centre."""
+
+    kind = SecondOrder()
+
+    def __init__(self, factor: Floats, matrix: Floats, radius: Floats, product: Floats) -> None:
+        self.factor, self.matrix, self.radius = factor, matrix, radius
+        self.margin = np.zeros((len(factor), 1, factor.shape[1] + 1))
+        self.margin[:, 0, 0] = radius
+        dual = self.kind.inverse(self.margin)
+        self.dual = dual * like(product, dual)
+
+    def back(self, dual: Floats) -> Floats:
+        """By the parameters."""
+        return (self.factor @ dual[:, 0, 1:, np.newaxis])[..., 0]
+
+    def add_slope(self, slope: Floats, nu: Floats) -> float:
+        slope -= self.back(self.dual)
+        return 0.0
+
+    def add(self, system: System, nu: Floats) -> _BallStep:
+        return _BallStep(self, system)
+
+    def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
+        return self.after(move, length)
+
+
+class _BallStep(PartStep):
+    def __init__(self, part: BallPart, system: System) -> None:
+        self.part, p = part, system.p
+        part.scaling = part.kind.scaling(part.margin, part.dual)
+        eta = part.scaling.eta[:, :, np.newaxis]
+        pull = part.back(np.sqrt(2.0) / eta * part.scaling.w)
+        system.matrix[:, :p, :p] += part.matrix / eta**2
+        system.matrix[:, :p, :p] += pull[:, :, np.newaxis] * pull[:, np.newaxis]
+
+    def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, float]:
+        pull = self.part.aimed(aim)
+        if pull is not None:
+            back = self.part.back(self.part.scaling.undo(pull))
+            right[:, : back.shape[1]] += back
+        return pull, 0.0
+
+    def move(self, direction: Direction, pushed: Any) -> Move:
+        change = np.zeros_like(self.part.margin)
+        change[:, 0, 1:] = (direction.theta[:, np.newaxis] @ self.part.factor)[:, 0]
+        return self.part.along(change, pushed)
+
+
+class Goal(Batched):
     """The target of the aggregate, its margin and multiplier; without one the multiplier is 1."""
 
-    target: float | None
-    margin: float = 0.0
-    nu: float = 1.0
+    def __init__(self, target: Floats | None, margin: Floats, nu: Floats) -> None:
+        self.target, self.margin, self.nu = target, margin, nu
 
     @property
     def degree(self) -> int:
         return int(self.target is not None)
 
-    def gap(self) -> float:
+    def gap(self) -> Floats:
         return self.margin * self.nu
 
-    def barrier(self) -> float:
-        return 0.0 if self.target is None else float(np.log(self.margin))
+    def barrier(self) -> Floats:
+        return np.zeros_like(self.nu) if self.target is None else np.log(self.margin)
 
-    def miss(self, height: float) -> float:
+    def miss(self, height: Floats) -> Floats:
         """Residual of the constraint: aggregate plus penalty plus margin, minus the target."""
-        return 0.0 if self.target is None else height + self.margin - self.target
+        return np.zeros_like(self.nu) if self.target is None else height + self.margin - self.target
 
-    def move(self, nu: float, correction: Correction | None) -> Move:
-        both = 0.0
-        if correction is not None and self.target is not None:
-            both = correction.aimed - correction.affine.margin * correction.affine.dual
+    def move(self, nu: Floats, aim: Aim | None) -> Move:
+        both: Floats | float = 0.0
+        if aim is not None and self.target is not None:
+            both = aim.product
+            if aim.affine is not None:
+                both = both - aim.affine.margin * aim.affine.dual
         return Move((both - self.margin * nu) / self.nu - self.margin, nu)
 
-    def longest(self, move: Move) -> float:
-        pairs = ((self.margin, move.margin), (self.nu, move.dual))
-        return float(min((-now / step for now, step in pairs if step < 0.0), default=inf))
+    def longest(self, move: Move) -> Floats:
+        shrinking = np.maximum(-move.dual / self.nu, 1e-300)
+        if self.target is not None:
+            shrinking = np.maximum(shrinking, -move.margin / self.margin)
+        return 1.0 / shrinking
 
-    def gap_after(self, move: Move, length: float) -> float:
-        return float((self.margin + length * move.margin) * (self.nu + length * move.dual))
+    def gap_after(self, move: Move, length: Floats) -> Floats:
+        after: Floats = (self.margin + length * move.margin) * (self.nu + length * move.dual)
+        return after
 
-    def moved(self, move: Move, length: float) -> Goal:
-        return Goal(self.target, self.margin + length * move.margin, self.nu + length * move.dual)
+    def moved(self, move: Move, length: Floats) -> Goal:
+        margin, nu = self.margin + length * move.margin, self.nu + length * move.dual
+        return Goal(self.target, margin, nu)

@@ -1,4 +1,4 @@
-r"""Programs whose losses have corners, by a primal-dual interior-point method.
+r"""Programs whose losses have corners, by a primal-dual interior-point method, many at a time.
 
 .. math:: \min_{\theta, k} \; c k + \tfrac12 \sum_j q_j \theta_j^2 + [A + R]
           \quad\text{s.t.}\quad A + R \le \tau, \quad
@@ -6,57 +6,52 @@ r"""Programs whose losses have corners, by a primal-dual interior-point method.
 
 where A is the mean, the entropic risk or the maximum of the epigraph variables s (`aggregates`),
 R ridge and lasso, and K the cone of a norm (`norm_cones`). Either the aggregate A + R is bounded by
-a target or it is minimised; k may be absent. Mehrotra's steps, Nesterov and Todd's scaling; a step
-costs one weighted product of the columns, as a Newton step does.
+a target or it is minimised; k may be absent, and so may the samples: then the parameters are held
+by an ellipsoid alone. Mehrotra's steps, Nesterov and Todd's scaling; a step costs one weighted
+product of the columns, as a Newton step does.
+
+Programs of the same kind are solved together: arrays have one row for each, so that the time of
+Python counts once for all. What is solved leaves the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError
+from scipy import sparse
 
 from .._typing import Floats
-from ..programs.objective import Objective
+from ..programs.batched import Batched
+from ..programs.objective import Objective, filled_gauge
 from ..programs.piecewise import piecewise_of
+from ..programs.stack import Stack
 from .aggregates import Maximum, Mean, Samples
-from .factor import Cholesky
-from .interior_parts import Correction, Direction, Goal, Lasso, Move, NormPart, System
+from .cones import Flags, inner
+from .factor import BalancedStack
+from .interior_parts import (
+    Aim,
+    BallPart,
+    Direction,
+    Goal,
+    Lasso,
+    Move,
+    NormPart,
+    Part,
+    System,
+)
 from .norm_cones import Shape
-
-#: How much of the way to the boundary a step goes.
-_NEARLY = 0.99
-#: What a step may add to the aggregate beyond what it foresaw, as a share of the gap.
-_SURPRISE = 0.5
-#: Epigraph variables start above the losses by this share of their aggregate; the margin of a
-#: target starts at that share of this lift.
-_LIFT, _FIRST_MARGIN = 1.0, 0.1
-#: The same lift where the functions of a sample leave out the loss itself.
-_HIGHER = 3.0
-#: Without a target the lift is at least this share of the largest loss of the zero model.
-_LEAST_LIFT = 1e-2
-#: A slope of the Lagrangian that would gain this multiple of the gap must become less first.
-_UNEVEN = 10.0
-#: Steps in which the gap must halve.
-_PATIENCE = 60
-#: A step shorter than this leads nowhere; one that keeps this share of what was allowed is good.
-_TINY, _GOOD = 1e-10, 0.3
-#: A cost below this share of the first one counts as zero: it is not known any better.
-_NOTHING = 1e-3
-#: How flat the Lagrangian must have been once, relatively; the gap below which this is checked.
-_FLAT, _NEAR = 1e-5, 1e-2
-#: A search that rounding ended has converged if its gap is at most this multiple of the tolerance.
-_ENOUGH = 1e3
-#: Curvature that stands in where there is none, as a share of a parameter's own.
-_STAND_IN = 1e-13
-_NO_MOVE = Move(0.0, 0.0)
+from .tuning import INTERIOR as TUNING
 
 
 class InteriorSolution(NamedTuple):
-    """Where the search ended; `gap` is how far the cost can be above its minimum, relatively."""
+    """Where the search ended; `gap` is how far the cost can be above its minimum, relatively.
+
+    `multiplier` is how fast the cost falls as the target, or half the squared radius, rises.
+    """
 
     parameters: Floats
     k: float
@@ -64,10 +59,10 @@ class InteriorSolution(NamedTuple):
     gap: float
     iterations: int
     converged: bool
+    multiplier: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Quadratic:
+class Quadratic(NamedTuple):
     """A quadratic function of the parameters, by its value and derivatives at a centre."""
 
     centre: Floats
@@ -79,17 +74,29 @@ class Quadratic:
         away = parameters - self.centre
         return self.height + float(self.gradient @ away) + 0.5 * float(away @ self.hessian @ away)
 
-    def slope(self, parameters: Floats) -> Floats:
-        return self.gradient + self.hessian @ (parameters - self.centre)
+
+class Ball(NamedTuple):
+    """Parameters with ‖factorᵀ (θ - centre)‖ ≤ radius; `matrix` is factor @ factor.T."""
+
+    matrix: Floats
+    factor: Floats
+    radius: float
 
 
 @dataclass(frozen=True, eq=False)
 class InteriorProgram:
-    """A program; `solve` solves it.
+    """A program, with a start and how it is to be solved; `solve` and `solve_together` solve it.
 
     Attributes
     ----------
-    objective : Objective
+    start : ndarray
+        Parameters to start from: of a program with a ball, its centre.
+    tol : float
+    max_iter : int
+    k : float
+        Where k starts, above the norm of the parameters.
+    objective : Objective, optional
+        Without one there are no samples and no penalty.
     aggregate : type of Samples
         How the losses of the samples are aggregated.
     target : float, optional
@@ -103,9 +110,15 @@ class InteriorProgram:
         What a function of another label is lowered by, per unit of k.
     model : Quadratic, optional
         Part of the aggregate, in place of the loss that all functions of a sample have in common.
+    ball : Ball, optional
+        Where the parameters are.
     """
 
-    objective: Objective
+    start: Floats
+    tol: float
+    max_iter: int
+    k: float = 0.0
+    objective: Objective | None = None
     aggregate: type[Samples] = Mean
     target: float | None = None
     shape: Shape | None = None
@@ -113,263 +126,435 @@ class InteriorProgram:
     squared_cost: Floats | float = 0.0
     label_cost: float = inf
     model: Quadratic | None = None
+    ball: Ball | None = None
 
-    def samples(self) -> Samples:
-        """The samples' part, before its variables are set."""
-        rows = self.objective.rows
-        moving = self.label_cost < inf
-        # Below a target of its own the largest margin of a hinge may be anywhere; what is
-        # minimised, or shares the target with a penalty, ends at zero, as losses do.
-        alone = self.target is not None and not self.objective.is_penalised
-        floor = -1.0 if self.aggregate is Maximum and alone else 0.0
-        pieces = piecewise_of(self.objective.loss, rows.y, rows.n_classes, moving, floor)
-        if self.model is not None:
-            pieces.shared = None
-        flips = -(self.label_cost if moving else 0.0) * pieces.flips
-        return self.aggregate(self.objective, pieces, flips)
+    def solve(self) -> InteriorSolution:
+        """Minimise this one alone."""
+        return solve_together([self])[0]
 
-    def height(self, parameters: Floats, k: float) -> float:
-        """Aggregate of the samples' losses with the penalty, at a k."""
-        samples = self.samples()
-        samples.begin(parameters, k, 0.0)
-        height = samples.value - samples.room + self.objective.penalty(parameters)
-        return height + self.model_value(parameters)
+    def height(self, k: float) -> float:
+        """Aggregate of the samples' losses with the penalty at the start, for any k."""
+        assert self.objective is not None
+        samples, theta = _samples([self]), self.start[np.newaxis]
+        samples.begin(theta, np.array([k]), 0.0)
+        height = float((samples.value - samples.room)[0]) + self.objective.penalty(self.start)
+        return height + (0.0 if self.model is None else self.model.value(self.start))
 
-    def model_value(self, parameters: Floats) -> float:
-        return 0.0 if self.model is None else self.model.value(parameters)
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What programs must have in common to be solved together."""
+        objective, shape = self.objective, self.shape
+        parts: list[Any] = [self.start.size, self.target is None, self.model is None, self.ball is None]
+        if objective is not None:
+            rows = objective.rows
+            parts += [objective.loss, rows.n_classes, rows.X.shape[1], rows.fit_intercept]
+            parts += [self.aggregate, self.label_cost == inf, sparse.issparse(rows.X)]
+            parts += [objective.is_penalised, np.flatnonzero(objective.lasso_weights).tobytes()]
+        if shape is not None:
+            parts += [type(shape.cone), shape.cone.shape, shape.moves.tobytes()]
+        return tuple(parts)
 
-    def slope(self, parameters: Floats, nu: float, squared_cost: Floats | float = 0.0) -> Floats:
-        """Slope of a squared cost, plus nu times the slope of the ridge and of the model."""
-        slope: Floats = (nu * self.objective.ridge + squared_cost) * parameters
-        return slope if self.model is None else slope + nu * self.model.slope(parameters)
 
-    def solve(
-        self, start: Floats, *, tol: float, max_iter: int, k: float = 0.0
-    ) -> InteriorSolution:
-        """Minimise, from parameters and a k that is above their norm."""
-        point = _Point.at_start(self, start, k)
-        floor, flat, steps, converged = _NOTHING * point.cost, inf, 0, False
-        best, stalled = inf, 0
-        while steps < max_iter and stalled < _PATIENCE:
-            steps += 1
-            scale = max(abs(point.cost), floor)
-            left = max(point.gap, point.missed)
-            # Multipliers of a nearly closed cone lose digits again: one flat point is enough.
-            if left <= _NEAR * scale and flat > max(_FLAT, tol):
-                flat = point.unevenness() / scale
-            if left <= tol * scale and flat <= max(_FLAT, tol):
-                converged = True
-                break
-            stalled = 0 if left < 0.5 * best else stalled + 1
-            best = best if stalled else left
-            following = point.next() if point.inside() else None
-            if following is None:  # as near as rounding lets us
-                break
+def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution]:
+    """Minimise programs; those of a kind are solved together."""
+    kinds: dict[tuple[Any, ...], list[int]] = {}
+    for place, program in enumerate(programs):
+        kinds.setdefault(program.kind, []).append(place)
+    found: dict[int, InteriorSolution] = {}
+    for places in kinds.values():
+        # Those on the same rows next to each other.
+        rows = [id(getattr(programs[place].objective, "rows", None)) for place in places]
+        order = sorted(range(len(places)), key=lambda i: rows.index(rows[i]))
+        ordered = [places[i] for i in order]
+        found |= zip(ordered, _solved([programs[place] for place in ordered]), strict=True)
+    return [found[place] for place in range(len(programs))]
+
+
+def _solved(programs: list[InteriorProgram]) -> list[InteriorSolution]:
+    """Solutions of programs of one kind."""
+    point = _Point(programs)
+    search = _Search(point, programs)
+    solutions: list[Any] = [None] * len(programs)
+    steps = 0
+    while search.left.size:
+        steps += 1
+        ended, converged = search.ended(point, steps)
+        moved = ~ended
+        if moved.any():
+            now = point if moved.all() else point.taken(moved)
+            following, sound = now.next()
+            moved[moved] = sound
+            if not sound.all():  # as near as rounding lets us
+                following = following.taken(sound)
+        for place in np.flatnonzero(~moved).tolist():
+            which = int(search.left[place])
+            solutions[which] = search.solution(point, place, steps, bool(converged[place]))
+        search = search.taken(moved)
+        if search.left.size:
             point = following
-        scale = max(abs(point.cost), floor, 1e-300)
-        gap = max(point.gap, point.missed) / scale
-        converged = converged or (gap <= _ENOUGH * tol and flat <= max(_FLAT, tol))
-        return InteriorSolution(point.theta, point.k, point.cost, gap, steps, converged)
+    return solutions
 
 
-@dataclass(eq=False)
-class _Point:
-    """Where a search is. The parts are the samples, and the lasso and the norm if there are any."""
+class _Search(Batched):
+    """How far each search has come."""
 
-    program: InteriorProgram
+    def __init__(self, point: _Point, programs: list[InteriorProgram]) -> None:
+        n = len(programs)
+        self.left = np.arange(n)
+        self.floor = TUNING.nothing * point.cost
+        self.tol = np.array([program.tol for program in programs])
+        self.max_iter = np.array([program.max_iter for program in programs])
+        self.limit = np.maximum(TUNING.flat, self.tol)
+        self.flat, self.best = np.full(n, inf), np.full(n, inf)
+        self.stalled = np.zeros(n, dtype=np.intp)
+
+    def ended(self, point: _Point, steps: int) -> tuple[Flags, Flags]:
+        """Which searches end here, and which of them have converged."""
+        scale = np.maximum(np.abs(point.cost), self.floor)
+        left = np.maximum(point.gap, point.missed)
+        # Multipliers of a nearly closed cone lose digits again: one flat point is enough.
+        unknown = (left <= TUNING.near * scale) & (self.flat > self.limit)
+        if unknown.any():
+            self.flat = np.where(unknown, point.unevenness() / scale, self.flat)
+        converged: Flags = (left <= self.tol * scale) & (self.flat <= self.limit)
+        self.stalled = np.where(left < 0.5 * self.best, 0, self.stalled + 1)
+        self.best = np.where(self.stalled > 0, self.best, left)
+        spent = (steps >= self.max_iter + 1) | (self.stalled > TUNING.patience)
+        return converged | spent | ~point.inside(), converged
+
+    def solution(
+        self, point: _Point, place: int, steps: int, converged: bool
+    ) -> InteriorSolution:
+        cost = float(point.cost[place])
+        scale = max(abs(cost), float(self.floor[place]), 1e-300)
+        gap = float(max(point.gap[place], point.missed[place])) / scale
+        near = gap <= TUNING.enough * self.tol[place] and self.flat[place] <= self.limit[place]
+        return InteriorSolution(
+            point.theta[place].copy(),
+            float(point.k[place]),
+            cost,
+            gap,
+            min(steps, int(self.max_iter[place])),
+            bool(converged or near),
+            point.multiplier(place),
+        )
+
+
+class _Model(Batched):
+    """Quadratic functions of all problems."""
+
+    def __init__(self, models: list[Quadratic]) -> None:
+        self.centre, self.gradient, self.hessian = (
+            np.stack([getattr(model, name) for model in models])
+            for name in ("centre", "gradient", "hessian")
+        )
+        self.height = np.array([model.height for model in models])
+
+    def value(self, theta: Floats) -> Floats:
+        away = theta - self.centre
+        turned = (self.hessian @ away[..., np.newaxis])[..., 0]
+        return self.height + inner(self.gradient, away) + 0.5 * inner(away, turned)
+
+    def slope(self, theta: Floats) -> Floats:
+        away = theta - self.centre
+        slope: Floats = self.gradient + (self.hessian @ away[..., np.newaxis])[..., 0]
+        return slope
+
+
+class _Costs(Batched):
+    """What parameters cost beside the losses; `gauge` says how classes share a gauge."""
+
+    def __init__(self, programs: list[InteriorProgram]) -> None:
+        objectives = [program.objective for program in programs]
+        shape = len(programs), programs[0].start.size
+        self.ridge = np.zeros(shape)
+        self.lasso = np.zeros(shape)
+        self.n_outputs = 1
+        for place, objective in enumerate(objectives):
+            if objective is not None:
+                self.ridge[place], self.lasso[place] = objective.ridge, objective.lasso_weights
+                self.n_outputs = objective.n_outputs
+        self.squared = np.zeros(shape)
+        self.squared += np.stack([np.broadcast_to(p.squared_cost, shape[1]) for p in programs])
+        self.k = np.array([program.k_cost for program in programs])
+        models = [program.model for program in programs if program.model is not None]
+        self.model = _Model(models) if models else None
+
+    def smooth(self, theta: Floats) -> Floats:
+        """Ridge and model."""
+        value = 0.5 * inner(self.ridge * theta, theta)
+        return value if self.model is None else value + self.model.value(theta)
+
+    def slope(self, theta: Floats, nu: Floats | None = None) -> Floats:
+        """Slope of ridge and model; with a multiplier, times that, plus that of squared costs."""
+        if nu is None:
+            slope = self.ridge * theta
+            return slope if self.model is None else slope + self.model.slope(theta)
+        slope = (nu[:, np.newaxis] * self.ridge + self.squared) * theta
+        if self.model is not None:
+            slope = slope + nu[:, np.newaxis] * self.model.slope(theta)
+        return slope
+
+
+def _samples(programs: list[InteriorProgram]) -> Samples:
+    """The samples' part, before its variables are set."""
+    first, objectives = programs[0], [program.objective for program in programs]
+    stack = Stack([objective for objective in objectives if objective is not None])
+    assert first.objective is not None
+    moving = first.label_cost < inf
+    # Below a target of its own the largest margin of a hinge may be anywhere; what is minimised, or
+    # shares the target with a penalty, ends at zero, as losses do.
+    alone = first.target is not None and not first.objective.is_penalised
+    floor = -1.0 if first.aggregate is Maximum and alone else 0.0
+    pieces = piecewise_of(first.objective.loss, stack.y, stack.n_classes, moving, floor)
+    if first.model is not None:
+        pieces.shared = None
+    costs = np.array([program.label_cost if moving else 0.0 for program in programs])
+    return first.aggregate(stack, pieces, -costs[:, np.newaxis, np.newaxis] * pieces.flips)
+
+
+class _Point(Batched):
+    """Where searches are. `parts` are the samples, the lasso, the norm and the ball, if any."""
+
     theta: Floats
-    k: float
-    parts: list[Any]
+    k: Floats
+    parts: list[Part]
     goal: Goal
 
-    @classmethod
-    def at_start(cls, program: InteriorProgram, start: Floats, k: float) -> _Point:
-        samples, objective, target = program.samples(), program.objective, program.target
-        least = _LIFT * objective.penalty(start)
-        if target is None:  # the model's own losses may all be zero, and measure nothing
-            zero = objective.at(np.zeros(objective.size))
-            least = max(least, _LEAST_LIFT * float(zero.losses.max()))
-        else:
-            least = max(least, (target - program.height(start, k)) / 2.0)
-        lift = _LIFT if samples.pieces.shared is None else _HIGHER
-        least = max(least, _HIGHER * abs(program.model_value(start)))
-        samples.begin(start, k, lift, least)
-        point = cls(program, start.copy(), k, [samples], Goal(None))
-        if target is not None:
-            height = samples.value + objective.ridge_value(start) + program.model_value(start)
-            margin = max(target - height, _FIRST_MARGIN * samples.room)
-            point.goal = Goal(target, margin, max(point.cost, 1e-12) / samples.room)
-        samples.balance(point.goal.nu)
-        if objective.lasso_weights.any():
-            point.parts.append(Lasso(objective.lasso_weights, start, point.goal.nu, samples.room))
-        if program.shape is not None:
-            point.parts.append(NormPart(program.shape, start, k, program.k_cost))
-        return point
+    def __init__(self, programs: list[InteriorProgram]) -> None:
+        first, n = programs[0], len(programs)
+        self.has_k, self.costs = first.shape is not None, _Costs(programs)
+        theta = self.theta = np.stack([program.start for program in programs])
+        self.k = np.array([program.k for program in programs])
+        targets = [program.target for program in programs if program.target is not None]
+        target = np.array(targets) if targets else None
+        self.parts, self.goal = [], Goal(target, np.zeros(n), np.ones(n))
+        if first.objective is not None:
+            samples = _samples(programs)
+            lift = TUNING.lift if samples.at.shared is None else TUNING.higher
+            samples.begin(theta, self.k, lift, np.array([_least_lift(p) for p in programs]))
+            self.parts.append(samples)
+            if target is not None:
+                margin = target - samples.value - self.costs.smooth(theta)
+                margin = np.maximum(margin, TUNING.first_margin * samples.room)
+                self.goal = Goal(target, margin, np.maximum(self.cost, 1e-12) / samples.room)
+            samples.balance(self.goal.nu)
+            if self.costs.lasso.any():
+                self.parts.append(Lasso(self.costs.lasso, theta, self.goal.nu, samples.room))
+        if first.shape is not None:
+            shapes = [program.shape for program in programs if program.shape is not None]
+            norm = NormPart(shapes, theta, self.k, self.costs.k)
+            self.parts.append(norm)
+            balls = [program.ball for program in programs if program.ball is not None]
+            if balls:
+                factor, matrix = (np.stack(tables) for tables in zip(*((b.factor, b.matrix) for b in balls), strict=True))
+                radius = np.array([ball.radius for ball in balls])
+                self.parts.append(BallPart(factor, matrix, radius, norm.first))
 
     @property
-    def samples(self) -> Samples:
-        samples: Samples = self.parts[0]
-        return samples
+    def samples(self) -> Samples | None:
+        first = self.parts[0]
+        return first if isinstance(first, Samples) else None
 
     @property
-    def lasso(self) -> Lasso | None:
-        return self.parts[1] if self.program.objective.lasso_weights.any() else None
+    def bends(self) -> bool:
+        """Whether functions of the samples are not linear."""
+        return self.samples is not None and self.samples.at.bends
 
     @property
-    def height(self) -> float:
+    def height(self) -> Floats:
         """Aggregate with the penalty."""
-        penalty = self.program.objective.ridge_value(self.theta)
-        if self.lasso is not None:
-            penalty += self.lasso.value
-        return self.samples.value + penalty + self.program.model_value(self.theta)
+        height = self.costs.smooth(self.theta)
+        for part in self.parts:
+            height = height + part.value
+        return height
 
     @property
-    def cost(self) -> float:
-        program = self.program
-        cost = 0.5 * float(np.sum(program.squared_cost * self.theta**2))
-        if program.shape is not None:
-            cost += program.k_cost * self.k
-        return cost + self.height if program.target is None else cost
+    def cost(self) -> Floats:
+        cost = 0.5 * inner(self.costs.squared * self.theta, self.theta)
+        if self.has_k:
+            cost = cost + self.costs.k * self.k
+        return cost + self.height if self.goal.target is None else cost
 
     @property
-    def gap(self) -> float:
-        return float(sum(part.gap() for part in (*self.parts, self.goal)))
+    def gap(self) -> Floats:
+        gap = self.goal.gap()
+        for part in self.parts:
+            gap = gap + part.gap()
+        return gap
 
     @property
-    def missed(self) -> float:
+    def missed(self) -> Floats:
         """What missing the target is worth."""
-        return abs(self.goal.miss(self.height)) * self.goal.nu
+        return np.abs(self.goal.miss(self.height)) * self.goal.nu
 
-    def inside(self) -> bool:
+    def multiplier(self, place: int) -> float:
+        """How fast the cost falls as the target, or half the squared radius of the ball, rises."""
+        last = self.parts[-1]
+        if isinstance(last, BallPart):
+            return float(last.dual[place, 0, 0] / last.radius[place])
+        return float(self.goal.nu[place])
+
+    def inside(self) -> Flags:
         """Whether rounding has left margins and multipliers in their cones."""
-        return all(part.inside() for part in self.parts)
+        inside: Flags = np.logical_and.reduce([part.inside() for part in self.parts])
+        return inside
 
-    def unevenness(self) -> float:
+    def unevenness(self) -> Floats:
         """What the slope of the Lagrangian would gain over the parameters' own length."""
-        slope = self.program.slope(self.theta, self.goal.nu, self.program.squared_cost)
-        by_k = sum(part.add_slope(slope, self.goal.nu) for part in self.parts)
+        slope = self.costs.slope(self.theta, self.goal.nu)
+        by_k: Floats | float = 0.0
+        for part in self.parts:
+            by_k = by_k + part.add_slope(slope, self.goal.nu)
         # Columns are scaled, so that a parameter may well be one, unless that costs much.
-        length = np.full(slope.size, max(1.0, float(np.abs(self.theta).max(initial=0.0))))
-        if self.lasso is not None:
-            own, weights = np.abs(self.theta[self.lasso.indices]), self.lasso.weights
-            length[self.lasso.indices] = np.maximum(own, np.minimum(1.0, self.height / weights))
-        return float(np.abs(slope) @ length + abs(by_k) * self.k)
+        own, weights = np.abs(self.theta), self.costs.lasso
+        length = np.maximum(1.0, own.max(axis=1, initial=0.0))[:, np.newaxis]
+        if weights.any():
+            most = self.height[:, np.newaxis] / np.maximum(weights, 1e-300)
+            length = np.where(weights > 0.0, np.maximum(own, np.minimum(1.0, most)), length)
+        slopes: Floats = (np.abs(slope) * length).sum(axis=1) + np.abs(by_k) * self.k
+        return slopes
 
-    def next(self) -> _Point | None:
-        """The point after one step; None if there is none."""
-        try:
-            step = _Step(self)
-        except LinAlgError:
-            return None
+    def next(self) -> tuple[_Point, Flags]:
+        """The points after one step, and which of them exist."""
+        step = _Step(self)
         every = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
-        _, affine = step.towards([None] * len(every))
-        length = min(1.0, self._longest(affine))
-        gap, bends = self.gap, self.samples.pieces.bends
+        _, affine = step.towards(None)
+        length = np.minimum(1.0, self._longest(affine))
+        gap, degree = self.gap, sum(part.degree for part in every)
         left = sum(part.gap_after(move, length) for part, move in zip(every, affine, strict=True))
-        degree = sum(part.degree for part in every)
-        aimed = gap / degree * (max(0.0, left) / gap) ** 3
-        if bends and self.unevenness() > max(_UNEVEN * gap, 0.1 * _FLAT * abs(self.cost)):
-            aimed = gap / degree  # the slope has to follow before the gap is closed further
-        corrected, share = self._taken(step, [Correction(aimed, move) for move in affine], aimed)
-        if share >= _GOOD:
-            return corrected
+        aimed = gap / degree * (np.maximum(0.0, left) / gap) ** 3
+        if self.bends:
+            uneven = np.maximum(TUNING.uneven * gap, 0.1 * TUNING.flat * np.abs(self.cost))
+            # Where the slope has to follow before the gap is closed further.
+            aimed = np.where(self.unevenness() > uneven, gap / degree, aimed)
+        corrected, share = self._taken(step, aimed, affine)
+        if (share >= TUNING.good).all():
+            return corrected, step.found & (share > 0.0)
         # Without the correction the step is Newton's on the barrier, and does lead down.
-        plain, other = self._taken(step, [Correction(aimed, _NO_MOVE)] * len(every), aimed)
-        return corrected if share >= other else plain
+        plain, other = self._taken(step, aimed, [None] * len(every))
+        better = (share >= TUNING.good) | (share >= other)
+        return corrected.where(better, plain), step.found & (np.maximum(share, other) > 0.0)
 
     def _taken(
-        self, step: _Step, wanted: list[Correction | None], aimed: float
-    ) -> tuple[_Point | None, float]:
-        """Where a step ends that is short enough for what it foresees, and the share taken."""
-        direction, moves = step.towards(wanted)
-        longest = min(self._longest(moves), self.samples.longest_k(direction))
-        length = min(1.0, _NEARLY * longest)
-        rise, bends = self._rise(direction, moves), self.samples.pieces.bends
-        penalty_weight = 2.0 * max(self.goal.nu, self.goal.nu + direction.nu)
-        gap, merit = self.gap, self.merit(aimed, penalty_weight) if bends else inf
-        share = 1.0
-        while share > _TINY and length > _TINY:
+        self, step: _Step, aimed: Floats, affine: Sequence[Move | None]
+    ) -> tuple[_Point, Floats]:
+        """Where steps end that are short enough for what they foresee, and the share taken."""
+        direction, moves = step.towards([Aim(aimed, move) for move in affine])
+        longest = self._longest(moves)
+        if self.samples is not None:
+            longest = np.minimum(longest, self.samples.longest_k(direction))
+        length = np.minimum(1.0, TUNING.nearly * longest)
+        rise, height, gap = self._rise(direction, moves), self.height, self.gap
+        weight = 2.0 * np.maximum(self.goal.nu, self.goal.nu + direction.nu)
+        merit = self.merit(aimed, weight) if self.bends else None
+        share, fails = np.ones_like(length), length <= TUNING.tiny
+        while True:
             trial = self._moved(direction, moves, length)
-            surprise = (trial.height - self.height - length * rise) * trial.goal.nu
-            few = surprise <= _SURPRISE * gap + 1e-14 * trial.goal.nu * abs(trial.height)
-            if few and (not bends or trial.merit(aimed, penalty_weight) <= merit):
-                return trial, share
-            length, share = length / 2.0, share / 2.0
-        return None, 0.0
+            if self.samples is None:  # all is linear
+                return trial, np.where(fails, 0.0, share)
+            nu, after = trial.goal.nu, trial.height
+            surprise = (after - height - length * rise) * nu
+            good = surprise <= TUNING.surprise * gap + 1e-14 * nu * np.abs(after)
+            if merit is not None:
+                good &= trial.merit(aimed, weight) <= merit
+            if (good | fails).all():
+                return trial, np.where(fails, 0.0, share)
+            halve = ~good & ~fails
+            length, share = np.where(halve, length / 2.0, length), np.where(halve, share / 2.0, share)
+            fails |= np.minimum(share, length) <= TUNING.tiny
 
-    def merit(self, aimed: float, penalty_weight: float) -> float:
+    def merit(self, aimed: Floats, penalty_weight: Floats) -> Floats:
         """Cost, penalty for missing the target, and barriers: a step must not raise their sum."""
-        merit = self.cost - aimed * float(sum(part.barrier() for part in self.parts))
-        merit += penalty_weight * abs(self.goal.miss(self.height))
-        return float(merit - aimed * self.goal.barrier())
+        barrier = self.goal.barrier()
+        for part in self.parts:
+            barrier = barrier + part.barrier()
+        missed = penalty_weight * np.abs(self.goal.miss(self.height))
+        return self.cost + missed - aimed * barrier
 
-    def _longest(self, moves: list[Move]) -> float:
+    def _longest(self, moves: list[Move]) -> Floats:
         pairs = zip((*self.parts, self.goal), moves, strict=True)
-        return float(min(part.longest(move) for part, move in pairs))
+        longest: Floats = np.minimum.reduce([part.longest(move) for part, move in pairs])
+        return longest
 
-    def _rise(self, direction: Direction, moves: list[Move]) -> float:
+    def _rise(self, direction: Direction, moves: list[Move]) -> Floats:
         """Slope of the aggregate with the penalty along a step."""
-        rise = self.samples.rise(moves[0], direction)
-        rise += float(self.program.slope(self.theta, 1.0) @ direction.theta)
-        return rise if self.lasso is None else rise + float(self.lasso.weights @ moves[1].rest)
+        rise = inner(self.costs.slope(self.theta), direction.theta)
+        for part, move in zip(self.parts, moves[:-1], strict=True):
+            rise = rise + part.rise(move, direction)
+        return rise
 
-    def _moved(self, direction: Direction, moves: list[Move], length: float) -> _Point:
-        theta = self.theta + length * direction.theta
-        k = self.k + length * direction.k
+    def _moved(self, direction: Direction, moves: list[Move], length: Floats) -> _Point:
+        after = _Point.__new__(_Point)
+        after.has_k, after.costs = self.has_k, self.costs
+        after.theta = self.theta + length[:, np.newaxis] * direction.theta
+        after.k = self.k + length * direction.k
         pairs = zip(self.parts, moves[:-1], strict=True)
-        parts = [part.moved(move, length, theta, k) for part, move in pairs]
-        return _Point(self.program, theta, k, parts, self.goal.moved(moves[-1], length))
+        after.parts = [part.moved(move, length, after.theta, after.k) for part, move in pairs]
+        after.goal = self.goal.moved(moves[-1], length)
+        return after
+
+
+def _least_lift(program: InteriorProgram) -> float:
+    """How far the epigraph variables of a program start above its losses, at least."""
+    objective, model = program.objective, program.model
+    assert objective is not None
+    least = TUNING.lift * objective.penalty(program.start)
+    if program.target is None:  # the model's own losses may all be zero, and measure nothing
+        zero = objective.at(np.zeros(objective.size))
+        least = max(least, TUNING.least_lift * float(zero.losses.max()))
+    else:
+        least = max(least, (program.target - program.height(program.k)) / 2.0)
+    return least if model is None else max(least, TUNING.higher * abs(model.value(program.start)))
 
 
 class _Step:
-    """The system at a point, factorised: directions cost little more."""
+    """The systems at a point, factorised: directions cost little more."""
 
     def __init__(self, point: _Point) -> None:
-        self.point, self.program = point, point.program
-        objective, goal = self.program.objective, point.goal
-        system = System(objective, self.program.shape is not None, point.samples.has_t)
-        self.system, p = system, system.p
-        point.samples.add(system, goal.nu)
-        system.column[:p] += self.program.slope(point.theta, 1.0)
-        diagonal = goal.nu * objective.ridge + self.program.squared_cost
-        system.matrix[np.diag_indices(p)] += diagonal
-        if self.program.model is not None:
-            system.matrix[:p, :p] += goal.nu * self.program.model.hessian
-        for part in point.parts[1:]:
-            part.add(system, goal.nu)
-        system.matrix[:p, :p] = objective.fixed_gauge(system.matrix[:p, :p])
-        diagonal = system.matrix.diagonal()
-        self.balance = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
-        balanced = system.matrix * np.multiply.outer(self.balance, self.balance)
-        balanced[np.diag_indices(system.size)] += _STAND_IN
-        self.factor = Cholesky(balanced)
-        if self.program.target is not None:
-            self.answer = self._solved(system.column)
-            corner = system.corner + goal.margin / goal.nu
-            self.pivot = float(system.column @ self.answer) + corner
+        self.point, nu, costs = point, point.goal.nu, point.costs
+        samples, p = point.samples, point.theta.shape[1]
+        has_t = samples is not None and samples.has_t
+        system = self.system = System(len(nu), p, point.has_k, has_t)
+        self.steps = [part.add(system, nu) for part in point.parts]
+        system.column[:, :p] += costs.slope(point.theta)
+        main = system.matrix[:, :p, :p]
+        np.einsum("bii->bi", main)[:] += nu[:, np.newaxis] * costs.ridge + costs.squared
+        if costs.model is not None:
+            main += nu[:, np.newaxis, np.newaxis] * costs.model.hessian
+        if costs.n_outputs > 1:
+            system.matrix[:, :p, :p] = filled_gauge(main, costs.n_outputs, costs.lasso)
+        self.factor = BalancedStack(system.matrix, TUNING.stand_in)
+        self.found = self.factor.found
+        if point.goal.target is not None:
+            self.answer = self.factor.solve(system.column)
+            corner = system.corner + point.goal.margin / nu
+            self.pivot = inner(system.column, self.answer) + corner
 
-    def _solved(self, right: Floats) -> Floats:
-        return self.factor.solve(right * self.balance) * self.balance
-
-    def towards(self, wanted: list[Correction | None]) -> tuple[Direction, list[Move]]:
+    def towards(self, aims: list[Aim] | None) -> tuple[Direction, list[Move]]:
         """Newton's step to where margins times multipliers are as wanted, or zero.
 
         Returned are the direction and the moves of all parts, of which the goal is the last.
         """
         point, system, goal = self.point, self.system, self.point.goal
-        right = np.zeros(system.size)
-        right[: system.p] -= self.program.slope(point.theta, goal.nu, self.program.squared_cost)
-        pairs = zip(point.parts, wanted[:-1], strict=True)
-        row = sum(part.push(right, system, goal.nu, correction) for part, correction in pairs)
-        x, change = self._solved(right), 0.0
-        if self.program.target is not None:
+        wanted: list[Aim | None] = [None] * (len(self.steps) + 1) if aims is None else [*aims]
+        right = np.zeros_like(system.column)
+        right[:, : system.p] -= point.costs.slope(point.theta, goal.nu)
+        pushed, row = [], np.zeros_like(goal.nu)
+        for step, aim in zip(self.steps, wanted[:-1], strict=True):
+            kept, added = step.push(right, goal.nu, aim)
+            pushed.append(kept)
+            row = row + added
+        x, change = self.factor.solve(right), np.zeros_like(goal.nu)
+        if goal.target is not None:
             # slope · x - corner ν' = -(miss) - (margin as it would be with the multiplier as it is)
-            kept = goal.move(0.0, wanted[-1]).margin
-            missing = goal.miss(point.height) + kept + row
-            change = (float(system.column @ x) + missing) / self.pivot
-            x = x - change * self.answer
-        k, t = float(x[system.k].sum()), float(x[system.t].sum())
-        direction = Direction(x[: system.p], k, t, change)
-        moves = [part.move(direction) for part in point.parts]
+            stays = goal.move(np.zeros_like(goal.nu), wanted[-1]).margin
+            missing = goal.miss(point.height) + stays + row
+            change = (inner(system.column, x) + missing) / self.pivot
+            x = x - change[:, np.newaxis] * self.answer
+        k, t = x[:, system.k].sum(axis=1), x[:, system.t].sum(axis=1)
+        direction = Direction(x[:, : system.p], k, t, change)
+        pairs = zip(self.steps, pushed, strict=True)
+        moves = [step.move(direction, kept) for step, kept in pairs]
         return direction, [*moves, goal.move(direction.nu, wanted[-1])]

@@ -3,7 +3,8 @@ r"""Models of norm at most k, as cones: the largest dual norm over the pairs of 
 A model is a table Z of one row for each output, in units where the norm is plain. Variables of a
 cone program are x = (Z, k, aux). Each class below writes its norm as :math:`S x \in K`, and adds
 :math:`S^\top W^{-2} S` to the normal equations of an interior-point step, in (Z, k) alone: what
-auxiliary variables it has are eliminated and found again afterwards.
+auxiliary variables it has are eliminated and found again afterwards. The first axis of all arrays
+counts problems that are solved together.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from .._typing import Floats, Indices
 from ..ambiguity import Ambiguity, Wasserstein
 from ..programs.objective import Objective
-from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling
+from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling, by_problem
 
 
 class ClassPairs:
@@ -34,46 +35,44 @@ class ClassPairs:
         )
 
     def differences(self, table: Floats) -> Floats:
-        return self.signs @ table
+        return table if self.n_outputs == 1 else self.signs @ table
 
     def adjoint(self, rows: Floats) -> Floats:
         """Transpose of `differences`."""
-        return self.signs.T @ rows
+        return rows if self.n_outputs == 1 else self.signs.T @ rows
 
     def add_diagonals(self, matrix: Floats, weights: Floats) -> None:
         """Add the form that weighs each entry of the differences, squared."""
-        d = weights.shape[1]
-        laplacian = (self._squares.T @ weights).reshape(self.n_outputs, self.n_outputs, d)
-        blocks = matrix.reshape(self.n_outputs, d, self.n_outputs, d)
-        np.einsum("iaja->ija", blocks)[:] += laplacian
+        d, outputs = weights.shape[-1], self.n_outputs
+        laplacian = (self._squares.T @ weights).reshape(-1, outputs, outputs, d)
+        blocks = matrix.reshape(-1, outputs, d, outputs, d)
+        np.einsum("biaja->bija", blocks)[:] += laplacian
 
     def spread(self, rows: Floats) -> Floats:
         """Each row of a pair as one of the whole table."""
-        table = self.signs[:, :, np.newaxis] * rows[:, np.newaxis, :]
-        return table.reshape(self.count, -1)
+        if self.n_outputs == 1:
+            return rows
+        table = self.signs[:, :, np.newaxis] * rows[:, :, np.newaxis, :]
+        return table.reshape(len(rows), self.count, -1)
 
 
 class Normal:
     """Normal equations in (Z, k), filled part by part."""
 
-    def __init__(self, main: Floats) -> None:
-        self.main = main
-        self.border = np.zeros(len(main))
-        self.corner = 0.0
+    def __init__(self, n_problems: int, n_main: int) -> None:
+        self.main = np.zeros((n_problems, n_main, n_main))
+        self.border = np.zeros((n_problems, n_main))
+        self.corner = np.zeros(n_problems)
+
+    def add_diagonal(self, of_main: Floats) -> None:
+        np.einsum("bii->bi", self.main)[:] += by_problem(of_main)
 
     def add_squares(self, rows: Floats, last: Floats) -> None:
         """Add the squares of linear forms: rows in Z, last their part in k."""
-        self.main += rows.T @ rows
-        self.border += rows.T @ last
-        self.corner += float(last @ last)
-
-    def matrix(self) -> Floats:
-        n = len(self.main)
-        whole = np.empty((n + 1, n + 1))
-        whole[:n, :n] = self.main
-        whole[n, :n] = whole[:n, n] = self.border
-        whole[n, n] = self.corner
-        return whole
+        across = np.swapaxes(rows, -1, -2)
+        self.main += across @ rows
+        self.border += (across @ last[..., np.newaxis])[..., 0]
+        self.corner += (last**2).sum(axis=-1)
 
 
 class NormCone:
@@ -86,15 +85,17 @@ class NormCone:
         self.shape = (n_outputs, n_features)
         self.n_main = n_outputs * n_features
 
-    def split(self, x: Floats) -> tuple[Floats, float, Floats]:
-        """Table, k, auxiliary variables."""
-        return x[: self.n_main].reshape(self.shape), float(x[self.n_main]), x[self.n_main + 1 :]
+    def split(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Tables, k, auxiliary variables."""
+        table = x[:, : self.n_main].reshape(len(x), *self.shape)
+        return table, x[:, self.n_main], x[:, self.n_main + 1 :]
 
-    def join(self, table: Floats, k: float, *auxiliary: Floats) -> Floats:
-        return np.concatenate([table.ravel(), [k], *map(np.ravel, auxiliary)])
+    def join(self, table: Floats, k: Floats, *auxiliary: Floats) -> Floats:
+        rest = (one.reshape(len(k), -1) for one in auxiliary)
+        return np.concatenate([table.reshape(len(k), -1), k[:, np.newaxis], *rest], axis=1)
 
-    def start(self, table: Floats, k: float) -> Floats:
-        """Variables inside the cone, of a table whose norm is below k."""
+    def start(self, table: Floats, k: Floats) -> Floats:
+        """Variables inside the cone, of tables whose norms are below k."""
         return self.join(table, k)
 
     def eliminate(self, right: Floats, scaling: Any) -> Floats:
@@ -111,25 +112,27 @@ class PairBallCone(NormCone):
 
     cone = SecondOrder()
 
-    def norm(self, table: Floats) -> float:
-        differences = self.pairs.differences(table)
-        return float(np.sqrt((differences**2).sum(axis=1)).max())
+    def norm(self, table: Floats) -> Floats:
+        lengths: Floats = np.linalg.norm(self.pairs.differences(table), axis=-1)
+        return lengths.max(axis=-1)
 
     def forward(self, x: Floats) -> Floats:
         table, k, _ = self.split(x)
-        differences = self.pairs.differences(table)
-        return np.column_stack([np.full(len(differences), k), differences])
+        margin = np.empty((len(x), self.pairs.count, self.shape[1] + 1))
+        margin[..., 0] = k[:, np.newaxis]
+        margin[..., 1:] = self.pairs.differences(table)
+        return margin
 
     def adjoint(self, y: Floats) -> Floats:
-        return self.join(self.pairs.adjoint(y[:, 1:]), y[:, 0].sum())
+        return self.join(self.pairs.adjoint(y[..., 1:]), y[..., 0].sum(axis=1))
 
     def add_normal(self, normal: Normal, scaling: SecondOrderScaling) -> None:
         weight = 1.0 / scaling.eta**2
-        weights = np.repeat(weight[:, np.newaxis], self.shape[1], axis=1)
+        weights = np.repeat(weight[..., np.newaxis], self.shape[1], axis=-1)
         self.pairs.add_diagonals(normal.main, weights)
-        normal.corner -= float(weight.sum())
-        rows = np.sqrt(2.0 * weight)[:, np.newaxis] * scaling.w
-        normal.add_squares(self.pairs.spread(-rows[:, 1:]), rows[:, 0])
+        normal.corner -= weight.sum(axis=1)
+        rows = np.sqrt(2.0 * weight)[..., np.newaxis] * scaling.w
+        normal.add_squares(self.pairs.spread(-rows[..., 1:]), rows[..., 0])
 
 
 class BoxCone(NormCone):
@@ -137,21 +140,21 @@ class BoxCone(NormCone):
 
     cone = Orthant()
 
-    def norm(self, table: Floats) -> float:
-        return float(np.abs(table).max())
+    def norm(self, table: Floats) -> Floats:
+        return by_problem(np.abs(table)).max(axis=1)  # type: ignore[no-any-return]
 
     def forward(self, x: Floats) -> Floats:
-        table, k, _ = self.split(x)
-        return np.stack([k - table, k + table])
+        table, k = x[:, : self.n_main], x[:, self.n_main :]
+        return np.stack([k - table, k + table], axis=1)
 
     def adjoint(self, y: Floats) -> Floats:
-        return self.join(y[1] - y[0], y.sum())
+        return self.join(y[:, 1] - y[:, 0], by_problem(y).sum(axis=1))
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
-        upper, lower = scaling.weights.reshape(2, -1)
-        normal.main[np.diag_indices(self.n_main)] += upper + lower
+        upper, lower = scaling.weights[:, 0], scaling.weights[:, 1]
+        normal.add_diagonal(upper + lower)
         normal.border += lower - upper
-        normal.corner += float(scaling.weights.sum())
+        normal.corner += by_problem(scaling.weights).sum(axis=1)
 
 
 class CentredBoxCone(NormCone):
@@ -159,46 +162,49 @@ class CentredBoxCone(NormCone):
 
     cone = Orthant()
 
-    def norm(self, table: Floats) -> float:
-        return float(np.ptp(table, axis=0).max())
+    def norm(self, table: Floats) -> Floats:
+        return np.ptp(table, axis=1).max(axis=1)  # type: ignore[no-any-return]
 
-    def start(self, table: Floats, k: float) -> Floats:
-        return self.join(table, k, (table.max(axis=0) + table.min(axis=0)) / 2.0)
+    def start(self, table: Floats, k: Floats) -> Floats:
+        return self.join(table, k, (table.max(axis=1) + table.min(axis=1)) / 2.0)
 
     def forward(self, x: Floats) -> Floats:
         table, k, centre = self.split(x)
-        return np.stack([0.5 * k - table + centre, 0.5 * k + table - centre])
+        half, away = 0.5 * k[:, np.newaxis, np.newaxis], table - centre[:, np.newaxis]
+        return np.stack([half - away, half + away], axis=1)
 
     def adjoint(self, y: Floats) -> Floats:
-        rest = y[1] - y[0]
-        return self.join(rest, 0.5 * y.sum(), -rest.sum(axis=0))
+        rest = y[:, 1] - y[:, 0]
+        return self.join(rest, 0.5 * by_problem(y).sum(axis=1), -rest.sum(axis=1))
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         both, skew, total, lean = self._weights(scaling)
-        normal.main[np.diag_indices(self.n_main)] += both.ravel()
-        d = self.shape[1]
-        blocks = normal.main.reshape(len(both), d, len(both), d)
-        np.einsum("iaja->ija", blocks)[:] -= both[:, np.newaxis] * both / total
-        normal.border += 0.5 * (skew - both * lean / total).ravel()
-        normal.corner += 0.25 * float(both.sum() - (lean**2 / total).sum())
+        normal.add_diagonal(both)
+        outputs, d = self.shape
+        blocks = normal.main.reshape(-1, outputs, d, outputs, d)
+        products = both[:, :, np.newaxis] * both[:, np.newaxis]
+        np.einsum("biaja->bija", blocks)[:] -= products / total[:, np.newaxis, np.newaxis]
+        normal.border += 0.5 * by_problem(skew - both * (lean / total)[:, np.newaxis])
+        normal.corner += 0.25 * (by_problem(both).sum(axis=1) - (lean**2 / total).sum(axis=1))
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, centre = self.split(right)
         both, _, total, lean = self._weights(scaling)
         moved = centre / total
-        return self.join(table + both * moved, k + 0.5 * float(lean @ moved))
+        along = (lean * moved).sum(axis=1)
+        return self.join(table + both * moved[:, np.newaxis], k + 0.5 * along)
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
         both, _, total, lean = self._weights(scaling)
-        pull = right[self.n_main + 1 :] + (both * table).sum(axis=0) + 0.5 * k * lean
-        return self.join(table, k, pull / total)
+        pull = right[:, self.n_main + 1 :] + (both * table).sum(axis=1)
+        return self.join(table, k, (pull + 0.5 * k[:, np.newaxis] * lean) / total)
 
     @staticmethod
     def _weights(scaling: OrthantScaling) -> tuple[Floats, Floats, Floats, Floats]:
-        upper, lower = scaling.weights
+        upper, lower = scaling.weights[:, 0], scaling.weights[:, 1]
         both, skew = upper + lower, lower - upper
-        return both, skew, both.sum(axis=0), skew.sum(axis=0)
+        return both, skew, both.sum(axis=1), skew.sum(axis=1)
 
 
 class OctahedronCone(NormCone):
@@ -209,31 +215,32 @@ class OctahedronCone(NormCone):
 
     cone = Orthant()
 
-    def norm(self, table: Floats) -> float:
-        return float(np.abs(self.pairs.differences(table)).sum(axis=1).max())
+    def norm(self, table: Floats) -> Floats:
+        return np.abs(self.pairs.differences(table)).sum(axis=2).max(axis=1)  # type: ignore[no-any-return]
 
-    def start(self, table: Floats, k: float) -> Floats:
+    def start(self, table: Floats, k: Floats) -> Floats:
         sizes = np.abs(self.pairs.differences(table))
-        room = (k - sizes.sum(axis=1, keepdims=True)) / (2.0 * self.shape[1])
-        return self.join(table, k, sizes + room)
+        room = k[:, np.newaxis, np.newaxis] - sizes.sum(axis=2, keepdims=True)
+        return self.join(table, k, sizes + room / (2.0 * self.shape[1]))
 
     def forward(self, x: Floats) -> Floats:
         table, k, auxiliary = self.split(x)
-        sizes = auxiliary.reshape(self.pairs.count, -1)
+        sizes = auxiliary.reshape(len(x), self.pairs.count, -1)
         differences = self.pairs.differences(table)
-        total = k - sizes.sum(axis=1, keepdims=True)
-        return np.concatenate([sizes - differences, sizes + differences, total], axis=1)
+        total = k[:, np.newaxis, np.newaxis] - sizes.sum(axis=2, keepdims=True)
+        return np.concatenate([sizes - differences, sizes + differences, total], axis=2)
 
     def adjoint(self, y: Floats) -> Floats:
         above, below, total = self._parts(y)
-        return self.join(self.pairs.adjoint(below - above), total.sum(), above + below - total)
+        k = total.sum(axis=(1, 2))
+        return self.join(self.pairs.adjoint(below - above), k, above + below - total)
 
     def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
         # Minimised over t, the form of a pair is Σ 4ab/(a+b) δ² + f (k + Σ (b-a)/(a+b) δ)².
         above, below, both, coupling = self._weights(scaling)
         self.pairs.add_diagonals(normal.main, 4.0 * above * below / both)
         root = np.sqrt(coupling)
-        normal.add_squares(self.pairs.spread(root * (below - above) / both), root[:, 0])
+        normal.add_squares(self.pairs.spread(root * (below - above) / both), root[..., 0])
 
     def eliminate(self, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, auxiliary = self.split(right)
@@ -241,30 +248,30 @@ class OctahedronCone(NormCone):
         sizes = self._sizes(auxiliary.reshape(both.shape), both, coupling)
         total = self._parts(scaling.weights)[2]
         rest = table - self.pairs.adjoint((below - above) * sizes)
-        return self.join(rest, k + float((total * sizes.sum(axis=1, keepdims=True)).sum()))
+        return self.join(rest, k + (total * sizes).sum(axis=(1, 2)))
 
     def complete(self, main: Floats, right: Floats, scaling: OrthantScaling) -> Floats:
         table, k, _ = self.split(main)
         above, below, both, coupling = self._weights(scaling)
-        auxiliary = right[self.n_main + 1 :].reshape(both.shape)
+        auxiliary = right[:, self.n_main + 1 :].reshape(both.shape)
         pull = (below - above) * self.pairs.differences(table)
-        pull = pull - self._parts(scaling.weights)[2] * k
+        pull = pull - self._parts(scaling.weights)[2] * k[:, np.newaxis, np.newaxis]
         return self.join(table, k, self._sizes(auxiliary - pull, both, coupling))
 
     def _parts(self, y: Floats) -> tuple[Floats, Floats, Floats]:
         d = self.shape[1]
-        return y[:, :d], y[:, d : 2 * d], y[:, 2 * d :]
+        return y[..., :d], y[..., d : 2 * d], y[..., 2 * d :]
 
     def _weights(self, scaling: OrthantScaling) -> tuple[Floats, Floats, Floats, Floats]:
         above, below, total = self._parts(scaling.weights)
         both = above + below
-        return above, below, both, total / (1.0 + total * (1.0 / both).sum(axis=1, keepdims=True))
+        return above, below, both, total / (1.0 + total * (1.0 / both).sum(axis=2, keepdims=True))
 
     @staticmethod
     def _sizes(right: Floats, both: Floats, coupling: Floats) -> Floats:
         """Solve for t: the matrix of a pair is diagonal plus a constant (Sherman–Morrison)."""
         simple = right / both
-        result: Floats = simple - coupling * simple.sum(axis=1, keepdims=True) / both
+        result: Floats = simple - coupling * simple.sum(axis=2, keepdims=True) / both
         return result
 
 
@@ -276,8 +283,8 @@ class Ray(NormCone):
     def __init__(self) -> None:
         super().__init__(n_outputs=1, n_features=0)
 
-    def norm(self, table: Floats) -> float:
-        return 0.0
+    def norm(self, table: Floats) -> Floats:
+        return np.zeros(len(table))
 
     def forward(self, x: Floats) -> Floats:
         return x.copy()
@@ -285,8 +292,8 @@ class Ray(NormCone):
     def adjoint(self, y: Floats) -> Floats:
         return y.copy()
 
-    def add_normal(self, normal: Normal, scaling: Any) -> None:
-        normal.corner += float(scaling.weights[0])
+    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
+        normal.corner += scaling.weights[:, 0]
 
 
 def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
@@ -326,4 +333,4 @@ class Shape:
         return (parameters[self.moves] * self.metric).reshape(self.cone.shape)
 
     def norm(self, parameters: Floats) -> float:
-        return float(self.cone.norm(self.table(parameters)))
+        return float(self.cone.norm(self.table(parameters)[np.newaxis])[0])

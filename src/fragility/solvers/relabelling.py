@@ -15,11 +15,11 @@ from math import inf
 from .._typing import Floats, Mask
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
-from .aggregates import Mean
 from .corners import tie_cost
 from .interior_point import InteriorProgram, InteriorSolution, Quadratic
 from .norm_cones import Shape
 from .robust import fragility_of
+from .searching import Search, solution_of
 
 #: Samples whose gain is this share of the cost of a label may move later.
 _MAY_PAY = 0.75
@@ -32,7 +32,7 @@ _AMPLE = 1.02
 
 def satisfice(
     program: SatisficingProgram, inside: Evaluation, *, tol: float, max_iter: int
-) -> InteriorSolution:
+) -> Search[InteriorSolution]:
     """Least fragility at a target; `inside` is a model that meets it with room to spare."""
     settled = max(_SETTLED * tol, _ROUNDING)
     ambiguity, target = program.ambiguity, program.target.value
@@ -42,7 +42,7 @@ def satisfice(
         model = Quadratic(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
         for _ in range(_MAX_CORRECTIONS):
-            found = _step(program, point, model, k, accuracy, max_iter)
+            found = yield from _step(program, point, model, k, accuracy, max_iter)
             steps += found.iterations
             trial = point.objective.at(found.parameters)
             reached = fragility_of(ambiguity, trial, target)
@@ -51,7 +51,7 @@ def satisfice(
             # The loss has risen above its model, and the target with it: so shall the model.
             plain = False
             rise = trial.value - model.value(trial.parameters)
-            model = replace(model, height=model.height + _AMPLE * max(rise, 0.0))
+            model = model._replace(height=model.height + _AMPLE * max(rise, 0.0))
         if not reached < k:  # as near to the model as rounding lets us, or too far for a model
             gap = abs(k - found.k) / k
             break
@@ -71,7 +71,7 @@ def _step(
     k: float,
     tol: float,
     max_iter: int,
-) -> InteriorSolution:
+) -> Search[InteriorSolution]:
     """Solve with the model of the mean loss about a point, and the samples that matter."""
     ambiguity, objective = program.ambiguity, program.objective
     cost = ambiguity.label_cost
@@ -81,15 +81,18 @@ def _step(
         rows = objective.rows
         few = replace(rows, X=rows.X[counted], y=rows.y[counted], weights=rows.weights[counted])
         interior = InteriorProgram(
+            point.parameters,
+            tol,
+            max_iter,
+            1.1 * k,
             replace(objective, rows=few, alpha=0.0),
-            Mean,
             target=program.target.value,
             shape=Shape.of(objective, ambiguity),
             squared_cost=tie_cost(objective, point.parameters, k),
             label_cost=cost,
             model=model,
         )
-        found = interior.solve(point.parameters, tol=tol, max_iter=max_iter, k=1.1 * k)
+        found = yield from solution_of(interior)
         missed = _missed(point, found, counted, cost)
         if not missed.any():
             return found

@@ -12,25 +12,26 @@ from ..programs.satisficing import Outcome, RobustProgram, Solution
 from . import conic, corners
 from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
+from .searching import Search
 
 
 def solve_robust(
     program: RobustProgram, references: ReferenceModels, *, solver: str, tol: float, max_iter: int
-) -> Solution:
+) -> Search[Solution]:
     """Smallest worst-case loss within a radius."""
     objective, minimum = program.objective, references.minimum
     if solver == "newton":
         require_smooth(objective, program.ambiguity, ball=True)
     if program.ambiguity.reweights and minimum.separable:
         # Every loss can be zero, or arbitrarily near to it: no shift of weights does harm.
-        point = separating_model(objective, minimum, tol=tol, max_iter=max_iter)
+        point = yield from separating_model(objective, minimum, tol=tol, max_iter=max_iter)
         outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
         return Solution(point.parameters, outcome, 1, "none")
     if solver == "conic":
         solution = conic.solve_robust(program)
     else:
         start = references.trivial if minimum.separable else minimum.point
-        found = corners.robust(program, start, tol=tol, max_iter=max_iter)
+        found = yield from corners.robust(program, start, tol=tol, max_iter=max_iter)
         outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
         solution = Solution(
             found.parameters, outcome, found.iterations, "interior_point", found.gap

@@ -14,17 +14,18 @@ from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import SatisficingProgram
 from .erm import RiskMinimum, descend_below, erm
 from .feasible import first_below, meeting
+from .searching import Search
 from .wasserstein import LeastNormSearch
 
 
 def wasserstein_start(
     program: SatisficingProgram, minimum: RiskMinimum, max_iter: int
-) -> Evaluation:
+) -> Search[Evaluation]:
     """A model that meets the target with room to spare and is not longer than necessary."""
     target = program.target
     level = target.erm_loss + 0.7 * (target.value - target.erm_loss)
-    inside = _short_model(program.objective, minimum, level, max_iter)
-    return _softened_start(program, inside, level, max_iter)
+    inside = yield from _short_model(program.objective, minimum, level, max_iter)
+    return (yield from _softened_start(program, inside, level, max_iter))
 
 
 def inside_of(program: SatisficingProgram, minimum: RiskMinimum, max_iter: int) -> Evaluation:
@@ -44,7 +45,7 @@ def inside_of(program: SatisficingProgram, minimum: RiskMinimum, max_iter: int) 
 
 def _softened_start(
     program: SatisficingProgram, inside: Evaluation, level: float, max_iter: int
-) -> Evaluation:
+) -> Search[Evaluation]:
     """The solution for a softer loss, moved until it meets the level of the loss itself.
 
     `inside` is a model that meets the level; it is the start where there is no softer loss.
@@ -53,16 +54,16 @@ def _softened_start(
     if softer is None:
         return inside
     soft = replace(program, objective=replace(program.objective, loss=softer))
-    start = _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
+    start = yield from _softened_start(soft, soft.objective.at(inside.parameters), level, max_iter)
     if start.value > level:
         return inside
-    found = LeastNormSearch(soft, start, tol=1e-3).run(max_iter).point
-    return meeting(program.objective.at(found.parameters), inside, level)
+    found = yield from LeastNormSearch(soft, start, tol=1e-3).run(max_iter)
+    return meeting(program.objective.at(found.point.parameters), inside, level)
 
 
 def _short_model(
     objective: Objective, minimum: RiskMinimum, level: float, max_iter: int
-) -> Evaluation:
+) -> Search[Evaluation]:
     """A model of at most this loss that is not far out.
 
     The minimum may be far out where a class, or a part of it, is separable.
@@ -70,7 +71,7 @@ def _short_model(
     strength = (level - minimum.loss) * float(np.mean(objective.rows.scale**2))
     for _ in range(0 if objective.alpha > 0.0 else 8):
         penalised = replace(objective, alpha=strength)
-        found = erm(penalised, np.zeros(objective.size), tol=1e-4, max_iter=max_iter)
+        found = yield from erm(penalised, np.zeros(objective.size), tol=1e-4, max_iter=max_iter)
         point = objective.at(found.point.parameters)
         if point.value <= level:
             return point

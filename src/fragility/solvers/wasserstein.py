@@ -20,6 +20,7 @@ from ..programs.satisficing import Found, SatisficingProgram
 from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
+from .searching import Search
 
 #: A Hessian serves again while it makes the error fall at least this much.
 _GOOD_ENOUGH = 0.01
@@ -86,12 +87,12 @@ class LeastNormSearch:
         self.damping = _DAMPED if self.curvature.singular else 0.0
         self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 
-    def run(self, max_iter: int) -> Found:
+    def run(self, max_iter: int) -> Search[Found]:
         """Search for at most this number of steps."""
         iteration, gap = 0, inf
         while iteration < max_iter:
             iteration += 1
-            model = self._model()
+            model = yield from self._model()
             gain = self._gain(model)
             if self.fresh and model.multiplier > 0.0 and abs(gain) <= self.settled * self.k:
                 gap = abs(gain)
@@ -101,13 +102,13 @@ class LeastNormSearch:
             if trial is None and self._raise_damping():
                 continue
             if trial is None or self.stalled == _PATIENCE:
-                gap = self._last_look()
+                gap = yield from self._last_look()
                 break
             gap = self._take(trial, length, model)
             if gap <= self.settled * self.k and not self.objective.loss.curvature_jumps:
                 break
         else:
-            gap = self._last_look()
+            gap = yield from self._last_look()
         # The rest of the miss is corrected at the rate of the optimum: only its square counts.
         # Where many models are solved for, a loss within the tolerance of its target is enough.
         exact = {"exact": self.settled, "aim": 0.5} if self.near_solution else {}
@@ -131,22 +132,24 @@ class LeastNormSearch:
             least = _DAMPED if self.damping == 0.0 and damping is None else 1e-6 * _DAMPED
             self.damping = max(self.damping, least)
 
-    def _model(self) -> Model:
+    def _model(self) -> Search[Model]:
         damping = self.damping * self.unit
-        return self.geometry.step(self.point, self.hessian, self.accuracy, damping)
+        step = self.geometry.step(self.point, self.hessian, self.accuracy, damping)
+        return (yield from step)
 
     def _gain(self, model: Model) -> float:
         """How much the norm may still fall at the same loss."""
         return self.k + model.multiplier * (self.point.value - self.target) - model.norm
 
-    def _last_look(self) -> float:
+    def _last_look(self) -> Search[float]:
         """The gap of a search that ends early: what an undamped, accurate model still gains."""
         proven = self.geometry.duality_gap(self.point)
         if proven <= self.tol * self.k:
             return proven
         self._renew(damping=0.0)
         self.accuracy = self.settled
-        return abs(self._gain(self._model()))
+        model = yield from self._model()
+        return abs(self._gain(model))
 
     def _merit(self, point: Evaluation, k: float) -> float:
         """The norm with an exact penalty for a violation."""

@@ -1,0 +1,84 @@
+"""Tuning constants of the solvers, in one table."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Interior(NamedTuple):
+    """Constants of the interior-point method.
+
+    Attributes
+    ----------
+    nearly : float
+        How much of the way to the boundary a step goes.
+    surprise : float
+        What a step may add to the aggregate beyond what it foresaw, as a share of the gap.
+    lift, first_margin : float
+        Epigraph variables start above the losses by this share of their aggregate; the margin of a
+        target starts at that share of this lift.
+    higher : float
+        The same lift where the functions of a sample leave out the loss itself.
+    least_lift : float
+        Without a target the lift is at least this share of the largest loss of the zero model.
+    uneven : float
+        A slope of the Lagrangian that would gain this multiple of the gap must become less first.
+    patience : int
+        Steps in which the gap must halve.
+    tiny, good : float
+        A step shorter than this leads nowhere; one that keeps this share of what was allowed is
+        good.
+    nothing : float
+        A cost below this share of the first one counts as zero: it is not known any better.
+    flat, near : float
+        How flat the Lagrangian must have been once, relatively; the gap below which this is
+        checked.
+    enough : float
+        A search that rounding ended has converged if its gap is at most this multiple of the
+        tolerance.
+    stand_in : float
+        Curvature that stands in where there is none, as a share of a parameter's own.
+    """
+
+    nearly: float = 0.99
+    surprise: float = 0.5
+    lift: float = 1.0
+    first_margin: float = 0.1
+    higher: float = 3.0
+    least_lift: float = 1e-2
+    uneven: float = 10.0
+    patience: int = 60
+    tiny: float = 1e-10
+    good: float = 0.3
+    nothing: float = 1e-3
+    flat: float = 1e-5
+    near: float = 1e-2
+    enough: float = 1e3
+    stand_in: float = 1e-13
+
+
+class Corners(NamedTuple):
+    """Constants of programs that the interior-point method is given.
+
+    Attributes
+    ----------
+    tie : float
+        A tie between models of the same cost is broken by their length, at this share of the cost:
+        the length of the solution is not known, and its cost must not matter where it is longer.
+    same : float
+        A loss this near to the lowest, relatively, is the lowest but for rounding.
+    settled, rounding : float
+        Accuracy asked, as a share of the tolerance; never finer than this.
+    no_k : float
+        A k below this share of the cost is zero: only the largest loss counts.
+    """
+
+    tie: float = 1e-11
+    same: float = 1e-9
+    settled: float = 1e-3
+    rounding: float = 1e-10
+    no_k: float = 1e-7
+
+
+INTERIOR = Interior()
+CORNERS = Corners()
