@@ -48,6 +48,7 @@ class Stack(Batched):
         self.place = np.array([order[id(objective.rows)] for objective in objectives])
         self.y = np.stack([filled[i][1] for i in self.place])
         self.weights = np.stack([filled[i][2] for i in self.place])
+        self._known: tuple[Any, list[tuple[Any, slice]]] = (None, [])
 
     def scores(self, theta: Floats) -> Floats:
         """Scores (B, outputs, n) of parameters (B, p)."""
@@ -98,12 +99,13 @@ class Stack(Batched):
         return blocks.reshape(len(total), self.n_outputs * size, -1)
 
     def _sets(self) -> list[tuple[Any, slice]]:
-        ends = np.flatnonzero(np.diff(self.place, append=-1)) + 1
-        starts = [0, *ends[:-1].tolist()]
-        return [
-            (self.tables.X[self.place[start]], slice(start, end))
-            for start, end in zip(starts, ends.tolist(), strict=True)
-        ]
+        """Samples, and the problems that have them."""
+        if self._known[0] is not self.place:  # since some problems were taken
+            ends = [*(np.flatnonzero(np.diff(self.place)) + 1).tolist(), len(self.place)]
+            parts = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+            sets = [(self.tables.X[self.place[part.start]], part) for part in parts]
+            self._known = self.place, sets
+        return self._known[1]
 
 
 def _filled(rows: TrainingRows, n: int) -> tuple[Any, Any, Floats]:

@@ -19,7 +19,7 @@ Flags = NDArray[np.bool_]
 
 def by_problem(values: Any) -> Any:
     """One row for each problem."""
-    return values.reshape(len(values), -1)
+    return values if values.ndim == 2 else values.reshape(len(values), -1)
 
 
 def like(of_problems: Floats, values: Floats) -> Floats:
@@ -29,8 +29,9 @@ def like(of_problems: Floats, values: Floats) -> Floats:
 
 def inner(a: Floats, b: Floats) -> Floats:
     """Inner product of the arrays of each problem."""
-    found: Floats = np.einsum("ij,ij->i", by_problem(a), by_problem(b))
-    return found
+    n = len(a)
+    found: Floats = a.reshape(n, 1, -1) @ b.reshape(n, -1, 1)
+    return found.ravel()
 
 
 class OrthantScaling:

@@ -135,7 +135,7 @@ class Geometry:
             best = best._replace(norm=float(self.cone.norm(best.table[np.newaxis])[0]))
         else:
             body = Ellipsoid(matrix, whole.factor, centre, sqrt(square), matrix @ now - slope)
-            known = least_norm_near(body, self.cone, now) if self.near_solution else None
+            known = least_norm_near(body, self.cone, now)
             best = (yield from least_norm(body, self.cone, tol)) if known is None else known
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         parameters = point.parameters.copy()

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import inf
 from typing import Any, NamedTuple
 
@@ -280,6 +281,11 @@ class _Costs(Batched):
         models = [program.model for program in programs if program.model is not None]
         self.model = _Model(models) if models else None
 
+    def of(self, theta: Floats, k: Floats | None) -> Floats:
+        """Squared parameters and k."""
+        cost = 0.5 * inner(self.squared * theta, theta)
+        return cost if k is None else cost + self.k * k
+
     def smooth(self, theta: Floats) -> Floats:
         """Ridge and model."""
         value = 0.5 * inner(self.ridge * theta, theta)
@@ -337,7 +343,8 @@ class _Point(Batched):
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
                 margin = np.maximum(margin, TUNING.first_margin * samples.room)
-                self.goal = Goal(target, margin, np.maximum(self.cost, 1e-12) / samples.room)
+                cost = self.costs.of(theta, self.k if self.has_k else None)
+                self.goal = Goal(target, margin, np.maximum(cost, 1e-12) / samples.room)
             samples.balance(self.goal.nu)
             if self.costs.lasso.any():
                 self.parts.append(Lasso(self.costs.lasso, theta, self.goal.nu, samples.room))
@@ -361,7 +368,7 @@ class _Point(Batched):
         """Whether functions of the samples are not linear."""
         return self.samples is not None and self.samples.at.bends
 
-    @property
+    @cached_property
     def height(self) -> Floats:
         """Aggregate with the penalty."""
         height = self.costs.smooth(self.theta)
@@ -369,14 +376,12 @@ class _Point(Batched):
             height = height + part.value
         return height
 
-    @property
+    @cached_property
     def cost(self) -> Floats:
-        cost = 0.5 * inner(self.costs.squared * self.theta, self.theta)
-        if self.has_k:
-            cost = cost + self.costs.k * self.k
+        cost = self.costs.of(self.theta, self.k if self.has_k else None)
         return cost + self.height if self.goal.target is None else cost
 
-    @property
+    @cached_property
     def gap(self) -> Floats:
         gap = self.goal.gap()
         for part in self.parts:
