@@ -77,10 +77,11 @@ class Orthant:
         """X with a∘x = b."""
         return b / a
 
-    def longest(self, a: Floats, step: Floats) -> Floats:
-        """How far a may go along a step before it leaves the cone."""
-        shrinking = by_problem(step / np.maximum(a, 1e-300)).min(axis=1, initial=0.0)
-        return 1.0 / np.maximum(-shrinking, 1e-300)
+    def longest(self, a: Floats, *steps: Floats) -> Floats:
+        """How far a may go along each of some steps before it leaves the cone."""
+        size = np.maximum(a, 1e-300)
+        shrinking = [by_problem(step / size).min(axis=1, initial=0.0) for step in steps]
+        return 1.0 / np.maximum(-np.minimum.reduce(shrinking), 1e-300)
 
 
 class SecondOrderScaling:
@@ -152,17 +153,20 @@ class SecondOrder:
         quotient[..., 0] = first
         return quotient
 
-    def longest(self, a: Floats, step: Floats) -> Floats:
-        """How far a may go along a step before it leaves the cone."""
+    def longest(self, a: Floats, *steps: Floats) -> Floats:
+        """How far a may go along each of some steps before it leaves the cone."""
         # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
         size = np.sqrt(np.maximum(_size(a), 1e-300))[..., np.newaxis]
-        unit, move = a / size, step / size
-        first = unit[..., 0] * move[..., 0]
-        first -= np.einsum("...i,...i->...", unit[..., 1:], move[..., 1:])
-        along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
-        rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
-        shrinking = np.sqrt(np.einsum("...i,...i->...", rest, rest)) - first
-        return 1.0 / np.maximum(by_problem(shrinking).max(axis=1), 1e-300)
+        unit, fastest = a / size, np.full(len(a), 1e-300)
+        for step in steps:
+            move = step / size
+            first = unit[..., 0] * move[..., 0]
+            first -= np.einsum("...i,...i->...", unit[..., 1:], move[..., 1:])
+            along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
+            rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
+            shrinking = np.sqrt(np.einsum("...i,...i->...", rest, rest)) - first
+            fastest = np.maximum(fastest, by_problem(shrinking).max(axis=1))
+        return 1.0 / fastest
 
 
 def _size(v: Floats) -> Floats:

@@ -255,10 +255,8 @@ class ConePart(Part):
         return Move(margin, (-point if pull is None else pull - point) - margin, rest)
 
     def longest(self, move: Move) -> Floats:
-        point = self.scaling.point
-        return np.minimum(
-            self.kind.longest(point, move.margin), self.kind.longest(point, move.dual)
-        )
+        longest: Floats = self.kind.longest(self.scaling.point, move.margin, move.dual)
+        return longest
 
     def gap_after(self, move: Move, length: Floats) -> Floats:
         point = self.scaling.point
