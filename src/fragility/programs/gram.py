@@ -3,6 +3,7 @@ r"""Weighted products of columns, :math:`\sum_n w_n x_n x_n^\top`: most of the t
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ BLOCK = 8_192
 _TABLE = 2**18
 #: Up to this many stored numbers, products take less time than SciPy's checks of its matrices.
 _FEW = 2**14
+
+
+@cache
+def lower_triangle(n: int) -> tuple[Any, Any]:
+    """Rows and columns of a lower triangle, in the order of weights of pairs."""
+    return np.tril_indices(n)
 
 
 def weighted_gram(X: Any, weights: Floats, with_one: bool) -> Floats:
@@ -87,7 +94,7 @@ def paired_gram(
     """
     if outputs == 1 and X.shape[0] <= BLOCK:
         return weighted_gram(X, weights_of(slice(None))[:, 0], with_one)
-    first, second = np.tril_indices(outputs)
+    first, second = lower_triangle(outputs)
     size = X.shape[1] + with_one
     total = np.zeros((first.size, size, size))
     for start in range(0, X.shape[0], BLOCK):

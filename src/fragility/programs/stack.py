@@ -10,7 +10,7 @@ from scipy import sparse
 
 from .._typing import Floats
 from .batched import Batched
-from .gram import BLOCK, weighted_grams
+from .gram import BLOCK, lower_triangle, weighted_grams
 from .objective import Objective
 from .rows import TrainingRows
 
@@ -81,7 +81,7 @@ class Stack(Batched):
         `form` gives for a part of the samples lower triangles (B, pairs of outputs, samples).
         """
         n, size = self.y.shape[1], self.n_columns + self.with_one
-        first, second = np.tril_indices(self.n_outputs)
+        first, second = lower_triangle(self.n_outputs)
         total = np.zeros((len(self.y), first.size, size, size))
         for start in range(0, n, BLOCK):
             part = slice(start, start + BLOCK)

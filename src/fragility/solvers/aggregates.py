@@ -69,15 +69,18 @@ class Samples(PositivePart):
         """Derivative of the aggregate by k."""
         return 0.0
 
-    def begin(self, theta: Floats, k: Floats, lift: float, least: Floats | float = 0.0) -> None:
-        """Set the variables above the losses by a share of their aggregate, or at least `least`."""
+    def begin(self, theta: Floats, k: Floats) -> None:
+        """Set the variables to the losses themselves."""
         self._evaluate(theta)
-        heights = (self.at.values + self._flipped(k)).max(axis=1)
-        self.set_variables(heights, k)
-        self.room = np.maximum(np.maximum(lift * np.abs(self.value), least), 1e-12)
-        self.set_variables(heights + self.room[:, np.newaxis], k)
-        self.margin = self.s[:, np.newaxis] - self.at.values - self._flipped(k)
-        self.first_k = k
+        self.first_k, self.heights = k, (self.at.values + self._flipped(k)).max(axis=1)
+        self.set_variables(self.heights, k)
+
+    def lift(self, share: float, least: Floats) -> None:
+        """Raise the variables by a share of their aggregate, or at least `least`."""
+        self.room = np.maximum(np.maximum(share * np.abs(self.value), least), 1e-12)
+        self.set_variables(self.heights + self.room[:, np.newaxis], self.first_k)
+        self.margin = self.s[:, np.newaxis] - self.at.values - self._flipped(self.first_k)
+        del self.heights
 
     def _flipped(self, k: Floats) -> Floats | float:
         return self.flips * like(k, self.flips) if self.flipping else 0.0
@@ -247,12 +250,14 @@ class _EntropicStep(SampleStep):
         reach = q * self.inverse
         along = self.held * v
         p, k, t = system.p, system.k, system.t
-        system.border(k, -stack.collected(self.total * along[:, np.newaxis]))
-        system.border(t, -stack.collected(self.total * self.held[:, np.newaxis]))
+        outputs = [self.total * one[:, np.newaxis] for one in (-along, -self.held, reach)]
+        by_k, by_t, slope = np.split(stack.collected(np.concatenate(outputs, axis=1)), 3, axis=1)
+        system.border(k, by_k)
+        system.border(t, by_t)
         system.cross(k, k, inner(free, v**2))
         system.cross(k, t, inner(free, v))
         system.cross(t, t, free.sum(axis=1))
-        system.column[:, :p] += stack.collected(self.total * reach[:, np.newaxis])
+        system.column[:, :p] += slope
         system.column[:, k] += (part.slope_k() + inner(along, q))[:, np.newaxis]
         system.column[:, t] += inner(self.held, q)[:, np.newaxis]
         system.corner += inner(q, reach)

@@ -142,18 +142,24 @@ def _accuracy(tol: float) -> float:
 def _roomy(interior: InteriorProgram, target: float, k: float) -> float:
     """A k at which the model meets the target with about half the room that it ever has."""
     assert interior.objective is not None
-    own = interior.objective.at(interior.start)
-    enough = (own.value + target) / 2.0
+    own, weights = interior.objective.at(interior.start), interior.objective.rows.weights
+    enough, cost = (own.value + target) / 2.0 - own.penalty, interior.label_cost
+    if interior.aggregate is Maximum:
+        return k
     if interior.aggregate is EntropicRisk:
         k = max(k, 1e-3 * float(np.ptp(own.losses)), 1e-12)
-    elif interior.aggregate is Maximum:
-        return k
-    if interior.label_cost < inf:
-        gain = float((own.relabelled - own.losses).max())
-        k = max(k, 1e-3 * gain / interior.label_cost)
+        highest = float(own.losses.max())
+    elif cost < inf:
+        k = max(k, 1e-3 * float((own.relabelled - own.losses).max()) / cost)
     k = max(k, 1e-12)
     for _ in range(100):  # without any room no k is large enough
-        if interior.height(k) <= enough:
+        if interior.aggregate is EntropicRisk:
+            risk = highest + k * np.log(weights @ np.exp((own.losses - highest) / k))
+        elif cost < inf:
+            risk = weights @ np.maximum(own.losses, own.relabelled - k * cost)
+        else:
+            break
+        if risk <= enough:
             break
         k *= 1.5
     return k

@@ -133,14 +133,6 @@ class InteriorProgram:
         """Minimise this one alone."""
         return solve_together([self])[0]
 
-    def height(self, k: float) -> float:
-        """Aggregate of the samples' losses with the penalty at the start, for any k."""
-        assert self.objective is not None
-        samples, theta = _samples([self]), self.start[np.newaxis]
-        samples.begin(theta, np.array([k]), 0.0)
-        height = float((samples.value - samples.room)[0]) + self.objective.penalty(self.start)
-        return height + (0.0 if self.model is None else self.model.value(self.start))
-
     @property
     def kind(self) -> tuple[Any, ...]:
         """What programs must have in common to be solved together."""
@@ -337,8 +329,9 @@ class _Point(Batched):
         self.parts, self.goal = [], Goal(target, np.zeros(n), np.ones(n))
         if first.objective is not None:
             samples = _samples(programs)
+            samples.begin(theta, self.k)
             lift = TUNING.lift if samples.at.shared is None else TUNING.higher
-            samples.begin(theta, self.k, lift, np.array([_least_lift(p) for p in programs]))
+            samples.lift(lift, self._least_lift(samples, programs, target))
             self.parts.append(samples)
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
@@ -357,6 +350,22 @@ class _Point(Batched):
                 factor, matrix = (np.stack(tables) for tables in zip(*((b.factor, b.matrix) for b in balls), strict=True))
                 radius = np.array([ball.radius for ball in balls])
                 self.parts.append(BallPart(factor, matrix, radius, norm.first))
+
+    def _least_lift(
+        self, samples: Samples, programs: list[InteriorProgram], target: Floats | None
+    ) -> Floats:
+        """How far the epigraph variables start above the losses, at least."""
+        costs, theta = self.costs, self.theta
+        penalty = 0.5 * inner(costs.ridge * theta, theta) + inner(costs.lasso, np.abs(theta))
+        if target is None:  # the model's own losses may all be zero, and measure nothing
+            largest = np.array([_largest_loss_of_zero(program) for program in programs])
+            return np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
+        height = samples.value + penalty
+        least: Floats = TUNING.lift * penalty
+        if costs.model is not None:
+            value = costs.model.value(theta)
+            height, least = height + value, np.maximum(least, TUNING.higher * np.abs(value))
+        return np.maximum(least, (target - height) / 2.0)
 
     @property
     def samples(self) -> Samples | None:
@@ -501,17 +510,9 @@ class _Point(Batched):
         return after
 
 
-def _least_lift(program: InteriorProgram) -> float:
-    """How far the epigraph variables of a program start above its losses, at least."""
-    objective, model = program.objective, program.model
-    assert objective is not None
-    least = TUNING.lift * objective.penalty(program.start)
-    if program.target is None:  # the model's own losses may all be zero, and measure nothing
-        zero = objective.at(np.zeros(objective.size))
-        least = max(least, TUNING.least_lift * float(zero.losses.max()))
-    else:
-        least = max(least, (program.target - program.height(program.k)) / 2.0)
-    return least if model is None else max(least, TUNING.higher * abs(model.value(program.start)))
+def _largest_loss_of_zero(program: InteriorProgram) -> float:
+    assert program.objective is not None
+    return float(program.objective.at(np.zeros(program.start.size)).losses.max())
 
 
 class _Step:
