@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from typing import Any, Self
 
 import numpy as np
@@ -28,8 +27,9 @@ class Batched:
 
     @staticmethod
     def _mapped(function: Callable[..., Any], *some: Any) -> Any:
-        after = copy(some[0])
-        for name in vars(after):
+        after = object.__new__(type(some[0]))
+        after.__dict__.update(some[0].__dict__)
+        for name in some[0].__dict__:
             values = [getattr(one, name) for one in some]
             if isinstance(values[0], np.ndarray):
                 setattr(after, name, function(*values))

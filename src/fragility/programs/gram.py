@@ -49,7 +49,9 @@ def weighted_grams(X: Any, weights: Floats, with_one: bool) -> Floats:
     """
     if sparse.issparse(X) and X.nnz * weights.shape[1] <= _FEW:
         return _grams_of_few(X, weights, with_one)
-    if sparse.issparse(X) or weights.shape[1] == 1:
+    if weights.shape[1] == 1:
+        return weighted_gram(X, weights[:, 0], with_one)[np.newaxis]
+    if sparse.issparse(X):
         return np.stack([weighted_gram(X, column, with_one) for column in weights.T])
     size = X.shape[1] + with_one
     upper = np.triu_indices(size)

@@ -81,18 +81,24 @@ class Stack(Batched):
         `form` gives for a part of the samples lower triangles (B, pairs of outputs, samples).
         """
         n, size = self.y.shape[1], self.n_columns + self.with_one
-        first, second = lower_triangle(self.n_outputs)
-        total = np.zeros((len(self.y), first.size, size, size))
+        total: Floats | float = 0.0
         for start in range(0, n, BLOCK):
             part = slice(start, start + BLOCK)
             weights = form(part)
-            for X, problems in self._sets():
-                few = X if n <= BLOCK else X[part]
-                flat = weights[problems].reshape(-1, weights.shape[2])
-                grams = weighted_grams(few, flat.T, self.with_one)
-                total[problems] += grams.reshape(-1, first.size, size, size)
+            grams = [
+                weighted_grams(
+                    X if n <= BLOCK else X[part],
+                    weights[problems].reshape(-1, weights.shape[2]).T,
+                    self.with_one,
+                )
+                for X, problems in self._sets()
+            ]
+            total = total + (grams[0] if len(grams) == 1 else np.concatenate(grams))
+        assert isinstance(total, np.ndarray)
         if self.n_outputs == 1:
-            return total[:, 0]
+            return total
+        first, second = lower_triangle(self.n_outputs)
+        total = total.reshape(-1, first.size, size, size)
         blocks = np.empty((len(total), self.n_outputs, size, self.n_outputs, size))
         for pair, (i, j) in enumerate(zip(first, second, strict=True)):
             blocks[:, i, :, j, :] = blocks[:, j, :, i, :] = total[:, pair]

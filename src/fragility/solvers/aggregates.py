@@ -20,7 +20,14 @@ import numpy as np
 from .._typing import Floats
 from ..losses import Loss
 from ..programs.batched import Batched
-from ..programs.piecewise import Hold, Piecewise, as_samples, as_scores, curvature_of
+from ..programs.piecewise import (
+    Hold,
+    Piecewise,
+    as_samples,
+    as_scores,
+    curvature_of,
+    over_functions,
+)
 from ..programs.stack import Stack
 from .cones import Flags, inner, like
 from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
@@ -99,7 +106,7 @@ class Samples(PositivePart):
     def balance(self, nu: Floats) -> None:
         """Set multipliers that agree with the multiplier of the aggregate."""
         dual = 1.0 / self.margin
-        share = nu[:, np.newaxis] * self.shares() / dual.sum(axis=1)
+        share = nu[:, np.newaxis] * self.shares() / over_functions(dual)
         self.dual = dual * share[:, np.newaxis]
 
     def add_slope(self, slope: Floats, nu: Floats) -> Floats:
@@ -162,12 +169,23 @@ class SampleStep(PartStep):
         """Add the borders of the system, for a multiplier of the aggregate."""
 
     @abstractmethod
-    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+    def pull(
+        self, right: Floats, nu: Floats, aimed: Floats | None
+    ) -> tuple[Floats, Floats, Any]:
         """Add to the right sides of k and t where the multipliers would be `aimed`.
 
         Returned are the pull on the epigraph variables, the right side by scores, and what is added
         to the row of the aggregate.
         """
+
+    def pulled(self, nu: Floats, aimed: Floats | None) -> Floats:
+        """Multipliers as aimed, less their share of the multiplier of the aggregate."""
+        pulled: Floats = -nu[:, np.newaxis] * self.part.shares()
+        return pulled if aimed is None else pulled + over_functions(aimed)
+
+    def by_scores(self, scores: Floats, aimed: Floats | None) -> Floats:
+        """A right side by scores, less that of the multipliers as aimed."""
+        return scores if aimed is None else scores - self.part.at.adjoint(aimed)
 
     @abstractmethod
     def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
@@ -187,20 +205,20 @@ class SampleStep(PartStep):
         moved = part.at.forward(part.stack.scores(direction.theta)) + part._flipped(direction.k)
         s = self.raised(moved, direction, pulled)
         margin = s[:, np.newaxis] - moved
-        return Move(margin, aimed - part.dual - self.D * margin, s)
+        return Move(margin, part.followed(aimed, self.D, margin), s)
 
 
 class _MeanStep(SampleStep):
     def eliminate(self, nu: Floats) -> Hold:
         part, system, p, k = self.part, self.system, self.system.p, self.system.k
-        self.inverse = 1.0 / self.D.sum(axis=1)
+        self.inverse = 1.0 / over_functions(self.D)
         self.total = part.at.adjoint(self.D)
         weights = part.stack.weights
         reach = weights * self.inverse
         system.column[:, :p] += part.stack.collected(self.total * reach[:, np.newaxis])
         system.corner += inner(weights, reach)
         if part.flipping:
-            self.drift = (self.D * part.flips).sum(axis=1) * self.inverse
+            self.drift = over_functions(self.D * part.flips) * self.inverse
             away = part.flips - self.drift[:, np.newaxis]
             apart = self.D * away
             system.border(k, part.stack.collected(part.at.adjoint(apart)))
@@ -208,18 +226,19 @@ class _MeanStep(SampleStep):
             system.column[:, k] += inner(weights, self.drift)[:, np.newaxis]
         return Hold(self.inverse, np.zeros_like(self.inverse))
 
-    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
-        part = self.part
-        pulled = aimed.sum(axis=1) - nu[:, np.newaxis] * part.stack.weights
+    def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
+        part, pulled = self.part, self.pulled(nu, aimed)
         share = pulled * self.inverse
         if part.flipping:
-            drifting = inner(self.drift, pulled) - (part.flips * aimed).sum(axis=(1, 2))
+            drifting = inner(self.drift, pulled)
+            if aimed is not None:
+                drifting -= (part.flips * aimed).sum(axis=(1, 2))
             right[:, self.system.k] += drifting[:, np.newaxis]
-        scores = self.total * share[:, np.newaxis] - part.at.adjoint(aimed)
+        scores = self.by_scores(self.total * share[:, np.newaxis], aimed)
         return pulled, scores, inner(part.stack.weights, share)
 
     def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
-        total = (self.D * moved).sum(axis=1) + pulled
+        total = over_functions(self.D * moved) + pulled
         total -= direction.nu[:, np.newaxis] * self.part.stack.weights
         raised: Floats = total * self.inverse
         return raised
@@ -242,7 +261,7 @@ class _EntropicStep(SampleStep):
         part, system, stack = self.part, self.system, self.part.stack
         q, v = part.q, part.v
         self.stiff = (nu / part.k)[:, np.newaxis] * q
-        own = self.D.sum(axis=1)
+        own = over_functions(self.D)
         self.inverse = 1.0 / (own + self.stiff)
         self.held = self.stiff * self.inverse
         free = self.stiff * own * self.inverse
@@ -263,19 +282,18 @@ class _EntropicStep(SampleStep):
         system.corner += inner(q, reach)
         return Hold(self.inverse, self.held)
 
-    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
-        part = self.part
-        pulled = aimed.sum(axis=1) - nu[:, np.newaxis] * part.q
+    def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
+        part, pulled = self.part, self.pulled(nu, aimed)
         share = pulled * self.inverse
         held = self.held * pulled
         right[:, self.system.k] += (inner(held, part.v) - nu * part.slope_k())[:, np.newaxis]
         right[:, self.system.t] += held.sum(axis=1)[:, np.newaxis]
-        scores = self.total * share[:, np.newaxis] - part.at.adjoint(aimed)
+        scores = self.by_scores(self.total * share[:, np.newaxis], aimed)
         return pulled, scores, inner(part.q, share)
 
     def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
         k, t, nu = (value[:, np.newaxis] for value in direction[1:])
-        total = (self.D * moved).sum(axis=1) + self.stiff * (t + self.part.v * k)
+        total = over_functions(self.D * moved) + self.stiff * (t + self.part.v * k)
         raised: Floats = (total + pulled - nu * self.part.q) * self.inverse
         return raised
 
@@ -324,12 +342,15 @@ class _MaximumStep(SampleStep):
         system.column[:, t] += 1.0
         return Hold(np.zeros_like(part.s), np.ones_like(part.s))
 
-    def pull(self, right: Floats, nu: Floats, aimed: Floats) -> tuple[Floats, Floats, Any]:
+    def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
         part, system = self.part, self.system
-        if part.flipping:
-            right[:, system.k] -= (part.flips * aimed).sum(axis=(1, 2))[:, np.newaxis]
-        right[:, system.t] += (aimed.sum(axis=(1, 2)) - nu)[:, np.newaxis]
-        return nu, -part.at.adjoint(aimed), 0.0
+        right[:, system.t] -= nu[:, np.newaxis]
+        if aimed is not None:
+            right[:, system.t] += aimed.sum(axis=(1, 2))[:, np.newaxis]
+            if part.flipping:
+                right[:, system.k] -= (part.flips * aimed).sum(axis=(1, 2))[:, np.newaxis]
+        nothing = np.zeros((len(nu), part.stack.n_outputs, part.s.shape[1]))
+        return nu, self.by_scores(nothing, aimed), 0.0
 
     def raised(self, moved: Floats, direction: Direction, pulled: Floats) -> Floats:
         return np.repeat(direction.t[:, np.newaxis], moved.shape[2], axis=1)

@@ -143,14 +143,23 @@ class PositivePart(Part):
 
     kind = Orthant()
 
-    def aim(self, aim: Aim | None) -> Floats:
-        """Multipliers that would close the gap as far as wanted, were the margins to stay."""
+    def aim(self, aim: Aim | None) -> Floats | None:
+        """Multipliers that would close the gap as far as wanted, were the margins to stay.
+
+        None if it is to be closed altogether: all of them would be zero.
+        """
         if aim is None:
-            return np.zeros_like(self.margin)
+            return None
         wanted: Floats = like(aim.product, self.margin)
         if aim.affine is not None:
             wanted = wanted - aim.affine.margin * aim.affine.dual
         return wanted / self.margin
+
+    def followed(self, aimed: Floats | None, D: Floats, margin: Floats) -> Floats:
+        """The move of the multipliers that goes with one of the margins; D are their ratios."""
+        move = D * margin
+        move += self.dual
+        return np.negative(move, out=move) if aimed is None else aimed - move
 
     def longest(self, move: Move) -> Floats:
         return np.minimum(
@@ -218,10 +227,11 @@ class _LassoStep(PartStep):
 
     def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, Floats]:
         part = self.part
-        aimed = part.aim(aim)
-        pushed = aimed.sum(axis=1) - nu[:, np.newaxis] * part.weights
-        own = aimed[:, 1] - aimed[:, 0] - self.skew * pushed / self.both
-        right[:, part.columns.indices] += own
+        aimed, pushed = part.aim(aim), -nu[:, np.newaxis] * part.weights
+        if aimed is not None:
+            pushed = pushed + aimed.sum(axis=1)
+            right[:, part.columns.indices] += aimed[:, 1] - aimed[:, 0]
+        right[:, part.columns.indices] -= self.skew * pushed / self.both
         return (aimed, pushed), (part.weights * pushed / self.both).sum(axis=1)
 
     def move(self, direction: Direction, pushed: Any) -> Move:
@@ -230,7 +240,7 @@ class _LassoStep(PartStep):
         sizes = pull - direction.nu[:, np.newaxis] * part.weights - self.skew * own
         sizes = sizes / self.both
         margin = np.stack([sizes - own, sizes + own], axis=1)
-        return Move(margin, aimed - part.dual - self.D * margin, sizes)
+        return Move(margin, part.followed(aimed, self.D, margin), sizes)
 
 
 class ConePart(Part):
@@ -408,7 +418,7 @@ class Goal(Batched):
         """Residual of the constraint: aggregate plus penalty plus margin, minus the target."""
         return np.zeros_like(self.nu) if self.target is None else height + self.margin - self.target
 
-    def move(self, nu: Floats, aim: Aim | None) -> Move:
+    def move(self, nu: Floats | float, aim: Aim | None) -> Move:
         both: Floats | float = 0.0
         if aim is not None and self.target is not None:
             both = aim.product

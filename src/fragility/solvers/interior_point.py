@@ -179,10 +179,11 @@ def _solved(programs: list[InteriorProgram]) -> list[InteriorSolution]:
             moved[moved] = sound
             if not sound.all():  # as near as rounding lets us
                 following = following.taken(sound)
-        for place in np.flatnonzero(~moved).tolist():
-            which = int(search.left[place])
-            solutions[which] = search.solution(point, place, steps, bool(converged[place]))
-        search = search.taken(moved)
+        if not moved.all():
+            for place in np.flatnonzero(~moved).tolist():
+                which = int(search.left[place])
+                solutions[which] = search.solution(point, place, steps, bool(converged[place]))
+            search = search.taken(moved)
         if search.left.size:
             point = following
     return solutions
@@ -321,7 +322,8 @@ class _Point(Batched):
 
     def __init__(self, programs: list[InteriorProgram]) -> None:
         first, n = programs[0], len(programs)
-        self.has_k, self.costs = first.shape is not None, _Costs(programs)
+        self.has_k, self.has_samples = first.shape is not None, first.objective is not None
+        self.costs = _Costs(programs)
         theta = self.theta = np.stack([program.start for program in programs])
         self.k = np.array([program.k for program in programs])
         targets = [program.target for program in programs if program.target is not None]
@@ -369,8 +371,7 @@ class _Point(Batched):
 
     @property
     def samples(self) -> Samples | None:
-        first = self.parts[0]
-        return first if isinstance(first, Samples) else None
+        return self.parts[0] if self.has_samples else None  # type: ignore[return-value]
 
     @property
     def bends(self) -> bool:
@@ -501,7 +502,7 @@ class _Point(Batched):
 
     def _moved(self, direction: Direction, moves: list[Move], length: Floats) -> _Point:
         after = _Point.__new__(_Point)
-        after.has_k, after.costs = self.has_k, self.costs
+        after.has_k, after.has_samples, after.costs = self.has_k, self.has_samples, self.costs
         after.theta = self.theta + length[:, np.newaxis] * direction.theta
         after.k = self.k + length * direction.k
         pairs = zip(self.parts, moves[:-1], strict=True)
@@ -547,7 +548,8 @@ class _Step:
         wanted: list[Aim | None] = [None] * (len(self.steps) + 1) if aims is None else [*aims]
         right = np.zeros_like(system.column)
         right[:, : system.p] -= point.costs.slope(point.theta, goal.nu)
-        pushed, row = [], np.zeros_like(goal.nu)
+        pushed: list[Any] = []
+        row: Floats | float = 0.0
         for step, aim in zip(self.steps, wanted[:-1], strict=True):
             kept, added = step.push(right, goal.nu, aim)
             pushed.append(kept)
@@ -555,8 +557,7 @@ class _Step:
         x, change = self.factor.solve(right), np.zeros_like(goal.nu)
         if goal.target is not None:
             # slope · x - corner ν' = -(miss) - (margin as it would be with the multiplier as it is)
-            stays = goal.move(np.zeros_like(goal.nu), wanted[-1]).margin
-            missing = goal.miss(point.height) + stays + row
+            missing = goal.miss(point.height) + goal.move(0.0, wanted[-1]).margin + row
             change = (inner(system.column, x) + missing) / self.pivot
             x = x - change[:, np.newaxis] * self.answer
         k, t = x[:, system.k].sum(axis=1), x[:, system.t].sum(axis=1)
