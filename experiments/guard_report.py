@@ -26,6 +26,16 @@ _KINDS = {
     "made": ("made",),
     "unshifted": ("none",),
 }
+#: The rule in words, for the page; `experiments.guard_claims` is the rule.
+_RULE = (
+    f"The rule was written before any full run. Clear is {CLEAR:g} standard errors over families. "
+    "`GuardedClassifier` is shipped if after a shift its log-loss is clearly lower than boosting's "
+    "and neither Brier score nor a cost clearly higher; if without a shift no figure is clearly "
+    "higher than boosting's; if its worst log-loss after a shift is lower than boosting's on "
+    "average and in most families, or clearly; and if it is worth a class beside a plain average: "
+    f"log-loss after a shift clearly lower, by {MATTERS:g} at least, on average or, no higher on "
+    "average, at the worst, and no figure clearly higher anywhere. Else it is not shipped."
+)
 
 
 def contrasts(results: DataFrame) -> DataFrame:
@@ -78,20 +88,31 @@ def report(results: DataFrame) -> Report:
         "in reviews at the thresholds that the probabilities ask for; full review costs 1. "
         "Differences are guard less other; the worst is the highest log-loss of a family's tasks "
         "and sizes, of each method its own. Errors are those over families of tasks, which share "
-        "data. The rule was written before any full run: clear is two standard errors, and a "
-        f"gain over the average matters from {MATTERS:g} of log-loss on. {_quantile(results)}",
+        f"data.\n\n{_RULE}\n\n{_by_size(results)}{_quantile(results)}",
     )
 
 
+def _by_size(results: DataFrame) -> str:
+    """Where the gain over boosting is."""
+    found = {
+        size: contrast(results[results["size"] == size], "log_loss", "boosting") for size in SIZES
+    }
+    told = [f"{one} at {size:,}" for size, one in found.items() if len(one.families) > 1]
+    return f"Log-loss after a shift less boosting's, by size: {', '.join(told)}. " if told else ""
+
+
 def _quantile(results: DataFrame) -> str:
-    """What stands in place of two in an interval of Student's."""
-    count = len(contrast(results, "log_loss", "boosting").families)
+    """What stands in place of two in an interval of Student's, and what it would say."""
+    found = contrast(results, "log_loss", "boosting")
+    count = len(found.families)
     if count < 2:
         return ""
     width = float(student.ppf(0.975, count - 1))
+    clear = "clearly lower" if found.mean < -width * found.error else "not clearly lower"
     return (
         f"Of a mean over {count} families a 95 % interval has {width:.2f} standard errors on "
-        f"either side, not {CLEAR:g}."
+        f"either side, not {CLEAR:g}: by that, the log-loss after a shift is {clear} than "
+        "boosting's."
     )
 
 
