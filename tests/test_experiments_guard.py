@@ -19,6 +19,7 @@ from experiments.guard_claims import FIGURES, contrast
 from experiments.guard_models import METHODS, LogOdds
 from experiments.guard_tasks import TASKS
 from experiments.platt import platt_map
+from experiments.real_data import real_data
 
 COMMITTED = Path(guard.__file__).parent / "results" / "guard" / "results.csv"
 
@@ -330,8 +331,17 @@ def test_figures_of_a_trial():
     assert row["brier"] == pytest.approx(np.mean((p - y) ** 2))
 
 
-def test_tasks_of_one_family_share_data(monkeypatch):
+@pytest.fixture
+def no_data(monkeypatch):
+    """Stand-ins, whatever data are at hand."""
     monkeypatch.delenv("FRAGILITY_DATA", raising=False)
+    real_data.cache_clear()
+    yield
+    real_data.cache_clear()
+
+
+@pytest.mark.usefixtures("no_data")
+def test_tasks_of_one_family_share_data():
     kinds = [task.shift for task in TASKS.values()]
     assert (kinds.count("natural"), kinds.count("made"), kinds.count("none")) == (20, 7, 13)
     of = {
@@ -353,9 +363,9 @@ def test_tasks_of_one_family_share_data(monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_quick_run_of_stand_ins_reports(monkeypatch):
+@pytest.mark.usefixtures("no_data")
+def test_a_quick_run_of_stand_ins_reports():
     pytest.importorskip("lightgbm")
-    monkeypatch.delenv("FRAGILITY_DATA", raising=False)
     rows = []
     for condition in guard.conditions(True):
         found = list(guard.trial(condition, 3, True))
