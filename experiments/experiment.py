@@ -33,6 +33,7 @@ NAMES = (
     "policy_shift",
     "noise",
     "shift",
+    "guard",
     "uci",
     "uci_settings",
     "target",
