@@ -17,7 +17,6 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from experiments.baselines.losses import Floats
 from experiments.experiment import Row
-from experiments.hinge_grid import hinge_grid
 from experiments.merit import auc
 from experiments.platt import platt_map
 from fragility import KL, ERMClassifier, SatisficingClassifier, Wasserstein, fragility_index
@@ -28,6 +27,10 @@ from fragility.datasets import flip_labels
 from fragility.exceptions import TargetError
 from fragility.linear_model.base import TrainingData
 from fragility.linear_model.grid import Cell, solve_grid
+from fragility.losses import Hinge
+from fragility.programs.objective import Penalty
+from fragility.solvers.erm import erm
+from fragility.solvers.searching import Search, result, side_by_side
 
 __all__ = [
     "INTERCEPTS",
@@ -50,6 +53,8 @@ __all__ = [
 INTERCEPTS: Mapping[str, Intercept] = {"priced": "priced", "free": True, "none": False}
 #: Accuracy of the solvers within folds and of the final models, relative.
 _TOL_CV, _TOL = 1e-3, 1e-6
+#: Accuracy of lowest losses that a penalty is chosen by, and most steps of their searches.
+_TOL_ERM, _MOST_STEPS = 1e-8, 1_000
 _SCALERS: Mapping[str, Callable[[], Any]] = {"standard": StandardScaler, "range": MinMaxScaler}
 
 
@@ -211,24 +216,24 @@ def out_of_fold_scores(split: Split, n_classes: int, settings: Settings) -> Floa
 
     Of shape (n_penalties, n_alphas, n_train, n_scores); two classes have one score.
     """
-    parts = split.parts()
-    grid = hinge_grid(
-        split.X_train,
-        split.y_train,
-        n_classes,
-        [train for train, _ in parts],
-        settings.penalties,
-        [
-            [settings.strength(p, alpha, n_classes) for alpha in settings.alphas]
-            for p in settings.penalties
-        ],
-        settings.fit_intercept,
-    )
-    scores = np.empty((*grid.shape[:2], split.y_train.size, grid.shape[3]))
-    for part, (_, test) in enumerate(parts):
-        coef, intercept = grid[:, :, part, :, :-1], grid[:, :, part, None, :, -1]
-        scores[:, :, test] = split.X_train[test] @ np.swapaxes(coef, -1, -2) + intercept
-    return scores
+    kinds = [(penalty, alpha) for penalty in settings.penalties for alpha in settings.alphas]
+    searches, tests = [], []
+    for train, test in split.parts():
+        data = TrainingData(
+            split.X_train[train], split.y_train[train], None, np.arange(n_classes)
+        )
+        for place, (penalty, alpha) in enumerate(kinds):
+            strength = Penalty.named(penalty, settings.strength(penalty, alpha, n_classes))
+            objective = data.objective(Hinge(), strength, settings.fit_intercept, reducible=False)
+            start = np.zeros(objective.size)
+            searches.append(erm(objective, start, tol=_TOL_ERM, max_iter=_MOST_STEPS))
+            tests.append((place, test))
+    n_scores = 1 if n_classes == 2 else n_classes
+    scores = np.empty((len(kinds), split.y_train.size, n_scores))
+    for (place, test), found in zip(tests, result(side_by_side(searches)), strict=True):
+        coef, intercept = found.point.objective.in_user_units(found.point.parameters)
+        scores[place, test] = split.X_train[test] @ coef.T + intercept
+    return scores.reshape(len(settings.penalties), -1, *scores.shape[1:])
 
 
 def erm_model(split: Split, settings: Settings) -> LinearModel:
@@ -259,15 +264,17 @@ def satisficing_models(
     Each part of the data is solved once for all targets, as `SatisficingClassifierCV` does.
     """
     scores = np.full((len(settings.ratios), split.y_train.size), np.nan)
-    lead = None
-    for train, test in split.parts():
-        cells, trace = _cells(split, train, like, ambiguity, settings, _TOL_CV, lead)
-        lead = lead or trace
-        for place, cell in enumerate(cells):
+    given = like, ambiguity, settings
+    searches = [_cells(split, train, *given, _TOL_CV) for train, _ in split.parts()]
+    every = np.arange(split.y_train.size)
+    with np.errstate(over="ignore", under="ignore"):
+        *of_parts, cells = result(
+            side_by_side([*searches, _cells(split, every, *given, _TOL)])
+        )
+    for (_, test), found in zip(split.parts(), of_parts, strict=True):
+        for place, cell in enumerate(found):
             if isinstance(cell, Cell):
                 scores[place, test] = split.X_train[test] @ cell.coef[0] + cell.intercept[0]
-    every = np.arange(split.y_train.size)
-    cells, _ = _cells(split, every, like, ambiguity, settings, _TOL, lead)
     return [
         LinearModel(
             _without_rounding(cell.coef, split.X_train),
@@ -299,8 +306,7 @@ def _cells(
     ambiguity: Ambiguity,
     settings: Settings,
     tol: float,
-    lead: Any,
-) -> tuple[list[Cell | TargetError], Any]:
+) -> Search[list[Cell | TargetError]]:
     model = SatisficingClassifier(
         "hinge",
         ambiguity,
@@ -311,9 +317,8 @@ def _cells(
     data = TrainingData(split.X_train[rows], split.y_train[rows], None, np.array([0, 1]))
     alpha = settings.strength(like.penalty, like.alpha)
     targets = [{"target_ratio": ratio} for ratio in settings.ratios]
-    with np.errstate(over="ignore", under="ignore"):
-        (row,), trace = solve_grid(model, data, [alpha], targets, lead)
-    return row, trace
+    (row,), _ = yield from solve_grid(model, data, [alpha], targets)
+    return row
 
 
 def _accuracy(y: Any, scores: Floats) -> float:

@@ -23,6 +23,7 @@ from fragility._random import spread_over_folds
 from fragility.datasets import flip_labels, make_gaussian_clusters
 from fragility.linear_model.base import TrainingData
 from fragility.linear_model.grid import Cell, solve_grid
+from fragility.solvers.searching import result
 
 __all__ = [
     "ADVERSARIAL",
@@ -174,7 +175,7 @@ def _fitted(
         )
         data = TrainingData(X, y, None, erm.classes_)
         with np.errstate(over="ignore", under="ignore"):
-            (cells,), _ = solve_grid(model, data, [strength], targets, None)
+            (cells,), _ = result(solve_grid(model, data, [strength], targets))
         models += [
             _Fitted(name, ratio, cell.coef, cell.intercept, cell.fragility)
             for ratio, cell in zip(ratios, map(_solved, cells), strict=True)

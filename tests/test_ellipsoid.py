@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from fragility.solvers.cones import Orthant, SecondOrder
-from fragility.solvers.ellipsoid import Ellipsoid, least_norm
+from fragility.solvers import ellipsoid as ellipsoids
+from fragility.solvers.ellipsoid import Ellipsoid
 from fragility.solvers.norm_cones import norm_cone
+from fragility.solvers.searching import result, side_by_side
 
 cp = pytest.importorskip("cvxpy")
 
@@ -23,6 +25,10 @@ def ellipsoid(n_outputs, d, seed, radius=1.0, spread=1.0):
     # A centre from which zero is a few radii away.
     centre = np.linalg.solve(factor.T, rng.normal(size=n_outputs * d))
     return Ellipsoid(matrix, factor, centre, radius, matrix @ centre)
+
+
+def least_norm(body, cone, tol):
+    return result(ellipsoids.least_norm(body, cone, tol))
 
 
 def reference(body, norm, n_outputs, d):
@@ -60,6 +66,19 @@ def test_least_norm(norm, n_outputs, seed):
         radii = [np.sqrt(body.radius**2 + sign * step) for sign in (-1, 1)]
         norms = [least_norm(body._replace(radius=r), cone, 1e-12).norm for r in radii]
         assert found.multiplier == pytest.approx((norms[0] - norms[1]) / step, rel=1e-3)
+
+
+@pytest.mark.parametrize("norm", [1, 2, inf])
+@pytest.mark.parametrize("n_outputs", [1, 3])
+def test_together_or_alone(norm, n_outputs):
+    """Bodies that take different numbers of steps do not disturb each other."""
+    cone = norm_cone(norm, n_outputs, 4)
+    bodies = [ellipsoid(n_outputs, 4, seed, radius=0.3 + seed) for seed in range(5)]
+    searches = [ellipsoids.least_norm(body, cone, 1e-10) for body in bodies]
+    for body, found in zip(bodies, result(side_by_side(searches)), strict=True):
+        alone = least_norm(body, cone, 1e-10)
+        assert found.norm == pytest.approx(alone.norm, rel=1e-9, abs=1e-12)
+        assert found.table == pytest.approx(alone.table, rel=1e-4, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", [1, 2, inf])
@@ -118,8 +137,9 @@ class TestCones:
         for _ in range(200):
             a, step = interior(cone, rng, (1, 4)), rng.normal(size=(1, 4))
             length = cone.longest(a, step)
-            if length == np.inf:
+            if length[0] > 1e200:
                 assert cone.inside(a + 1e6 * step)
                 continue
+            assert cone.longest(a, step, 0.5 * step) == length
             assert cone.inside(a + (1 - 1e-9) * length * step)
             assert not cone.inside(a + (1 + 1e-6) * length * step)

@@ -5,9 +5,15 @@ from math import inf
 import numpy as np
 import pytest
 
-from fragility.solvers.ellipsoid import Ellipsoid, least_norm
+from fragility.solvers import ellipsoid as ellipsoids
+from fragility.solvers.ellipsoid import Ellipsoid
 from fragility.solvers.faces import least_norm_near
 from fragility.solvers.norm_cones import norm_cone
+from fragility.solvers.searching import result
+
+
+def least_norm(body, cone, tol):
+    return result(ellipsoids.least_norm(body, cone, tol))
 
 
 def ellipsoid(rng, d, radius):

@@ -195,8 +195,9 @@ class _Search(Batched):
     def __init__(self, point: _Point, programs: list[InteriorProgram]) -> None:
         n = len(programs)
         self.left = np.arange(n)
-        self.floor = TUNING.nothing * point.cost
         self.tol = np.array([program.tol for program in programs])
+        nothing = TUNING.nothing if point.has_samples else TUNING.ball_rounding / self.tol
+        self.floor = nothing * point.cost
         self.max_iter = np.array([program.max_iter for program in programs])
         self.limit = np.maximum(TUNING.flat, self.tol)
         self.flat, self.best = np.full(n, inf), np.full(n, inf)

@@ -28,8 +28,9 @@ class Interior(NamedTuple):
     tiny, good : float
         A step shorter than this leads nowhere; one that keeps this share of what was allowed is
         good.
-    nothing : float
-        A cost below this share of the first one counts as zero: it is not known any better.
+    nothing, ball_rounding : float
+        A cost below this share of the first one counts as zero: it is not known any better. In an
+        ellipsoid it is known to that share.
     flat, near : float
         How flat the Lagrangian must have been once, relatively; the gap below which this is
         checked.
@@ -51,6 +52,7 @@ class Interior(NamedTuple):
     tiny: float = 1e-10
     good: float = 0.3
     nothing: float = 1e-3
+    ball_rounding: float = 1e-14
     flat: float = 1e-5
     near: float = 1e-2
     enough: float = 1e3

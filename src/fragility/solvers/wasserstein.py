@@ -29,7 +29,6 @@ _CHEAP = 1e8
 #: The norm is settled when its error is this share of the tolerance. Errors of coefficients are as
 #: its root, so they have digits, too.
 _SETTLED, _ROUNDING = 1e-3, 1e-12
-_UNSEEN = 1e-2
 #: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
 _DIGITS = 1e-8
 #: Steps without progress after which the search gives up.
@@ -73,8 +72,7 @@ class LeastNormSearch:
         self.objective, self.target = program.objective, program.target.value
         self.tol = tol
         self.near_solution = inside is not None
-        share = _UNSEEN if self.near_solution else _SETTLED
-        self.settled = max(share * tol, _ROUNDING)
+        self.settled = max(_SETTLED * tol, _ROUNDING)
         self.inside = start if inside is None else inside
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
         self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
