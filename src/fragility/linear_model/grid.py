@@ -111,54 +111,70 @@ def solve_grid(
     is then near the last. `lead` is the trace of another part of the data; `tick` is called after
     each penalty.
     """
-    cells: list[list[Cell | TargetError]] = []
-    trace: Trace | None = None
-    references: ReferenceModels | None = None
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
+    every = [given | wanted for wanted in targets]
     trainings = [Training.of(model.set_params(alpha=alpha), data) for alpha in alphas]
-    if not trainings[0].objective.is_smooth:
-        every = [given | wanted for wanted in targets]
-        cells = yield from side_by_side(_row(training, every, tick) for training in trainings)
-        return cells, Trace(trainings[0].objective)
+    objective = trainings[0].objective
+    trace = Trace(objective)
+    if not objective.is_smooth:
+        rows = (_corner_row(training, every, tick) for training in trainings)
+        return (yield from side_by_side(rows)), trace
+    known = trace if lead is None else lead.seen_from(objective)
+    leads = not known.ends
+    before: ReferenceModels | None = None
+    searches = []
     for j, training in enumerate(trainings):
-        if trace is None:
-            trace = Trace(training.objective)
-            known = trace if lead is None else lead.seen_from(training.objective)
-            leads = not known.ends
-        references = yield from _references(
-            training, references, None if leads else trace.guess((j, 0), known)
-        )
-        minimum = references.minimum
+        hint = None if leads else trace.guess((j, 0), known)
+        before = yield from _references(training, before, hint)
+        minimum = before.minimum
         exact = None if minimum.curvature is None else minimum.point.hessian
         trace.ends[j, 0] = _End(minimum.point.parameters, exact)
-        row: list[Cell | TargetError] = []
-        last = _End(minimum.point.parameters, None)
-        for i, wanted in enumerate(targets, start=1):
-            hint = last if leads else trace.guess((j, i), known) or last
-            start = None if hint.curvature is None and i == 1 else hint.parameters
-            try:
-                target, solution = yield from training.solve(
-                    references, start=start, curvature=hint.curvature, **(given | wanted)
-                )
-            except TargetError as error:
-                row.append(error)
-                continue
-            row.append(_cell(training, target, solution, minimum.converged))
-            last = _End(solution.parameters, solution.curvature)
-            if leads and isinstance(last.curvature, np.ndarray):
-                # A search ends with a curvature that is a step old; later searches need a new one.
-                last = last._replace(curvature=training.objective.at(last.parameters).hessian)
-            trace.ends[j, i] = last
-        cells.append(row)
-        tick()
-    assert trace is not None
+        searches.append(_row(training, before, every, j, trace, known, tick))
+    if leads:  # nothing is known from one penalty to the next
+        return (yield from side_by_side(searches)), trace
+    cells = []
+    for search in searches:
+        cells.append((yield from search))
     return cells, trace
 
 
 def _row(
+    training: Training,
+    references: ReferenceModels,
+    targets: Sequence[dict[str, Any]],
+    j: int,
+    trace: Trace,
+    known: Trace,
+    tick: Callable[[], None],
+) -> Search[list[Cell | TargetError]]:
+    """Models of one penalty for all targets, each from the one before or from what is known."""
+    minimum, leads = references.minimum, known is trace or not known.ends
+    row: list[Cell | TargetError] = []
+    last = _End(minimum.point.parameters, None)
+    for i, wanted in enumerate(targets, start=1):
+        hint = last if leads else trace.guess((j, i), known) or last
+        start = None if hint.curvature is None and i == 1 else hint.parameters
+        try:
+            target, solution = yield from training.solve(
+                references, start=start, curvature=hint.curvature, **wanted
+            )
+        except TargetError as error:
+            row.append(error)
+            continue
+        row.append(_cell(training, target, solution, minimum.converged))
+        last = _End(solution.parameters, solution.curvature)
+        if leads and isinstance(last.curvature, np.ndarray):
+            # A search ends with a curvature that is a step old; later searches need a new one.
+            last = last._replace(curvature=training.objective.at(last.parameters).hessian)
+        trace.ends[j, i] = last
+    tick()
+    return row
+
+
+def _corner_row(
     training: Training, targets: Sequence[dict[str, Any]], tick: Callable[[], None]
 ) -> Search[list[Cell | TargetError]]:
-    """Models of one penalty for all targets, side by side: where losses have corners."""
+    """The same side by side, where losses have corners: no search begins where another ended."""
     references = yield from training.references(np.zeros(training.objective.size))
 
     def one(wanted: dict[str, Any]) -> Search[Cell | TargetError]:

@@ -288,6 +288,7 @@ class NormPart(ConePart):
     def __init__(self, shapes: list[Shape], theta: Floats, k: Floats, cost: Floats) -> None:
         self.columns = _Columns(shapes[0].moves)
         self.metric = np.stack([shape.metric for shape in shapes])
+        self.plain = bool((self.metric == 1.0).all())
         self.cone, self.cost = shapes[0].cone, cost
         self.kind = self.cone.cone
         table = theta[:, self.columns.indices] * self.metric
@@ -320,13 +321,16 @@ class _NormStep(PartStep):
         normal = Normal(len(part.margin), cone.n_main)
         cone.add_normal(normal, part.scaling)
         metric, moves = part.metric, part.columns.indices
-        scaled = normal.main * metric[:, :, np.newaxis] * metric[:, np.newaxis]
+        if not part.plain:
+            normal.main *= metric[:, :, np.newaxis]
+            normal.main *= metric[:, np.newaxis]
+        border = normal.border * metric
         if moves.size == system.p:
-            system.matrix[:, : system.p, : system.p] += scaled
+            system.matrix[:, : system.p, : system.p] += normal.main
         else:
-            system.matrix[:, moves[:, np.newaxis], moves] += scaled
-        border = np.zeros((len(metric), system.p))
-        border[:, moves] = normal.border * metric
+            system.matrix[:, moves[:, np.newaxis], moves] += normal.main
+            border, some = np.zeros((len(metric), system.p)), border
+            border[:, moves] = some
         system.border(system.k, border)
         system.cross(system.k, system.k, normal.corner)
 
