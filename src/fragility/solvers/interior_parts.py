@@ -40,10 +40,14 @@ class Move(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """Where margin times multiplier shall be, and the move whose error is made up for, if any."""
+    """Where margin times multiplier shall be, and the move whose error is made up for, if any.
+
+    `more` is added to the product of each margin: it keeps those in the middle that would leave it.
+    """
 
     product: Floats
     affine: Move | None
+    more: Any = None
 
 
 class System:
@@ -153,7 +157,17 @@ class PositivePart(Part):
         wanted: Floats = like(aim.product, self.margin)
         if aim.affine is not None:
             wanted = wanted - aim.affine.margin * aim.affine.dual
+        if aim.more is not None:
+            wanted = wanted + aim.more
         return wanted / self.margin
+
+    def outside(self, move: Move, length: Floats, product: Floats) -> Floats:
+        """What products of margin and multiplier after a move lack to be near one, or exceed it."""
+        after = self.margin + like(length, self.margin) * move.margin
+        after *= self.dual + like(length, self.dual) * move.dual
+        wanted = like(product, after)
+        missing: Floats = np.clip(after, 0.1 * wanted, 10.0 * wanted) - after
+        return np.maximum(missing, -10.0 * wanted, out=missing)
 
     def followed(self, aimed: Floats | None, D: Floats, margin: Floats) -> Floats:
         """The move of the multipliers that goes with one of the margins; D are their ratios."""

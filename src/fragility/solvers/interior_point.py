@@ -334,6 +334,8 @@ class _Point(Batched):
             samples = _samples(programs)
             samples.begin(theta, self.k)
             lift = TUNING.lift if samples.at.shared is None else TUNING.higher
+            if target is not None:
+                lift *= TUNING.target_lift
             samples.lift(lift, self._least_lift(samples, programs, target))
             self.parts.append(samples)
             if target is not None:
@@ -457,9 +459,23 @@ class _Point(Batched):
         self, step: _Step, aimed: Floats, affine: Sequence[Move | None]
     ) -> tuple[_Point, Floats]:
         """Where steps end that are short enough for what they foresee, and the share taken."""
-        direction, moves = step.towards([Aim(aimed, move) for move in affine])
+        aims = [Aim(aimed, move) for move in affine]
+        direction, moves = step.towards(aims)
         longest = self._longest(moves)
         if self.samples is not None:
+            for _ in range(TUNING.correctors):
+                if (longest >= 1.0).all():
+                    break
+                further = np.minimum(1.0, longest + TUNING.further)
+                more = self.samples.outside(moves[0], further, aimed)
+                more = more if aims[0].more is None else more + aims[0].more
+                aims = [aims[0]._replace(more=more), *aims[1:]]
+                other, others = step.towards(aims)
+                reached = self._longest(others)
+                better = reached >= longest + 0.1 * TUNING.further
+                if not better.all():
+                    break
+                direction, moves, longest = other, others, reached
             longest = np.minimum(longest, self.samples.longest_k(direction))
         length = np.minimum(1.0, TUNING.nearly * longest)
         rise, height, gap = self._rise(direction, moves), self.height, self.gap

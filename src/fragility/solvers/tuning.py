@@ -47,6 +47,9 @@ class Interior(NamedTuple):
     first_margin: float = 0.1
     higher: float = 3.0
     least_lift: float = 1e-2
+    correctors: int = 0
+    further: float = 0.3
+    target_lift: float = 1.0
     uneven: float = 10.0
     patience: int = 60
     tiny: float = 1e-10
