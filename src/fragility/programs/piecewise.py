@@ -196,9 +196,8 @@ class _OwnGaps(Piecewise):
             curved = multipliers[..., part] * self.curvatures[..., part]
             across, own = across + curved, own + curved
         form[:, index.diagonal()] = own
-        for other in range(count):
-            # The row of the class itself has minus the sum over the wrong ones.
-            np.put_along_axis(form, index[y, other], -across[:, other : other + 1], axis=1)
+        # The row of the class itself has minus the sum over the wrong ones.
+        np.put_along_axis(form, index[y, np.arange(count)[:, np.newaxis]], -across, axis=1)
         np.put_along_axis(form, index[y, y], across.sum(axis=1, keepdims=True), axis=1)
         return form
 
@@ -358,9 +357,12 @@ def _spread(gradients: Floats, weights: Floats, hold: Hold, part: slice) -> Floa
 
 def _of_others(shares: Floats) -> Floats:
     """For each function the sum of the others; a total less its own would lose digits."""
-    others = np.zeros_like(shares)
-    for way in (slice(None), slice(None, None, -1)):
-        others[:, way][:, 1:] += np.cumsum(shares[:, way], axis=1)[:, :-1]
+    others, count = np.zeros_like(shares), shares.shape[1]
+    for way in (range(count), range(count - 1, -1, -1)):
+        total = np.zeros_like(shares[:, 0])
+        for one in way:
+            others[:, one] += total
+            total += shares[:, one]
     return others
 
 

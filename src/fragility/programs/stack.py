@@ -53,12 +53,13 @@ class Stack(Batched):
     def scores(self, theta: Floats) -> Floats:
         """Scores (B, outputs, n) of parameters (B, p)."""
         table = theta.reshape(len(theta), self.n_outputs, -1)
-        scores = np.empty((*table.shape[:2], self.y.shape[1]))
+        n, products = self.y.shape[1], []
         for X, part in self._sets():
             coef = table[part, :, : self.n_columns]
             coef = coef.reshape(coef.shape[0] * self.n_outputs, self.n_columns)
-            product = (X @ coef.T).T if sparse.issparse(X) else coef @ X.T
-            scores[part] = product.reshape(scores[part].shape)
+            products.append((X @ coef.T).T if sparse.issparse(X) else coef @ X.T)
+        scores: Floats = products[0] if len(products) == 1 else np.concatenate(products)
+        scores = np.ascontiguousarray(scores).reshape(len(table), self.n_outputs, n)
         if self.with_one:
             scores += table[:, :, -1:]
         return scores

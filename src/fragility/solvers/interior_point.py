@@ -214,7 +214,9 @@ class _Search(Batched):
         converged: Flags = (left <= self.tol * scale) & (self.flat <= self.limit)
         self.stalled = np.where(left < 0.5 * self.best, 0, self.stalled + 1)
         self.best = np.where(self.stalled > 0, self.best, left)
-        spent = (steps >= self.max_iter + 1) | (self.stalled > TUNING.patience)
+        near = (left <= TUNING.enough * self.tol * scale) & (self.flat <= self.limit)
+        patience = np.where(near, TUNING.near_patience, TUNING.patience)
+        spent = (steps >= self.max_iter + 1) | (self.stalled > patience)
         return converged | spent | ~point.inside(), converged
 
     def solution(

@@ -21,10 +21,15 @@ class Interior(NamedTuple):
         The same lift where the functions of a sample leave out the loss itself.
     least_lift : float
         Without a target the lift is at least this share of the largest loss of the zero model.
+    target_lift : float
+        With a target the lift is this share of what it is without: the start is nearer then.
+    correctors, further : int, float
+        Steps are corrected up to this number of times so that products of margin and multiplier
+        stay near each other when a step is longer by this.
     uneven : float
         A slope of the Lagrangian that would gain this multiple of the gap must become less first.
-    patience : int
-        Steps in which the gap must halve.
+    patience, near_patience : int
+        Steps in which the gap must halve; the same where it is small enough as it is.
     tiny, good : float
         A step shorter than this leads nowhere; one that keeps this share of what was allowed is
         good.
@@ -47,11 +52,12 @@ class Interior(NamedTuple):
     first_margin: float = 0.1
     higher: float = 3.0
     least_lift: float = 1e-2
-    correctors: int = 0
+    correctors: int = 2
     further: float = 0.3
-    target_lift: float = 1.0
+    target_lift: float = 0.1
     uneven: float = 10.0
     patience: int = 60
+    near_patience: int = 5
     tiny: float = 1e-10
     good: float = 0.3
     nothing: float = 1e-3
