@@ -445,6 +445,9 @@ class _Point(Batched):
         gap, degree = self.gap, sum(part.degree for part in every)
         left = sum(part.gap_after(move, length) for part, move in zip(every, affine, strict=True))
         aimed = gap / degree * (np.maximum(0.0, left) / gap) ** 3
+        if self.goal.target is not None:
+            # The target has to be met about as well before the gap is closed further.
+            aimed = np.where(self.missed > TUNING.behind * gap, gap / degree, aimed)
         if self.bends:
             uneven = np.maximum(TUNING.uneven * gap, 0.1 * TUNING.flat * np.abs(self.cost))
             # Where the slope has to follow before the gap is closed further.
@@ -480,7 +483,9 @@ class _Point(Batched):
                 direction, moves, longest = other, others, reached
             longest = np.minimum(longest, self.samples.longest_k(direction))
         length = np.minimum(1.0, TUNING.nearly * longest)
-        rise, height, gap = self._rise(direction, moves), self.height, self.gap
+        rise, height = self._rise(direction, moves), self.height
+        # Where the target is missed anyway, missing it otherwise does no harm.
+        allowed = np.maximum(self.gap, self.missed)
         weight = 2.0 * np.maximum(self.goal.nu, self.goal.nu + direction.nu)
         merit = self.merit(aimed, weight) if self.bends else None
         share, fails = np.ones_like(length), length <= TUNING.tiny
@@ -490,7 +495,7 @@ class _Point(Batched):
                 return trial, np.where(fails, 0.0, share)
             nu, after = trial.goal.nu, trial.height
             surprise = (after - height - length * rise) * nu
-            good = surprise <= TUNING.surprise * gap + 1e-14 * nu * np.abs(after)
+            good = surprise <= TUNING.surprise * allowed + 1e-14 * nu * np.abs(after)
             if merit is not None:
                 good &= trial.merit(aimed, weight) <= merit
             if (good | fails).all():

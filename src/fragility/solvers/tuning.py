@@ -28,6 +28,8 @@ class Interior(NamedTuple):
         stay near each other when a step is longer by this.
     uneven : float
         A slope of the Lagrangian that would gain this multiple of the gap must become less first.
+    behind : float
+        A target that is missed by what is worth this multiple of the gap must be met better first.
     patience, near_patience : int
         Steps in which the gap must halve; the same where it is small enough as it is.
     tiny, good : float
@@ -56,6 +58,7 @@ class Interior(NamedTuple):
     further: float = 0.3
     target_lift: float = 0.1
     uneven: float = 10.0
+    behind: float = 3.0
     patience: int = 60
     near_patience: int = 5
     tiny: float = 1e-10
