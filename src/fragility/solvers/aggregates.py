@@ -82,7 +82,7 @@ class Samples(PositivePart):
         self.first_k, self.heights = k, (self.at.values + self._flipped(k)).max(axis=1)
         self.set_variables(self.heights, k)
 
-    def lift(self, share: float, least: Floats) -> None:
+    def lift(self, share: Floats | float, least: Floats) -> None:
         """Raise the variables by a share of their aggregate, or at least `least`."""
         self.room = np.maximum(np.maximum(share * np.abs(self.value), least), 1e-12)
         self.set_variables(self.heights + self.room[:, np.newaxis], self.first_k)

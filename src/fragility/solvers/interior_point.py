@@ -335,10 +335,7 @@ class _Point(Batched):
         if first.objective is not None:
             samples = _samples(programs)
             samples.begin(theta, self.k)
-            lift = TUNING.lift if samples.at.shared is None else TUNING.higher
-            if target is not None:
-                lift *= TUNING.target_lift
-            samples.lift(lift, self._least_lift(samples, programs, target))
+            samples.lift(*self._lift(samples, programs, target))
             self.parts.append(samples)
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
@@ -358,21 +355,24 @@ class _Point(Batched):
                 radius = np.array([ball.radius for ball in balls])
                 self.parts.append(BallPart(factor, matrix, radius, norm.first))
 
-    def _least_lift(
+    def _lift(
         self, samples: Samples, programs: list[InteriorProgram], target: Floats | None
-    ) -> Floats:
-        """How far the epigraph variables start above the losses, at least."""
+    ) -> tuple[Floats | float, Floats]:
+        """How far the epigraph variables start above the losses: a share, and at least how far."""
         costs, theta = self.costs, self.theta
         penalty = 0.5 * inner(costs.ridge * theta, theta) + inner(costs.lasso, np.abs(theta))
+        share = TUNING.lift if samples.at.shared is None else TUNING.higher
         if target is None:  # the model's own losses may all be zero, and measure nothing
             largest = np.array([_largest_loss_of_zero(program) for program in programs])
-            return np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
-        height = samples.value + penalty
-        least: Floats = TUNING.lift * penalty
+            return share, np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
+        height, least = samples.value + penalty, TUNING.lift * penalty
         if costs.model is not None:
             value = costs.model.value(theta)
             height, least = height + value, np.maximum(least, TUNING.higher * np.abs(value))
-        return np.maximum(least, (target - height) / 2.0)
+        room = np.maximum(target - height, 0.0)
+        # Near the target a high start would miss it by far more than there is to give up.
+        asked = TUNING.rooms * room / np.maximum(np.abs(samples.value), 1e-300)
+        return share * np.clip(asked, TUNING.target_lift, 1.0), np.maximum(least, room / 2.0)
 
     @property
     def samples(self) -> Samples | None:
@@ -468,7 +468,7 @@ class _Point(Batched):
         direction, moves = step.towards(aims)
         longest = self._longest(moves)
         if self.samples is not None:
-            for _ in range(TUNING.correctors):
+            for _ in range(TUNING.correctors * (step.effort > TUNING.dear)):
                 if (longest >= 1.0).all():
                     break
                 further = np.minimum(1.0, longest + TUNING.further)
@@ -549,6 +549,8 @@ class _Step:
         has_t = samples is not None and samples.has_t
         system = self.system = System(len(nu), p, point.has_k, has_t)
         self.steps = [part.add(system, nu) for part in point.parts]
+        #: Multiplications in the system of a problem.
+        self.effort = 0 if samples is None else samples.s.shape[1] * p**2
         system.column[:, :p] += costs.slope(point.theta)
         main = system.matrix[:, :p, :p]
         np.einsum("bii->bi", main)[:] += nu[:, np.newaxis] * costs.ridge + costs.squared

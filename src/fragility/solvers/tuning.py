@@ -21,11 +21,13 @@ class Interior(NamedTuple):
         The same lift where the functions of a sample leave out the loss itself.
     least_lift : float
         Without a target the lift is at least this share of the largest loss of the zero model.
-    target_lift : float
-        With a target the lift is this share of what it is without: the start is nearer then.
-    correctors, further : int, float
+    rooms, target_lift : float
+        With a target the lift is this multiple of the room that the start leaves, but not below
+        that share of the lift without.
+    correctors, further, dear : int, float, float
         Steps are corrected up to this number of times so that products of margin and multiplier
-        stay near each other when a step is longer by this.
+        stay near each other when a step is longer by this: where a system takes so many
+        multiplications that a direction costs little beside it.
     uneven : float
         A slope of the Lagrangian that would gain this multiple of the gap must become less first.
     behind : float
@@ -57,6 +59,8 @@ class Interior(NamedTuple):
     correctors: int = 2
     further: float = 0.3
     target_lift: float = 0.1
+    rooms: float = 10.0
+    dear: float = 2e7
     uneven: float = 10.0
     behind: float = 3.0
     patience: int = 60
