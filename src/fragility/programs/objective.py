@@ -20,7 +20,7 @@ import numpy as np
 from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
-from ..losses.base import lower_curvature
+from ..losses.base import LossPoint
 from .gram import paired_gram
 from .rows import TrainingRows
 
@@ -236,14 +236,19 @@ class Evaluation:
         return several
 
     @cached_property
+    def by_scores(self) -> LossPoint:
+        """The losses as functions of the scores."""
+        return self.objective.loss.at(self.scores, self.objective.rows.y)
+
+    @property
     def losses(self) -> Floats:
         """Loss of each sample."""
-        return self.objective.loss.value(self.scores, self.objective.rows.y)
+        return self.by_scores.value
 
-    @cached_property
+    @property
     def slopes(self) -> Floats:
         """Derivative of each loss by the scores."""
-        return self.objective.loss.gradient(self.scores, self.objective.rows.y)
+        return self.by_scores.gradient
 
     @cached_property
     def penalty(self) -> float:
@@ -301,13 +306,11 @@ class Evaluation:
 
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """Hessian of the weighted losses, of squared slopes if asked, and of the ridge."""
-        objective, rows = self.objective, self.objective.rows
-        outputs = objective.n_outputs
+        objective, outputs = self.objective, self.objective.n_outputs
         i, j = np.tril_indices(outputs)
 
         def pairs(part: slice) -> Floats:
-            curvature = lower_curvature(objective.loss, self.scores[part], rows.y[part])
-            weighted: Floats = curvature * weights[part, np.newaxis]
+            weighted = self.by_scores.lower_curvature(part) * weights[part, np.newaxis]
             if slope_weights is not None:
                 slopes = self.slopes[part].reshape(-1, outputs)
                 weighted += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
