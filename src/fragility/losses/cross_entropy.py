@@ -20,6 +20,9 @@ class CrossEntropy(Loss):
     relabelling: ClassVar[float] = 1.0
     relabelled_by_gap: ClassVar[bool] = True
 
+    def best_constant(self, shares: Floats) -> Floats | None:
+        return np.log(shares) if shares.min() > 0.0 else None
+
     def at(self, scores: Floats, y: Codes) -> LossPoint:
         point = _OfOneScore if scores.ndim == 1 else _OfSeveralScores
         return point(self, scores, y)

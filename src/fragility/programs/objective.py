@@ -21,11 +21,13 @@ from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
 from ..losses.base import LossPoint
-from .gram import paired_gram
+from .gram import estimated_gram, paired_gram
 from .rows import TrainingRows
 
 #: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
+#: Rows per parameter in an estimate of a Hessian; it is worth its time with this many times as many.
+_ROWS_PER_PARAMETER, _WORTH_IT = 20, 4
 
 
 class Penalty(NamedTuple):
@@ -273,6 +275,11 @@ class Evaluation:
         """The Hessian with curvature added along the gauge."""
         return self.objective.fixed_gauge(self.hessian)
 
+    @property
+    def rough_hessian(self) -> Floats | None:
+        """The Hessian from some of the rows; None where that saves no time."""
+        return self._estimate_squares(self.objective.rows.weights, None)
+
     @cached_property
     def relabelled(self) -> Floats:
         """Loss of each sample with the worst of the other labels."""
@@ -285,37 +292,62 @@ class Evaluation:
 
     def gradient_under(self, weights: Floats) -> Floats:
         """Gradient with other weights of the samples."""
-        return self._collect(weights) + self.objective.ridge * self.parameters
+        return self.collected(weights) + self.objective.ridge * self.parameters
 
     def moment_hessian(self, tilted: Floats, k: float) -> Floats:
         r"""Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
 
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
         """
-        mean = self._collect(tilted)
+        mean = self.collected(tilted)
         squares = self._collect_squares(tilted, tilted / k)
+        return squares - np.multiply.outer(mean, mean / k)
+
+    def rough_moment_hessian(self, tilted: Floats, k: float) -> Floats | None:
+        """The same from some of the rows; None where that saves no time."""
+        squares = self._estimate_squares(tilted, tilted / k)
+        if squares is None:
+            return None
+        mean = self.collected(tilted)
         return squares - np.multiply.outer(mean, mean / k)
 
     def barrier_hessian(self, pull: Floats) -> Floats:
         r"""Hessian of :math:`-\sum_n \ln(\tau - \ell_n)` plus the ridge; `pull` is 1/(τ - ℓ)."""
         return self._collect_squares(pull, pull**2)
 
-    def _collect(self, weights: Floats) -> Floats:
+    def collected(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
         return self.objective.collected(self.slopes.T * weights)
 
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """Hessian of the weighted losses, of squared slopes if asked, and of the ridge."""
-        objective, outputs = self.objective, self.objective.n_outputs
-        i, j = np.tril_indices(outputs)
+        objective = self.objective
+        hessian = objective.collected_squares(self._pairs(weights, slope_weights))
+        hessian[np.diag_indices(objective.size)] += objective.ridge
+        return hessian
+
+    def _estimate_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats | None:
+        """The same from some of the rows; None where that saves no time."""
+        objective, rows = self.objective, self.objective.rows
+        few = _ROWS_PER_PARAMETER * objective.size
+        if objective.n_outputs > 1 or rows.y.size < _WORTH_IT * few:
+            return None
+        own = self._pairs(weights, slope_weights)(slice(None))[:, 0]
+        hessian = estimated_gram(rows.X, own, rows.squared_lengths, rows.fit_intercept, few)
+        hessian[np.diag_indices(objective.size)] += objective.ridge
+        return hessian
+
+    def _pairs(
+        self, weights: Floats, slope_weights: Floats | None
+    ) -> Callable[[slice], Floats]:
+        """Second derivatives by pairs of scores, with squared slopes if asked, as `paired_gram`."""
+        i, j = np.tril_indices(self.objective.n_outputs)
 
         def pairs(part: slice) -> Floats:
             weighted = self.by_scores.lower_curvature(part) * weights[part, np.newaxis]
             if slope_weights is not None:
-                slopes = self.slopes[part].reshape(-1, outputs)
+                slopes = self.slopes[part].reshape(len(weighted), -1)
                 weighted += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
             return weighted
 
-        hessian = objective.collected_squares(pairs)
-        hessian[np.diag_indices(objective.size)] += objective.ridge
-        return hessian
+        return pairs

@@ -12,6 +12,7 @@ here taken out of the model again. The solvers never hear of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,15 @@ class TrainingRows:
     fit_intercept: bool
     space: RowSpace | None = None
     priced: bool = False
+
+    @cached_property
+    def squared_lengths(self) -> Floats:
+        """Squared length of each sample, an intercept counted as one."""
+        if sparse.issparse(self.X):
+            squares = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", self.X, self.X)
+        return squares + float(self.fit_intercept)
 
     def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Coefficients (k, d) and intercepts (k,) for the data as given."""

@@ -61,10 +61,12 @@ def erm(
     tol: float,
     max_iter: int,
     curvature: Curvature | None = None,
+    rough: bool = False,
 ) -> RiskMinimum:
     """Minimise the penalised mean loss; separable data end the search without a minimum.
 
-    `curvature` is a curvature near the start, if one is known.
+    `curvature` is a curvature near the start, if one is known; `rough` says that nobody needs an
+    accurate one at the end.
     """
     if not objective.is_smooth:
         return _with_corners(objective, start, tol, max_iter)
@@ -73,7 +75,13 @@ def erm(
         start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(
-        objective.at, start, tol=tol, max_iter=max_iter, stop=stop, curvature=curvature
+        objective.at,
+        start,
+        tol=tol,
+        max_iter=max_iter,
+        stop=stop,
+        curvature=curvature,
+        rough=rough,
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = _least_margin(found.point)

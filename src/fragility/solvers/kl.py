@@ -13,11 +13,13 @@ case, k falls by the fall of f over D.
 from __future__ import annotations
 
 from functools import cached_property
-from math import inf
+from math import inf, log
+
+import numpy as np
 
 from .._typing import Floats
-from ..index.root import SampleEquation, solve
-from ..moments import Sample
+from ..index.root import Point, SampleEquation, halley_step, solve
+from ..moments import EPS, Sample
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found
 from .newton import Curvature, minimise
@@ -27,6 +29,11 @@ from .newton import Curvature, minimise
 _SETTLED, _ROUNDING = 1e-3, 1e-13
 #: The same where one more step is taken without evaluation: it gains more than the difference.
 _UNSEEN = 1e-2
+#: Excess of the largest loss over the target, in units of the room below the target, up to which
+#: sums about the largest loss are exact to 13 digits.
+_DELICATE = 1e3
+#: Steps to a root that is near.
+_FEW_STEPS = 6
 
 
 def satisfice(
@@ -46,13 +53,22 @@ def satisfice(
     confirm it.
     """
     unseen = curvature is not None
+    near: float | None = None
+
+    def at(parameters: Floats) -> _Fragility:
+        nonlocal near
+        point = _Fragility(objective.at(parameters), target, near)
+        near = point.inverse if 0.0 < point.inverse < inf else None
+        return point
+
     found = minimise(
-        lambda parameters: _Fragility(objective.at(parameters), target),
+        at,
         start,
         tol=max((_UNSEEN if unseen else _SETTLED) * tol, _ROUNDING),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
         curvature=curvature,
+        rough=True,
     )
     k = found.point.value
     converged = k == 0.0 or (found.gap <= tol * k < inf)
@@ -63,28 +79,47 @@ def satisfice(
 
 
 class _Fragility:
-    """The fragility k of a model, with the worst case of its losses."""
+    """The fragility k of a model, with the worst case of its losses.
 
-    def __init__(self, losses_at: Evaluation, target: float) -> None:
+    `near` is the inverse of the fragility of a model nearby, if one is known.
+    """
+
+    def __init__(self, losses_at: Evaluation, target: float, near: float | None = None) -> None:
         self.losses_at = losses_at
         self.parameters = losses_at.parameters
-        self._group = Sample(losses_at.losses, weights=losses_at.objective.rows.weights)
+        self._weights = losses_at.objective.rows.weights
         self._room = target - losses_at.penalty
-        self._inverse = solve([self._group], self._room)
+        largest = float(losses_at.losses.max())
+        self._below, self._excess = losses_at.losses - largest, largest - self._room
+        # Sums about the largest loss have lost too many digits where the room is small against it.
+        self._delicate = self._excess > _DELICATE * (target - losses_at.value)
+        found = None
+        if near is not None and not self._delicate and self._excess > 0.0:
+            found = near_root(self._below, self._weights, self._excess, near)
+        self.inverse = solve([self._group], self._room) if found is None else found
+
+    @cached_property
+    def _group(self) -> Sample:
+        return Sample(self.losses_at.losses, weights=self._weights)
 
     @property
     def value(self) -> float:
-        return inf if self._inverse == 0.0 else 1.0 / self._inverse
+        return inf if self.inverse == 0.0 else 1.0 / self.inverse
 
     @cached_property
     def divergence(self) -> float:
         """KL divergence of the worst case."""
-        return self._inverse * SampleEquation([self._group], self._room)(self._inverse).slope
+        if self._delicate:
+            return self.inverse * SampleEquation([self._group], self._room)(self.inverse).slope
+        return self.inverse * (float(self.worst_case @ self._below) + self._excess)
 
     @cached_property
     def worst_case(self) -> Floats:
         """Weights of the samples in the worst case."""
-        return self._group.tilted_weights(self._inverse)
+        tilted: Floats = np.exp(self.inverse * self._below)
+        tilted *= self._weights
+        tilted /= tilted.sum()
+        return tilted
 
     @property
     def curvature_jumps(self) -> bool:
@@ -98,3 +133,32 @@ class _Fragility:
     def model_hessian(self) -> Floats:
         hessian = self.losses_at.moment_hessian(self.worst_case, self.value)
         return self.losses_at.objective.fixed_gauge(hessian) / self.divergence
+
+    @property
+    def rough_hessian(self) -> Floats | None:
+        hessian = self.losses_at.rough_moment_hessian(self.worst_case, self.value)
+        return None if hessian is None else hessian / self.divergence
+
+
+def near_root(below: Floats, weights: Floats, excess: float, near: float) -> float | None:
+    r"""The s with :math:`\ln \sum_n a_n e^{s (\ell_n - \max \ell)} + s\,(\max \ell - \tau) = 0`.
+
+    From a guess, by Halley's method; None if it does not come near a root at once. `below` are the
+    losses less their maximum, `excess` is the maximum less the target.
+    """
+    s = near
+    for _ in range(_FEW_STEPS):
+        tilted: Floats = np.exp(s * below)
+        tilted *= weights
+        total = float(tilted.sum())
+        tilted *= below
+        slope = float(tilted.sum()) / total
+        curvature = float(tilted @ below) / total - slope * slope
+        point = Point(s, log(total) + s * excess, slope + excess, curvature)
+        following = halley_step(point, -1.0)
+        if not 0.5 * s < following < 2.0 * s:
+            return None
+        step, s = abs(following / s - 1.0), following
+        if 10.0 * step**3 < EPS:  # the error of a step is of third order in its length
+            return s
+    return None
