@@ -226,11 +226,19 @@ class Evaluation:
         self.objective = objective
         self.parameters = parameters
 
+    def scaled(self, factor: float) -> Evaluation:
+        """The objective at a multiple of the point, where the scores are known."""
+        there = Evaluation(self.objective, factor * self.parameters)
+        there.scores = factor * self.scores
+        return there
+
     @cached_property
     def scores(self) -> Floats:
         """Scores of the samples: (n,), or (n, C)."""
         coef, intercept = self.objective.split(self.parameters)
         X = self.objective.rows.X
+        if not self.parameters.any():
+            return np.zeros(X.shape[0] if len(coef) == 1 else (X.shape[0], len(coef)))
         if len(coef) == 1:
             one: Floats = X @ coef[0] + intercept[0]
             return one

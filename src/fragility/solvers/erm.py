@@ -71,12 +71,13 @@ def erm(
     if not objective.is_smooth:
         return _with_corners(objective, start, tol, max_iter)
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
+    point = objective.at(start)
     if objective.rows.y.size >= _WORTH_IT * few and not start.any():
-        start, curvature = _sampled_start(objective, few)
+        point, curvature = _sampled_start(point, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(
         objective.at,
-        start,
+        point,
         tol=tol,
         max_iter=max_iter,
         stop=stop,
@@ -89,7 +90,7 @@ def erm(
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (_NEAR / smallest))
             return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
-        found = minimise(objective.at, found.point.parameters, tol=tol, max_iter=max_iter)
+        found = minimise(objective.at, found.point, tol=tol, max_iter=max_iter)
     return RiskMinimum(
         found.point, found.curvature, found.point.value, found.iterations, found.converged
     )
@@ -126,7 +127,11 @@ def descend_below(
 ) -> Evaluation:
     """A model whose penalised mean loss is at most `level`, if there is one."""
     return minimise(
-        objective.at, start, tol=0.0, max_iter=max_iter, stop=lambda point: point.value <= level
+        objective.at,
+        objective.at(start),
+        tol=0.0,
+        max_iter=max_iter,
+        stop=lambda point: point.value <= level,
     ).point
 
 
@@ -152,7 +157,8 @@ def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: i
     squared = float(((coef / objective.rows.scale) ** 2).sum())
     trivial = objective.at(np.zeros(objective.size)).value
     penalised = replace(objective, alpha=1e-9 * trivial / squared)
-    return minimise(penalised.at, start.parameters, tol=1e-6, max_iter=max_iter).point
+    near = penalised.at(start.parameters)
+    return minimise(penalised.at, near, tol=1e-6, max_iter=max_iter).point
 
 
 def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evaluation:
@@ -210,13 +216,13 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     return Curvature(weighted_gram(rows.X, rows.weights, rows.fit_intercept)).singular
 
 
-def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
+def _sampled_start(zero: Evaluation, few: int) -> tuple[Evaluation, Curvature | None]:
     """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
-    sample = minimise(objective.sampled(few).at, np.zeros(objective.size), tol=1e-4, max_iter=8)
-    found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
-    if found.value < zero.value:
-        return found.parameters, sample.curvature
-    return zero.parameters, None
+    objective = zero.objective
+    sample = objective.sampled(few)
+    best = minimise(sample.at, sample.at(zero.parameters), tol=_ROUGH, max_iter=8)
+    found = objective.at(best.point.parameters)
+    return (found, best.curvature) if found.value < zero.value else (zero, None)
 
 
 def _separates(point: Evaluation) -> bool:

@@ -32,8 +32,10 @@ _UNSEEN = 1e-2
 #: Excess of the largest loss over the target, in units of the room below the target, up to which
 #: sums about the largest loss are exact to 13 digits.
 _DELICATE = 1e3
-#: Steps to a root that is near.
-_FEW_STEPS = 6
+#: Steps to a root that is near, and to a start.
+_FEW_STEPS = 8
+#: First shrinkage of a start, and how near to the least fragility it is brought, relatively.
+_SHRINKAGE, _ROUGH = 0.1, 5e-3
 
 
 def satisfice(
@@ -58,12 +60,13 @@ def satisfice(
     def at(parameters: Floats) -> _Fragility:
         nonlocal near
         point = _Fragility(objective.at(parameters), target, near)
-        near = point.inverse if 0.0 < point.inverse < inf else None
+        near = point.inverse
         return point
 
+    first = _Fragility(objective.at(start), target)
     found = minimise(
         at,
-        start,
+        first if unseen else _shrunk(first),
         tol=max((_UNSEEN if unseen else _SETTLED) * tol, _ROUNDING),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
@@ -78,6 +81,33 @@ def satisfice(
     return Found(point, k, found.gap, found.iterations, converged, found.curvature)
 
 
+def _shrunk(point: _Fragility) -> _Fragility:
+    """The least fragile multiple of a model, roughly, by secants of its slope.
+
+    From the lowest loss this is most of the way. It costs little, as the scores are known.
+    """
+    best, factor, slope, low = point, 1.0, point.radial, 0.0
+    if not 0.0 < point.value < inf or slope <= 0.0:
+        return point
+    trial = 1.0 - _SHRINKAGE
+    for _ in range(_FEW_STEPS):
+        there = point.scaled(trial)
+        if there.value == 0.0:
+            return there
+        if there.value >= best.value:  # much too far, perhaps beyond the target
+            low, trial = trial, 0.5 * (trial + factor)
+            continue
+        slope_there = there.radial / trial
+        change = (slope - slope_there) / (factor - trial)
+        best, factor, slope = there, trial, slope_there
+        if not change > 0.0 or slope * slope <= 2.0 * _ROUGH * best.value * change:
+            break
+        trial = factor - slope / change
+        if not low < trial < 1.0:
+            trial = 0.5 * (low + factor)
+    return best
+
+
 class _Fragility:
     """The fragility k of a model, with the worst case of its losses.
 
@@ -88,15 +118,21 @@ class _Fragility:
         self.losses_at = losses_at
         self.parameters = losses_at.parameters
         self._weights = losses_at.objective.rows.weights
-        self._room = target - losses_at.penalty
+        self._target, self._room = target, target - losses_at.penalty
         largest = float(losses_at.losses.max())
         self._below, self._excess = losses_at.losses - largest, largest - self._room
         # Sums about the largest loss have lost too many digits where the room is small against it.
         self._delicate = self._excess > _DELICATE * (target - losses_at.value)
         found = None
-        if near is not None and not self._delicate and self._excess > 0.0:
-            found = near_root(self._below, self._weights, self._excess, near)
+        if not self._delicate and self._excess > 0.0:
+            found = near_root(self._below, self._weights, self._excess, near or self._guess)
         self.inverse = solve([self._group], self._room) if found is None else found
+
+    @property
+    def _guess(self) -> float:
+        """The inverse for normally distributed losses."""
+        mean = float(self._weights @ self._below)
+        return 2.0 * -(mean + self._excess) / float(self._weights @ (self._below - mean) ** 2)
 
     @cached_property
     def _group(self) -> Sample:
@@ -120,6 +156,18 @@ class _Fragility:
         tilted *= self._weights
         tilted /= tilted.sum()
         return tilted
+
+    @cached_property
+    def radial(self) -> float:
+        """Derivative of k by a factor on the parameters: their product with the gradient."""
+        here = self.losses_at
+        products = (here.slopes * here.scores).reshape(self._weights.size, -1).sum(axis=1)
+        ridge = 2.0 * here.objective.ridge_value(self.parameters)
+        return (float(self.worst_case @ products) + ridge) / self.divergence
+
+    def scaled(self, factor: float) -> _Fragility:
+        """The same for a multiple of the model."""
+        return _Fragility(self.losses_at.scaled(factor), self._target, self.inverse)
 
     @property
     def curvature_jumps(self) -> bool:
@@ -156,9 +204,9 @@ def near_root(below: Floats, weights: Floats, excess: float, near: float) -> flo
         curvature = float(tilted @ below) / total - slope * slope
         point = Point(s, log(total) + s * excess, slope + excess, curvature)
         following = halley_step(point, -1.0)
-        if not 0.5 * s < following < 2.0 * s:
+        if not 0.1 * s < following < 10.0 * s:
             return None
         step, s = abs(following / s - 1.0), following
         if 10.0 * step**3 < EPS:  # the error of a step is of third order in its length
-            return s
+            return s if point.slope > 0.0 else None
     return None

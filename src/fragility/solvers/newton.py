@@ -136,7 +136,7 @@ class Curvature:
 
 def minimise(
     at: Callable[[Floats], P],
-    start: Floats,
+    start: P,
     *,
     tol: float,
     max_iter: int,
@@ -146,12 +146,12 @@ def minimise(
 ) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
-    `at` is the function; `stop` may end the search at a point. A Hessian is kept as long as it
+    `at` is the function, `start` a point of it; `stop` may end the search at a point. A Hessian is kept as long as it
     serves, and corrected by what the steps show; `curvature` is one to begin with, and `rough` says
     whether estimates will do. Then the curvature that is returned may be one.
     """
-    point = at(start)
-    estimates, patience = _ROUGH if rough else 0, start.size / _PARAMETERS_PER_STEP
+    point = start
+    estimates, patience = _ROUGH if rough else 0, point.parameters.size / _PARAMETERS_PER_STEP
     if point.curvature_jumps:
         estimates, patience = 0, 0.0
     if curvature is not None:
