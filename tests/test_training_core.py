@@ -128,7 +128,7 @@ class TestKL:
         start = np.zeros(objective.size)
         erm = minimise(objective.at, objective.at(start), tol=1e-12, max_iter=100)
         target = erm.point.value + slack * (objective.at(start).value - erm.point.value)
-        found = kl.satisfice(objective, target, erm.point.parameters, tol=1e-10, max_iter=100)
+        found = kl.satisfice(objective, target, erm.point, tol=1e-10, max_iter=100)
         return objective, target, erm, found
 
     def test_no_model_nearby_is_less_fragile(self, loss, n_classes, alpha):
@@ -185,6 +185,6 @@ def test_no_loss_above_the_target_is_no_fragility():
     X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     objective = Objective(training_rows(X, np.array([0, 0, 1, 1]), 2), CrossEntropy())
     start = np.array([3.0, 0.0])
-    found = kl.satisfice(objective, 0.3, start, tol=1e-9, max_iter=50)
+    found = kl.satisfice(objective, 0.3, objective.at(start), tol=1e-9, max_iter=50)
     assert found.k == 0.0
     assert found.point.losses.max() <= 0.3

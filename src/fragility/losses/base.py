@@ -30,6 +30,7 @@ from .._typing import Floats
 Codes = NDArray[Any]
 
 _ALL = slice(None)
+_SIGNS = np.array([-1.0, 1.0])
 
 
 class Loss(ABC):
@@ -140,7 +141,7 @@ def lower_curvature(loss: Loss, scores: Floats, y: Codes) -> Floats:
 
 def signs(y: Codes) -> Floats:
     """+1 for samples of the second class, -1 for samples of the first."""
-    return np.where(y == 1, 1.0, -1.0)
+    return _SIGNS.take(y)
 
 
 def margins(scores: Floats, y: Codes) -> Floats:

@@ -15,8 +15,9 @@ from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
 
 #: Rows of a sample that gives a start: at least this number, and at least this multiple of the
-#: parameters. It is worth its time on data of at least this multiple of the sample.
-_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
+#: parameters. It is worth its time on data of at least this multiple of the sample, and of the
+#: other one where Hessians may be rough.
+_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT, _IF_ROUGH = 1_000, 12, 4, 16
 #: At the far margin every loss that tends to zero has underflowed. At the near one only a loss is
 #: zero that is exactly zero from some margin on.
 _FAR, _NEAR = 1_000.0, 50.0
@@ -72,7 +73,8 @@ def erm(
         return _with_corners(objective, start, tol, max_iter)
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
     point = objective.at(start)
-    if objective.rows.y.size >= _WORTH_IT * few and not start.any():
+    enough = (_IF_ROUGH if rough else _WORTH_IT) * few
+    if objective.rows.y.size >= enough and not start.any():
         point, curvature = _sampled_start(point, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(

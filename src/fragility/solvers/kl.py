@@ -4,8 +4,8 @@ For a model :math:`\theta` the fragility at target :math:`\tau` is the root :mat
 
 .. math:: f(\theta, k) = k \ln \sum_n a_n e^{\ell_n(\theta) / k} + R(\theta) = \tau ,
 
-the Fragility Index of its losses. It is quasi-convex in :math:`\theta`, so we go down on it
-directly: a Newton step on :math:`f(\cdot, k)` at the present k, its length chosen by
+the Fragility Index of its losses. As f is convex in both, and falls in k, so is the root, and we go
+down on it directly: a Newton step on :math:`f(\cdot, k)` at the present k, its length chosen by
 :math:`k(\theta)` itself. As :math:`\partial f / \partial k = -D`, the KL divergence of the worst
 case, k falls by the fall of f over D.
 """
@@ -25,23 +25,22 @@ from ..programs.satisficing import Found
 from .newton import Curvature, minimise
 
 #: The fragility is settled when its error is this share of the tolerance. Errors of coefficients
-#: are as its root, so they have digits, too.
-_SETTLED, _ROUNDING = 1e-3, 1e-13
-#: The same where one more step is taken without evaluation: it gains more than the difference.
-_UNSEEN = 1e-2
+#: are as its root, and have digits, too, as one more step is taken.
+_SETTLED, _ROUNDING = 1e-2, 1e-13
 #: Excess of the largest loss over the target, in units of the room below the target, up to which
 #: sums about the largest loss are exact to 13 digits.
 _DELICATE = 1e3
 #: Steps to a root that is near, and to a start.
 _FEW_STEPS = 8
-#: First shrinkage of a start, and how near to the least fragility it is brought, relatively.
-_SHRINKAGE, _ROUGH = 0.1, 5e-3
+#: First shrinkage of a start, how much of it is left after one more at least, and how near it is
+#: brought to the least fragility, relatively.
+_SHRINKAGE, _AT_ONCE, _ROUGH = 0.1, 0.6, 5e-3
 
 
 def satisfice(
     objective: Objective,
     target: float,
-    start: Floats,
+    start: Evaluation,
     *,
     tol: float,
     max_iter: int,
@@ -51,10 +50,9 @@ def satisfice(
 
     `start` must meet it with room to spare, as the minimiser of the mean loss does. The fragility
     is 0, and the search ends, when no loss of a model exceeds the target. `curvature` comes from a
-    search that ended nearby. Then the last step is taken without an evaluation, which would only
-    confirm it.
+    search that ended nearby. The last step is taken without an evaluation, which would only confirm
+    it.
     """
-    unseen = curvature is not None
     near: float | None = None
 
     def at(parameters: Floats) -> _Fragility:
@@ -63,11 +61,11 @@ def satisfice(
         near = point.inverse
         return point
 
-    first = _Fragility(objective.at(start), target)
+    first = _Fragility(start, target)
     found = minimise(
         at,
-        first if unseen else _shrunk(first),
-        tol=max((_UNSEEN if unseen else _SETTLED) * tol, _ROUNDING),
+        _shrunk(first) if curvature is None else first,
+        tol=max(_SETTLED * tol, _ROUNDING),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
         curvature=curvature,
@@ -76,7 +74,7 @@ def satisfice(
     k = found.point.value
     converged = k == 0.0 or (found.gap <= tol * k < inf)
     point = found.point.losses_at
-    if unseen and found.converged and found.curvature is not None:
+    if found.converged and found.curvature is not None:
         point = objective.at(point.parameters + found.curvature.step(found.point.gradient))
     return Found(point, k, found.gap, found.iterations, converged, found.curvature)
 
@@ -86,10 +84,9 @@ def _shrunk(point: _Fragility) -> _Fragility:
 
     From the lowest loss this is most of the way. It costs little, as the scores are known.
     """
-    best, factor, slope, low = point, 1.0, point.radial, 0.0
-    if not 0.0 < point.value < inf or slope <= 0.0:
+    if not 0.0 < point.value < inf or point.radial <= 0.0:
         return point
-    trial = 1.0 - _SHRINKAGE
+    best, factor, slope, low, trial = point, 1.0, point.radial, 0.0, 1.0 - _SHRINKAGE
     for _ in range(_FEW_STEPS):
         there = point.scaled(trial)
         if there.value == 0.0:
@@ -102,8 +99,8 @@ def _shrunk(point: _Fragility) -> _Fragility:
         best, factor, slope = there, trial, slope_there
         if not change > 0.0 or slope * slope <= 2.0 * _ROUGH * best.value * change:
             break
-        trial = factor - slope / change
-        if not low < trial < 1.0:
+        trial = min(max(factor - slope / change, _AT_ONCE * factor), 1.0)
+        if trial <= low:
             trial = 0.5 * (low + factor)
     return best
 
@@ -125,14 +122,16 @@ class _Fragility:
         self._delicate = self._excess > _DELICATE * (target - losses_at.value)
         found = None
         if not self._delicate and self._excess > 0.0:
-            found = near_root(self._below, self._weights, self._excess, near or self._guess)
+            guess = near if near is not None and 0.0 < near < inf else self._guess
+            found = near_root(self._below, self._weights, self._excess, guess)
         self.inverse = solve([self._group], self._room) if found is None else found
 
     @property
     def _guess(self) -> float:
         """The inverse for normally distributed losses."""
         mean = float(self._weights @ self._below)
-        return 2.0 * -(mean + self._excess) / float(self._weights @ (self._below - mean) ** 2)
+        variance = float(self._weights @ (self._below - mean) ** 2)
+        return -2.0 * (mean + self._excess) / variance if variance > 0.0 else inf
 
     @cached_property
     def _group(self) -> Sample:
@@ -195,6 +194,8 @@ def near_root(below: Floats, weights: Floats, excess: float, near: float) -> flo
     losses less their maximum, `excess` is the maximum less the target.
     """
     s = near
+    if not 0.0 < s < inf:
+        return None
     for _ in range(_FEW_STEPS):
         tilted: Floats = np.exp(s * below)
         tilted *= weights
