@@ -51,7 +51,7 @@ def estimated_gram(
         return weighted_gram(X[chosen], step / lengths[chosen], with_one)
     scale = 1.0 / np.sqrt(lengths[chosen])
     rows = np.ones((count, X.shape[1] + with_one), dtype=np.float32)
-    rows[:, : X.shape[1]] = X[chosen]
+    rows[:, : X.shape[1]] = X.take(chosen, axis=0)
     rows *= scale.astype(np.float32)[:, np.newaxis]
     return step * (rows.T @ rows).astype(np.float64)
 

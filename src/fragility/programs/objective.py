@@ -330,7 +330,12 @@ class Evaluation:
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """Hessian of the weighted losses, of squared slopes if asked, and of the ridge."""
         objective = self.objective
-        hessian = objective.collected_squares(self._pairs(weights, slope_weights))
+
+        def pairs(part: slice) -> Floats:
+            of_slopes = None if slope_weights is None else slope_weights[part]
+            return self._second_derivatives(part, weights[part], of_slopes)
+
+        hessian = objective.collected_squares(pairs)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian
 
@@ -340,22 +345,22 @@ class Evaluation:
         few = _ROWS_PER_PARAMETER * objective.size
         if objective.n_outputs > 1 or rows.y.size < _WORTH_IT * few:
             return None
-        own = self._pairs(weights, slope_weights)(slice(None))[:, 0]
+        own = self._second_derivatives(slice(None), weights, slope_weights)[:, 0]
         hessian = estimated_gram(rows.X, own, rows.squared_lengths, rows.fit_intercept, few)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian
 
-    def _pairs(
-        self, weights: Floats, slope_weights: Floats | None
-    ) -> Callable[[slice], Floats]:
-        """Second derivatives by pairs of scores, with squared slopes if asked, as `paired_gram`."""
-        i, j = np.tril_indices(self.objective.n_outputs)
-
-        def pairs(part: slice) -> Floats:
-            weighted = self.by_scores.lower_curvature(part) * weights[part, np.newaxis]
-            if slope_weights is not None:
-                slopes = self.slopes[part].reshape(len(weighted), -1)
-                weighted += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
-            return weighted
-
-        return pairs
+    def _second_derivatives(
+        self, part: slice, weights: Floats, slope_weights: Floats | None
+    ) -> Floats:
+        """Weighted second derivatives by pairs of scores, with squared slopes if asked."""
+        table = self.by_scores.lower_curvature(part) * weights[:, np.newaxis]
+        if slope_weights is None:
+            return table
+        slopes = self.slopes[part]
+        if slopes.ndim == 1:
+            table[:, 0] += slopes * slopes * slope_weights
+            return table
+        i, j = np.tril_indices(slopes.shape[1])
+        table += slopes[:, i] * slopes[:, j] * slope_weights[:, np.newaxis]
+        return table

@@ -196,10 +196,11 @@ def _may_repeat(X: Any) -> bool:
     if sparse.issparse(X):
         return True  # fingerprints of what is stored cost little
     direction = np.random.default_rng(0).normal(size=X.shape[1])
-    products = np.sort(X @ direction)
-    longest = np.sqrt(np.einsum("ij,ij->i", X, X).max(initial=0.0) * (direction @ direction))
-    rounding = 4.0 * 2.0**-53 * X.shape[1] * longest
-    return bool((np.diff(products) <= rounding).any())
+    apart = np.diff(np.sort(X @ direction)).min(initial=np.inf)
+    rounding = 4.0 * 2.0**-53 * X.shape[1] * float(np.linalg.norm(direction))
+    if apart > rounding * float(np.linalg.norm(X)):  # no row is longer than all of them together
+        return False
+    return bool(apart <= rounding * np.sqrt(np.einsum("ij,ij->i", X, X).max(initial=0.0)))
 
 
 def _identical(X: Any, y: Indices, twins: Indices) -> bool:
