@@ -195,7 +195,7 @@ class Fit:
             return None
         if not binary:
             return {None: 9.0, 1: 25.0, 2: 25.0, inf: 50.0}[self.norm]
-        return {None: 5.0, 1: 15.0, 2: 9.0, inf: 15.0}[self.norm] * large
+        return {None: 4.0, 1: 15.0, 2: 9.0, inf: 15.0}[self.norm] * large
 
     def reference(self, X, y, target: float, limit: float) -> Conic:
         """The same program, solved by cvxpy and Clarabel."""

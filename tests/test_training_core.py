@@ -50,7 +50,7 @@ def test_logistic_regression(n_classes, fit_intercept):
     alpha = 1e-3
     rows = training_rows(X, y, n_classes, weights, fit_intercept=fit_intercept)
     objective = Objective(rows, CrossEntropy(), alpha)
-    found = minimise(objective.at, objective.at(np.zeros(objective.size)), tol=1e-14, max_iter=50)
+    found = minimise(objective.at, np.zeros(objective.size), tol=1e-14, max_iter=50)
     assert found.converged
     assert found.iterations <= 12
     # scikit-learn sums the loss and halves the penalty.
@@ -79,7 +79,7 @@ def test_minimum_has_no_slope(loss, n_classes):
     rows = training_rows(X, y, n_classes, weights)
     for alpha in (0.0, 1e-2):
         objective = Objective(rows, loss, alpha)
-        found = minimise(objective.at, objective.at(np.zeros(objective.size)), tol=1e-13, max_iter=100)
+        found = minimise(objective.at, np.zeros(objective.size), tol=1e-13, max_iter=100)
         assert found.converged
         assert np.abs(found.point.gradient).max() < 1e-6
 
@@ -89,13 +89,13 @@ def test_least_norm_where_the_minimiser_is_not_unique():
     rows = training_rows(np.c_[X, X[:, :1]], y, 2)  # a column twice
     objective = Objective(rows, CrossEntropy())
     coef, _ = objective.split(
-        minimise(objective.at, objective.at(np.zeros(objective.size)), tol=1e-14, max_iter=50).point.parameters
+        minimise(objective.at, np.zeros(objective.size), tol=1e-14, max_iter=50).point.parameters
     )
     assert coef[0, 0] == pytest.approx(coef[0, -1], rel=1e-6)
     several = training_rows(*problem(3)[:2], 3)
     objective = Objective(several, CrossEntropy())
     coef, intercept = objective.split(
-        minimise(objective.at, objective.at(np.zeros(objective.size)), tol=1e-14, max_iter=50).point.parameters
+        minimise(objective.at, np.zeros(objective.size), tol=1e-14, max_iter=50).point.parameters
     )
     assert coef.sum(axis=0) == pytest.approx(0.0, abs=1e-6)
     assert intercept.sum() == pytest.approx(0.0, abs=1e-6)
@@ -104,7 +104,7 @@ def test_least_norm_where_the_minimiser_is_not_unique():
 def test_too_few_iterations_are_said():
     X, y, _ = problem()
     objective = Objective(training_rows(X, y, 2), CrossEntropy())
-    found = minimise(objective.at, objective.at(np.zeros(objective.size)), tol=1e-14, max_iter=1)
+    found = minimise(objective.at, np.zeros(objective.size), tol=1e-14, max_iter=1)
     assert not found.converged
     assert found.iterations == 1
 
@@ -126,9 +126,9 @@ class TestKL:
         X, y, weights = problem(n_classes, seed=5)
         objective = Objective(training_rows(X, y, n_classes, weights), loss, alpha)
         start = np.zeros(objective.size)
-        erm = minimise(objective.at, objective.at(start), tol=1e-12, max_iter=100)
+        erm = minimise(objective.at, start, tol=1e-12, max_iter=100)
         target = erm.point.value + slack * (objective.at(start).value - erm.point.value)
-        found = kl.satisfice(objective, target, erm.point, tol=1e-10, max_iter=100)
+        found = kl.satisfice(objective, target, erm.point.parameters, tol=1e-10, max_iter=100)
         return objective, target, erm, found
 
     def test_no_model_nearby_is_less_fragile(self, loss, n_classes, alpha):
@@ -185,6 +185,6 @@ def test_no_loss_above_the_target_is_no_fragility():
     X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
     objective = Objective(training_rows(X, np.array([0, 0, 1, 1]), 2), CrossEntropy())
     start = np.array([3.0, 0.0])
-    found = kl.satisfice(objective, 0.3, objective.at(start), tol=1e-9, max_iter=50)
+    found = kl.satisfice(objective, 0.3, start, tol=1e-9, max_iter=50)
     assert found.k == 0.0
     assert found.point.losses.max() <= 0.3

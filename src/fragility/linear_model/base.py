@@ -254,10 +254,13 @@ class LinearClassifier(LinearPredictor, ABC):
 
 def _check_sizes(X: Any, names: NDArray[Any] | None) -> None:
     """Refuse a feature so small or so large that squares of its values are lost."""
-    if not issparse(X) and max(float(X.max()), -float(X.min())) <= _LARGEST:
-        # A feature is large enough if any of its values is, and mostly the first ones are.
-        if (np.abs(X[:_FIRST]).max(axis=0) >= _SMALLEST).all():
-            return
+    # A feature is large enough if any of its values is, and mostly the first ones are.
+    if (
+        not issparse(X)
+        and max(float(X.max()), -float(X.min())) <= _LARGEST
+        and (np.abs(X[:_FIRST]).max(axis=0) >= _SMALLEST).all()
+    ):
+        return
     ends = [
         extreme.toarray().ravel() if issparse(X) else extreme for extreme in (X.max(0), X.min(0))
     ]

@@ -35,9 +35,7 @@ def weighted_gram(X: Any, weights: Floats, with_one: bool) -> Floats:
     return total
 
 
-def estimated_gram(
-    X: Any, weights: Floats, lengths: Floats, with_one: bool, count: int
-) -> Floats:
+def estimated_gram(X: Any, weights: Floats, lengths: Floats, with_one: bool, count: int) -> Floats:
     """`weighted_gram`, estimated from `count` rows chosen by what they add to its trace.
 
     `lengths` are the squared lengths of the rows. The rows are those that equal steps through the

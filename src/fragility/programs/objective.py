@@ -26,7 +26,8 @@ from .rows import TrainingRows
 
 #: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
-#: Rows per parameter in an estimate of a Hessian; it is worth its time with this many times as many.
+#: Rows per parameter in an estimate of a Hessian, which is worth its time with this multiple of
+#: them.
 _ROWS_PER_PARAMETER, _WORTH_IT = 20, 4
 
 

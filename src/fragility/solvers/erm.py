@@ -130,7 +130,7 @@ def descend_below(
     """A model whose penalised mean loss is at most `level`, if there is one."""
     return minimise(
         objective.at,
-        objective.at(start),
+        start,
         tol=0.0,
         max_iter=max_iter,
         stop=lambda point: point.value <= level,
@@ -159,8 +159,7 @@ def _shortest_separation(objective: Objective, start: Evaluation, *, max_iter: i
     squared = float(((coef / objective.rows.scale) ** 2).sum())
     trivial = objective.at(np.zeros(objective.size)).value
     penalised = replace(objective, alpha=1e-9 * trivial / squared)
-    near = penalised.at(start.parameters)
-    return minimise(penalised.at, near, tol=1e-6, max_iter=max_iter).point
+    return minimise(penalised.at, start.parameters, tol=1e-6, max_iter=max_iter).point
 
 
 def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Evaluation:

@@ -40,7 +40,7 @@ _SHRINKAGE, _AT_ONCE, _ROUGH = 0.1, 0.6, 5e-3
 def satisfice(
     objective: Objective,
     target: float,
-    start: Evaluation,
+    start: Evaluation | Floats,
     *,
     tol: float,
     max_iter: int,
@@ -61,7 +61,7 @@ def satisfice(
         near = point.inverse
         return point
 
-    first = _Fragility(start, target)
+    first = _Fragility(objective.at(start) if isinstance(start, np.ndarray) else start, target)
     found = minimise(
         at,
         _shrunk(first) if curvature is None else first,

@@ -136,7 +136,7 @@ class Curvature:
 
 def minimise(
     at: Callable[[Floats], P],
-    start: P,
+    start: P | Floats,
     *,
     tol: float,
     max_iter: int,
@@ -146,11 +146,11 @@ def minimise(
 ) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
-    `at` is the function, `start` a point of it; `stop` may end the search at a point. A Hessian is kept as long as it
-    serves, and corrected by what the steps show; `curvature` is one to begin with, and `rough` says
-    whether estimates will do. Then the curvature that is returned may be one.
+    `at` is the function, `start` a point of it or its parameters; `stop` may end the search at a
+    point. A Hessian is kept as long as it serves, and corrected by what the steps show; `curvature`
+    is one to begin with. `rough` says that estimates will do, also as the curvature returned.
     """
-    point = start
+    point = at(start) if isinstance(start, np.ndarray) else start
     estimates, patience = _ROUGH if rough else 0, point.parameters.size / _PARAMETERS_PER_STEP
     if point.curvature_jumps:
         estimates, patience = 0, 0.0
@@ -206,7 +206,7 @@ def minimise(
 
 def _serves(gap: float, last: float, goal: float, patience: float) -> bool:
     """Whether a curvature is good enough to go on with, rather than to compute a new one."""
-    if not 0.0 <= gap:
+    if not gap >= 0.0:
         return False
     if gap <= max(_GOOD_ENOUGH * last, goal):
         return True
