@@ -89,6 +89,12 @@ class Objective:
         """Number of parameters."""
         return self.ridge.size
 
+    @property
+    def estimates_pay(self) -> bool:
+        """Whether Hessians from some of the rows save time."""
+        enough = _WORTH_IT * _ROWS_PER_PARAMETER * self.size
+        return self.n_outputs == 1 and self.rows.y.size >= enough
+
     @cached_property
     def ridge(self) -> Floats:
         """Second derivative of the penalty, per parameter."""
@@ -343,11 +349,11 @@ class Evaluation:
     def _estimate_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats | None:
         """The same from some of the rows; None where that saves no time."""
         objective, rows = self.objective, self.objective.rows
-        few = _ROWS_PER_PARAMETER * objective.size
-        if objective.n_outputs > 1 or rows.y.size < _WORTH_IT * few:
+        if not objective.estimates_pay:
             return None
+        count = _ROWS_PER_PARAMETER * objective.size
         own = self._second_derivatives(slice(None), weights, slope_weights)[:, 0]
-        hessian = estimated_gram(rows.X, own, rows.squared_lengths, rows.fit_intercept, few)
+        hessian = estimated_gram(rows.X, own, rows.squared_lengths, rows.fit_intercept, count)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian
 

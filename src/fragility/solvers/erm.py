@@ -16,7 +16,7 @@ from .newton import Curvature, minimise
 
 #: Rows of a sample that gives a start: at least this number, and at least this multiple of the
 #: parameters. It is worth its time on data of at least this multiple of the sample, and of the
-#: other one where Hessians may be rough.
+#: other one where Hessians are rough.
 _LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT, _IF_ROUGH = 1_000, 12, 4, 16
 #: At the far margin every loss that tends to zero has underflowed. At the near one only a loss is
 #: zero that is exactly zero from some margin on.
@@ -73,7 +73,7 @@ def erm(
         return _with_corners(objective, start, tol, max_iter)
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
     point = objective.at(start)
-    enough = (_IF_ROUGH if rough else _WORTH_IT) * few
+    enough = (_IF_ROUGH if rough and objective.estimates_pay else _WORTH_IT) * few
     if objective.rows.y.size >= enough and not start.any():
         point, curvature = _sampled_start(point, few)
     stop = _separates if objective.alpha == 0.0 else None
