@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Floats
-from .base import Codes, Loss, LossPoint, signs
+from .base import Codes, Loss, LossPoint, margins, signs
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,6 @@ class _OfOneScore(LossPoint):
     """Two classes: everything from the odds of the less likely one."""
 
     @cached_property
-    def _signs(self) -> Floats:
-        return signs(self.y)
-
-    @cached_property
     def _odds(self) -> Floats:
         """At most one, so that nothing overflows."""
         odds: Floats = np.exp(-np.abs(self.scores))
@@ -53,11 +49,11 @@ class _OfOneScore(LossPoint):
     @cached_property
     def value(self) -> Floats:
         # np.logaddexp(0, -margin), which takes three times as long
-        return np.log1p(self._odds) - np.minimum(self._signs * self.scores, 0.0)
+        return np.log1p(self._odds) - np.minimum(margins(self.scores, self.y), 0.0)
 
     @cached_property
     def gradient(self) -> Floats:
-        odds, sign = self._odds, self._signs
+        odds, sign = self._odds, signs(self.y)
         wrong = np.where(sign * self.scores > 0.0, odds, 1.0)
         slope: Floats = -sign * (wrong / (1.0 + odds))
         return slope

@@ -72,14 +72,13 @@ def erm(
     if not objective.is_smooth:
         return _with_corners(objective, start, tol, max_iter)
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
-    point = objective.at(start)
     enough = (_IF_ROUGH if rough and objective.estimates_pay else _WORTH_IT) * few
     if objective.rows.y.size >= enough and not start.any():
-        point, curvature = _sampled_start(point, few)
+        start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(
         objective.at,
-        point,
+        start,
         tol=tol,
         max_iter=max_iter,
         stop=stop,
@@ -217,13 +216,14 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     return Curvature(weighted_gram(rows.X, rows.weights, rows.fit_intercept)).singular
 
 
-def _sampled_start(zero: Evaluation, few: int) -> tuple[Evaluation, Curvature | None]:
+def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
     """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
-    objective = zero.objective
-    sample = objective.sampled(few)
-    best = minimise(sample.at, sample.at(zero.parameters), tol=_ROUGH, max_iter=8)
-    found = objective.at(best.point.parameters)
-    return (found, best.curvature) if found.value < zero.value else (zero, None)
+    zero = np.zeros(objective.size)
+    sample = minimise(objective.sampled(few).at, zero, tol=_ROUGH, max_iter=8)
+    found = sample.point.parameters
+    if objective.at(found).value < objective.at(zero).value:
+        return found, sample.curvature
+    return zero, None
 
 
 def _separates(point: Evaluation) -> bool:

@@ -61,10 +61,10 @@ def satisfice(
         near = point.inverse
         return point
 
-    first = _Fragility(objective.at(start) if isinstance(start, np.ndarray) else start, target)
+    first = objective.at(start) if isinstance(start, np.ndarray) else start
     found = minimise(
         at,
-        _shrunk(first) if curvature is None else first,
+        _shrunk(_Fragility(first, target)) if curvature is None else _Fragility(first, target),
         tol=max(_SETTLED * tol, _ROUNDING),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
@@ -116,8 +116,8 @@ class _Fragility:
         self.parameters = losses_at.parameters
         self._weights = losses_at.objective.rows.weights
         self._target, self._room = target, target - losses_at.penalty
-        largest = float(losses_at.losses.max())
-        self._below, self._excess = losses_at.losses - largest, largest - self._room
+        self._largest = float(losses_at.losses.max())
+        self._excess = self._largest - self._room
         # Sums about the largest loss have lost too many digits where the room is small against it.
         self._delicate = self._excess > _DELICATE * (target - losses_at.value)
         found = None
@@ -127,13 +127,19 @@ class _Fragility:
         self.inverse = solve([self._group], self._room) if found is None else found
 
     @property
+    def _below(self) -> Floats:
+        """Losses less the largest; not kept, as searches hold several points."""
+        return self.losses_at.losses - self._largest
+
+    @property
     def _guess(self) -> float:
         """The inverse for normally distributed losses."""
-        mean = float(self._weights @ self._below)
-        variance = float(self._weights @ (self._below - mean) ** 2)
+        below = self._below
+        mean = float(self._weights @ below)
+        variance = float(self._weights @ (below - mean) ** 2)
         return -2.0 * (mean + self._excess) / variance if variance > 0.0 else inf
 
-    @cached_property
+    @property
     def _group(self) -> Sample:
         return Sample(self.losses_at.losses, weights=self._weights)
 

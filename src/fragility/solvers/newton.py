@@ -151,6 +151,7 @@ def minimise(
     is one to begin with. `rough` says that estimates will do, also as the curvature returned.
     """
     point = at(start) if isinstance(start, np.ndarray) else start
+    del start  # a point may hold as much as some columns of the data
     estimates, patience = _ROUGH if rough else 0, point.parameters.size / _PARAMETERS_PER_STEP
     if point.curvature_jumps:
         estimates, patience = 0, 0.0
