@@ -191,3 +191,13 @@ class TestShrunk:
         assert other.converged
         assert shrunk.k == pytest.approx(other.k, rel=1e-9)
         np.testing.assert_allclose(shrunk.point.parameters, other.point.parameters, atol=1e-4)
+
+
+def test_scores_of_zero_may_meet_the_target_already():
+    objective = objective_of(*problem(n=600, d=5, deviation=0.5))
+    lowest = minimise(objective.at, np.zeros(objective.size), tol=1e-12, max_iter=50).point
+    found = kl.satisfice(objective, 0.7, lowest, tol=1e-8, max_iter=50)
+    assert (found.k, found.iterations, found.converged) == (0.0, 1, True)
+    assert bisected_index(found.point.losses, 0.7, objective.rows.weights) == 0.0
+    short = kl.satisfice(objective, 0.69, lowest, tol=1e-8, max_iter=50)
+    assert short.k > 0.0

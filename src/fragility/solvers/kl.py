@@ -53,6 +53,10 @@ def satisfice(
     search that ended nearby. The last step is taken without an evaluation, which would only confirm
     it.
     """
+    first = objective.at(start) if isinstance(start, np.ndarray) else start
+    nothing = first.scaled(0.0)
+    if float(nothing.losses.max()) <= target:  # the search would only come near it
+        return Found(nothing, 0.0, 0.0, 1, True)
     near: float | None = None
 
     def at(parameters: Floats) -> _Fragility:
@@ -61,7 +65,6 @@ def satisfice(
         near = point.inverse
         return point
 
-    first = objective.at(start) if isinstance(start, np.ndarray) else start
     found = minimise(
         at,
         _shrunk(_Fragility(first, target)) if curvature is None else _Fragility(first, target),
