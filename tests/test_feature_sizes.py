@@ -49,6 +49,16 @@ def test_out_of_range(fit):
             FITS[fit](samples)
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+def test_one_value_late_in_the_data_is_enough(size):
+    rare = np.c_[np.tile(X, (4, 1)), np.zeros(240)]
+    rare[200, 3] = size
+    with pytest.raises(ValueError, match=r"1 of 4 features .* feature 3 is"):
+        ERMClassifier().fit(rare, np.tile(y, 4))
+    rare[200, 3] = 1.0
+    assert ERMClassifier().fit(rare, np.tile(y, 4)).coef_.shape == (1, 4)
+
+
 @pytest.mark.parametrize("size", [1e-74, 1e-30, 1e30, 1e74])
 def test_within_range_the_unit_does_not_matter(size):
     for ambiguity, power in (("wasserstein", -1.0), ("kl", 0.0)):

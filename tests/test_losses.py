@@ -2,8 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp, softmax
 
-from fragility.losses import CrossEntropy, GapLoss, Hinge, Loss, MaxLogistic, SmoothedHinge, as_loss
+from fragility.losses import (
+    CrossEntropy,
+    GapLoss,
+    Hinge,
+    Loss,
+    MaxLogistic,
+    SmoothedHinge,
+    as_loss,
+    cross_entropy,
+)
 
 from .reference import losses as reference
 
@@ -183,3 +193,94 @@ def test_only_hinges_end():
     for loss in LOSSES:
         far = float(loss.value(np.array([50.0]), np.array([1]))[0])
         assert (far == 0.0) == loss.zero_from_some_margin
+
+
+class TestAtAPoint:
+    """Value and derivatives of one point, against their definitions one by one."""
+
+    @pytest.mark.parametrize("n_classes", [2, 3, 5])
+    @pytest.mark.parametrize("scale", [1e-3, 1.0, 30.0, 800.0])
+    def test_cross_entropy(self, n_classes, scale):
+        scores, y = problem(n_classes, seed=6)
+        scores = scale * scores
+        rows = np.c_[np.zeros(y.size), scores] if n_classes == 2 else scores
+        p = softmax(rows, axis=1)
+        own = np.eye(n_classes)[y]
+        slopes, bends = p - own, np.einsum("ni,ij->nij", p, np.eye(n_classes))
+        bends -= np.einsum("ni,nj->nij", p, p)
+        here = CrossEntropy().at(scores, y)
+        value = logsumexp(rows, axis=1) - rows[np.arange(y.size), y]
+        np.testing.assert_allclose(here.value, value, rtol=1e-15, atol=1e-15 * max(scale, 1.0))
+        lower = np.tril_indices(n_classes)
+        if n_classes == 2:
+            slopes, bends, lower = slopes[:, 1], bends[:, 1, 1], None
+        np.testing.assert_allclose(here.gradient, slopes, rtol=0, atol=1e-15)
+        np.testing.assert_allclose(here.curvature(), bends, rtol=0, atol=1e-15)
+        expected = bends[:, np.newaxis] if lower is None else bends[:, *lower]
+        np.testing.assert_allclose(here.lower_curvature(), expected, rtol=0, atol=1e-15)
+
+    @pytest.mark.parametrize("loss", LOSSES, ids=repr)
+    @pytest.mark.parametrize("n_classes", [2, 4])
+    def test_agrees_with_each_by_itself(self, loss, n_classes):
+        scores, y = problem(n_classes, seed=7)
+        here = loss.at(scores, y)
+        np.testing.assert_allclose(here.curvature(), loss.curvature(scores, y), atol=1e-15)
+        np.testing.assert_allclose(here.gradient, loss.gradient(scores, y), atol=1e-15)
+        np.testing.assert_allclose(here.value, loss.value(scores, y), atol=1e-15)
+        part = slice(10, 25)
+        assert here.curvature(part).tolist() == here.curvature()[part].tolist()
+        assert here.lower_curvature(part).tolist() == here.lower_curvature()[part].tolist()
+
+    @pytest.mark.parametrize("n_classes", [2, 4])
+    def test_exponentials_once_and_nothing_that_is_not_asked_for(self, n_classes, monkeypatch):
+        counted = []
+
+        class Counting:
+            def __getattr__(self, name):
+                if name in ("exp", "log1p"):
+                    counted.append(name)
+                return getattr(np, name)
+
+        monkeypatch.setattr(cross_entropy, "np", Counting())
+        scores, y = problem(n_classes)
+        here = CrossEntropy().at(scores, y)
+        assert counted == []
+        _ = here.value
+        assert sorted(counted) == ["exp", "log1p"]
+        assert "gradient" not in vars(here)
+        _ = here.gradient, here.curvature(), here.lower_curvature(), here.value
+        assert sorted(counted) == ["exp", "log1p"]
+
+    def test_a_loss_of_a_user_needs_no_more_than_its_three_methods(self):
+        class Softplus(Loss):
+            def value(self, scores, y):
+                return np.logaddexp(0.0, -(2 * y - 1) * scores)
+
+            def gradient(self, scores, y):
+                return -(2 * y - 1) / (1 + np.exp((2 * y - 1) * scores))
+
+            def curvature(self, scores, y):
+                return 0.25 / np.cosh(scores / 2) ** 2
+
+        scores, y = problem(2)
+        mine, known = Softplus().at(scores, y), CrossEntropy().at(scores, y)
+        np.testing.assert_allclose(mine.value, known.value, rtol=1e-12)
+        np.testing.assert_allclose(mine.gradient, known.gradient, rtol=1e-12)
+        np.testing.assert_allclose(mine.lower_curvature(), known.lower_curvature(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("shares", [[0.3, 0.7], [0.1, 0.2, 0.7]])
+def test_the_best_constant_of_cross_entropy(shares):
+    shares = np.array(shares)
+    n_classes = shares.size
+    best = CrossEntropy().best_constant(shares)
+
+    def mean(scores):
+        given = scores[1:] - scores[:1] if n_classes == 2 else np.tile(scores, (n_classes, 1))
+        y = np.arange(n_classes)
+        return shares @ CrossEntropy().value(np.tile(given, 2) if n_classes == 2 else given, y)
+
+    assert mean(best) == pytest.approx(-shares @ np.log(shares), rel=1e-14)
+    for change in 0.1 * np.random.default_rng(0).normal(size=(20, n_classes)):
+        assert mean(best + change) >= mean(best)
+    assert CrossEntropy().best_constant(np.array([0.0, 1.0])) is None

@@ -155,7 +155,7 @@ def find_root(equation: Equation, start: float | None = None, limit: float = inf
             high = min(high, s)
         if point.slope > 0.0:  # the tangent of a convex function crosses zero right of the root
             high = min(high, max(s - point.value / point.slope, low))
-        following = _halley_step(point, high)
+        following = halley_step(point, high)
         if not low <= following <= high or abs(following - s) > 0.5 * s:
             following = high
         step = abs(following - s) / s
@@ -166,7 +166,7 @@ def find_root(equation: Equation, start: float | None = None, limit: float = inf
     return point._replace(s=s)
 
 
-def _halley_step(point: Point, otherwise: float) -> float:
+def halley_step(point: Point, otherwise: float) -> float:
     """Next s by Halley's method on h(s)/s, or by Newton's; `otherwise` if neither applies."""
     s = point.s
     # With g = h/s, its slope times s and its curvature times s², each times s: free of units.
@@ -227,7 +227,7 @@ def find_roots(
 
 
 def _halley_steps(s: Floats, value: Floats, slope: Floats, curvature: Floats) -> Floats:
-    """`_halley_step` of several equations; NaN where neither method applies."""
+    """`halley_step` of several equations; NaN where neither method applies."""
     slope = s * slope - value
     curvature = s * (s * curvature) - 2.0 * slope
     bend = slope * slope - 0.5 * value * curvature

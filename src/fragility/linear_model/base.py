@@ -27,6 +27,8 @@ from ..programs.rows import TrainingRows, training_rows
 
 #: Largest absolute value of a feature, least and most: products of four numbers stay in range.
 _SMALLEST, _LARGEST = 1e-75, 1e75
+#: Rows that tell of most features that they are not too small.
+_FIRST = 64
 #: A matrix of this size takes 1.2 GB, and a fit holds a few.
 _MOST_PARAMETERS = 12_000
 
@@ -192,7 +194,8 @@ class LinearClassifier(LinearPredictor, ABC):
             )
         _check_sizes(X, getattr(self, "feature_names_in_", None))
         check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes = np.unique(y)
+        codes = np.searchsorted(classes, y)  # the inverse of `unique` may take ten times as long
         if classes.size < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the "
@@ -251,6 +254,13 @@ class LinearClassifier(LinearPredictor, ABC):
 
 def _check_sizes(X: Any, names: NDArray[Any] | None) -> None:
     """Refuse a feature so small or so large that squares of its values are lost."""
+    # A feature is large enough if any of its values is, and mostly the first ones are.
+    if (
+        not issparse(X)
+        and max(float(X.max()), -float(X.min())) <= _LARGEST
+        and (np.abs(X[:_FIRST]).max(axis=0) >= _SMALLEST).all()
+    ):
+        return
     ends = [
         extreme.toarray().ravel() if issparse(X) else extreme for extreme in (X.max(0), X.min(0))
     ]

@@ -101,7 +101,9 @@ class Training:
         """
         objective, max_iter = self.objective, self.search["max_iter"]
         limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
-        minimum = yield from erm(objective, start, curvature=curvature, **limits)
+        # Under Wasserstein ambiguity a search goes on with the curvature that this one ends with.
+        rough = self.ambiguity.reweights
+        minimum = yield from erm(objective, start, curvature=curvature, rough=rough, **limits)
         fixed = self.ambiguity.fixed(objective.rows.X.shape[1])
         if trivial is None or fixed.any():  # else it is an intercept only, which no penalty changes
             trivial = yield from trivial_model(objective, fixed, max_iter=max_iter)

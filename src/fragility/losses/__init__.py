@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._parameters import object_of_name
-from .base import Loss
+from .base import Loss, LossPoint
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 from .hinge import Hinge
@@ -17,6 +17,7 @@ __all__ = [
     "GapLoss",
     "Hinge",
     "Loss",
+    "LossPoint",
     "MaxLogistic",
     "SmoothedHinge",
     "as_loss",

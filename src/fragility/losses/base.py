@@ -11,11 +11,15 @@ value          (n,)          (n,)
 gradient       (n,)          (n, C)
 curvature      (n,)          (n, C, C)
 =============  ============  ===============
+
+`Loss.at` gives all three of one point, each computed when it is asked for and not before: what they
+share, such as exponentials, is computed once.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +28,9 @@ from numpy.typing import NDArray
 from .._typing import Floats
 
 Codes = NDArray[Any]
+
+_ALL = slice(None)
+_SIGNS = np.array([-1.0, 1.0])
 
 
 class Loss(ABC):
@@ -87,18 +94,54 @@ class Loss(ABC):
     def curvature(self, scores: Floats, y: Codes) -> Floats:
         """Its second derivative by the scores."""
 
+    def at(self, scores: Floats, y: Codes) -> LossPoint:
+        """The loss and its derivatives at one point; override it where they share work."""
+        return LossPoint(self, scores, y)
+
+
+class LossPoint:
+    """A loss and its derivatives at one point, each computed once, when it is asked for.
+
+    This one asks the loss for each by itself. A loss whose derivatives share work has a subclass.
+
+    Attributes
+    ----------
+    loss : Loss
+    scores, y : ndarray
+    """
+
+    def __init__(self, loss: Loss, scores: Floats, y: Codes) -> None:
+        self.loss, self.scores, self.y = loss, scores, y
+
+    @cached_property
+    def value(self) -> Floats:
+        """Loss of each sample."""
+        return self.loss.value(self.scores, self.y)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        """Its derivative by the scores."""
+        return self.loss.gradient(self.scores, self.y)
+
+    def curvature(self, part: slice = _ALL) -> Floats:
+        """Its second derivative by the scores, of a part of the samples: of all it may be large."""
+        return self.loss.curvature(self.scores[part], self.y[part])
+
+    def lower_curvature(self, part: slice = _ALL) -> Floats:
+        """Lower triangles of the second derivatives, (rows, pairs of outputs)."""
+        if self.scores.ndim == 1:
+            return self.curvature(part)[:, np.newaxis]
+        return self.curvature(part)[:, *np.tril_indices(self.scores.shape[1])]
+
 
 def lower_curvature(loss: Loss, scores: Floats, y: Codes) -> Floats:
     """Lower triangles of the second derivatives, (n, pairs of outputs)."""
-    outputs = 1 if scores.ndim == 1 else scores.shape[1]
-    first, second = np.tril_indices(outputs)
-    triangles: Floats = loss.curvature(scores, y).reshape(-1, outputs, outputs)[:, first, second]
-    return triangles
+    return loss.at(scores, y).lower_curvature()
 
 
 def signs(y: Codes) -> Floats:
     """+1 for samples of the second class, -1 for samples of the first."""
-    return np.where(y == 1, 1.0, -1.0)
+    return _SIGNS.take(y)
 
 
 def margins(scores: Floats, y: Codes) -> Floats:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit
 
 from .._typing import Floats
-from .base import Codes, Loss, margins, signs
+from .base import Codes, Loss, LossPoint, margins, signs
 
 
 @dataclass(frozen=True)
@@ -20,42 +20,94 @@ class CrossEntropy(Loss):
     relabelling: ClassVar[float] = 1.0
     relabelled_by_gap: ClassVar[bool] = True
 
+    def best_constant(self, shares: Floats) -> Floats | None:
+        return np.log(shares) if shares.min() > 0.0 else None
+
+    def at(self, scores: Floats, y: Codes) -> LossPoint:
+        point = _OfOneScore if scores.ndim == 1 else _OfSeveralScores
+        return point(self, scores, y)
+
     def value(self, scores: Floats, y: Codes) -> Floats:
-        if scores.ndim == 1:
-            m = margins(scores, y)
-            # np.logaddexp(0, -m), which takes three times as long
-            return np.log1p(np.exp(-np.abs(m))) - np.minimum(m, 0.0)
-        rows = np.arange(y.size)
-        behind = scores - scores[rows, y][:, np.newaxis]
-        leader = behind.argmax(axis=1)
-        lead = behind[rows, leader]
-        others = np.exp(behind - lead[:, np.newaxis])
-        others[rows, leader] = 0.0  # it counts one, and a small sum of the others keeps its digits
-        several: Floats = lead + np.log1p(others.sum(axis=1))
-        return several
+        return self.at(scores, y).value
 
     def gradient(self, scores: Floats, y: Codes) -> Floats:
-        if scores.ndim == 1:
-            slope: Floats = -signs(y) * expit(-margins(scores, y))
-            return slope
-        gradient = _shares(scores)
-        gradient[np.arange(y.size), y] -= 1.0
-        return gradient
+        return self.at(scores, y).gradient
 
     def curvature(self, scores: Floats, y: Codes) -> Floats:
-        if scores.ndim == 1:
-            p = expit(-np.abs(scores))
-            bend: Floats = p * (1.0 - p)
-            return bend
-        p = _shares(scores)
+        return self.at(scores, y).curvature()
+
+
+class _OfOneScore(LossPoint):
+    """Two classes: everything from the odds of the less likely one."""
+
+    @cached_property
+    def _odds(self) -> Floats:
+        """At most one, so that nothing overflows."""
+        odds: Floats = np.exp(-np.abs(self.scores))
+        return odds
+
+    @cached_property
+    def value(self) -> Floats:
+        # np.logaddexp(0, -margin), which takes three times as long
+        return np.log1p(self._odds) - np.minimum(margins(self.scores, self.y), 0.0)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        odds, sign = self._odds, signs(self.y)
+        wrong = np.where(sign * self.scores > 0.0, odds, 1.0)
+        slope: Floats = -sign * (wrong / (1.0 + odds))
+        return slope
+
+    def curvature(self, part: slice = slice(None)) -> Floats:
+        odds = self._odds[part]
+        bend: Floats = odds / (1.0 + odds) ** 2
+        return bend
+
+
+class _OfSeveralScores(LossPoint):
+    """Several classes: everything from the odds of each against the most likely one."""
+
+    @cached_property
+    def _parts(self) -> tuple[Floats, Codes, Floats]:
+        """Odds, of the leader itself 0; the leader; and the sum of the others."""
+        rows = np.arange(self.y.size)
+        leader = self.scores.argmax(axis=1)
+        odds = np.exp(self.scores - self.scores[rows, leader][:, np.newaxis])
+        odds[rows, leader] = 0.0  # it counts one, and a small sum of the others keeps its digits
+        return odds, leader, odds.sum(axis=1)
+
+    @cached_property
+    def _shares(self) -> Floats:
+        """Softmax of each row."""
+        odds, leader, others = self._parts
+        shares: Floats = odds / (1.0 + others)[:, np.newaxis]
+        shares[np.arange(self.y.size), leader] = 1.0 / (1.0 + others)
+        return shares
+
+    @cached_property
+    def value(self) -> Floats:
+        _, leader, others = self._parts
+        rows = np.arange(self.y.size)
+        lead = self.scores[rows, leader] - self.scores[rows, self.y]
+        several: Floats = lead + np.log1p(others)
+        return several
+
+    @cached_property
+    def gradient(self) -> Floats:
+        gradient = self._shares.copy()
+        gradient[np.arange(self.y.size), self.y] -= 1.0
+        return gradient
+
+    def curvature(self, part: slice = slice(None)) -> Floats:
+        p = self._shares[part]
         curvature: Floats = -p[:, :, np.newaxis] * p[:, np.newaxis, :]
         diagonal = np.arange(p.shape[1])
         curvature[:, diagonal, diagonal] += p
         return curvature
 
-
-def _shares(scores: Floats) -> Floats:
-    """Softmax of each row; SciPy's takes up to a third longer."""
-    terms: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-    terms /= terms.sum(axis=1, keepdims=True)
-    return terms
+    def lower_curvature(self, part: slice = slice(None)) -> Floats:
+        p = self._shares[part]
+        first, second = np.tril_indices(p.shape[1])
+        triangles: Floats = -p[:, first] * p[:, second]
+        triangles[:, first == second] += p
+        return triangles

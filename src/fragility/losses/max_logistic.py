@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import expit
 
 from .._typing import Floats
+from .base import Codes, LossPoint
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 
@@ -30,6 +31,9 @@ class MaxLogistic(GapLoss):
         share = expit(-np.abs(gap))
         bend: Floats = share * (1.0 - share)
         return bend
+
+    def at(self, scores: Floats, y: Codes) -> LossPoint:
+        return CrossEntropy().at(scores, y) if scores.ndim == 1 else super().at(scores, y)
 
     def softened(self) -> CrossEntropy:
         return CrossEntropy()

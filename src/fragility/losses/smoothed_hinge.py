@@ -8,13 +8,14 @@ maximum of :math:`\sum_c a_c z_c` over shares :math:`a_c \ge 0` that sum to at m
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from .._parameters import check_positive
 from .._typing import Floats, Indices
-from .base import Codes, Loss, margins, signs
+from .base import Codes, Loss, LossPoint, margins, signs
 
 
 @dataclass(frozen=True)
@@ -40,39 +41,28 @@ class SmoothedHinge(Loss):
     def softened(self) -> SmoothedHinge | None:
         return SmoothedHinge(min(1.0, 4.0 * self.smoothing)) if self.smoothing < 1.0 else None
 
+    def at(self, scores: Floats, y: Codes) -> LossPoint:
+        return _Point(self, scores, y)
+
     def value(self, scores: Floats, y: Codes) -> Floats:
-        short = self._shortfalls(scores, y)
-        share = self._shares(short)
-        value: Floats = share * short - self.smoothing / 2.0 * share**2
-        return value if scores.ndim == 1 else value.sum(axis=1)
+        return self.at(scores, y).value
 
     def gradient(self, scores: Floats, y: Codes) -> Floats:
-        gradient = self._shares(self._shortfalls(scores, y))
-        if scores.ndim == 1:
-            return -signs(y) * gradient
-        gradient[np.arange(y.size), y] = -gradient.sum(axis=1)
-        return gradient
+        return self.at(scores, y).gradient
 
     def curvature(self, scores: Floats, y: Codes) -> Floats:
-        short = self._shortfalls(scores, y)
-        if scores.ndim == 1:
-            return ((short > 0.0) & (short <= self.smoothing)) / self.smoothing
-        share = self._shares(short)
-        active = (share > 0.0).astype(np.float64)
-        # Where the shares sum to one they can only be exchanged.
-        full = share.sum(axis=1) > 1.0 - 1e-12
-        count = np.where(full, np.maximum(active.sum(axis=1), 1.0), np.inf)
-        bend: Floats = -active[:, :, np.newaxis] * (active / count[:, np.newaxis])[:, np.newaxis, :]
-        rows, diagonal = np.arange(y.size), np.arange(scores.shape[1])
-        bend[:, diagonal, diagonal] += active
-        # By differences to the true class: what a wrong class gains, the true one loses.
-        bend[rows, :, y] -= bend.sum(axis=2)
-        bend[rows, y, :] -= bend.sum(axis=1)
-        return bend / self.smoothing
+        return self.at(scores, y).curvature()
 
-    @staticmethod
-    def _shortfalls(scores: Floats, y: Codes) -> Floats:
+
+class _Point(LossPoint):
+    """Everything from the shortfalls and the shares that attain the maximum."""
+
+    loss: SmoothedHinge
+
+    @cached_property
+    def _shortfalls(self) -> Floats:
         """How much each wrong class lacks to be beaten by one; 0 for the true class."""
+        scores, y = self.scores, self.y
         if scores.ndim == 1:
             return 1.0 - margins(scores, y)
         rows = np.arange(y.size)
@@ -80,15 +70,49 @@ class SmoothedHinge(Loss):
         short[rows, y] = 0.0
         return short
 
-    def _shares(self, short: Floats) -> Floats:
-        """The shares that attain the maximum: shortfalls over the width, cut to sum to one."""
+    @cached_property
+    def _shares(self) -> Floats:
+        """Shortfalls over the width, cut to sum to one."""
+        short, width = self._shortfalls, self.loss.smoothing
         if short.ndim == 1:
-            return np.clip(short / self.smoothing, 0.0, 1.0)
-        free = np.maximum(short / self.smoothing, 0.0)
+            return np.clip(short / width, 0.0, 1.0)
+        free = np.maximum(short / width, 0.0)
         excess = free.sum(axis=1) > 1.0
         if excess.any():
-            free[excess] = _on_simplex(short[excess] / self.smoothing)
+            free[excess] = _on_simplex(short[excess] / width)
         return free
+
+    @cached_property
+    def value(self) -> Floats:
+        share = self._shares
+        value: Floats = share * self._shortfalls - self.loss.smoothing / 2.0 * share**2
+        return value if self.scores.ndim == 1 else value.sum(axis=1)
+
+    @cached_property
+    def gradient(self) -> Floats:
+        if self.scores.ndim == 1:
+            return -signs(self.y) * self._shares
+        gradient = self._shares.copy()
+        gradient[np.arange(self.y.size), self.y] = -gradient.sum(axis=1)
+        return gradient
+
+    def curvature(self, part: slice = slice(None)) -> Floats:
+        width = self.loss.smoothing
+        if self.scores.ndim == 1:
+            short = self._shortfalls[part]
+            return ((short > 0.0) & (short <= width)) / width
+        share, y = self._shares[part], self.y[part]
+        active = (share > 0.0).astype(np.float64)
+        # Where the shares sum to one they can only be exchanged.
+        full = share.sum(axis=1) > 1.0 - 1e-12
+        count = np.where(full, np.maximum(active.sum(axis=1), 1.0), np.inf)
+        bend: Floats = -active[:, :, np.newaxis] * (active / count[:, np.newaxis])[:, np.newaxis, :]
+        rows, diagonal = np.arange(y.size), np.arange(share.shape[1])
+        bend[:, diagonal, diagonal] += active
+        # By differences to the true class: what a wrong class gains, the true one loses.
+        bend[rows, :, y] -= bend.sum(axis=2)
+        bend[rows, y, :] -= bend.sum(axis=1)
+        return bend / width
 
 
 def _on_simplex(points: Floats) -> Floats:

@@ -42,6 +42,25 @@ def weighted_gram(X: Any, weights: Floats, with_one: bool) -> Floats:
     return total
 
 
+def estimated_gram(X: Any, weights: Floats, lengths: Floats, with_one: bool, count: int) -> Floats:
+    """`weighted_gram`, estimated from `count` rows chosen by what they add to its trace.
+
+    `lengths` are the squared lengths of the rows. The rows are those that equal steps through the
+    sum of all contributions fall on: no chance, and a row that adds more than a step is in. The
+    products are in single precision, whose errors are far below those of the estimate.
+    """
+    ends = np.cumsum(weights * lengths)
+    step = float(ends[-1]) / count
+    chosen = np.searchsorted(ends, step * (np.arange(count) + 0.5))
+    if sparse.issparse(X):
+        return weighted_gram(X[chosen], step / lengths[chosen], with_one)
+    scale = 1.0 / np.sqrt(lengths[chosen])
+    rows = np.ones((count, X.shape[1] + with_one), dtype=np.float32)
+    rows[:, : X.shape[1]] = X.take(chosen, axis=0)
+    rows *= scale.astype(np.float32)[:, np.newaxis]
+    return step * (rows.T @ rows).astype(np.float64)
+
+
 def weighted_grams(X: Any, weights: Floats, with_one: bool) -> Floats:
     """The same for several columns of weights at once, (n, m) to (m, d, d).
 

@@ -20,12 +20,15 @@ import numpy as np
 from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
-from ..losses.base import lower_curvature
-from .gram import paired_gram
+from ..losses.base import LossPoint
+from .gram import estimated_gram, paired_gram
 from .rows import TrainingRows
 
 #: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
 _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
+#: Rows per parameter in an estimate of a Hessian, which is worth its time with this multiple of
+#: them.
+_ROWS_PER_PARAMETER, _WORTH_IT = 20, 4
 
 
 class Penalty(NamedTuple):
@@ -85,6 +88,12 @@ class Objective:
     def size(self) -> int:
         """Number of parameters."""
         return self.ridge.size
+
+    @property
+    def estimates_pay(self) -> bool:
+        """Whether Hessians from some of the rows save time."""
+        enough = _WORTH_IT * _ROWS_PER_PARAMETER * self.size
+        return self.n_outputs == 1 and self.rows.y.size >= enough
 
     @cached_property
     def ridge(self) -> Floats:
@@ -231,11 +240,19 @@ class Evaluation:
         self.objective = objective
         self.parameters = parameters
 
+    def scaled(self, factor: float) -> Evaluation:
+        """The objective at a multiple of the point, where the scores are known."""
+        there = Evaluation(self.objective, factor * self.parameters)
+        there.scores = factor * self.scores
+        return there
+
     @cached_property
     def scores(self) -> Floats:
         """Scores of the samples: (n,), or (n, C)."""
         coef, intercept = self.objective.split(self.parameters)
         X = self.objective.rows.X
+        if not self.parameters.any():
+            return np.zeros(X.shape[0] if len(coef) == 1 else (X.shape[0], len(coef)))
         if len(coef) == 1:
             one: Floats = X @ coef[0] + intercept[0]
             return one
@@ -243,14 +260,19 @@ class Evaluation:
         return several
 
     @cached_property
+    def by_scores(self) -> LossPoint:
+        """The losses as functions of the scores."""
+        return self.objective.loss.at(self.scores, self.objective.rows.y)
+
+    @property
     def losses(self) -> Floats:
         """Loss of each sample."""
-        return self.objective.loss.value(self.scores, self.objective.rows.y)
+        return self.by_scores.value
 
-    @cached_property
+    @property
     def slopes(self) -> Floats:
         """Derivative of each loss by the scores."""
-        return self.objective.loss.gradient(self.scores, self.objective.rows.y)
+        return self.by_scores.gradient
 
     @cached_property
     def penalty(self) -> float:
@@ -275,6 +297,11 @@ class Evaluation:
         """The Hessian with curvature added along the gauge."""
         return self.objective.fixed_gauge(self.hessian)
 
+    @property
+    def rough_hessian(self) -> Floats | None:
+        """The Hessian from some of the rows; None where that saves no time."""
+        return self._estimate_squares(self.objective.rows.weights, None)
+
     @cached_property
     def relabelled(self) -> Floats:
         """Loss of each sample with the worst of the other labels."""
@@ -287,39 +314,67 @@ class Evaluation:
 
     def gradient_under(self, weights: Floats) -> Floats:
         """Gradient with other weights of the samples."""
-        return self._collect(weights) + self.objective.ridge * self.parameters
+        return self.collected(weights) + self.objective.ridge * self.parameters
 
     def moment_hessian(self, tilted: Floats, k: float) -> Floats:
         r"""Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
 
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
         """
-        mean = self._collect(tilted)
+        mean = self.collected(tilted)
         squares = self._collect_squares(tilted, tilted / k)
+        return squares - np.multiply.outer(mean, mean / k)
+
+    def rough_moment_hessian(self, tilted: Floats, k: float) -> Floats | None:
+        """The same from some of the rows; None where that saves no time."""
+        squares = self._estimate_squares(tilted, tilted / k)
+        if squares is None:
+            return None
+        mean = self.collected(tilted)
         return squares - np.multiply.outer(mean, mean / k)
 
     def barrier_hessian(self, pull: Floats) -> Floats:
         r"""Hessian of :math:`-\sum_n \ln(\tau - \ell_n)` plus the ridge; `pull` is 1/(τ - ℓ)."""
         return self._collect_squares(pull, pull**2)
 
-    def _collect(self, weights: Floats) -> Floats:
+    def collected(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
         return self.objective.collected(self.slopes.T * weights)
 
     def _collect_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats:
         """Hessian of the weighted losses, of squared slopes if asked, and of the ridge."""
-        objective, rows = self.objective, self.objective.rows
-        outputs = objective.n_outputs
-        i, j = np.tril_indices(outputs)
+        objective = self.objective
 
         def pairs(part: slice) -> Floats:
-            curvature = lower_curvature(objective.loss, self.scores[part], rows.y[part])
-            weighted: Floats = curvature * weights[part, np.newaxis]
-            if slope_weights is not None:
-                slopes = self.slopes[part].reshape(-1, outputs)
-                weighted += slopes[:, i] * slopes[:, j] * slope_weights[part, np.newaxis]
-            return weighted
+            of_slopes = None if slope_weights is None else slope_weights[part]
+            return self._second_derivatives(part, weights[part], of_slopes)
 
         hessian = objective.collected_squares(pairs)
         hessian[np.diag_indices(objective.size)] += objective.ridge
         return hessian
+
+    def _estimate_squares(self, weights: Floats, slope_weights: Floats | None) -> Floats | None:
+        """The same from some of the rows; None where that saves no time."""
+        objective, rows = self.objective, self.objective.rows
+        if not objective.estimates_pay:
+            return None
+        count = _ROWS_PER_PARAMETER * objective.size
+        own = self._second_derivatives(slice(None), weights, slope_weights)[:, 0]
+        hessian = estimated_gram(rows.X, own, rows.squared_lengths, rows.fit_intercept, count)
+        hessian[np.diag_indices(objective.size)] += objective.ridge
+        return hessian
+
+    def _second_derivatives(
+        self, part: slice, weights: Floats, slope_weights: Floats | None
+    ) -> Floats:
+        """Weighted second derivatives by pairs of scores, with squared slopes if asked."""
+        table = self.by_scores.lower_curvature(part) * weights[:, np.newaxis]
+        if slope_weights is None:
+            return table
+        slopes = self.slopes[part]
+        if slopes.ndim == 1:
+            table[:, 0] += slopes * slopes * slope_weights
+            return table
+        i, j = np.tril_indices(slopes.shape[1])
+        table += slopes[:, i] * slopes[:, j] * slope_weights[:, np.newaxis]
+        return table

@@ -12,6 +12,7 @@ here taken out of the model again. The solvers never hear of it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,15 @@ class TrainingRows:
     fit_intercept: bool
     space: RowSpace | None = None
     priced: bool = False
+
+    @cached_property
+    def squared_lengths(self) -> Floats:
+        """Squared length of each sample, an intercept counted as one."""
+        if sparse.issparse(self.X):
+            squares = np.asarray(self.X.multiply(self.X).sum(axis=1)).ravel()
+        else:
+            squares = np.einsum("ij,ij->i", self.X, self.X)
+        return squares + float(self.fit_intercept)
 
     def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Coefficients (k, d) and intercepts (k,) for the data as given."""
@@ -186,10 +196,11 @@ def _may_repeat(X: Any) -> bool:
     if sparse.issparse(X):
         return True  # fingerprints of what is stored cost little
     direction = np.random.default_rng(0).normal(size=X.shape[1])
-    products = np.sort(X @ direction)
-    longest = np.sqrt(np.einsum("ij,ij->i", X, X).max(initial=0.0) * (direction @ direction))
-    rounding = 4.0 * 2.0**-53 * X.shape[1] * longest
-    return bool((np.diff(products) <= rounding).any())
+    apart = np.diff(np.sort(X @ direction)).min(initial=np.inf)
+    rounding = 4.0 * 2.0**-53 * X.shape[1] * float(np.linalg.norm(direction))
+    if apart > rounding * float(np.linalg.norm(X)):  # no row is longer than all of them together
+        return False
+    return bool(apart <= rounding * np.sqrt(np.einsum("ij,ij->i", X, X).max(initial=0.0)))
 
 
 def _identical(X: Any, y: Indices, twins: Indices) -> bool:

@@ -92,9 +92,7 @@ class _Search:
             start = minimum.point.parameters
             point = descend_below(objective, start, bound, max_iter=self.max_iter)
             curvature = None
-        found = kl.satisfice(
-            objective, target.value, point.parameters, curvature=curvature, **self._limits
-        )
+        found = kl.satisfice(objective, target.value, point, curvature=curvature, **self._limits)
         parameters = found.point.parameters
         if found.k <= _NO_FRAGILITY * target.value:
             short = yield from self._shortest_without_fragility(parameters)

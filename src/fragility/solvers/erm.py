@@ -16,8 +16,9 @@ from .newton import Curvature, minimise
 from .searching import Search
 
 #: Rows of a sample that gives a start: at least this number, and at least this multiple of the
-#: parameters. It is worth its time on data of at least this multiple of the sample.
-_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT = 1_000, 12, 4
+#: parameters. It is worth its time on data of at least this multiple of the sample, and of the
+#: other one where Hessians are rough.
+_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT, _IF_ROUGH = 1_000, 12, 4, 16
 #: At the far margin every loss that tends to zero has underflowed. At the near one only a loss is
 #: zero that is exactly zero from some margin on.
 _FAR, _NEAR = 1_000.0, 50.0
@@ -62,19 +63,28 @@ def erm(
     tol: float,
     max_iter: int,
     curvature: Curvature | None = None,
+    rough: bool = False,
 ) -> Search[RiskMinimum]:
     """Minimise the penalised mean loss; separable data end the search without a minimum.
 
-    `curvature` is a curvature near the start, if one is known.
+    `curvature` is a curvature near the start, if one is known; `rough` says that nobody needs an
+    accurate one at the end.
     """
     if not objective.is_smooth:
         return (yield from _with_corners(objective, start, tol, max_iter))
     few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
-    if objective.rows.y.size >= _WORTH_IT * few and not start.any():
+    enough = (_IF_ROUGH if rough and objective.estimates_pay else _WORTH_IT) * few
+    if objective.rows.y.size >= enough and not start.any():
         start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(
-        objective.at, start, tol=tol, max_iter=max_iter, stop=stop, curvature=curvature
+        objective.at,
+        start,
+        tol=tol,
+        max_iter=max_iter,
+        stop=stop,
+        curvature=curvature,
+        rough=rough,
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = _least_margin(found.point)
@@ -82,7 +92,7 @@ def erm(
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (_NEAR / smallest))
             return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
-        found = minimise(objective.at, found.point.parameters, tol=tol, max_iter=max_iter)
+        found = minimise(objective.at, found.point, tol=tol, max_iter=max_iter)
     return RiskMinimum(
         found.point, found.curvature, found.point.value, found.iterations, found.converged
     )
@@ -121,7 +131,11 @@ def descend_below(
 ) -> Evaluation:
     """A model whose penalised mean loss is at most `level`, if there is one."""
     return minimise(
-        objective.at, start, tol=0.0, max_iter=max_iter, stop=lambda point: point.value <= level
+        objective.at,
+        start,
+        tol=0.0,
+        max_iter=max_iter,
+        stop=lambda point: point.value <= level,
     ).point
 
 
@@ -209,11 +223,12 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
 
 def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
     """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
-    sample = minimise(objective.sampled(few).at, np.zeros(objective.size), tol=1e-4, max_iter=8)
-    found, zero = objective.at(sample.point.parameters), objective.at(np.zeros(objective.size))
-    if found.value < zero.value:
-        return found.parameters, sample.curvature
-    return zero.parameters, None
+    zero = np.zeros(objective.size)
+    sample = minimise(objective.sampled(few).at, zero, tol=_ROUGH, max_iter=8)
+    found = sample.point.parameters
+    if objective.at(found).value < objective.at(zero).value:
+        return found, sample.curvature
+    return zero, None
 
 
 def _separates(point: Evaluation) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from math import log
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -19,6 +20,10 @@ _NO_CURVATURE = 1e-13
 _STAND_IN, _FACTOR, _FLOOR = 1e-6, 30.0, 1e-18
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
+#: It costs as much as one step per this many parameters: no more steps are made to be without one.
+_PARAMETERS_PER_STEP = 10
+#: So many rough Hessians, then exact ones.
+_ROUGH = 5
 #: How often a minimum is checked again with a new curvature.
 _DOUBTS = 3
 
@@ -35,6 +40,10 @@ class Point(Protocol):
     @property
     def model_hessian(self) -> Floats:
         """Curvature of a model whose minimum is a good step."""
+
+    @property
+    def rough_hessian(self) -> Floats | None:
+        """An estimate of it that costs much less, if there is one."""
 
     @property
     def curvature_jumps(self) -> bool:
@@ -127,19 +136,25 @@ class Curvature:
 
 def minimise(
     at: Callable[[Floats], P],
-    start: Floats,
+    start: P | Floats,
     *,
     tol: float,
     max_iter: int,
     stop: Callable[[P], bool] | None = None,
     curvature: Curvature | None = None,
+    rough: bool = False,
 ) -> Minimum[P]:
     """Damped Newton steps until the value is within `tol` (relative) of the minimum.
 
-    `at` is the function; `stop` may end the search at a point. A Hessian is kept as long as it
-    serves, and corrected by what the steps show; `curvature` is one to begin with.
+    `at` is the function, `start` a point of it or its parameters; `stop` may end the search at a
+    point. A Hessian is kept as long as it serves, and corrected by what the steps show; `curvature`
+    is one to begin with. `rough` says that estimates will do, also as the curvature returned.
     """
-    point = at(start)
+    point = at(start) if isinstance(start, np.ndarray) else start
+    del start  # a point may hold as much as some columns of the data
+    estimates, patience = _ROUGH if rough else 0, point.parameters.size / _PARAMETERS_PER_STEP
+    if point.curvature_jumps:
+        estimates, patience = 0, 0.0
     if curvature is not None:
         curvature = curvature.copied()  # what it learns here stays here
     gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
@@ -153,12 +168,16 @@ def minimise(
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = False
-        if curvature is None or not 0.0 <= gap <= max(_GOOD_ENOUGH * last, tol * abs(point.value)):
-            hessian = point.model_hessian
+        if curvature is None or not _serves(gap, last, tol * abs(point.value), patience):
+            estimate = point.rough_hessian if estimates > 0 and damping == 0.0 else None
+            estimates = 0 if estimate is None else estimates - 1
+            hessian = point.model_hessian if estimate is None else estimate
             unit = float(np.trace(hessian)) / len(hessian) or unit
             if damping > 0.0:
                 hessian = hessian + np.diag(np.full(len(hessian), damping * unit))
             curvature = Curvature(hessian, stand_in * unit)
+            if estimate is not None and curvature.singular:
+                curvature = Curvature(point.model_hessian, stand_in * unit)
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
@@ -177,13 +196,23 @@ def minimise(
             if stop is None or not stop(point):
                 change = point.gradient - last_point.gradient
                 curvature.learn(point.parameters - last_point.parameters, change)
-        elif not fresh:
-            curvature = None
+        elif not fresh or estimate is not None:
+            curvature, estimates = None, 0
         elif damping < 1.0:  # a hinge may bend where its Hessian is flat: damp more
             damping, stand_in, curvature = max(_STAND_IN, _FACTOR * damping), _STAND_IN, None
         else:  # no descent within rounding
             return Minimum(point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value))
     return Minimum(point, curvature, gap, max_iter, False)
+
+
+def _serves(gap: float, last: float, goal: float, patience: float) -> bool:
+    """Whether a curvature is good enough to go on with, rather than to compute a new one."""
+    if not gap >= 0.0:
+        return False
+    if gap <= max(_GOOD_ENOUGH * last, goal):
+        return True
+    # How many more steps at this pace?
+    return 0.0 < goal < gap < last and log(goal / gap) >= log(gap / last) * patience
 
 
 def _shortened(
