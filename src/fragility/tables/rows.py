@@ -13,7 +13,7 @@ from ..exceptions import TableError
 from .categories import Categories
 from .problems import label_problem
 from .table import Table
-from .values import encoded, numbers
+from .values import encoded, narrow_integers, numbers
 
 
 def encoded_or_refused(table: Table, data: Any, name: str) -> tuple[NDArray[Any], list[Any]]:
@@ -39,6 +39,13 @@ def coded(
 
     `problem` makes the error for a name that is not among the categories.
     """
+    whole = narrow_integers(data.column(name))
+    if whole is not None:
+        numbered, low, high = whole
+        by_number = categories.codes(range(low, high + 1))
+        if by_number is not None:  # every number between the ends is a name: one look-up for each
+            offsets = numbered.astype(np.int64) - low
+            return by_number.take(offsets), np.zeros(numbered.size, dtype=np.bool_)
     places, values = encoded_or_refused(table, data, name)
     known = categories.codes(values)
     if known is None:
