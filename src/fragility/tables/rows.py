@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import offsets_from
 from .._typing import Mask
 from ..exceptions import TableError
 from .categories import Categories
@@ -44,8 +45,8 @@ def coded(
         numbered, low, high = whole
         by_number = categories.codes(range(low, high + 1))
         if by_number is not None:  # every number between the ends is a name: one look-up for each
-            offsets = numbered.astype(np.int64) - low
-            return by_number.take(offsets), np.zeros(numbered.size, dtype=np.bool_)
+            found = by_number.take(offsets_from(numbered, low))
+            return found, np.zeros(numbered.size, dtype=np.bool_)
     places, values = encoded_or_refused(table, data, name)
     known = categories.codes(values)
     if known is None:
