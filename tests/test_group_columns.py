@@ -12,6 +12,7 @@ import pytest
 
 from fragility import Report, in_ranges
 from fragility.tables import text_files, write_table
+from fragility.tables.group_columns import GroupBy, GroupSurvey
 
 from .command import fragility, patients, refused, write_csv
 from .reference.tables import grouped
@@ -179,3 +180,31 @@ class TestCommand:
         refused(fragility(*asked, "age:60,40"), "numbers that rise")
         refused(fragility(*asked, "sex:3"), "'sex' holds text, not numbers")
         refused(fragility(*asked, "aeg:3"), "no column 'aeg'", "Did you mean 'age'")
+
+
+@pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.uint16()])
+def test_whole_numbers_that_come_late(kind):
+    """A number between those that are known is found, wherever it comes first."""
+    parts = [[7, 4, 4], [4, 7], [5], [7, 5, 4], [3], [3, 7]]
+    batches = [pa.record_batch({"ward": pa.array(part, kind)}) for part in parts]
+    survey = GroupSurvey(None, (GroupBy("ward"),), cross=False)
+    for batch in batches:
+        survey.add(batch)
+    found = survey.found()
+    assert found.names == {"ward": ["3", "4", "5", "7"]}
+    for batch, part in zip(batches, parts, strict=True):
+        codes, missing = found.codes(None, batch)
+        assert codes[:, 0].tolist() == [[3, 4, 5, 7].index(number) for number in part]
+        assert missing.tolist() == [False] * len(part)
+
+
+def test_whole_numbers_of_any_size(tmp_path):
+    """Far apart, negative, or with a gap: codes are places among the sorted numbers."""
+    rng = np.random.default_rng(3)
+    for numbers in ([-3, -2, -1, 0], [-3, 2], [0, 2**62], [2**63 + 5, 2**63 + 6]):
+        ward = rng.choice(np.array(numbers), 50)
+        columns = {"y": rng.integers(0, 2, 50), "p": rng.random(50), "ward": ward}
+        path = tmp_path / "numbers.parquet"
+        write_table(pa.table(columns), path)
+        codes = predicted(tmp_path, path, groups=["ward"]).read().groups[:, 0]
+        assert codes.tolist() == [numbers.index(number) for number in ward.tolist()]

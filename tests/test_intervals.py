@@ -157,8 +157,8 @@ def test_calibration_influence_by_hand():
     others = Atoms.of(np.array([0.2, 0.2, 0.6, 0.6, 0.6]))
     found = calibration_influence(happened, others, 2)
     # Frequencies .5 against .2, and .25 against .65.
-    assert found.low.tolist() == [0.2, 0.6, 0.8]
-    assert found.sign.tolist() == pytest.approx([1.0, -1.0, -1.0])
+    assert found.happened.tolist() == pytest.approx([1.0, -1.0])  # at .2 and .8
+    assert found.others.tolist() == pytest.approx([1.0, -1.0])  # at .2 and .6
     first = (2 * 0.8**2 + 2 * 0.2**2) / 64
     second = max(0.2**2 + 3 * 0.6**2, 0.8 * 0.2 + 3 * 0.6 * 0.4) / 64
     assert found.variances == pytest.approx([first, second])

@@ -241,18 +241,19 @@ def _missing(where: Mask) -> ValueError:
 def _encode_range(y: NDArray[Any], low: int, high: int) -> Encoded:
     counts = np.zeros(high - low + 1, dtype=np.int64)
     for start in range(0, y.size, _BLOCK):
-        counts += np.bincount(_offsets(y[start : start + _BLOCK], low), minlength=counts.size)
+        counts += np.bincount(offsets_from(y[start : start + _BLOCK], low), minlength=counts.size)
     present = np.flatnonzero(counts)
     table = np.zeros(counts.size, dtype=np.min_scalar_type(present.size))
     table[present] = np.arange(present.size)
     codes = np.empty(y.size, dtype=table.dtype)
     for start in range(0, y.size, _BLOCK):
         part = slice(start, start + _BLOCK)
-        np.take(table, _offsets(y[part], low), out=codes[part], mode="clip")
+        np.take(table, offsets_from(y[part], low), out=codes[part], mode="clip")
     return (present + low).astype(y.dtype), codes
 
 
-def _offsets(y: NDArray[Any], low: int) -> Integers:
+def offsets_from(y: NDArray[Any], low: int) -> Integers:
+    """How far whole numbers are above the least of them, which no one is far above."""
     if y.dtype == np.uint64:  # offsets are small; the values may not fit int64
         return (y - np.uint64(low)).astype(np.int64)
     if y.dtype.kind in "iu":

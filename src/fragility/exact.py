@@ -45,11 +45,20 @@ class ExactSums:
         self.digits: Integers = np.zeros((1, *shape), dtype=np.int64)
         self._pending = 0
 
-    def add(self, totals: NDArray[Any], place: Any = ..., exponent: int = 0) -> None:
-        """Add whole numbers below 2⁵³, times the base to the power `exponent`, at a place."""
+    def add(
+        self,
+        totals: NDArray[Any],
+        place: Any = ...,
+        exponent: int = 0,
+        most: int = _LARGEST_TOTAL,
+    ) -> None:
+        """Add whole numbers, times the base to the power `exponent`, at a place.
+
+        They are up to `most`, which is at most 2⁶¹.
+        """
         if self._pending >= _ROOM:
             self.settle()
-        self._pending += _LARGEST_TOTAL
+        self._pending += most
         self._reach(exponent, exponent)
         self.digits[exponent - self.lowest][place] += totals.astype(np.int64)
 
@@ -59,18 +68,24 @@ class ExactSums:
         self.add(totals >> _BASE_BITS, exponent=1)
 
     def add_each(
-        self, bins: Integers, terms: Integers | int, place: Any = ..., exponent: int = 0
+        self,
+        bins: Integers,
+        terms: Integers | int,
+        place: Any = ...,
+        exponent: int = 0,
+        most: int | None = None,
     ) -> None:
         """Add whole numbers, each to the sum at its bin, among all sums or those at a place.
 
         At most `MOST_TERMS`, below 2⁴⁵, or one number to all bins. The time does not depend on how
-        many sums there are.
+        many sums there are. `most` is a bound on the sizes of the terms, if one is known.
         """
         assert bins.size <= MOST_TERMS
         if self._pending >= _ROOM:
             self.settle()
-        largest = max(int(np.max(terms, initial=0)), -int(np.min(terms, initial=0)))
-        self._pending += max(largest * bins.size, _LARGEST_TOTAL)
+        if most is None:
+            most = max(int(np.max(terms, initial=0)), -int(np.min(terms, initial=0)))
+        self._pending += max(most * bins.size, _LARGEST_TOTAL)
         self._reach(exponent, exponent)
         np.add.at(self.digits[exponent - self.lowest][place].reshape(-1), bins, terms)
 

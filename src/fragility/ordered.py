@@ -33,13 +33,17 @@ def sums_by_value(values: Floats, *amounts: Floats) -> SumsByValue:
 def running_totals(amounts: Floats) -> Floats:
     """Totals of the first 0, 1, ..., n amounts."""
     totals = np.zeros(amounts.size + 1)
-    np.cumsum(amounts, out=totals[1:])
+    amounts.cumsum(out=totals[1:])
     return totals
 
 
 def distinct_places(*parts: Floats) -> tuple[Floats, Indices]:
     """Distinct values of sorted parts, ascending, and the place of each value among them."""
     values = np.concatenate(parts)
-    ordered = np.sort(values, kind="stable")  # which merges what is sorted already
-    distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))[: values.size]]
-    return distinct, np.searchsorted(distinct, values)
+    order = np.argsort(values, kind="stable")  # which merges what is sorted already
+    ordered = values.take(order)
+    begins = np.ones(values.size, dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    places = np.empty(values.size, dtype=np.intp)
+    places[order] = np.cumsum(begins) - 1
+    return ordered[begins], places

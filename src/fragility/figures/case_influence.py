@@ -68,7 +68,7 @@ def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> Pai
     worst.append((ends[0] / (1.0 - CVAR_LEVEL), ends[1] / (1.0 - CVAR_LEVEL)))
     found, ends_of = [], np.array(worst).T
     for code, (rows, atoms) in enumerate(((of_negatives, negatives), (of_positives, positives))):
-        values, weight = np.stack(rows), float(atoms.weight.sum())
+        values, weight = np.array(rows), float(atoms.weight.sum())
         means = values @ (atoms.weight / weight)
         ends_of[code] -= means
         found.append((values - means[:, np.newaxis]) / weight)
@@ -78,7 +78,7 @@ def pair_influence(negatives: Atoms, positives: Atoms, tails: TailBounds) -> Pai
 def _share_below(own: Atoms, others: Atoms) -> Floats:
     """Share of the weight of another class below each atom; of the same atom one half."""
     before = running_totals(others.weight) / others.weight.sum()
-    first = np.searchsorted(others.low, own.low)
+    first = others.low.searchsorted(own.low)
     shared = np.append(others.low, np.nan).take(first) == own.low
     found: Floats = before.take(first)
     found += before.take(first + shared)
@@ -99,8 +99,9 @@ def _excesses(
     )
 
     def of_negatives(scores: Floats, level: float) -> Floats:
-        place = np.searchsorted(positives.mean, scores - level)
-        return np.asarray((scores - level) * masses[place] - sums[place])
+        apart = scores - level
+        place = positives.mean.searchsorted(apart)
+        return np.asarray(apart * masses.take(place) - sums.take(place))
 
     masses_above, sums_above = (
         running_totals(part[::-1])[::-1] / negatives.weight.sum()
@@ -108,8 +109,9 @@ def _excesses(
     )
 
     def of_positives(scores: Floats, level: float) -> Floats:
-        place = np.searchsorted(negatives.mean, scores + level, side="right")
-        return np.asarray(sums_above[place] - (scores + level) * masses_above[place])
+        apart = scores + level
+        place = negatives.mean.searchsorted(apart, side="right")
+        return np.asarray(sums_above.take(place) - apart * masses_above.take(place))
 
     def above(level: float) -> tuple[list[Floats], list[float]]:
         found = [of_negatives(negatives.mean, level), of_positives(positives.mean, level)]
@@ -121,7 +123,7 @@ def _excesses(
 
 def proper_influence(p_true: Floats, squares: Floats) -> Floats:
     """Log-loss and squared error of cases, (2, n), by the probability of their class."""
-    return np.stack([log_losses(p_true), squares])
+    return np.array([log_losses(p_true), squares])
 
 
 def risk_coverage_influence(atoms: PredictionAtoms, levels: Levels) -> Floats:
@@ -145,14 +147,14 @@ class CalibrationInfluence(NamedTuple):
 
     Attributes
     ----------
-    sign : ndarray of shape (B,)
-        By atom of all cases: mean sign of the differences in its bins, frequency minus score.
+    happened, others : ndarray
+        By atom: mean sign of the differences in its bins, frequency minus score.
     variances : ndarray of shape (n_bins,)
         Of the difference in each bin, over all cases.
     """
 
-    low: Floats
-    sign: Floats
+    happened: Floats
+    others: Floats
     variances: Floats
 
 
@@ -182,7 +184,8 @@ def calibration_influence(happened: Atoms, others: Atoms, n_bins: int) -> Calibr
     seen = squares * (yes - mean) ** 2
     told = squares * mean * (1.0 - mean)
     variances = np.maximum(*(np.bincount(place, part, n_bins) for part in (seen, told)))
-    return CalibrationInfluence(low, sign, variances / total**2)
+    of_happened, of_others = np.split(sign.take(origin), [happened.low.size])
+    return CalibrationInfluence(of_happened, of_others, variances / total**2)
 
 
 class CaseInfluences(Protocol):
@@ -238,7 +241,7 @@ class ScoreInfluences(NamedTuple):
 
 def _looked_up(low: Floats, table: Floats, scores: Floats) -> Floats:
     """Rows of a table at the atom of each score."""
-    places = np.searchsorted(low, scores, side="right") - 1
+    places = low.searchsorted(scores, side="right") - 1
     return table.take(np.maximum(places, 0, out=places), axis=1)
 
 
@@ -280,13 +283,13 @@ def score_influences(
     p_true = np.concatenate(
         [part.mean if code == positive else 1.0 - part.mean for code, part in enumerate(atoms)]
     )
-    scores = np.concatenate([part.mean for part in atoms])
+    signs = [calibration.others, calibration.happened][:: 1 if positive else -1]
+    sign, scores = np.concatenate(signs), np.concatenate([part.mean for part in atoms])
     codes = np.repeat([0, 1], [part.mean.size for part in atoms])
-    place = np.searchsorted(calibration.low, np.concatenate([part.low for part in atoms]))
     rows = np.stack(
         [
             *proper_influence(p_true, (1.0 - p_true) ** 2),
-            calibration.sign[place] * ((codes == positive) - scores),
+            sign * ((codes == positive) - scores),
             predictions.wrong & (predictions.mean > confident),
             risk_coverage_influence(predictions, levels),
             *([~predictions.wrong] if answers else []),
@@ -371,10 +374,10 @@ def outcome_influences(
 ) -> tuple[list[tuple[Floats, Floats]], Floats]:
     """`RowInfluences.outcomes`, and the variances of the bins of the calibration error."""
     found = calibration_influence(right, wrong, min(CALIBRATION_BINS, n_cases))
-    low = np.concatenate([wrong.low, right.low])
+    sign = np.concatenate([found.others, found.happened])
     rows = np.stack(
         [
-            found.sign[np.searchsorted(found.low, low)] * (~predictions.wrong - predictions.mean),
+            sign * (~predictions.wrong - predictions.mean),
             predictions.wrong & (predictions.mean > confident),
             risk_coverage_influence(predictions, levels),
         ]

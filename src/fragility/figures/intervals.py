@@ -79,7 +79,7 @@ def with_interval(name: str, figure: Measured, spread: Spread, about: Circumstan
         lowest, highest = _LIMITS.get(name, (0.0, inf))
         least, most = (end - figure.value for end in figure.bounds)
         found = Interval(max(found.low + least, lowest), min(found.high + most, highest))
-    return replace(figure, standard_error=spread.error, interval=found)
+    return Measured(figure.value, found, figure.bounds, figure.estimator, spread.error)
 
 
 def _quantile(spread: Spread, about: Circumstances) -> float:

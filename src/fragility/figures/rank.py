@@ -33,8 +33,8 @@ def measured_between(low: float, high: float) -> Measured:
 def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:
     """Bounds on the share of pairs in which the positive has the higher score, ties half."""
     before = running_totals(negatives.weight)
-    place = np.searchsorted(negatives.low, positives.low)
-    ranked = float(positives.weight @ before[place])
+    place = negatives.low.searchsorted(positives.low)
+    ranked = float(positives.weight.dot(before.take(place)))
     # Pairs within an atom: both classes have the same range there.
     own = np.flatnonzero(np.append(negatives.low, np.nan)[place] == positives.low)
     pairs = positives.weight[own] * negatives.weight[place[own]]

@@ -139,6 +139,8 @@ class MoveSums:
     def n_clusters(self) -> float:
         """Effective number of clusters; 0 if there are none."""
         weight = self._clusters.totals[-1]
+        if not weight.size:
+            return 0.0
         return float(weight.sum() ** 2 / (weight @ weight)) if weight.any() else 0.0
 
     @cached_property
@@ -154,7 +156,7 @@ class MoveSums:
     def spread(self, name: str, *, clustered: bool = True) -> Spread:
         """Standard error of a figure; without `clustered` as if cases were independent."""
         place, population = self.names.index(name), self.population
-        if self.n_clusters and clustered:
+        if clustered and self.n_clusters:
             *moves, weight = self._clusters.totals
             found = Spread(*clustered_error(moves[place][weight > 0.0]))
         elif name in _BY_CLASS:

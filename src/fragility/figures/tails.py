@@ -136,10 +136,10 @@ class ErrorTail:
         reach = self._outer_above - level
         below = self._inner_above.searchsorted(reach)
         masses = self._masses.take(below)
-        share = float(self._shares @ masses)
+        share = float(self._shares.dot(masses))
         masses *= reach
         masses -= self._sums.take(below)
-        excess = float(self._shares @ masses)
+        excess = float(self._shares.dot(masses))
         return Beyond(share, excess + level * share, excess)
 
 
@@ -238,7 +238,7 @@ def merged(atoms: Atoms, most: int) -> Atoms:
     if atoms.low.size <= most:
         return atoms
     places = np.floor(atoms.low * (most / 2))
-    starts = np.flatnonzero(np.diff(places, prepend=-1.0))
+    starts = np.append(0, np.flatnonzero(places[1:] != places[:-1]) + 1)
     weight, total, squares = (
         np.add.reduceat(part, starts)
         for part in (atoms.weight, atoms.weight * atoms.mean, atoms.squares)
@@ -284,8 +284,8 @@ class _Search(NamedTuple):
 
 def _buffer_search(tail: ErrorTail) -> _Search:
     def read(a: float) -> _Tangent:
-        beyond = tail.beyond(-1.0 / a)
-        return _Tangent(a, beyond.share + a * beyond.total, beyond.total)
+        share, total, _ = tail.beyond(-1.0 / a)
+        return _Tangent(a, share + a * total, total)
 
     limit = _Tangent(0.0, tail.share_from(0.0), tail.beyond(0.0).total)
     return _Search(read, _Tangent(0.0, 1.0, tail.mean), limit, (0.0, inf), 1.0)
@@ -295,8 +295,8 @@ def _risk_search(tail: ErrorTail, level: float) -> _Search:
     low, high = tail.smallest, tail.largest
 
     def read(t: float) -> _Tangent:
-        beyond = tail.beyond(t)
-        return _Tangent(t, t + beyond.excess / (1.0 - level), 1.0 - beyond.share / (1.0 - level))
+        share, _, excess = tail.beyond(t)
+        return _Tangent(t, t + excess / (1.0 - level), 1.0 - share / (1.0 - level))
 
     # Below all errors and above them the function is a line.
     first = _Tangent(low, low + (tail.mean - low) / (1.0 - level), -level / (1.0 - level))

@@ -139,7 +139,7 @@ class BinMoments:
 
         One end of each bin, the distance from it to the second point, and the share of that point.
         """
-        ends = np.stack(self._ends)
+        ends = np.array(self._ends)
         longest = ends[1] - ends[0]
         offset = np.minimum(np.maximum(self.means, ends[0]), ends[1]) - ends
         variance = np.maximum(self.squares - self.means * self.means, 0.0)

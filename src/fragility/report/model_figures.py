@@ -148,7 +148,7 @@ def _accuracy(cells: Cells) -> float:
 def _pairwise(view: View) -> tuple[Measured, Measured, Measured]:
     """AUC, buffered AUC and CVaR: means over the pairs of classes."""
     bounds = [(found.auc, found.tails.buffered_auc, found.tails.cvar) for found in view.ranked]
-    ranked, buffered, cvar = np.mean(bounds, axis=0).tolist()
+    ranked, buffered, cvar = bounds[0] if len(bounds) == 1 else np.mean(bounds, axis=0).tolist()
     return measured_between(*ranked), measured_between(*buffered), measured_between(*cvar)
 
 

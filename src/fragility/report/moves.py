@@ -20,7 +20,7 @@ OF_SEVERAL = ("log_loss", "calibration_error", "confident_error_rate", "aurc")
 
 def moves_of_two(view: View, population: Population) -> MoveSums:
     """How the cases of two classes move the figures, by what is known of their scores."""
-    influence, figures = view.influence, view.case_influences
+    influence = view.influence
 
     def units() -> Iterator[tuple[Floats, Floats]]:
         for code, (scores, weight, squares) in enumerate(view.units()):
@@ -29,7 +29,7 @@ def moves_of_two(view: View, population: Population) -> MoveSums:
             shares = typical / population.weight[code]
             moves = [
                 case_influences(tilted, shares, left_out=False),
-                figures.values(code, columns) * typical,
+                view.unit_influences(code, columns) * typical,
             ]
             yield np.concatenate(moves), weight / typical
 

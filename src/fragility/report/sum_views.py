@@ -173,6 +173,9 @@ class CalibratedView(View):
                 tables[code] += map_shares * found.values(code, map_scores[np.newaxis])
         return TableInfluences(tables, self.table.places, *found[2:])
 
+    def unit_influences(self, code: int, columns: Floats) -> Floats:
+        return self.case_influences.values(code, columns)
+
     def units(self) -> Iterator[Units]:
         amounts = self.table.amounts
         for weight, squares in zip(amounts["weight"], amounts["squares"], strict=True):

@@ -227,6 +227,12 @@ class View(ABC):
         largest = -float(np.log(max(least, LEAST_PROBABILITY)))
         return RowInfluences(tables, outcomes, means, total, worst, calibration, largest)
 
+    def unit_influences(self, code: int, columns: Floats) -> Floats:
+        """Influences of the `units` of a class of two, whose scores are `columns`."""
+        found = self.case_influences
+        assert isinstance(found, ScoreInfluences)  # of the same atoms, which need not be looked up
+        return found.tables[code]
+
     def units(self) -> Iterator[Units]:
         """By class of two, cases that figures do not tell apart."""
         for code in range(2):

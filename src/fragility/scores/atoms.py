@@ -90,6 +90,9 @@ class PointSample(Sample):
         return cls(sign * atoms.mean, atoms.weight, atoms.squares)
 
     def _weighed_blocks(self) -> Iterator[tuple[Floats, Floats | None, Floats | None]]:
+        if self._points[0].size <= BLOCK:
+            yield self._points
+            return
         for start in range(0, self._points[0].size, BLOCK):
             values, weights, squares = (part[start : start + BLOCK] for part in self._points)
             yield values, weights, squares

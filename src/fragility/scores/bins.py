@@ -21,9 +21,12 @@ from ..index.certified import BinMoments
 from .atoms import Atoms, PointSample
 from .cases import REVIEW_SUMS, case_amounts
 from .layout import Layout
+from .unit_counts import MOST, UnitCounts
 
 #: Units of x and x². Half of them are the errors that `fragility.index.certified` allows for.
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
+#: No x or x² is more than so many units.
+_MOST_X = 1 << 37
 #: Samples per block, few enough for the cache, and samples that are summed together.
 BLOCK = 1 << 14
 CHUNK = 3 * BLOCK
@@ -64,13 +67,26 @@ class ScoreBins:
         names = ["weight", "x", "x_squares"]
         names += ["number", "squares"] * squares + ["costs", "cost_squares"] * costs
         names += list(REVIEW_SUMS) * reviews
-        #: Sums by name: of x and x², and of `fragility.scores.cases.case_amounts`.
-        self.sums = {name: ExactSums(shape) for name in names}
+        self._sums = {name: ExactSums(shape) for name in names}
+        #: Unweighted samples of a single column that the sums have not got yet.
+        self._counts: UnitCounts | None = None
         self.ranges = np.full((2, n_columns, layout.length if ranges else 0), inf)
         self.ranges[1] = -inf
         self._smallest = np.full((n_columns, n_classes), inf)
         self._largest = np.full((n_columns, n_classes), -inf)
         self._lightest = np.full((n_columns, n_classes), inf)
+
+    @property
+    def sums(self) -> dict[str, ExactSums]:
+        """Sums by name: of x and x², and of `fragility.scores.cases.case_amounts`."""
+        self._take_counts()
+        return self._sums
+
+    def _take_counts(self) -> None:
+        if self._counts is not None:
+            totals, self._counts = self._counts.totals(), None
+            for name, more in zip(("weight", "x", "x_squares"), totals, strict=True):
+                self._sums[name].add(more, most=MOST * _MOST_X)
 
     @staticmethod
     def state_bytes(
@@ -134,8 +150,7 @@ class ScoreBins:
             if self.ranges.size and known is None:
                 np.minimum.at(self.ranges[0, column], places, values)
                 np.maximum.at(self.ranges[1, column], places, values)
-            np.minimum.at(self._smallest[column], classes, values)
-            np.maximum.at(self._largest[column], classes, values)
+            self._reach(column, classes, values)
             np.multiply(classes, layout.length, out=bins[part])
             bins[part] += places
             found.append(places)
@@ -145,13 +160,34 @@ class ScoreBins:
             self._weigh(column, bins, x, codes, weights, costs, slips)
         return found
 
+    def _reach(self, column: int, classes: Integers, values: Floats) -> None:
+        """Take in the extreme values of classes: after a while few samples move these."""
+        smallest, largest = self._smallest[column], self._largest[column]
+        below = np.flatnonzero(values < smallest.max())
+        if 8 * below.size > values.size:  # of a class with few samples or none
+            below = np.flatnonzero(values < smallest.take(classes))
+        np.minimum.at(smallest, classes.take(below), values.take(below))
+        above = np.flatnonzero(values > largest.min())
+        if 8 * above.size > values.size:
+            above = np.flatnonzero(values > largest.take(classes))
+        np.maximum.at(largest, classes.take(above), values.take(above))
+
     def _count(self, column: int, bins: Integers, x: Floats) -> None:
         """Add unweighted samples."""
-        self.sums["weight"].add_each(bins, 1, column)
-        self.sums["x"].add_each(bins, _whole(x * (1.0 / MEAN_UNIT)), column)
+        units = _whole(x * (1.0 / MEAN_UNIT))
         x *= x
         x *= 1.0 / SQUARE_UNIT
-        self.sums["x_squares"].add_each(bins, _whole(x), column)
+        squares = _whole(x)
+        n_columns, n_bins = self._sums["weight"].shape
+        if n_columns == 1:
+            if self._counts is not None and not self._counts.has_room(bins.size):
+                self._take_counts()
+            if self._counts is None:
+                self._counts = UnitCounts(n_bins)
+            self._counts.add(bins, units, squares)
+        else:  # of which there may be many: side by side they would take more memory
+            for name, terms in (("weight", 1), ("x", units), ("x_squares", squares)):
+                self._sums[name].add_each(bins, terms, column, most=_MOST_X)
         lightest = self._lightest[column]  # one, of a class that has samples
         np.minimum(lightest, np.where(self._smallest[column] < inf, 1.0, inf), out=lightest)
 
@@ -293,13 +329,13 @@ class ScoreBins:
         down = np.minimum(down, below)
         share = np.full_like(up, 0.5)
         np.divide(down, up + down, out=share, where=up + down > 0.0)
-        shares = np.stack([1.0 - share, share])
-        parts = [sign * np.stack([mean - down, mean + up]), found.weights * shares]
-        parts.append(parts[1] if squares is found.weights else squares * shares)
+        shares = np.array([1.0 - share, share])
+        values, weights = sign * np.array([mean - down, mean + up]), found.weights * shares
         carrying = shares > 0.0
-        if carrying.all():
-            return PointSample(*(part.ravel() for part in parts))
-        return PointSample(*(part[carrying] for part in parts))
+        chosen: Any = ... if carrying.all() else carrying
+        own = weights[chosen].ravel()
+        own_squares = own if squares is found.weights else (squares * shares)[chosen].ravel()
+        return PointSample(values[chosen].ravel(), own, own_squares)
 
     def to_arrays(self) -> list[NDArray[Any]]:
         """The state in few arrays, the same for the same samples."""

@@ -196,7 +196,7 @@ class AmountSums:
         """Add cases by their cells, and the part of each; at most `fragility.exact.MOST_TERMS`."""
         if parts is not None:
             keys = keys + parts * self._size
-        self.sums["number"].add_each(keys, 1)
+        self.sums["number"].add_each(keys, 1, most=1)
         if weights is not None:
             for name, terms in case_amounts(keys.size, weights, costs).items():
                 if name != "number":

@@ -15,6 +15,7 @@ from ..grouping import CROSS, Crossing, Ranges
 from .categories import Categories, found_groups
 from .rows import coded, encoded_or_refused, floats
 from .table import Table, require_columns
+from .values import narrow_integers
 
 #: Names of the groups that the codes of a column stand for.
 Names = Categories | Ranges
@@ -136,6 +137,8 @@ class GroupSurvey:
         columns, values = [], []
         for by in self._columns:
             if by.ranges is None:
+                if not self._cross and self._knows(data.column(by.column), by):
+                    continue
                 codes, there = encoded_or_refused(self._table, data, by.column)
                 self._values[by.column].update(there)
             elif self._cross:
@@ -149,6 +152,11 @@ class GroupSurvey:
             codes = np.stack(columns, axis=1)
             for row in np.unique(codes[(codes >= 0).all(axis=1)], axis=0).tolist():
                 self._held.add(tuple(part[code] for part, code in zip(values, row, strict=True)))
+
+    def _knows(self, column: Any, by: GroupBy) -> bool:
+        """Whether the ends of a column of whole numbers show that there is nothing new in it."""
+        known, whole = self._values[by.column], narrow_integers(column)
+        return whole is not None and known.issuperset(range(whole[1], whole[2] + 1))
 
     def found(self) -> KnownGroups:
         """All that was seen."""

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._labels import offsets_from
 from .._typing import Mask
 from ..exceptions import TableError
 from .categories import Categories
 from .problems import label_problem
 from .table import Table
-from .values import encoded, numbers
+from .values import encoded, narrow_integers, numbers
 
 
 def encoded_or_refused(table: Table, data: Any, name: str) -> tuple[NDArray[Any], list[Any]]:
@@ -39,6 +40,13 @@ def coded(
 
     `problem` makes the error for a name that is not among the categories.
     """
+    whole = narrow_integers(data.column(name))
+    if whole is not None:
+        numbered, low, high = whole
+        by_number = categories.codes(range(low, high + 1))
+        if by_number is not None:  # every number between the ends is a name: one look-up for each
+            found = by_number.take(offsets_from(numbered, low))
+            return found, np.zeros(numbered.size, dtype=np.bool_)
     places, values = encoded_or_refused(table, data, name)
     known = categories.codes(values)
     if known is None:

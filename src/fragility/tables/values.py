@@ -14,6 +14,9 @@ from .._typing import Mask
 from .arrow import as_numpy, pyarrow
 from .table import UnreadableValueError
 
+#: Whole numbers of a column that differ by less than this are looked up in a table.
+_NARROW = 1 << 12
+
 #: Text that stands for a missing value.
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),
@@ -114,6 +117,18 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     table = np.full(len(stored) + 1, -1, dtype=np.int32)
     table[:-1][there] = np.arange(np.count_nonzero(there))
     return table[codes], list(compress(values, there))
+
+
+def narrow_integers(column: Any) -> tuple[NDArray[Any], int, int] | None:
+    """A column of integers, the least and the largest; None if they are far apart, or not integers.
+
+    None also if a value is missing.
+    """
+    if column.null_count or not len(column) or not pyarrow().types.is_integer(column.type):
+        return None
+    values = as_numpy(column)
+    low, high = int(values.min()), int(values.max())
+    return (values, low, high) if high - low < _NARROW else None
 
 
 def category_order(column: Any) -> list[Any] | None:
