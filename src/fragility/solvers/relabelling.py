@@ -24,7 +24,7 @@ from .searching import Search, solution_of
 #: Samples whose gain is this share of the cost of a label may move later.
 _MAY_PAY = 0.75
 #: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.
-_ROUGH, _SETTLED, _ROUNDING = 1e-5, 1e-2, 1e-10
+_ROUGH, _SETTLED, _ROUNDING = 1e-3, 1e-2, 1e-10
 _MAX_STEPS, _MAX_CORRECTIONS = 30, 3
 #: A model is lifted by a little more than the loss was above it.
 _AMPLE = 1.02
