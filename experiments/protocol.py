@@ -219,9 +219,7 @@ def out_of_fold_scores(split: Split, n_classes: int, settings: Settings) -> Floa
     kinds = [(penalty, alpha) for penalty in settings.penalties for alpha in settings.alphas]
     searches, tests = [], []
     for train, test in split.parts():
-        data = TrainingData(
-            split.X_train[train], split.y_train[train], None, np.arange(n_classes)
-        )
+        data = TrainingData(split.X_train[train], split.y_train[train], None, np.arange(n_classes))
         for place, (penalty, alpha) in enumerate(kinds):
             strength = Penalty.named(penalty, settings.strength(penalty, alpha, n_classes))
             objective = data.objective(Hinge(), strength, settings.fit_intercept, reducible=False)
@@ -268,9 +266,7 @@ def satisficing_models(
     searches = [_cells(split, train, *given, _TOL_CV) for train, _ in split.parts()]
     every = np.arange(split.y_train.size)
     with np.errstate(over="ignore", under="ignore"):
-        *of_parts, cells = result(
-            side_by_side([*searches, _cells(split, every, *given, _TOL)])
-        )
+        *of_parts, cells = result(side_by_side([*searches, _cells(split, every, *given, _TOL)]))
     for (_, test), found in zip(split.parts(), of_parts, strict=True):
         for place, cell in enumerate(found):
             if isinstance(cell, Cell):

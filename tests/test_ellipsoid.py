@@ -5,8 +5,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from fragility.solvers.cones import Orthant, SecondOrder
 from fragility.solvers import ellipsoid as ellipsoids
+from fragility.solvers.cones import Orthant, SecondOrder
 from fragility.solvers.ellipsoid import Ellipsoid
 from fragility.solvers.norm_cones import norm_cone
 from fragility.solvers.searching import result, side_by_side

@@ -169,9 +169,7 @@ class SampleStep(PartStep):
         """Add the borders of the system, for a multiplier of the aggregate."""
 
     @abstractmethod
-    def pull(
-        self, right: Floats, nu: Floats, aimed: Floats | None
-    ) -> tuple[Floats, Floats, Any]:
+    def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
         """Add to the right sides of k and t where the multipliers would be `aimed`.
 
         Returned are the pull on the epigraph variables, the right side by scores, and what is added

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,22 +21,13 @@ from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
 from .newton import Curvature
-from .robust import profile_of, require_smooth
+from .robust import profile_of, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .wasserstein import LeastNormSearch
 
-SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is zero but for rounding.
 _NO_FRAGILITY = 1e-9
-
-
-def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
-    """Refuse programs that no solver takes."""
-    if type(ambiguity) not in (KL, Wasserstein):
-        raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
-    if solver == "conic":
-        conic.check_loss(loss)
 
 
 def solve(
@@ -54,8 +46,7 @@ def solve(
     is nearly the solution, and need not meet the target. Both are hints.
     """
     target, objective = program.target, program.objective
-    if solver == "newton":
-        require_smooth(objective, program.ambiguity)
+    method = _chosen(solver, objective, program.ambiguity)
     if program.ambiguity.moves_labels:
         zero = np.zeros(objective.size)
         if target.value >= _relabelled_mean(objective.at(zero)):
@@ -66,12 +57,7 @@ def solve(
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, references, tol, max_iter)
-    if solver == "conic":
-        return (yield from search.by_cones())
-    if not objective.is_smooth or solver == "interior_point":
-        return (yield from search.with_corners())
-    by_newton = search.under_kl if program.ambiguity.reweights else search.under_wasserstein
-    return (yield from by_newton(start, curvature))
+    return (yield from method.run(search, start, curvature))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,9 +103,7 @@ class _Search:
             short = yield from self._shortest_without_fragility(solution.parameters)
         return solution if short is None else replace(short, solver="conic")
 
-    def under_wasserstein(
-        self, start: Floats | None, curvature: Floats | None
-    ) -> Search[Solution]:
+    def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Search[Solution]:
         """Quadratic models of the loss, and their least norms."""
         objective, target, minimum = self._parts
         ambiguity, hessian, inside = self.program.ambiguity, None, None
@@ -232,6 +216,86 @@ class _Search:
             met = (s for s in shares if float(objective.at(s * trivial).losses.max()) <= target)
             parameters = next(met, 0.0) * trivial
         return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
+
+
+class Solver(NamedTuple):
+    """A method for some of the programs.
+
+    Attributes
+    ----------
+    name : str
+        By which users ask for it.
+    why_not : callable
+        Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
+    run : callable
+        Solves a `_Search`, from hints if it can use any.
+    on_request : bool
+        Whether it is taken only if it is asked for by name.
+    by_name : bool
+        Whether it may be.
+    """
+
+    name: str
+    why_not: Callable[[Objective, Ambiguity], str]
+    run: Callable[[_Search, Floats | None, Any], Search[Solution]]
+    on_request: bool = False
+    by_name: bool = True
+
+
+def _not_kl(objective: Objective, ambiguity: Ambiguity) -> str:
+    return why_not_smooth(objective, ambiguity) or (
+        "" if ambiguity.reweights else "Features move: the fragility itself is not smooth."
+    )
+
+
+def _not_wasserstein(objective: Objective, ambiguity: Ambiguity) -> str:
+    return why_not_smooth(objective, ambiguity) or (
+        "Weights shift: there is no norm to minimise." if ambiguity.reweights else ""
+    )
+
+
+def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
+    if not ambiguity.moves_labels:
+        return "Labels do not move."
+    return "" if objective.is_smooth else "It begins with a smooth program, and this has corners."
+
+
+#: In the order of choice: the first that takes a program solves it.
+_TABLE = (
+    Solver("newton", _not_kl, _Search.under_kl),
+    Solver("newton", _not_wasserstein, _Search.under_wasserstein),
+    # Labels that stay where they are first: most often that shows which of them may pay.
+    Solver("interior_point", _not_labels, _Search.under_wasserstein, by_name=False),
+    Solver("interior_point", lambda *_: "", lambda search, *_: search.with_corners()),
+    Solver(
+        "conic",
+        lambda objective, _: conic.why_not(objective.loss),
+        lambda search, *_: search.by_cones(),
+        on_request=True,
+    ),
+)
+SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
+
+
+def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
+    """The first solver of a name, or for "auto" of any, that takes a program."""
+    some = [
+        s for s in _TABLE if (not s.on_request if name == "auto" else s.name == name and s.by_name)
+    ]
+    reasons = [solver.why_not(objective, ambiguity) for solver in some]
+    for solver, reason in zip(some, reasons, strict=True):
+        if not reason:
+            return solver
+    raise NotImplementedError(reasons[-1])
+
+
+def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
+    """Refuse, before any data are seen, what no solver or not the one that is asked for takes."""
+    if type(ambiguity) not in (KL, Wasserstein):
+        raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
+    reason = conic.why_not(loss) if solver == "conic" else ""
+    if reason:
+        raise NotImplementedError(reason)
 
 
 def _relabelled_mean(point: Evaluation) -> float:

@@ -24,13 +24,14 @@ from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, S
 _STEP_FRACTIONS = (0.99, 0.9, 0.8)
 
 
-def check_loss(loss: Loss) -> None:
-    """Refuse a loss that has no form as a conic program here."""
-    if type(loss) not in _LOSSES:
-        raise NotImplementedError(
-            "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and "
-            f"max_logistic; got {loss!r}. Use solver='newton', which takes any smooth loss."
-        )
+def why_not(loss: Loss) -> str:
+    """Why a loss has no form as a conic program here; nothing if it has one."""
+    if type(loss) in _LOSSES:
+        return ""
+    return (
+        "solver='conic' knows the losses cross_entropy, smoothed_hinge, hinge and max_logistic; "
+        f"got {loss!r}. Use solver='newton', which takes any smooth loss."
+    )
 
 
 def solve(program: SatisficingProgram) -> Solution:

@@ -88,9 +88,7 @@ class Geometry:
             moving = (1.0 + stretch) * moving
         return point
 
-    def step(
-        self, point: Evaluation, hessian: Floats, tol: float, damping: float
-    ) -> Search[Model]:
+    def step(self, point: Evaluation, hessian: Floats, tol: float, damping: float) -> Search[Model]:
         """Least norm where the quadratic model of the loss meets the target.
 
         `damping` is curvature that stands in where there is none, as before the corner of a hinge.

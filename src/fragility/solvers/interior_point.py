@@ -137,7 +137,12 @@ class InteriorProgram:
     def kind(self) -> tuple[Any, ...]:
         """What programs must have in common to be solved together."""
         objective, shape = self.objective, self.shape
-        parts: list[Any] = [self.start.size, self.target is None, self.model is None, self.ball is None]
+        parts: list[Any] = [
+            self.start.size,
+            self.target is None,
+            self.model is None,
+            self.ball is None,
+        ]
         if objective is not None:
             rows = objective.rows
             parts += [objective.loss, rows.n_classes, rows.X.shape[1], rows.fit_intercept]
@@ -219,9 +224,7 @@ class _Search(Batched):
         spent = (steps >= self.max_iter + 1) | (self.stalled > patience)
         return converged | spent | ~point.inside(), converged
 
-    def solution(
-        self, point: _Point, place: int, steps: int, converged: bool
-    ) -> InteriorSolution:
+    def solution(self, point: _Point, place: int, steps: int, converged: bool) -> InteriorSolution:
         cost = float(point.cost[place])
         scale = max(abs(cost), float(self.floor[place]), 1e-300)
         gap = float(max(point.gap[place], point.missed[place])) / scale
@@ -351,7 +354,10 @@ class _Point(Batched):
             self.parts.append(norm)
             balls = [program.ball for program in programs if program.ball is not None]
             if balls:
-                factor, matrix = (np.stack(tables) for tables in zip(*((b.factor, b.matrix) for b in balls), strict=True))
+                factor, matrix = (
+                    np.stack(tables)
+                    for tables in zip(*((b.factor, b.matrix) for b in balls), strict=True)
+                )
                 radius = np.array([ball.radius for ball in balls])
                 self.parts.append(BallPart(factor, matrix, radius, norm.first))
 
@@ -501,7 +507,10 @@ class _Point(Batched):
             if (good | fails).all():
                 return trial, np.where(fails, 0.0, share)
             halve = ~good & ~fails
-            length, share = np.where(halve, length / 2.0, length), np.where(halve, share / 2.0, share)
+            length, share = (
+                np.where(halve, length / 2.0, length),
+                np.where(halve, share / 2.0, share),
+            )
             fails |= np.minimum(share, length) <= TUNING.tiny
 
     def merit(self, aimed: Floats, penalty_weight: Floats) -> Floats:

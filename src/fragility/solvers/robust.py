@@ -21,7 +21,7 @@ def solve_robust(
     """Smallest worst-case loss within a radius."""
     objective, minimum = program.objective, references.minimum
     if solver == "newton":
-        require_smooth(objective, program.ambiguity, ball=True)
+        raise NotImplementedError(why_not_smooth(objective, program.ambiguity, ball=True))
     if program.ambiguity.reweights and minimum.separable:
         # Every loss can be zero, or arbitrarily near to it: no shift of weights does harm.
         point = yield from separating_model(objective, minimum, tol=tol, max_iter=max_iter)
@@ -71,14 +71,13 @@ def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     )
 
 
-def require_smooth(objective: Objective, ambiguity: Ambiguity, ball: bool = False) -> None:
-    """Refuse programs without derivatives for Newton's method."""
-    if ball or not objective.is_smooth or ambiguity.moves_labels:
-        what = "a ball" if ball else "a finite label_cost"
-        if objective.lasso > 0.0:
-            what = "penalty='l1'"
-        elif not objective.loss.is_smooth(objective.rows.n_classes):
-            what = f"{objective.loss!r}"
-        raise NotImplementedError(
-            f"solver='newton' needs a smooth program, and {what} has corners. Give solver='auto'."
-        )
+def why_not_smooth(objective: Objective, ambiguity: Ambiguity, ball: bool = False) -> str:
+    """Why Newton's method does not take a program; nothing if it does."""
+    if not (ball or not objective.is_smooth or ambiguity.moves_labels):
+        return ""
+    what = "a ball" if ball else "a finite label_cost"
+    if objective.lasso > 0.0:
+        what = "penalty='l1'"
+    elif not objective.loss.is_smooth(objective.rows.n_classes):
+        what = f"{objective.loss!r}"
+    return f"solver='newton' needs a smooth program, and {what} has corners. Give solver='auto'."
