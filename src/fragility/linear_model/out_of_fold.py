@@ -160,10 +160,8 @@ def _models(
     """Coefficients and intercepts of the lowest loss for each strength, strong to weak."""
     found: RiskMinimum | None = None
     template = Training.of(plain, part).objective
-    objectives, limits = (
-        [replace(template, alpha=a) for a in ALPHAS],
-        {"tol": _TOL, "max_iter": plain.max_iter},
-    )
+    objectives = [replace(template, alpha=alpha) for alpha in ALPHAS]
+    limits: Any = {"tol": _TOL, "max_iter": plain.max_iter}
     start, models = np.zeros(template.size), []
     if not template.is_smooth:
         minima = yield from side_by_side(erm(one, start, **limits) for one in objectives)

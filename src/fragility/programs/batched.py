@@ -14,7 +14,8 @@ class Batched:
 
     def taken(self, kept: NDArray[Any]) -> Self:
         """Some of the problems."""
-        return self._mapped(lambda value: value[kept], self)
+        found: Self = self._mapped(lambda value: value[kept], self)
+        return found
 
     def where(self, chosen: NDArray[np.bool_], other: Self) -> Self:
         """These problems where chosen, else the others."""
@@ -23,7 +24,8 @@ class Batched:
             shape = (-1, *(1,) * (mine.ndim - 1))
             return mine if mine is theirs else np.where(chosen.reshape(shape), mine, theirs)
 
-        return self._mapped(choose, self, other)
+        found: Self = self._mapped(choose, self, other)
+        return found
 
     @staticmethod
     def _mapped(function: Callable[..., Any], *some: Any) -> Any:

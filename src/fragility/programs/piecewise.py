@@ -77,7 +77,7 @@ class Piecewise(Batched, ABC):
 
     @abstractmethod
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
-        """Lower triangle, (B, pairs of outputs, n), of the form and of Σ z ∇²f, for some samples."""
+        """Lower triangles (B, pairs of outputs, n) of the form and of Σ z ∇²f, for some samples."""
 
 
 def piecewise_of(

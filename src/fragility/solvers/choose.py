@@ -24,6 +24,7 @@ from .newton import Curvature
 from .robust import profile_of, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
+from .tuning import LABELS as TUNING
 from .wasserstein import LeastNormSearch
 
 #: A fragility below this share of the target is zero but for rounding.
@@ -153,9 +154,14 @@ class _Search:
                 return replace(short, solver="interior_point")
         found = None
         if near is not None and objective.loss.relabelled_by_gap:
-            # Half way from there, so that it meets the target with room.
-            start = objective.at(0.5 * (near.parameters + inside.parameters))
-            found = yield from relabelling.satisfice(program, start, **self._limits)
+            # Not all the way there, so that it meets the target with room. Few samples are dealt
+            # with as they are; of many, most are left out.
+            few = objective.rows.y.size <= TUNING.few_labels
+            share = TUNING.near_share if few else TUNING.far_share
+            way = near.parameters - inside.parameters
+            start = objective.at(inside.parameters + share * way)
+            by_labels = corners.satisfice if few else relabelling.satisfice
+            found = yield from by_labels(program, start, **self._limits)
         if found is None or not found.converged:
             found = yield from corners.satisfice(program, inside, **self._limits)
         if reweights and not (found.converged and found.k > _NO_FRAGILITY * target.value):

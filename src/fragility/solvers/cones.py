@@ -22,7 +22,7 @@ def by_problem(values: Any) -> Any:
     return values if values.ndim == 2 else values.reshape(len(values), -1)
 
 
-def like(of_problems: Floats, values: Floats) -> Floats:
+def like(of_problems: Any, values: Floats) -> Any:
     """One number for each problem, to be broadcast over arrays of the problems."""
     return of_problems.reshape(-1, *(1,) * (values.ndim - 1))
 
@@ -57,7 +57,7 @@ class Orthant:
     scaling = OrthantScaling
 
     def degree(self, s: Floats) -> int:
-        return s[0].size
+        return int(s[0].size)
 
     def inside(self, s: Floats) -> Flags:
         least: Floats = by_problem(s).min(axis=1, initial=1.0)
@@ -81,7 +81,8 @@ class Orthant:
         """How far a may go along each of some steps before it leaves the cone."""
         size = np.maximum(a, 1e-300)
         shrinking = [by_problem(step / size).min(axis=1, initial=0.0) for step in steps]
-        return 1.0 / np.maximum(-np.minimum.reduce(shrinking), 1e-300)
+        longest: Floats = 1.0 / np.maximum(-np.minimum.reduce(shrinking), 1e-300)
+        return longest
 
 
 class SecondOrderScaling:
@@ -107,7 +108,7 @@ class SecondOrderScaling:
     @staticmethod
     def _turn(v: Floats, w: Floats) -> Floats:
         along = np.einsum("...i,...i->...", w[..., 1:], v[..., 1:])
-        turned = v + w * (v[..., 0] + along / (1.0 + w[..., 0]))[..., np.newaxis]
+        turned: Floats = v + w * (v[..., 0] + along / (1.0 + w[..., 0]))[..., np.newaxis]
         turned[..., 0] = w[..., 0] * v[..., 0] + along
         return turned
 

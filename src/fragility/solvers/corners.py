@@ -15,7 +15,7 @@ from .._typing import Floats
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import RobustProgram, SatisficingProgram
 from .aggregates import EntropicRisk, Maximum, Mean, Samples
-from .interior_point import InteriorProgram, InteriorSolution
+from .interior_program import InteriorProgram, InteriorSolution
 from .norm_cones import Shape
 from .searching import Search, solution_of
 from .tuning import CORNERS as TUNING

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._typing import Floats
 from .factor import Cholesky
-from .interior_point import Ball, InteriorProgram
+from .interior_program import Ball, InteriorProgram
 from .norm_cones import PairBallCone, Shape
 from .searching import Search, solution_of
 

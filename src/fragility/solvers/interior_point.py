@@ -17,140 +17,25 @@ Python counts once for all. What is solved leaves the others.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from .._typing import Floats
 from ..programs.batched import Batched
-from ..programs.objective import Objective, filled_gauge
+from ..programs.objective import filled_gauge
 from ..programs.piecewise import piecewise_of
 from ..programs.stack import Stack
-from .aggregates import Maximum, Mean, Samples
+from .aggregates import Maximum, Samples
+from .cone_parts import BallPart, NormPart
 from .cones import Flags, inner
 from .factor import BalancedStack
-from .interior_parts import (
-    Aim,
-    BallPart,
-    Direction,
-    Goal,
-    Lasso,
-    Move,
-    NormPart,
-    Part,
-    System,
-)
-from .norm_cones import Shape
+from .interior_costs import Costs
+from .interior_parts import Aim, Direction, Goal, Lasso, Move, Part, System
+from .interior_program import InteriorProgram, InteriorSolution
 from .tuning import INTERIOR as TUNING
-
-
-class InteriorSolution(NamedTuple):
-    """Where the search ended; `gap` is how far the cost can be above its minimum, relatively.
-
-    `multiplier` is how fast the cost falls as the target, or half the squared radius, rises.
-    """
-
-    parameters: Floats
-    k: float
-    cost: float
-    gap: float
-    iterations: int
-    converged: bool
-    multiplier: float = 0.0
-
-
-class Quadratic(NamedTuple):
-    """A quadratic function of the parameters, by its value and derivatives at a centre."""
-
-    centre: Floats
-    height: float
-    gradient: Floats
-    hessian: Floats
-
-    def value(self, parameters: Floats) -> float:
-        away = parameters - self.centre
-        return self.height + float(self.gradient @ away) + 0.5 * float(away @ self.hessian @ away)
-
-
-class Ball(NamedTuple):
-    """Parameters with ‖factorᵀ (θ - centre)‖ ≤ radius; `matrix` is factor @ factor.T."""
-
-    matrix: Floats
-    factor: Floats
-    radius: float
-
-
-@dataclass(frozen=True, eq=False)
-class InteriorProgram:
-    """A program, with a start and how it is to be solved; `solve` and `solve_together` solve it.
-
-    Attributes
-    ----------
-    start : ndarray
-        Parameters to start from: of a program with a ball, its centre.
-    tol : float
-    max_iter : int
-    k : float
-        Where k starts, above the norm of the parameters.
-    objective : Objective, optional
-        Without one there are no samples and no penalty.
-    aggregate : type of Samples
-        How the losses of the samples are aggregated.
-    target : float, optional
-        Bound of the aggregate with the penalty; without one they are part of what is minimised.
-    shape : Shape, optional
-        Cone of (θ, k); without one there is no k.
-    k_cost : float
-    squared_cost : ndarray, optional
-        Cost of the squared parameters.
-    label_cost : float
-        What a function of another label is lowered by, per unit of k.
-    model : Quadratic, optional
-        Part of the aggregate, in place of the loss that all functions of a sample have in common.
-    ball : Ball, optional
-        Where the parameters are.
-    """
-
-    start: Floats
-    tol: float
-    max_iter: int
-    k: float = 0.0
-    objective: Objective | None = None
-    aggregate: type[Samples] = Mean
-    target: float | None = None
-    shape: Shape | None = None
-    k_cost: float = 1.0
-    squared_cost: Floats | float = 0.0
-    label_cost: float = inf
-    model: Quadratic | None = None
-    ball: Ball | None = None
-
-    def solve(self) -> InteriorSolution:
-        """Minimise this one alone."""
-        return solve_together([self])[0]
-
-    @property
-    def kind(self) -> tuple[Any, ...]:
-        """What programs must have in common to be solved together."""
-        objective, shape = self.objective, self.shape
-        parts: list[Any] = [
-            self.start.size,
-            self.target is None,
-            self.model is None,
-            self.ball is None,
-        ]
-        if objective is not None:
-            rows = objective.rows
-            parts += [objective.loss, rows.n_classes, rows.X.shape[1], rows.fit_intercept]
-            parts += [self.aggregate, self.label_cost == inf, sparse.issparse(rows.X)]
-            parts += [objective.is_penalised, np.flatnonzero(objective.lasso_weights).tobytes()]
-        if shape is not None:
-            parts += [type(shape.cone), shape.cone.shape, shape.moves.tobytes()]
-        return tuple(parts)
 
 
 def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution]:
@@ -240,67 +125,6 @@ class _Search(Batched):
         )
 
 
-class _Model(Batched):
-    """Quadratic functions of all problems."""
-
-    def __init__(self, models: list[Quadratic]) -> None:
-        self.centre, self.gradient, self.hessian = (
-            np.stack([getattr(model, name) for model in models])
-            for name in ("centre", "gradient", "hessian")
-        )
-        self.height = np.array([model.height for model in models])
-
-    def value(self, theta: Floats) -> Floats:
-        away = theta - self.centre
-        turned = (self.hessian @ away[..., np.newaxis])[..., 0]
-        return self.height + inner(self.gradient, away) + 0.5 * inner(away, turned)
-
-    def slope(self, theta: Floats) -> Floats:
-        away = theta - self.centre
-        slope: Floats = self.gradient + (self.hessian @ away[..., np.newaxis])[..., 0]
-        return slope
-
-
-class _Costs(Batched):
-    """What parameters cost beside the losses; `gauge` says how classes share a gauge."""
-
-    def __init__(self, programs: list[InteriorProgram]) -> None:
-        objectives = [program.objective for program in programs]
-        shape = len(programs), programs[0].start.size
-        self.ridge = np.zeros(shape)
-        self.lasso = np.zeros(shape)
-        self.n_outputs = 1
-        for place, objective in enumerate(objectives):
-            if objective is not None:
-                self.ridge[place], self.lasso[place] = objective.ridge, objective.lasso_weights
-                self.n_outputs = objective.n_outputs
-        self.squared = np.zeros(shape)
-        self.squared += np.stack([np.broadcast_to(p.squared_cost, shape[1]) for p in programs])
-        self.k = np.array([program.k_cost for program in programs])
-        models = [program.model for program in programs if program.model is not None]
-        self.model = _Model(models) if models else None
-
-    def of(self, theta: Floats, k: Floats | None) -> Floats:
-        """Squared parameters and k."""
-        cost = 0.5 * inner(self.squared * theta, theta)
-        return cost if k is None else cost + self.k * k
-
-    def smooth(self, theta: Floats) -> Floats:
-        """Ridge and model."""
-        value = 0.5 * inner(self.ridge * theta, theta)
-        return value if self.model is None else value + self.model.value(theta)
-
-    def slope(self, theta: Floats, nu: Floats | None = None) -> Floats:
-        """Slope of ridge and model; with a multiplier, times that, plus that of squared costs."""
-        if nu is None:
-            slope = self.ridge * theta
-            return slope if self.model is None else slope + self.model.slope(theta)
-        slope = (nu[:, np.newaxis] * self.ridge + self.squared) * theta
-        if self.model is not None:
-            slope = slope + nu[:, np.newaxis] * self.model.slope(theta)
-        return slope
-
-
 def _samples(programs: list[InteriorProgram]) -> Samples:
     """The samples' part, before its variables are set."""
     first, objectives = programs[0], [program.objective for program in programs]
@@ -329,7 +153,7 @@ class _Point(Batched):
     def __init__(self, programs: list[InteriorProgram]) -> None:
         first, n = programs[0], len(programs)
         self.has_k, self.has_samples = first.shape is not None, first.objective is not None
-        self.costs = _Costs(programs)
+        self.costs = Costs(programs)
         theta = self.theta = np.stack([program.start for program in programs])
         self.k = np.array([program.k for program in programs])
         targets = [program.target for program in programs if program.target is not None]
@@ -444,7 +268,7 @@ class _Point(Batched):
     def next(self) -> tuple[_Point, Flags]:
         """The points after one step, and which of them exist."""
         step = _Step(self)
-        every = [*self.parts, self.goal]
+        every: list[Any] = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
         _, affine = step.towards(None)
         length = np.minimum(1.0, self._longest(affine))
@@ -522,7 +346,8 @@ class _Point(Batched):
         return self.cost + missed - aimed * barrier
 
     def _longest(self, moves: list[Move]) -> Floats:
-        pairs = zip((*self.parts, self.goal), moves, strict=True)
+        every: list[Any] = [*self.parts, self.goal]
+        pairs = zip(every, moves, strict=True)
         longest: Floats = np.minimum.reduce([part.longest(move) for part, move in pairs])
         return longest
 

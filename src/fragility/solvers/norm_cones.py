@@ -113,8 +113,8 @@ class PairBallCone(NormCone):
     cone = SecondOrder()
 
     def norm(self, table: Floats) -> Floats:
-        lengths: Floats = np.linalg.norm(self.pairs.differences(table), axis=-1)
-        return lengths.max(axis=-1)
+        longest: Floats = np.linalg.norm(self.pairs.differences(table), axis=-1).max(axis=-1)
+        return longest
 
     def forward(self, x: Floats) -> Floats:
         table, k, _ = self.split(x)

@@ -16,32 +16,25 @@ from .._typing import Floats, Mask
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .corners import tie_cost
-from .interior_point import InteriorProgram, InteriorSolution, Quadratic
+from .interior_program import InteriorProgram, InteriorSolution, Quadratic
 from .norm_cones import Shape
 from .robust import fragility_of
 from .searching import Search, solution_of
-
-#: Samples whose gain is this share of the cost of a label may move later.
-_MAY_PAY = 0.75
-#: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than this.
-_ROUGH, _SETTLED, _ROUNDING = 1e-3, 1e-2, 1e-10
-_MAX_STEPS, _MAX_CORRECTIONS = 30, 3
-#: A model is lifted by a little more than the loss was above it.
-_AMPLE = 1.02
+from .tuning import LABELS as TUNING
 
 
 def satisfice(
     program: SatisficingProgram, inside: Evaluation, *, tol: float, max_iter: int
 ) -> Search[InteriorSolution]:
     """Least fragility at a target; `inside` is a model that meets it with room to spare."""
-    settled = max(_SETTLED * tol, _ROUNDING)
+    settled = max(TUNING.settled * tol, TUNING.rounding)
     ambiguity, target = program.ambiguity, program.target.value
     point, k = inside, fragility_of(ambiguity, inside, target)
-    accuracy, steps, gap = _ROUGH, 0, inf
-    for _ in range(_MAX_STEPS):
+    accuracy, steps, gap = TUNING.rough, 0, inf
+    for _ in range(TUNING.max_steps):
         model = Quadratic(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
-        for _ in range(_MAX_CORRECTIONS):
+        for _ in range(TUNING.max_corrections):
             found = yield from _step(program, point, model, k, accuracy, max_iter)
             steps += found.iterations
             trial = point.objective.at(found.parameters)
@@ -51,7 +44,7 @@ def satisfice(
             # The loss has risen above its model, and the target with it: so shall the model.
             plain = False
             rise = trial.value - model.value(trial.parameters)
-            model = model._replace(height=model.height + _AMPLE * max(rise, 0.0))
+            model = model._replace(height=model.height + TUNING.ample * max(rise, 0.0))
         if not reached < k:  # as near to the model as rounding lets us, or too far for a model
             gap = abs(k - found.k) / k
             break
@@ -76,7 +69,7 @@ def _step(
     ambiguity, objective = program.ambiguity, program.objective
     cost = ambiguity.label_cost
     gains = point.relabelled - point.losses
-    counted = gains >= min(_MAY_PAY * k * cost, float(gains.max()))
+    counted = gains >= min(TUNING.may_pay * k * cost, float(gains.max()))
     while True:
         rows = objective.rows
         few = replace(rows, X=rows.X[counted], y=rows.y[counted], weights=rows.weights[counted])
@@ -104,4 +97,4 @@ def _missed(point: Evaluation, found: InteriorSolution, counted: Mask, cost: flo
     there = point.objective.at(found.parameters)
     gains: Floats = there.relabelled - there.losses
     beyond: Mask = ~counted & (gains > found.k * cost * (1.0 + 1e-9))
-    return beyond if not beyond.any() else ~counted & (gains > _MAY_PAY * found.k * cost)
+    return beyond if not beyond.any() else ~counted & (gains > TUNING.may_pay * found.k * cost)

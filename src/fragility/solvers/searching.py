@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import TypeVar
 
-from .interior_point import InteriorProgram, InteriorSolution, solve_together
+from .interior_point import solve_together
+from .interior_program import InteriorProgram, InteriorSolution
 
 T = TypeVar("T")
 Search = Generator[list[InteriorProgram], list[InteriorSolution], T]

@@ -98,5 +98,38 @@ class Corners(NamedTuple):
     no_k: float = 1e-7
 
 
+class Labels(NamedTuple):
+    """Constants of programs whose labels move.
+
+    Attributes
+    ----------
+    few_labels : int
+        Up to so many samples all of them are in the program; of more, those that may pay.
+    near_share, far_share : float
+        How far the start is on the way from the lowest loss to the solution whose labels stay: for
+        few samples, and for many.
+    may_pay : float
+        Samples whose gain is this share of the cost of a label may move later.
+    rough, settled, rounding : float
+        Accuracy of the first steps, and of the last as a share of the tolerance; never finer than
+        this.
+    max_steps, max_corrections : int
+    ample : float
+        A model is lifted by a little more than the loss was above it.
+    """
+
+    few_labels: int = 4_000
+    near_share: float = 0.8
+    far_share: float = 0.5
+    may_pay: float = 0.75
+    rough: float = 1e-3
+    settled: float = 1e-2
+    rounding: float = 1e-10
+    max_steps: int = 30
+    max_corrections: int = 3
+    ample: float = 1.02
+
+
 INTERIOR = Interior()
+LABELS = Labels()
 CORNERS = Corners()

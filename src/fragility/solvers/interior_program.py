@@ -1,0 +1,116 @@
+"""What the interior-point method is given, and what it returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from .._typing import Floats
+from ..programs.objective import Objective
+from .aggregates import Mean, Samples
+from .norm_cones import Shape
+
+
+class InteriorSolution(NamedTuple):
+    """Where the search ended; `gap` is how far the cost can be above its minimum, relatively.
+
+    `multiplier` is how fast the cost falls as the target, or half the squared radius, rises.
+    """
+
+    parameters: Floats
+    k: float
+    cost: float
+    gap: float
+    iterations: int
+    converged: bool
+    multiplier: float = 0.0
+
+
+class Quadratic(NamedTuple):
+    """A quadratic function of the parameters, by its value and derivatives at a centre."""
+
+    centre: Floats
+    height: float
+    gradient: Floats
+    hessian: Floats
+
+    def value(self, parameters: Floats) -> float:
+        away = parameters - self.centre
+        return self.height + float(self.gradient @ away) + 0.5 * float(away @ self.hessian @ away)
+
+
+class Ball(NamedTuple):
+    """Parameters with ‖factorᵀ (θ - centre)‖ ≤ radius; `matrix` is factor @ factor.T."""
+
+    matrix: Floats
+    factor: Floats
+    radius: float
+
+
+@dataclass(frozen=True, eq=False)
+class InteriorProgram:
+    """A program, with a start and how it is to be solved.
+
+    Attributes
+    ----------
+    start : ndarray
+        Parameters to start from: of a program with a ball, its centre.
+    tol : float
+    max_iter : int
+    k : float
+        Where k starts, above the norm of the parameters.
+    objective : Objective, optional
+        Without one there are no samples and no penalty.
+    aggregate : type of Samples
+        How the losses of the samples are aggregated.
+    target : float, optional
+        Bound of the aggregate with the penalty; without one they are part of what is minimised.
+    shape : Shape, optional
+        Cone of (θ, k); without one there is no k.
+    k_cost : float
+    squared_cost : ndarray, optional
+        Cost of the squared parameters.
+    label_cost : float
+        What a function of another label is lowered by, per unit of k.
+    model : Quadratic, optional
+        Part of the aggregate, in place of the loss that all functions of a sample have in common.
+    ball : Ball, optional
+        Where the parameters are.
+    """
+
+    start: Floats
+    tol: float
+    max_iter: int
+    k: float = 0.0
+    objective: Objective | None = None
+    aggregate: type[Samples] = Mean
+    target: float | None = None
+    shape: Shape | None = None
+    k_cost: float = 1.0
+    squared_cost: Floats | float = 0.0
+    label_cost: float = inf
+    model: Quadratic | None = None
+    ball: Ball | None = None
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What programs must have in common to be solved together."""
+        objective, shape = self.objective, self.shape
+        parts: list[Any] = [
+            self.start.size,
+            self.target is None,
+            self.model is None,
+            self.ball is None,
+        ]
+        if objective is not None:
+            rows = objective.rows
+            parts += [objective.loss, rows.n_classes, rows.X.shape[1], rows.fit_intercept]
+            parts += [self.aggregate, self.label_cost == inf, sparse.issparse(rows.X)]
+            parts += [objective.is_penalised, np.flatnonzero(objective.lasso_weights).tobytes()]
+        if shape is not None:
+            parts += [type(shape.cone), shape.cone.shape, shape.moves.tobytes()]
+        return tuple(parts)
