@@ -14,6 +14,7 @@ __all__ = [
     "ALPHA",
     "BALLS",
     "HINGE",
+    "HINGE_BY_SLACK",
     "KNOWN_KINDS",
     "LASSO",
     "MAX_LOGISTIC",
@@ -27,6 +28,7 @@ __all__ = [
     "Fit",
     "OtherProblem",
     "Problem",
+    "WrongLabels",
 ]
 
 ALPHA = 1e-3
@@ -140,6 +142,32 @@ class OtherProblem(Problem):
         return X, scores + 1.5 * X[:, 0] * X[:, 1]
 
 
+@dataclass(frozen=True)
+class WrongLabels(Problem):
+    """Several classes, most of what can be learned hidden by labels drawn anew.
+
+    The lowest hinge loss is about .94 of that of a trivial model. Uniform features: no constant was
+    chosen on these data.
+    """
+
+    @property
+    def name(self) -> str:
+        return f"{super().name}, wrong labels"
+
+    @property
+    def conic_is_affordable(self) -> bool:
+        return False
+
+    def data(self) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng([7, self.n, self.d, self.n_classes])
+        X = rng.uniform(-1.0, 1.0, (self.n, self.d))
+        scores = X @ rng.standard_normal((self.d, self.n_classes))
+        scores *= SCALE[self.n_classes] / scores.std()
+        y = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+        anew = rng.random(self.n) < {4: 0.38, 10: 0.22}[self.n_classes]
+        return X, np.where(anew, rng.integers(0, self.n_classes, self.n), y)
+
+
 #: Kinds that constants may have been chosen on, and kinds that were looked at last.
 KNOWN_KINDS = (
     "factors",
@@ -162,6 +190,7 @@ class Fit:
     loss: str = "cross_entropy"
     penalty: str | None = "l2"
     radius: float | None = None
+    slack: float | None = None
 
     @property
     def norm(self) -> float | None:
@@ -176,6 +205,8 @@ class Fit:
         if self.radius is not None:
             return DROClassifier(self.loss, self.ambiguity, radius=self.radius, **options).fit(X, y)
         target = {"target_ratio": RATIO} if self.penalty else {"slack": SLACK}
+        if self.slack is not None:
+            target = {"slack": self.slack}
         return SatisficingClassifier(self.loss, self.ambiguity, **target, **options).fit(X, y)
 
     def minimised(self, model) -> float:
@@ -248,6 +279,8 @@ def _of_loss(name: str) -> list[Fit]:
 
 
 HINGE, SMOOTHED_HINGE, MAX_LOGISTIC = map(_of_loss, ("hinge", "smoothed_hinge", "max_logistic"))
+#: Where little can be learned a tenth more than the lowest loss is more than a trivial model has.
+HINGE_BY_SLACK = [replace(fit, name=f"{fit.name}, slack {SLACK:g}", slack=SLACK) for fit in HINGE]
 #: ℓ∞ moves every feature at once: the same radius is a far larger ball.
 BALLS = [
     replace(f, name=f"{f.name}, radius {r:g}", radius=r)

@@ -36,6 +36,7 @@ from problems import (
     ALPHA,
     BALLS,
     HINGE,
+    HINGE_BY_SLACK,
     KNOWN_KINDS,
     LASSO,
     MAX_LOGISTIC,
@@ -49,6 +50,7 @@ from problems import (
     Fit,
     OtherProblem,
     Problem,
+    WrongLabels,
 )
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -252,6 +254,12 @@ def hinge_class_rows(quick: bool) -> Iterator[Row]:
     yield from speed_rows(problems[:2] if quick else problems, HINGE, quick)
 
 
+def wrong_label_rows(quick: bool) -> Iterator[Row]:
+    sizes = (2_000,) if quick else (2_000, 20_000)
+    problems = [WrongLabels(n, 20, c) for c in (4, 10) for n in sizes]
+    yield from speed_rows(problems[:1] if quick else problems, HINGE_BY_SLACK, quick)
+
+
 def label_rows(quick: bool) -> Iterator[Row]:
     for n in (2_000,) if quick else (2_000, 10_000, 100_000):
         problem = Problem(n, 20)
@@ -373,6 +381,7 @@ SECTIONS: dict[str, tuple[str, Callable[[bool], Iterator[Row]]]] = {
     "unpenalised": (f"No penalty, slack {SLACK}", unpenalised_rows),
     "hinge": ("Hinge, two classes, against `LinearSVC`", hinge_rows),
     "hinge_classes": ("Hinge, several classes", hinge_class_rows),
+    "wrong_labels": ("Hinge, several classes, wrong labels", wrong_label_rows),
     "labels": ("Labels that move, against the same fit without", label_rows),
     "smoothed": ("Smoothed hinge; no figure asked", smoothed_rows),
     "others": ("ℓ1 penalty and max-logistic; no figure asked", other_rows),

@@ -76,10 +76,11 @@ class Stack(Batched):
             table[..., -1] = by_scores.sum(axis=2)
         return table.reshape(len(by_scores), -1)
 
-    def squares(self, form: Callable[[slice], Floats]) -> Floats:
+    def squares(self, form: Callable[[slice], Floats], single: bool = False) -> Floats:
         """The same for second derivatives (B, p, p).
 
-        `form` gives for a part of the samples lower triangles (B, pairs of outputs, samples).
+        `form` gives for a part of the samples lower triangles (B, pairs of outputs, samples);
+        `single` says that single precision will do.
         """
         n, size = self.y.shape[1], self.n_columns + self.with_one
         total: Floats | float = 0.0
@@ -91,6 +92,7 @@ class Stack(Batched):
                     X if n <= BLOCK else X[part],
                     weights[problems].reshape(-1, weights.shape[2]).T,
                     self.with_one,
+                    single,
                 )
                 for X, problems in self._sets()
             ]

@@ -160,7 +160,7 @@ class SampleStep(PartStep):
             own: Floats = at.form(D, dual, hold, rows)
             return own if shared is None else own + shared.curvature(nu, rows)
 
-        system.matrix[:, :p, :p] += stack.squares(form)
+        system.matrix[:, :p, :p] += stack.squares(form, system.single)
         if shared is not None:
             system.column[:, :p] += stack.collected(shared.slopes)
 

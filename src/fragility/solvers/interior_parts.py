@@ -56,11 +56,12 @@ class System:
     """Normal equations in the parameters, k and t: slices that are empty where there are none.
 
     `column` is the slope of the aggregate with the penalty in them, after elimination; `corner` is
-    what elimination adds to the corner of its multiplier.
+    what elimination adds to the corner of its multiplier. `single` says that products of columns
+    are wanted in single precision only.
     """
 
-    def __init__(self, n_problems: int, p: int, has_k: bool, has_t: bool) -> None:
-        self.p, self.size = p, p + has_k + has_t
+    def __init__(self, n_problems: int, p: int, has_k: bool, has_t: bool, single: bool) -> None:
+        self.p, self.size, self.single = p, p + has_k + has_t, single
         self.k = slice(p, p + has_k)
         self.t = slice(self.size - has_t, self.size)
         self.matrix = np.zeros((n_problems, self.size, self.size))

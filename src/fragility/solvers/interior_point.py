@@ -378,13 +378,20 @@ class _Step:
     """The systems at a point, factorised: directions cost little more."""
 
     def __init__(self, point: _Point) -> None:
-        self.point, nu, costs = point, point.goal.nu, point.costs
-        samples, p = point.samples, point.theta.shape[1]
-        has_t = samples is not None and samples.has_t
-        system = self.system = System(len(nu), p, point.has_k, has_t)
-        self.steps = [part.add(system, nu) for part in point.parts]
+        self.point, samples, p = point, point.samples, point.theta.shape[1]
         #: Multiplications in the system of a problem.
         self.effort = 0 if samples is None else samples.s.shape[1] * p**2
+        far = (point.gap > TUNING.single_gap * np.abs(point.cost)).all()
+        self._build(bool(far and self.effort > TUNING.dear))
+        if self.system.single and not self.found.all():
+            self._build(single=False)
+
+    def _build(self, single: bool) -> None:
+        point, nu, costs = self.point, self.point.goal.nu, self.point.costs
+        samples, p = point.samples, point.theta.shape[1]
+        has_t = samples is not None and samples.has_t
+        system = self.system = System(len(nu), p, point.has_k, has_t, single)
+        self.steps = [part.add(system, nu) for part in point.parts]
         system.column[:, :p] += costs.slope(point.theta)
         main = system.matrix[:, :p, :p]
         np.einsum("bii->bi", main)[:] += nu[:, np.newaxis] * costs.ridge + costs.squared

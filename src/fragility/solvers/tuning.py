@@ -28,6 +28,8 @@ class Interior(NamedTuple):
         Steps are corrected up to this number of times so that products of margin and multiplier
         stay near each other when a step is longer by this: where a system takes so many
         multiplications that a direction costs little beside it.
+    single_gap : float
+        There, as long as the gap is above this share of the cost, single precision will do.
     uneven : float
         A slope of the Lagrangian that would gain this multiple of the gap must become less first.
     behind : float
@@ -61,6 +63,7 @@ class Interior(NamedTuple):
     target_lift: float = 0.1
     rooms: float = 10.0
     dear: float = 2e7
+    single_gap: float = 1e-3
     uneven: float = 10.0
     behind: float = 3.0
     patience: int = 60
