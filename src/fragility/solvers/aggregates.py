@@ -31,11 +31,7 @@ from ..programs.piecewise import (
 from ..programs.stack import Stack
 from .cones import Flags, inner, like
 from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
-
-#: How near k may come to zero in one step of an entropic risk, whose curvature grows as k falls.
-_LEFT = 0.4
-#: A k below this share of the first one is zero, and only the largest loss counts: see `Maximum`.
-_NO_K = 1e-9
+from .tuning import ENTROPIC as TUNING
 
 
 class Samples(PositivePart):
@@ -320,10 +316,10 @@ class EntropicRisk(Samples):
         return -inner(self.q, self.v)
 
     def inside(self) -> Flags:
-        return super().inside() & ~(self.k <= _NO_K * self.first_k)
+        return super().inside() & ~(self.k <= TUNING.no_k * self.first_k)
 
     def longest_k(self, direction: Direction) -> Floats:
-        return (1.0 - _LEFT) * self.k / np.maximum(-direction.k, 1e-300)
+        return (1.0 - TUNING.left) * self.k / np.maximum(-direction.k, 1e-300)
 
 
 class _MaximumStep(SampleStep):

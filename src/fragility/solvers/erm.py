@@ -14,16 +14,7 @@ from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting
 from .newton import Curvature, minimise
 from .searching import Search
-
-#: Rows of a sample that gives a start: at least this number, and at least this multiple of the
-#: parameters. It is worth its time on data of at least this multiple of the sample, and of the
-#: other one where Hessians are rough.
-_LEAST_SAMPLE, _ROWS_PER_PARAMETER, _WORTH_IT, _IF_ROUGH = 1_000, 12, 4, 16
-#: At the far margin every loss that tends to zero has underflowed. At the near one only a loss is
-#: zero that is exactly zero from some margin on.
-_FAR, _NEAR = 1_000.0, 50.0
-#: Accuracy of a start, and the share of the loss of the zero model that is zero but for rounding.
-_ROUGH, _ZERO = 1e-2, 1e-9
+from .tuning import LOWEST_LOSS as TUNING
 
 
 class RiskMinimum(NamedTuple):
@@ -72,8 +63,10 @@ def erm(
     """
     if not objective.is_smooth:
         return (yield from _with_corners(objective, start, tol, max_iter))
-    few = max(_LEAST_SAMPLE, _ROWS_PER_PARAMETER * objective.size)
-    enough = (_IF_ROUGH if rough and objective.estimates_pay else _WORTH_IT) * few
+    few = max(TUNING.least_sample, TUNING.rows_per_parameter * objective.size)
+    enough = (
+        TUNING.worth_it_if_rough if rough and objective.estimates_pay else TUNING.worth_it
+    ) * few
     if objective.rows.y.size >= enough and not start.any():
         start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
@@ -88,9 +81,9 @@ def erm(
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = _least_margin(found.point)
-        far = objective.at(found.point.parameters * (_FAR / smallest))
+        far = objective.at(found.point.parameters * (TUNING.far / smallest))
         if far.value == 0.0:
-            near = objective.at(found.point.parameters * (_NEAR / smallest))
+            near = objective.at(found.point.parameters * (TUNING.near / smallest))
             return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
         found = minimise(objective.at, found.point, tol=tol, max_iter=max_iter)
     return RiskMinimum(
@@ -104,14 +97,14 @@ def _with_corners(
     """`erm` where the loss or the penalty has corners."""
     loss = objective.loss
     smooth = replace(objective, loss=loss.softened() or loss, lasso=0.0)
-    soft = yield from erm(smooth, start, tol=_ROUGH, max_iter=max_iter)
+    soft = yield from erm(smooth, start, tol=TUNING.rough, max_iter=max_iter)
     near, steps = objective.at(soft.point.parameters), soft.iterations
     if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
         return RiskMinimum.zero(near, steps, attained=False)
     near = _not_too_far(near)
     found = yield from lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
     point, steps = objective.at(found.parameters), steps + found.iterations
-    nothing = _ZERO * objective.at(np.zeros(objective.size)).value
+    nothing = TUNING.zero * objective.at(np.zeros(objective.size)).value
     if not objective.is_penalised and point.value <= nothing and _separates(point):
         return RiskMinimum.zero(point, steps, attained=True)
     return RiskMinimum(point, None, point.value, steps, found.converged)
@@ -185,7 +178,7 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Search
     found = yield from erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # the loss is zero far enough out
-        parameters = parameters * (_FAR / _least_margin(found.point))
+        parameters = parameters * (TUNING.far / _least_margin(found.point))
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
@@ -224,7 +217,7 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
 def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
     """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
     zero = np.zeros(objective.size)
-    sample = minimise(objective.sampled(few).at, zero, tol=_ROUGH, max_iter=8)
+    sample = minimise(objective.sampled(few).at, zero, tol=TUNING.rough, max_iter=8)
     found = sample.point.parameters
     if objective.at(found).value < objective.at(zero).value:
         return found, sample.curvature

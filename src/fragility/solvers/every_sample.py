@@ -14,9 +14,7 @@ import numpy as np
 from .._typing import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
-
-#: Factor between the strengths of barriers; share of the squared length at which to stop.
-_FASTER, _ACCURACY = 20.0, 1e-9
+from .tuning import BARRIERS as TUNING
 
 
 def least_norm_meeting(
@@ -56,9 +54,13 @@ def least_norm_meeting(
                 break
             point = trial
         squared = float(weights @ point.parameters**2)
-        if n / strength <= _ACCURACY * squared / 2.0 or squared == 0.0 or iterations >= max_iter:
+        if (
+            n / strength <= TUNING.accuracy * squared / 2.0
+            or squared == 0.0
+            or iterations >= max_iter
+        ):
             return point.parameters, iterations
-        strength *= _FASTER
+        strength *= TUNING.faster
 
 
 class _Barrier:

@@ -23,18 +23,7 @@ from ..moments import EPS, Sample
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found
 from .newton import Curvature, minimise
-
-#: The fragility is settled when its error is this share of the tolerance. Errors of coefficients
-#: are as its root, and have digits, too, as one more step is taken.
-_SETTLED, _ROUNDING = 1e-2, 1e-13
-#: Excess of the largest loss over the target, in units of the room below the target, up to which
-#: sums about the largest loss are exact to 13 digits.
-_DELICATE = 1e3
-#: Steps to a root that is near, and to a start.
-_FEW_STEPS = 8
-#: First shrinkage of a start, how much of it is left after one more at least, and how near it is
-#: brought to the least fragility, relatively.
-_SHRINKAGE, _AT_ONCE, _ROUGH = 0.1, 0.6, 5e-3
+from .tuning import LEAST_FRAGILITY as TUNING
 
 
 def satisfice(
@@ -68,7 +57,7 @@ def satisfice(
     found = minimise(
         at,
         _shrunk(_Fragility(first, target)) if curvature is None else _Fragility(first, target),
-        tol=max(_SETTLED * tol, _ROUNDING),
+        tol=max(TUNING.settled * tol, TUNING.rounding),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
         curvature=curvature,
@@ -89,8 +78,8 @@ def _shrunk(point: _Fragility) -> _Fragility:
     """
     if not 0.0 < point.value < inf or point.radial <= 0.0:
         return point
-    best, factor, slope, low, trial = point, 1.0, point.radial, 0.0, 1.0 - _SHRINKAGE
-    for _ in range(_FEW_STEPS):
+    best, factor, slope, low, trial = point, 1.0, point.radial, 0.0, 1.0 - TUNING.shrinkage
+    for _ in range(TUNING.few_steps):
         there = point.scaled(trial)
         if there.value == 0.0:
             return there
@@ -100,9 +89,9 @@ def _shrunk(point: _Fragility) -> _Fragility:
         slope_there = there.radial / trial
         change = (slope - slope_there) / (factor - trial)
         best, factor, slope = there, trial, slope_there
-        if not change > 0.0 or slope * slope <= 2.0 * _ROUGH * best.value * change:
+        if not change > 0.0 or slope * slope <= 2.0 * TUNING.rough * best.value * change:
             break
-        trial = min(max(factor - slope / change, _AT_ONCE * factor), 1.0)
+        trial = min(max(factor - slope / change, TUNING.at_once * factor), 1.0)
         if trial <= low:
             trial = 0.5 * (low + factor)
     return best
@@ -122,7 +111,7 @@ class _Fragility:
         self._largest = float(losses_at.losses.max())
         self._excess = self._largest - self._room
         # Sums about the largest loss have lost too many digits where the room is small against it.
-        self._delicate = self._excess > _DELICATE * (target - losses_at.value)
+        self._delicate = self._excess > TUNING.delicate * (target - losses_at.value)
         found = None
         if not self._delicate and self._excess > 0.0:
             guess = near if near is not None and 0.0 < near < inf else self._guess
@@ -205,7 +194,7 @@ def near_root(below: Floats, weights: Floats, excess: float, near: float) -> flo
     s = near
     if not 0.0 < s < inf:
         return None
-    for _ in range(_FEW_STEPS):
+    for _ in range(TUNING.few_steps):
         tilted: Floats = np.exp(s * below)
         tilted *= weights
         total = float(tilted.sum())

@@ -12,20 +12,7 @@ from scipy.linalg import LinAlgError, eigh
 
 from .._typing import Floats
 from .factor import Cholesky
-
-#: Curvatures below this share of the largest are zero but for rounding.
-_NO_CURVATURE = 1e-13
-#: Curvature that replaces them at first where the slope is not zero, as before the corner of a
-#: hinge; the factor by which it falls while steps are good; and its floor.
-_STAND_IN, _FACTOR, _FLOOR = 1e-6, 30.0, 1e-18
-#: A Hessian serves again while it makes the gap fall at least this much.
-_GOOD_ENOUGH = 0.1
-#: It costs as much as one step per this many parameters: no more steps are made to be without one.
-_PARAMETERS_PER_STEP = 10
-#: So many rough Hessians, then exact ones.
-_ROUGH = 5
-#: How often a minimum is checked again with a new curvature.
-_DOUBTS = 3
+from .tuning import NEWTON as TUNING
 
 
 class Point(Protocol):
@@ -72,7 +59,7 @@ class Curvature:
     Of many minimisers the one of least norm is found, if the search starts at zero.
     """
 
-    def __init__(self, hessian: Floats, stand_in: float = _STAND_IN) -> None:
+    def __init__(self, hessian: Floats, stand_in: float = TUNING.stand_in) -> None:
         self.hessian = hessian
         self._stand_in = stand_in
         self._seen: list[tuple[Floats, Floats, float]] = []
@@ -85,7 +72,7 @@ class Curvature:
         except LinAlgError:
             self._factor = None
         else:
-            clear = factor.factor.diagonal().min() ** 2 > _NO_CURVATURE
+            clear = factor.factor.diagonal().min() ** 2 > TUNING.no_curvature
             self._factor = factor if clear else None
         if self._factor is None:
             self._eigen = eigh(hessian, check_finite=False)
@@ -127,7 +114,7 @@ class Curvature:
             return -self._factor.solve(gradient / self._scale) / self._scale
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
-        flat = curvatures <= _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)
+        flat = curvatures <= TUNING.no_curvature * max(float(curvatures[-1]), 1e-300)
         idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max(initial=0.0))
         lengths = np.where(idle, 0.0, slopes / np.where(flat, self._stand_in, curvatures))
         found: Floats = -directions @ lengths
@@ -152,12 +139,15 @@ def minimise(
     """
     point = at(start) if isinstance(start, np.ndarray) else start
     del start  # a point may hold as much as some columns of the data
-    estimates, patience = _ROUGH if rough else 0, point.parameters.size / _PARAMETERS_PER_STEP
+    estimates, patience = (
+        TUNING.rough if rough else 0,
+        point.parameters.size / TUNING.parameters_per_step,
+    )
     if point.curvature_jumps:
         estimates, patience = 0, 0.0
     if curvature is not None:
         curvature = curvature.copied()  # what it learns here stays here
-    gap, fresh, stand_in, damping = np.inf, False, _STAND_IN, 0.0
+    gap, fresh, stand_in, damping = np.inf, False, TUNING.stand_in, 0.0
     doubts = 0
     unit = 1.0  # of curvature, which weights of classes make small
     for iteration in range(1, max_iter + 1):
@@ -182,16 +172,16 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
         if gap <= tol * abs(point.value):
-            if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == _DOUBTS:
+            if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == TUNING.doubts:
                 return Minimum(point, curvature, gap, iteration, True)
             # Where curvatures jump, an old or a damped one proves nothing.
             curvature, damping, doubts = None, 0.0, doubts + 1
             continue
         length, trial = _shortened(at, point, step, gap)
         if trial is not None:
-            better = 1.0 / _FACTOR if length == 1.0 else _FACTOR
-            stand_in = min(max(_FLOOR, stand_in * better), 1.0)
-            damping = damping * better if damping * better > _FLOOR else 0.0
+            better = 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
+            stand_in = min(max(TUNING.floor, stand_in * better), 1.0)
+            damping = damping * better if damping * better > TUNING.floor else 0.0
             last_point, point = point, trial
             if stop is None or not stop(point):
                 change = point.gradient - last_point.gradient
@@ -199,7 +189,11 @@ def minimise(
         elif not fresh or estimate is not None:
             curvature, estimates = None, 0
         elif damping < 1.0:  # a hinge may bend where its Hessian is flat: damp more
-            damping, stand_in, curvature = max(_STAND_IN, _FACTOR * damping), _STAND_IN, None
+            damping, stand_in, curvature = (
+                max(TUNING.stand_in, TUNING.factor * damping),
+                TUNING.stand_in,
+                None,
+            )
         else:  # no descent within rounding
             return Minimum(point, curvature, gap, iteration, gap <= 1e3 * tol * abs(point.value))
     return Minimum(point, curvature, gap, max_iter, False)
@@ -209,7 +203,7 @@ def _serves(gap: float, last: float, goal: float, patience: float) -> bool:
     """Whether a curvature is good enough to go on with, rather than to compute a new one."""
     if not gap >= 0.0:
         return False
-    if gap <= max(_GOOD_ENOUGH * last, goal):
+    if gap <= max(TUNING.good_enough * last, goal):
         return True
     # How many more steps at this pace?
     return 0.0 < goal < gap < last and log(goal / gap) >= log(gap / last) * patience

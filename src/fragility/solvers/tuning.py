@@ -133,6 +133,189 @@ class Labels(NamedTuple):
     ample: float = 1.02
 
 
+class Entropic(NamedTuple):
+    """Constants of an entropic risk.
+
+    Attributes
+    ----------
+    left : float
+        How near k may come to zero in one step, for its curvature grows as k falls.
+    no_k : float
+        A k below this share of the first one is zero, and only the largest loss counts.
+    """
+
+    left: float = 0.4
+    no_k: float = 1e-9
+
+
+class Ellipsoids(NamedTuple):
+    """Constants of least norms in ellipsoids.
+
+    Attributes
+    ----------
+    max_steps : int
+        Most steps.
+    """
+
+    max_steps: int = 60
+
+
+class LowestLoss(NamedTuple):
+    """Constants of searches for the lowest loss.
+
+    Attributes
+    ----------
+    least_sample : int
+        Rows of a sample that gives a start, at least.
+    rows_per_parameter : int
+        The same for each parameter.
+    worth_it : int
+        It is worth its time on data of this multiple of the sample.
+    worth_it_if_rough : int
+        The same where Hessians are rough.
+    far : float
+        A margin at which every loss that tends to zero has underflowed.
+    near : float
+        A margin at which only a loss is zero that is exactly zero from some margin on.
+    rough : float
+        Accuracy of a start.
+    zero : float
+        Share of the loss of the zero model that is zero but for rounding.
+    """
+
+    least_sample: int = 1_000
+    rows_per_parameter: int = 12
+    worth_it: int = 4
+    worth_it_if_rough: int = 16
+    far: float = 1_000.0
+    near: float = 50.0
+    rough: float = 1e-2
+    zero: float = 1e-9
+
+
+class Barriers(NamedTuple):
+    """Constants of the log-barrier method.
+
+    Attributes
+    ----------
+    faster : float
+        Factor between the strengths of barriers.
+    accuracy : float
+        Share of the squared length at which to stop.
+    """
+
+    faster: float = 20.0
+    accuracy: float = 1e-9
+
+
+class LeastFragility(NamedTuple):
+    """Constants of searches for the least fragility under KL.
+
+    Attributes
+    ----------
+    settled : float
+        The fragility is settled when its error is this share of the tolerance. Errors of
+        coefficients are as its root, and have digits, too, as one more step is taken.
+    rounding : float
+        Never finer than this.
+    delicate : float
+        Excess of the largest loss over the target, in units of the room below the target, up to
+        which sums about the largest loss are exact to 13 digits.
+    few_steps : int
+        Steps to a root that is near, and to a start.
+    shrinkage : float
+        First shrinkage of a start.
+    at_once : float
+        How much of it is left after one more at least.
+    rough : float
+        How near a start is brought to the least fragility, relatively.
+    """
+
+    settled: float = 1e-2
+    rounding: float = 1e-13
+    delicate: float = 1e3
+    few_steps: int = 8
+    shrinkage: float = 0.1
+    at_once: float = 0.6
+    rough: float = 5e-3
+
+
+class Newton(NamedTuple):
+    """Constants of Newton's method.
+
+    Attributes
+    ----------
+    no_curvature : float
+        Curvatures below this share of the largest are zero but for rounding.
+    stand_in : float
+        Curvature that replaces them at first where the slope is not zero, as before the corner of
+        a hinge.
+    factor : float
+        The factor by which it falls while steps are good.
+    floor : float
+        Its floor.
+    good_enough : float
+        A Hessian serves again while it makes the gap fall at least this much.
+    parameters_per_step : int
+        It costs as much as one step per this many parameters: no more steps are made to be
+        without one.
+    rough : int
+        So many rough Hessians, then exact ones.
+    doubts : int
+        How often a minimum is checked again with a new curvature.
+    """
+
+    no_curvature: float = 1e-13
+    stand_in: float = 1e-6
+    factor: float = 30.0
+    floor: float = 1e-18
+    good_enough: float = 0.1
+    parameters_per_step: int = 10
+    rough: int = 5
+    doubts: int = 3
+
+
+class LeastNorms(NamedTuple):
+    """Constants of searches for the least norm under Wasserstein.
+
+    Attributes
+    ----------
+    good_enough : float
+        A Hessian serves again while it makes the error fall at least this much.
+    cheap : float
+        Multiplications in a Hessian that cost no more than a search in an ellipsoid.
+    settled : float
+        The norm is settled when its error is this share of the tolerance. Errors of coefficients
+        are as its root, so they have digits, too.
+    rounding : float
+        Never finer than this.
+    digits : float
+        No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
+    patience : int
+        Steps without progress after which the search gives up.
+    damped : float
+        Damping to begin with where it is needed.
+    factor : float
+        The factor by which it changes.
+    """
+
+    good_enough: float = 0.01
+    cheap: float = 1e8
+    settled: float = 1e-3
+    rounding: float = 1e-12
+    digits: float = 1e-8
+    patience: int = 4
+    damped: float = 1e-4
+    factor: float = 30.0
+
+
 INTERIOR = Interior()
 LABELS = Labels()
 CORNERS = Corners()
+ENTROPIC = Entropic()
+ELLIPSOIDS = Ellipsoids()
+LOWEST_LOSS = LowestLoss()
+BARRIERS = Barriers()
+LEAST_FRAGILITY = LeastFragility()
+NEWTON = Newton()
+LEAST_NORMS = LeastNorms()

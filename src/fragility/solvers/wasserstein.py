@@ -21,20 +21,7 @@ from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
 from .searching import Search
-
-#: A Hessian serves again while it makes the error fall at least this much.
-_GOOD_ENOUGH = 0.01
-#: Multiplications in a Hessian that cost no more than a search in an ellipsoid.
-_CHEAP = 1e8
-#: The norm is settled when its error is this share of the tolerance. Errors of coefficients are as
-#: its root, so they have digits, too.
-_SETTLED, _ROUNDING = 1e-3, 1e-12
-#: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
-_DIGITS = 1e-8
-#: Steps without progress after which the search gives up.
-_PATIENCE = 4
-#: Damping to begin with where it is needed, and the factor by which it changes.
-_DAMPED, _FACTOR = 1e-4, 30.0
+from .tuning import LEAST_NORMS as TUNING
 
 
 class LeastNormSearch:
@@ -72,7 +59,7 @@ class LeastNormSearch:
         self.objective, self.target = program.objective, program.target.value
         self.tol = tol
         self.near_solution = inside is not None
-        self.settled = max(_SETTLED * tol, _ROUNDING)
+        self.settled = max(TUNING.settled * tol, TUNING.rounding)
         self.inside = start if inside is None else inside
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
         self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
@@ -85,7 +72,7 @@ class LeastNormSearch:
         self.penalty_weight = self.geometry.norm(self.inside) / headroom
         # Next to the solution the first step may be the last.
         self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
-        self.damping = _DAMPED if self.curvature.singular else 0.0
+        self.damping = TUNING.damped if self.curvature.singular else 0.0
         self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
 
     def run(self, max_iter: int) -> Search[Found]:
@@ -102,7 +89,7 @@ class LeastNormSearch:
             trial, length = self._shortened(model)
             if trial is None and self._raise_damping():
                 continue
-            if trial is None or self.stalled == _PATIENCE:
+            if trial is None or self.stalled == TUNING.patience:
                 gap = yield from self._last_look()
                 break
             gap = self._take(trial, length, model)
@@ -117,7 +104,7 @@ class LeastNormSearch:
         point = meeting(point, self.inside, self.target)
         k = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, _DIGITS) * k, 0.1 * _DIGITS * self.geometry.norm(self.inside)
+            max(self.tol, TUNING.digits) * k, 0.1 * TUNING.digits * self.geometry.norm(self.inside)
         )
         return Found(point, k, gap, iteration, converged, self.hessian)
 
@@ -130,7 +117,9 @@ class LeastNormSearch:
         if damping is not None:
             self.damping = damping
         if self.curvature.singular:
-            least = _DAMPED if self.damping == 0.0 and damping is None else 1e-6 * _DAMPED
+            least = (
+                TUNING.damped if self.damping == 0.0 and damping is None else 1e-6 * TUNING.damped
+            )
             self.damping = max(self.damping, least)
 
     def _model(self) -> Search[Model]:
@@ -164,7 +153,7 @@ class LeastNormSearch:
             trial = self.objective.at(self.point.parameters + length * move)
             reached = self._merit(trial, self.geometry.norm(trial))
             if reached <= merit - 1e-4 * length * (merit - model.norm):
-                self.stalled = self.stalled + 1 if merit - reached <= _ROUNDING * merit else 0
+                self.stalled = self.stalled + 1 if merit - reached <= TUNING.rounding * merit else 0
                 return trial, length
             length /= 2.0
         return None, length
@@ -174,13 +163,13 @@ class LeastNormSearch:
         if self.fresh:
             if self.damping >= 1.0:
                 return False
-            self.damping = max(_DAMPED, _FACTOR * self.damping)
+            self.damping = max(TUNING.damped, TUNING.factor * self.damping)
         self._renew()
         return True
 
     def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
-        self.damping *= 1.0 / _FACTOR if length == 1.0 else _FACTOR
+        self.damping *= 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
         move = trial.parameters - self.point.parameters
         # What the gradient turned out to be, against what the model said.
         surprise = trial.gradient - self.point.gradient - self.hessian @ move
@@ -196,10 +185,10 @@ class LeastNormSearch:
         if near and not self.objective.loss.curvature_jumps:
             return gap
         self.accuracy = self.settled if gap <= 1e-2 * self.k else max(self.settled, 1e-6)
-        cheap = self.objective.rows.y.size * self.objective.size**2 <= _CHEAP
+        cheap = self.objective.rows.y.size * self.objective.size**2 <= TUNING.cheap
         unfinished = gap * contraction > self.settled * self.k
         if near:  # where curvatures jump, only a new one without damping proves anything
             self._renew(damping=0.0)
-        elif gap == inf or contraction > _GOOD_ENOUGH or (unfinished and cheap):
+        elif gap == inf or contraction > TUNING.good_enough or (unfinished and cheap):
             self._renew()
         return gap
