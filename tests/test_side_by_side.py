@@ -13,7 +13,7 @@ from fragility.losses import CrossEntropy, Hinge
 from fragility.programs.objective import Objective
 from fragility.programs.rows import training_rows
 from fragility.programs.stack import Stack
-from fragility.solvers import searching
+from fragility.solvers import interior_point, searching
 from fragility.solvers.erm import erm
 from fragility.solvers.interior_point import solve_together
 from fragility.solvers.searching import result, side_by_side
@@ -99,6 +99,32 @@ def test_a_batch_of_any_order_and_company():
             assert found.cost == pytest.approx(one.cost, rel=1e-8)
             assert found.converged
             assert one.converged
+
+
+def test_batches_are_no_larger_than_memory_allows(monkeypatch):
+    """In parts of one program each or all together: the same solutions, in their order."""
+    X, y = samples(80, 2, 3)
+    rows = training_rows(X, y, 2)
+    objectives = [Objective(rows, Hinge(), alpha) for alpha in (1e-4, 1e-3, 1e-2, 1e-1)]
+
+    def losses():
+        start = np.zeros(objectives[0].size)
+        found = side_by_side(erm(one, start, tol=1e-9, max_iter=1000) for one in objectives)
+        return [one.loss for one in result(found)]
+
+    together = losses()
+    sizes = []
+    solved = interior_point._solved
+
+    def counted(programs):
+        sizes.append(len(programs))
+        return solved(programs)
+
+    monkeypatch.setattr(interior_point, "_solved", counted)
+    small = interior_point.TUNING._replace(together=2 * 2 * 80 + 1)
+    monkeypatch.setattr(interior_point, "TUNING", small)
+    assert losses() == pytest.approx(together, rel=1e-9)
+    assert sizes == [2, 2]
 
 
 def test_one_that_has_no_more_steps_leaves_the_others_alone():

@@ -49,7 +49,12 @@ def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution
         rows = [id(getattr(programs[place].objective, "rows", None)) for place in places]
         order = sorted(range(len(places)), key=lambda i: rows.index(rows[i]))
         ordered = [places[i] for i in order]
-        found |= zip(ordered, _solved([programs[place] for place in ordered]), strict=True)
+        # No more at a time than memory, and the cache of the processor, can well hold.
+        largest = max(programs[place].numbers for place in places)
+        count = max(1, TUNING.together // largest)
+        for start in range(0, len(ordered), count):
+            some = ordered[start : start + count]
+            found |= zip(some, _solved([programs[place] for place in some]), strict=True)
     return [found[place] for place in range(len(programs))]
 
 

@@ -97,6 +97,15 @@ class InteriorProgram:
     ball: Ball | None = None
 
     @property
+    def numbers(self) -> int:
+        """How many numbers an array of its samples has at most, or its system."""
+        if self.objective is None:
+            return self.start.size**2
+        rows = self.objective.rows
+        pieces = rows.n_classes ** (1 if self.label_cost == inf else 2)
+        return max(rows.y.size * pieces, self.start.size**2)
+
+    @property
     def kind(self) -> tuple[Any, ...]:
         """What programs must have in common to be solved together."""
         objective, shape = self.objective, self.shape

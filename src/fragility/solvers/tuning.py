@@ -50,6 +50,8 @@ class Interior(NamedTuple):
         tolerance.
     stand_in : float
         Curvature that stands in where there is none, as a share of a parameter's own.
+    together : int
+        Numbers in an array of the programs that are solved together, at most.
     """
 
     nearly: float = 0.99
@@ -76,6 +78,7 @@ class Interior(NamedTuple):
     near: float = 1e-2
     enough: float = 1e3
     stand_in: float = 1e-13
+    together: int = 2**20
 
 
 class Corners(NamedTuple):
