@@ -33,8 +33,8 @@ class SatisficingClassifierCV(LinearClassifier):
     Every pair of a target and a penalty is fitted on the training part of every fold and scored on
     its test part; the pair of the best mean score is fitted once more to all data. Far cheaper than
     ``GridSearchCV``: where the program is smooth each search begins where one for another fold
-    ended; where it has corners (a hinge, an l1 penalty, a label cost) targets share no more than
-    the lowest loss of a fold. A ball or another solver is not offered here.
+    ended; where it has corners (a hinge, an l1 penalty) folds, penalties and targets are solved
+    together. A ball or another solver is not offered here.
 
     Parameters
     ----------
