@@ -9,15 +9,15 @@ if no face meets them, the result is None.
 from __future__ import annotations
 
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .._typing import Floats, Indices
-from .ellipsoid import Ellipsoid, LeastNorm
-from .factor import Cholesky
+from .._typing import Floats
+from .ellipsoid import LeastNorm
 from .norm_cones import BoxCone, OctahedronCone
+from .quadratic import Form
 
 #: Faces that are tried.
 _TRIES = 15
@@ -28,41 +28,56 @@ _LONG, _SHORT = 0.5, 0.01
 _EXACT = 1e-10
 
 
-def least_norm_near(ellipsoid: Ellipsoid, cone: Any, near: Floats) -> LeastNorm | None:
+class Quadric(NamedTuple):
+    """The points with slope · δ + ½ δᵀ A δ ≤ room for their distance δ to one of them.
+
+    `form` is A; `pull` is A @ point - slope, minus the slope at zero.
+    """
+
+    form: Form
+    point: Floats
+    slope: Floats
+    room: float
+    pull: Floats
+
+    @classmethod
+    def about(cls, point: Floats, form: Form, slope: Floats, room: float) -> Quadric:
+        """The points near one where the slope is known."""
+        return cls(form, point, slope, room, form @ point - slope)
+
+
+def least_norm_near(body: Quadric, cone: Any, near: Floats) -> LeastNorm | None:
     """Least norm over an ellipsoid, from a point near the solution; None if no face is found."""
     faces = {BoxCone: _on_box, OctahedronCone: _on_octahedron}
-    if cone.shape[0] > 1 or type(cone) not in faces:
+    if cone.shape[0] > 1 or type(cone) not in faces or not near.any():
         return None
     try:
-        return faces[type(cone)](ellipsoid, near)
+        return faces[type(cone)](body, near)
     except LinAlgError:
         return None
 
 
-def _on_box(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
+def _on_box(body: Quadric, near: Floats) -> LeastNorm | None:
     """Minimise the largest entry t: those held there are ± t, the others free."""
-    matrix, pull = ellipsoid.matrix, ellipsoid.pull
-    held = np.abs(near) >= _LONG * np.abs(near).max()
-    signs = np.sign(near)
+    sizes, signs = np.abs(near), np.sign(near)
+    held = sizes >= (1.0 - _EXACT) * sizes.max()
+    if np.count_nonzero(held) <= 1:  # not on a face itself
+        held = sizes >= min(_LONG * sizes.max(), np.sort(sizes)[body.form.freedom - 1])
+    nothing = np.zeros(near.size)
     for _ in range(_TRIES):
         # The best entries for t are linear in it: base + t * slope.
-        slope = np.where(held, signs, 0.0)
-        base = np.zeros(near.size)
-        free = np.flatnonzero(~held)
-        if free.size:
-            factor = Cholesky(matrix[np.ix_(free, free)])
-            base[free] = factor.solve(pull[free])
-            slope[free] = -factor.solve(matrix[free] @ slope)
-        away = base - ellipsoid.centre
-        bent, turned = matrix @ slope, matrix @ away
-        a, b = float(slope @ bent), -float(slope @ turned)
-        square = b**2 - a * (float(away @ turned) - ellipsoid.radius**2)
+        fixed = np.array([np.where(held, signs, 0.0), nothing])
+        parts = body.form.face(~held).point(fixed, np.array([nothing, body.pull]))
+        (slope, base), (bent, turned) = parts
+        away, force = base - body.point, turned - body.pull
+        a, b = float(slope @ bent), -float(slope @ force)
+        square = b**2 - a * (float(away @ (force + body.slope)) - 2.0 * body.room)
         if a <= 0.0:
             return None
         # A face that the ellipsoid does not reach is left where it is nearest.
         t = (b - sqrt(max(square, 0.0))) / a
         row = base + t * slope
-        multipliers = -signs * (matrix @ row - pull)
+        multipliers = -signs * (force + t * bent)
         total = float(np.abs(multipliers[held]).sum())
         if t <= 0.0:
             return None
@@ -78,28 +93,33 @@ def _on_box(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
     return None
 
 
-def _on_octahedron(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
+def _on_octahedron(body: Quadric, near: Floats) -> LeastNorm | None:
     """Minimise the sum of the entries' sizes: some are zero, the signs of the others known."""
-    matrix, pull = ellipsoid.matrix, ellipsoid.pull
-    signs = np.where(np.abs(near) > _SHORT * np.abs(near).max(), np.sign(near), 0.0)
+    sizes, signs = np.abs(near), np.sign(near)
+    guesses = [signs]
+    if sizes.all():  # not on a face itself
+        least = max(_SHORT * sizes.max(), np.sort(sizes)[-body.form.freedom])
+        guesses = [np.where(sizes >= size, signs, 0.0) for size in (_SHORT * sizes.max(), least)]
+    signs = guesses.pop()
     for _ in range(_TRIES):
-        used: Indices = np.flatnonzero(signs)
-        if used.size == 0:
+        used = signs != 0.0
+        if not used.any():
             return None
-        factor = Cholesky(matrix[np.ix_(used, used)])
-        best, way = factor.solve(pull[used]), factor.solve(signs[used])
-        away = -ellipsoid.centre
-        away[used] += best
-        room = ellipsoid.radius**2 - float(away @ matrix @ away)
-        if room <= 0.0:
+        pulls = np.array([body.pull, signs])
+        (best, way), (turned, bent) = body.form.face(used).point(np.zeros(pulls.shape), pulls)
+        away, force = best - body.point, turned - body.pull
+        room = 2.0 * body.room - float(away @ (force + body.slope))
+        if room <= 0.0 and not guesses:
             return None
-        step = sqrt(room / float(signs[used] @ way))
-        row = np.zeros(near.size)
-        row[used] = best - step * way
-        slopes = (matrix @ row - pull) / step
+        if room <= 0.0:  # the ellipsoid does not reach so small a face
+            signs = guesses.pop()
+            continue
+        step = sqrt(room / float(signs @ way))
+        row = best - step * way
+        slopes = (force - step * bent) / step
         norm = float(signs @ row)
         crossed = signs * row < 0.0
-        wanted = (signs == 0.0) & (np.abs(slopes) > 1.0 + _EXACT)
+        wanted = ~used & (np.abs(slopes) > 1.0 + _EXACT)
         if norm <= 0.0:
             return None
         if not (crossed.any() or wanted.any()):
