@@ -34,6 +34,10 @@ class Form(Protocol):
     def freedom(self) -> int:
         """How many entries may be free where nothing is known, so that A bends along each."""
 
+    @property
+    def tries(self) -> int:
+        """How many faces cost no more than a search by other means."""
+
     def __matmul__(self, entries: Floats) -> Floats: ...
     def face(self, free: Mask) -> Face: ...
     def dense(self) -> Floats:
@@ -42,6 +46,8 @@ class Form(Protocol):
 
 class DenseForm:
     """A as a table."""
+
+    tries = 15
 
     def __init__(self, matrix: Floats) -> None:
         self._matrix, self.freedom = matrix, len(matrix)
@@ -76,6 +82,8 @@ class LowRankForm:
     outside the norm: D - D E B⁻¹ Eᵀ D for their columns E and their own block B.
     """
 
+    tries = 60
+
     def __init__(
         self,
         hessian: LowRank,
@@ -91,7 +99,7 @@ class LowRankForm:
 
     @property
     def freedom(self) -> int:
-        return self.hessian.weights.size // 2
+        return min(self.hessian.weights.size // 2, self.moves.size)
 
     def forward(self, entries: Floats) -> Floats:
         """Scores of rows of entries, X x."""
