@@ -23,8 +23,8 @@ def least_norm_near(body, cone, near):
     away = 0.1 * np.ones(body.centre.size)
     slope = body.matrix @ away
     room = 0.5 * (body.radius**2 - away @ slope)
-    form = DenseForm(body.matrix)
-    return on_a_face(Quadric.about(body.centre + away, form, slope, room), cone, near)
+    point = body.centre + away
+    return on_a_face(Quadric(DenseForm(body.matrix), point, slope, room, body.pull), cone, near)
 
 
 def ellipsoid(rng, d, radius):

@@ -55,10 +55,10 @@ class SampleProducts:
         used = np.flatnonzero(weights)
         if sparse.issparse(self._X):
             some = self._X[:, used] @ sparse.diags_array(np.sqrt(weights[used]))
-            products: Floats = (some @ some.T).toarray()
-            return products
+            return np.asarray((some @ some.T).toarray())
         some = self._X[:, used] * np.sqrt(weights[used])
-        return some @ some.T  # BLAS sees the symmetry and does half the work
+        products: Floats = some @ some.T  # BLAS sees the symmetry and does half the work
+        return products
 
 
 class LowRank:

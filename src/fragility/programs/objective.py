@@ -305,7 +305,8 @@ class Evaluation:
     @property
     def model_hessian(self) -> Floats | LowRank:
         """The same with curvature added along the gauge."""
-        return self.objective.fixed_gauge(self.structured_hessian)
+        hessian: Floats | LowRank = self.objective.fixed_gauge(self.structured_hessian)
+        return hessian
 
     @property
     def rough_hessian(self) -> Floats | None:

@@ -9,13 +9,13 @@ if no face meets them, the result is None.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .._typing import Floats
+from .._typing import Floats, Mask
 from .ellipsoid import LeastNorm
 from .norm_cones import BoxCone, OctahedronCone
 from .quadratic import Form
@@ -43,100 +43,84 @@ class Quadric(NamedTuple):
     room: float
     pull: Floats
 
-    @classmethod
-    def about(cls, point: Floats, form: Form, slope: Floats, room: float) -> Quadric:
-        """The points near one where the slope is known."""
-        return cls(form, point, slope, room, form @ point - slope)
-
 
 class _Trial(NamedTuple):
-    """The best point on a face, and the face that it points to.
+    """The best point on a face, if there is one, and the face that it points to.
 
     A face is a sign for each entry: of those held at the largest size of a box, or of those that
-    are not zero in an octahedron; the others have none. `violations` say by how much an entry is on
-    the wrong side; `reached` whether the ellipsoid meets the face.
+    are not zero in an octahedron; the others have none. `violations` say how far entries are on the
+    wrong side.
     """
 
-    best: LeastNorm
+    best: LeastNorm | None
     following: Floats
     violations: Floats
-    reached: bool = True
 
 
 def least_norm_near(body: Quadric, cone: Any, near: Floats) -> LeastNorm | None:
     """Least norm over an ellipsoid, from a point near the solution; None if no face is found."""
-    ways: dict[Any, Any] = {
-        BoxCone: (_box_guesses, _on_box),
-        OctahedronCone: (_octahedron_guesses, _on_octahedron),
-    }
-    if cone.shape[0] > 1 or type(cone) not in ways or not near.any():
+    trials: dict[Any, Any] = {BoxCone: _on_box, OctahedronCone: _on_octahedron}
+    if cone.shape[0] > 1 or type(cone) not in trials or not near.any():
         return None
-    guesses, trial_of = ways[type(cone)]
     tries = iter(range(body.form.tries))
-    for signs in guesses(near, body.form.freedom):
-        found = _from_face(body, signs, trial_of, tries)
+    for signed in _guesses(np.abs(near), body.form.freedom, type(cone) is BoxCone):
+        found = _from_face(body, np.where(signed, np.sign(near), 0.0), trials[type(cone)], tries)
         if found is not None:
             return found
     return None
 
 
-def _from_face(body: Quadric, signs: Floats, trial_of: Any, tries: Iterator[int]) -> Any:
+def _guesses(sizes: Floats, freedom: int, box: bool) -> Iterator[Mask]:
+    """The face of a point, then faces near it: entries that have a sign."""
+    order, longest = np.sort(sizes), sizes.max()
+    on_face = sizes >= (1.0 - _EXACT) * longest if box else sizes > 0.0
+    if 1 < np.count_nonzero(on_face) < sizes.size:
+        yield on_face
+    for part in _PARTS:
+        free = min(max(freedom // part, 1), sizes.size)
+        if box:
+            yield sizes >= min(_LONG * longest, order[min(free, sizes.size - 1)])
+        else:
+            yield sizes >= max(_SHORT * longest, order[-free])
+
+
+def _from_face(
+    body: Quadric, signs: Floats, trial_of: Any, tries: Iterator[int]
+) -> LeastNorm | None:
     """Go from face to face, to all entries that a face points to while that leads on.
 
     Where it leads nowhere, or to more violations, only to the worst of them.
     """
-    last, fewest, share = None, inf, 1.0
+    last, fewest, share = None, signs.size + 1, 1.0
     for _ in tries:
         try:
-            trial = trial_of(body, signs)
+            trial: _Trial | None = trial_of(body, signs)
         except LinAlgError:
             trial = None
-        if trial is None and (last is None or share < 0.01):
-            return None
-        if trial is None:
-            share /= 4.0
-        else:
-            count = np.count_nonzero(trial.violations)
+        if trial is not None:
+            count = int(np.count_nonzero(trial.violations))
             if count == 0:
-                return trial.best if trial.reached else None
+                return trial.best
             share = min(1.0, 2.0 * share) if count < fewest else max(share / 2.0, _LEAST_SHARE)
-            fewest, last = min(count, fewest), (signs, trial)
+            fewest, last = min(count, fewest), (trial, signs)
+        elif last is None or share < 0.01:
+            return None
+        else:
+            share /= 4.0
         signs = _followed(*last, share)
     return None
 
 
-def _followed(signs: Floats, trial: _Trial, share: float) -> Floats:
+def _followed(trial: _Trial, signs: Floats, share: float) -> Floats:
     """The face that a trial points to, by a share of the violations of each kind."""
     if share == 1.0:
         return np.where(trial.violations > 0.0, trial.following, signs)
-    signs = signs.copy()
+    followed = signs.copy()
     for kind in (signs == 0.0, signs != 0.0):
-        (wrong,) = np.nonzero(kind & (trial.violations > 0.0))
-        count = ceil(share * wrong.size)
-        worst = wrong[np.argsort(-trial.violations[wrong])[:count]]
-        signs[worst] = trial.following[worst]
-    return signs
-
-
-def _box_guesses(near: Floats, freedom: int) -> Iterator[Floats]:
-    """Faces of a box near a point: entries held at the largest size."""
-    sizes, signs = np.abs(near), np.sign(near)
-    longest = sizes >= (1.0 - _EXACT) * sizes.max()
-    if np.count_nonzero(longest) > 1:  # on a face itself
-        yield np.where(longest, signs, 0.0)
-    for part in _PARTS:
-        least = min(_LONG * sizes.max(), np.sort(sizes)[min(freedom // part, sizes.size - 1)])
-        yield np.where(sizes >= least, signs, 0.0)
-
-
-def _octahedron_guesses(near: Floats, freedom: int) -> Iterator[Floats]:
-    """Faces of an octahedron near a point: entries that are not zero."""
-    sizes, signs = np.abs(near), np.sign(near)
-    if not sizes.all():  # on a face itself
-        yield signs
-    for part in _PARTS:
-        least = max(_SHORT * sizes.max(), np.sort(sizes)[-max(freedom // part, 1)])
-        yield np.where(sizes >= least, signs, 0.0)
+        wrong = np.flatnonzero(kind & (trial.violations > 0.0))
+        worst = wrong[np.argsort(-trial.violations[wrong])[: ceil(share * wrong.size)]]
+        followed[worst] = trial.following[worst]
+    return followed
 
 
 def _on_box(body: Quadric, signs: Floats) -> _Trial | None:
@@ -160,8 +144,8 @@ def _on_box(body: Quadric, signs: Floats) -> _Trial | None:
     too_long = ~held & (np.abs(row) > t * (1.0 + _EXACT)) & (square > 0.0)
     let_go = held & (multipliers < -_EXACT * total)
     violations = np.where(too_long, np.abs(row) / t, np.where(let_go, -multipliers / total, 0.0))
-    following = np.where(too_long, np.sign(row), 0.0)
-    return _Trial(LeastNorm(row[np.newaxis], t, 1.0 / total), following, violations, square > 0.0)
+    best = LeastNorm(row[np.newaxis], t, 1.0 / total) if square > 0.0 else None
+    return _Trial(best, np.where(too_long, np.sign(row), 0.0), violations)
 
 
 def _on_octahedron(body: Quadric, signs: Floats) -> _Trial | None:
@@ -173,8 +157,7 @@ def _on_octahedron(body: Quadric, signs: Floats) -> _Trial | None:
     away, force = best - body.point, turned - body.pull
     room = 2.0 * body.room - float(away @ (force + body.slope))
     if room <= 0.0:  # the ellipsoid is beyond the face: to use all other entries leads nearest
-        found = LeastNorm(best[np.newaxis], 0.0, 0.0)
-        return _Trial(found, -np.sign(force), np.where(used, 0.0, np.abs(force)), False)
+        return _Trial(None, -np.sign(force), np.where(used, 0.0, np.abs(force)))
     step = sqrt(room / float(signs @ way))
     row = best - step * way
     slopes = force / step - bent
@@ -184,5 +167,5 @@ def _on_octahedron(body: Quadric, signs: Floats) -> _Trial | None:
     crossed = signs * row < 0.0
     wanted = ~used & (np.abs(slopes) > 1.0 + _EXACT)
     violations = np.where(crossed, -signs * row, np.where(wanted, np.abs(slopes), 0.0))
-    following = np.where(wanted, -np.sign(slopes), 0.0)
-    return _Trial(LeastNorm(row[np.newaxis], norm, 1.0 / step), following, violations)
+    found = LeastNorm(row[np.newaxis], norm, 1.0 / step)
+    return _Trial(found, np.where(wanted, -np.sign(slopes), 0.0), violations)

@@ -118,7 +118,8 @@ class Geometry:
         reduced = Reduced(ridged(hessian, tie + damping), self.moves, self.free, self.metric)
         slope, gain = reduced.slope(gradient)
         now = self.shape.table(point.parameters).ravel()
-        body = Quadric.about(now, reduced.form, slope, room + gain)
+        pull = reduced.form.times(now[np.newaxis])[0] - slope
+        body = Quadric(reduced.form, now, slope, room + gain, pull)
         best = least_norm_near(body, self.cone, now)
         if best is None:
             best = yield from self._searched(body, tol)
@@ -128,7 +129,7 @@ class Geometry:
 
     def _searched(self, body: Quadric, tol: float) -> Search[LeastNorm]:
         """The same by an interior-point search."""
-        matrix = body.form.dense()
+        matrix = body.form.block(np.ones(body.point.size, dtype=bool))
         whole = Cholesky(matrix)
         reach = whole.half_solve(body.slope)
         centre = body.point - whole.other_half(reach)

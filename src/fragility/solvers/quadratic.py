@@ -1,13 +1,12 @@
 r"""Quadratic forms in the parameters of a norm, dense or of low rank, and their faces.
 
-A face holds some entries and leaves the others free. `Face.point` is where the free ones make
-:math:`\tfrac12 x^\top A x - p \cdot x` least, and A x there.
+A face holds some entries and leaves the others free. Its `point` is where the free ones make
+:math:`\tfrac12 x^\top A x - p \cdot x` least, and A x there; several points are rows of a table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -20,59 +19,25 @@ from .factor import Cholesky
 _CLEAR = 1e-10
 
 
-class Face(Protocol):
-    """A face of a form, factorised."""
-
-    def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
-        """Points x and A x, as rows, for rows p: `fixed` is x where it is held, and zero else."""
-
-
-class Form(Protocol):
-    """A positive definite matrix A."""
-
-    @property
-    def freedom(self) -> int:
-        """How many entries may be free where nothing is known, so that A bends along each."""
-
-    @property
-    def tries(self) -> int:
-        """How many faces cost no more than a search by other means."""
-
-    def __matmul__(self, entries: Floats) -> Floats: ...
-    def face(self, free: Mask) -> Face: ...
-    def dense(self) -> Floats:
-        """A as a table."""
-
-
 class DenseForm:
     """A as a table."""
 
-    tries = 15
+    #: Faces that cost no more than a search by other means, and entries that are free at first.
+    tries, freedom = 15, np.iinfo(np.intp).max
 
     def __init__(self, matrix: Floats) -> None:
-        self._matrix, self.freedom = matrix, len(matrix)
+        self._matrix = matrix
 
-    def __matmul__(self, entries: Floats) -> Floats:
-        return self._matrix @ entries
+    def times(self, rows: Floats) -> Floats:
+        """A times each row."""
+        return rows @ self._matrix
 
-    def dense(self) -> Floats:
-        return self._matrix
+    def block(self, free: Mask) -> Floats:
+        """The part of A of free entries."""
+        return self._matrix[np.ix_(free, free)]
 
     def face(self, free: Mask) -> Face:
-        return _DenseFace(self._matrix, np.flatnonzero(free))
-
-
-class _DenseFace:
-    def __init__(self, matrix: Floats, free: Indices) -> None:
-        self._matrix, self._free = matrix, free
-        self._factor = Cholesky(matrix[np.ix_(free, free)]) if free.size else None
-
-    def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
-        x = fixed.copy()
-        if self._factor is not None:
-            rest = pull[:, self._free] - fixed @ self._matrix[:, self._free]
-            x[:, self._free] = self._factor.solve(rest.T).T
-        return x, x @ self._matrix
+        return _BlockFace(self, free)
 
 
 class LowRankForm:
@@ -85,80 +50,59 @@ class LowRankForm:
     tries = 60
 
     def __init__(
-        self,
-        hessian: LowRank,
-        moves: Indices,
-        outside: Indices,
-        metric: Floats,
-        border: Cholesky | None,
+        self, hessian: LowRank, moves: Indices, outside: Indices, metric: Floats, border: Cholesky
     ) -> None:
         self.hessian, self.moves, self.units = hessian, moves, 1.0 / metric
         self.outside, self.border = hessian.columns(outside), border
         self.outer_ridge = hessian.diagonal[outside]
         self.ridge = hessian.diagonal[moves] * self.units**2
+        self.freedom = hessian.weights.size // 2
 
-    @property
-    def freedom(self) -> int:
-        return min(self.hessian.weights.size // 2, self.moves.size)
-
-    def forward(self, entries: Floats) -> Floats:
-        """Scores of rows of entries, X x."""
-        by_feature = np.zeros((len(entries), self.hessian.rows.X.shape[1]))
-        by_feature[:, self.moves] = entries * self.units
+    def forward(self, rows: Floats) -> Floats:
+        """Scores X x of each row."""
+        by_feature = np.zeros((len(rows), self.hessian.rows.X.shape[1]))
+        by_feature[:, self.moves] = rows * self.units
         return np.array([self.hessian.rows.X @ row for row in by_feature])
 
     def back(self, forces: Floats) -> Floats:
         """The transpose of `forward`."""
-        rows = np.array([row @ self.hessian.rows.X for row in forces])
-        return rows[:, self.moves] * self.units
+        by_feature = np.array([row @ self.hessian.rows.X for row in forces])
+        return by_feature[:, self.moves] * self.units
 
-    def middle(self, scores: Floats) -> Floats:
-        """Scores times M."""
-        forces = scores * self.hessian.weights
-        if self.border is None:
-            return forces
+    def times(self, rows: Floats) -> Floats:
+        """A times each row."""
+        forces = self.forward(rows) * self.hessian.weights
         best = self.border.solve((forces @ self.outside).T).T
-        return forces - (best @ self.outside.T) * self.hessian.weights
+        forces -= (best @ self.outside.T) * self.hessian.weights
+        return self.back(forces) + self.ridge * rows
 
-    def __matmul__(self, entries: Floats) -> Floats:
-        return self.back(self.middle(self.forward(entries[np.newaxis])))[0] + self.ridge * entries
-
-    def dense(self) -> Floats:
-        return self.block(self.hessian.columns(self.moves), np.ones(self.moves.size, dtype=bool))
-
-    def block(self, columns: Floats, free: Mask) -> Floats:
-        """Rows and columns of free entries, whose columns of X are given."""
-        weights = self.hessian.weights[:, np.newaxis]
-        half = columns * np.sqrt(weights)
+    def block(self, free: Mask) -> Floats:
+        """The part of A of free entries."""
+        columns = self.hessian.columns(self.moves[free])
+        half = columns * np.sqrt(self.hessian.weights)[:, np.newaxis]
+        cross = (self.outside.T * self.hessian.weights) @ columns
         block = half.T @ half  # BLAS sees the symmetry and does half the work
-        if self.border is not None:
-            cross = (self.outside * weights).T @ columns
-            block -= cross.T @ self.border.solve(cross)
+        block -= cross.T @ self.border.solve(cross)
         block *= np.multiply.outer(self.units[free], self.units[free])
         block[np.diag_indices(len(block))] += self.ridge[free]
         return block
 
     def face(self, free: Mask) -> Face:
         few = np.count_nonzero(free) <= self.hessian.weights.size
-        return _SmallFace(self, free) if few else _LargeFace(self, free)
+        return _BlockFace(self, free) if few else _LargeFace(self, free)
 
 
-class _SmallFace:
-    """No more free entries than samples: their block is formed."""
+class _BlockFace:
+    """The block of the free entries is formed."""
 
-    def __init__(self, form: LowRankForm, free: Mask) -> None:
-        self._form, self._free = form, free
-        columns = form.hessian.columns(form.moves[free])
-        self._factor = Cholesky(form.block(columns, free)) if free.any() else None
-        self._columns = columns * form.units[free]
+    def __init__(self, form: Form, free: Mask) -> None:
+        self._form, self._free, self._factor = form, free, Cholesky(form.block(free))
 
     def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
-        form, x, scores = self._form, fixed.copy(), self._form.forward(fixed)
-        if self._factor is not None:
-            rest = pull[:, self._free] - form.middle(scores) @ self._columns
-            x[:, self._free] = self._factor.solve(rest.T).T
-            scores += x[:, self._free] @ self._columns.T
-        return x, form.back(form.middle(scores)) + form.ridge * x
+        """x and A x: `fixed` is x where it is held, and zero elsewhere."""
+        x, rest = fixed.copy(), pull - self._form.times(fixed)
+        x[:, self._free] = self._factor.solve(rest[:, self._free].T).T
+        return x, self._form.times(x)
 
 
 class _LargeFace:
@@ -178,22 +122,24 @@ class _LargeFace:
         system[np.diag_indices(len(system))] += 1.0
         self._factor = Cholesky(system)
         self._weighed = self._weigh(form.outside.T)
-        if form.border is not None:
-            inner = self._weighed @ form.outside
-            self._outer = Cholesky(inner + np.diag(form.outer_ridge))
+        self._outer = Cholesky(self._weighed @ form.outside + np.diag(form.outer_ridge))
 
     def _weigh(self, scores: Floats) -> Floats:
         """Scores times (D⁻¹ + G)⁻¹."""
         return self._factor.solve((scores * self._root).T).T * self._root
 
     def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
+        """x and A x: `fixed` is x where it is held, and zero elsewhere."""
         form = self._form
         forces = self._weigh(form.forward(np.where(self._free, pull / form.ridge, fixed)))
-        if form.border is not None:
-            forces -= self._outer.solve((forces @ form.outside).T).T @ self._weighed
+        forces -= self._outer.solve((forces @ form.outside).T).T @ self._weighed
         across = form.back(forces)
         x = np.where(self._free, (pull - across) / form.ridge, fixed)
         return x, across + form.ridge * x
+
+
+Form = DenseForm | LowRankForm
+Face = _BlockFace | _LargeFace
 
 
 class Reduced:
@@ -206,42 +152,36 @@ class Reduced:
         self, hessian: Floats | LowRank, moves: Indices, outside: Indices, metric: Floats
     ) -> None:
         self._moves, self._outside, self._metric = moves, outside, metric
-        self._border = None
-        if outside.size:
-            part = hessian.part(outside) if isinstance(hessian, LowRank) else hessian[outside]
-            self._border, self._cross = Cholesky(part[:, outside]), part[:, moves]
+        part = hessian.part(outside) if isinstance(hessian, LowRank) else hessian[outside]
+        self._border, self._cross = Cholesky(part[:, outside]), part[:, moves]
         self.form: Form
         if isinstance(hessian, LowRank):
             self.form = LowRankForm(hessian, moves, outside, metric, self._border)
-            return
-        matrix = hessian[np.ix_(moves, moves)]
-        if self._border is not None:
-            matrix = matrix - self._cross.T @ self._border.solve(self._cross)
-        self.form = DenseForm(matrix / np.multiply.outer(metric, metric))
+        else:
+            matrix = hessian[np.ix_(moves, moves)]
+            if outside.size:
+                matrix = matrix - self._cross.T @ self._border.solve(self._cross)
+            self.form = DenseForm(matrix / np.multiply.outer(metric, metric))
 
     def slope(self, gradient: Floats) -> tuple[Floats, float]:
         """Slope by the entries, and how much the parameters outside lower the value alone."""
-        slope, gain = gradient[self._moves], 0.0
-        if self._border is not None:
-            answer = self._border.solve(gradient[self._outside])
-            slope = slope - self._cross.T @ answer
-            gain = 0.5 * float(gradient[self._outside] @ answer)
-        return slope / self._metric, gain
+        answer = self._border.solve(gradient[self._outside])
+        slope = gradient[self._moves] - self._cross.T @ answer
+        return slope / self._metric, 0.5 * float(gradient[self._outside] @ answer)
 
     def change(self, entries: Floats, gradient: Floats) -> Floats:
         """Change of all parameters that belongs to one of the entries."""
         change = np.zeros(gradient.size)
         change[self._moves] = entries / self._metric
-        if self._border is not None:
-            force = self._cross @ change[self._moves] + gradient[self._outside]
-            change[self._outside] = -self._border.solve(force)
+        force = self._cross @ change[self._moves] + gradient[self._outside]
+        change[self._outside] = -self._border.solve(force)
         return change
 
 
 def low_rank_steps(hessian: LowRank) -> Callable[[Floats], Floats] | None:
     """Newton's step for a gradient; None where a dense Hessian is safer."""
+    ridge = hessian.diagonal[: hessian.rows.X.shape[1]]
     try:
-        ridge = hessian.diagonal[: hessian.rows.X.shape[1]]
         if not ridge.any():
             return _shortest_steps(hessian)
         clear = ridge.min() > _CLEAR * hessian.trace() / len(hessian)
