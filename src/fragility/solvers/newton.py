@@ -23,7 +23,7 @@ _NO_CURVATURE = 1e-13
 _STAND_IN, _FACTOR, _FLOOR = 1e-6, 30.0, 1e-18
 #: A Hessian serves again while it makes the gap fall at least this much.
 _GOOD_ENOUGH = 0.1
-#: It costs as much as one step per this many parameters, or samples where it is of low rank: no more
+#: It costs as much as one step per this many parameters, or samples if it is of low rank: no more
 #: steps are made to be without one.
 _PARAMETERS_PER_STEP, _SAMPLES_PER_STEP = 10, 200
 #: So many rough Hessians, then exact ones.

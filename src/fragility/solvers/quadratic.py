@@ -22,10 +22,12 @@ _CLEAR = 1e-10
 class DenseForm:
     """A as a table."""
 
-    #: Faces that cost no more than a search by other means, and entries that are free at first.
-    tries, freedom = 15, np.iinfo(np.intp).max
+    #: Faces that cost no more than a search by other means.
+    tries = 15
 
     def __init__(self, matrix: Floats) -> None:
+        #: How many entries may be free where nothing is known.
+        self.freedom = len(matrix)
         self._matrix = matrix
 
     def times(self, rows: Floats) -> Floats:
@@ -99,7 +101,7 @@ class _BlockFace:
         self._form, self._free, self._factor = form, free, Cholesky(form.block(free))
 
     def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
-        """x and A x: `fixed` is x where it is held, and zero elsewhere."""
+        """Points x and A x: `fixed` is x where it is held, and zero elsewhere."""
         x, rest = fixed.copy(), pull - self._form.times(fixed)
         x[:, self._free] = self._factor.solve(rest[:, self._free].T).T
         return x, self._form.times(x)
@@ -129,7 +131,7 @@ class _LargeFace:
         return self._factor.solve((scores * self._root).T).T * self._root
 
     def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
-        """x and A x: `fixed` is x where it is held, and zero elsewhere."""
+        """Points x and A x: `fixed` is x where it is held, and zero elsewhere."""
         form = self._form
         forces = self._weigh(form.forward(np.where(self._free, pull / form.ridge, fixed)))
         forces -= self._outer.solve((forces @ form.outside).T).T @ self._weighed

@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from .._typing import Floats
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation
