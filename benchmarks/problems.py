@@ -224,6 +224,8 @@ class Fit:
             return 60.0 if not binary else None if one is None else one * large
         if self.loss != "cross_entropy":
             return None
+        if binary and problem.n < problem.d:
+            return 60.0 if self.norm in (1, inf) else None
         if not binary:
             return {None: 9.0, 1: 25.0, 2: 25.0, inf: 50.0}[self.norm]
         return {None: 4.0, 1: 15.0, 2: 9.0, inf: 15.0}[self.norm] * large

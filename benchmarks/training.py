@@ -222,6 +222,13 @@ def kind_rows(quick: bool) -> Iterator[Row]:
     yield from speed_rows(problems, PENALISED[:1], quick)
 
 
+def wide_rows(quick: bool) -> Iterator[Row]:
+    sizes, d = ((100,), 400) if quick else ((500, 1_000), 2_000)
+    problems = [Problem(n, d) for n in sizes]
+    problems += [OtherProblem(n, d, kind=kind) for kind in UNSEEN_KINDS for n in sizes]
+    yield from speed_rows(problems, [*PENALISED[2:], *UNPENALISED[2:]], quick)
+
+
 def class_rows(quick: bool) -> Iterator[Row]:
     sizes = (2_000,) if quick else (2_000, 20_000)
     problems = [Problem(500, 20, 4), *(Problem(n, 20, c) for c in (4, 10) for n in sizes)]
@@ -377,6 +384,7 @@ MEMORY_HEAD = ("fit", "X MiB", "peak MiB", "peak / X", "asked", "met")
 SECTIONS: dict[str, tuple[str, Callable[[bool], Iterator[Row]]]] = {
     "binary": (f"Two classes, ℓ2 penalty (alpha {ALPHA:g}), target {RATIO} times ERM", binary_rows),
     "kinds": ("KL on other kinds of data, the same setting", kind_rows),
+    "wide": ("Fewer samples than features, the same setting and that without a penalty", wide_rows),
     "classes": ("Several classes, the same setting", class_rows),
     "unpenalised": (f"No penalty, slack {SLACK}", unpenalised_rows),
     "hinge": ("Hinge, two classes, against `LinearSVC`", hinge_rows),

@@ -7,13 +7,24 @@ import pytest
 
 from fragility.solvers import ellipsoid as ellipsoids
 from fragility.solvers.ellipsoid import Ellipsoid
-from fragility.solvers.faces import least_norm_near
+from fragility.solvers.faces import Quadric
+from fragility.solvers.faces import least_norm_near as on_a_face
 from fragility.solvers.norm_cones import norm_cone
+from fragility.solvers.quadratic import DenseForm
 from fragility.solvers.searching import result
 
 
 def least_norm(body, cone, tol):
     return result(ellipsoids.least_norm(body, cone, tol))
+
+
+def least_norm_near(body, cone, near):
+    """From a description of the ellipsoid about another point than its centre."""
+    away = 0.1 * np.ones(body.centre.size)
+    slope = body.matrix @ away
+    room = 0.5 * (body.radius**2 - away @ slope)
+    point = body.centre + away
+    return on_a_face(Quadric(DenseForm(body.matrix), point, slope, room, body.pull), cone, near)
 
 
 def ellipsoid(rng, d, radius):

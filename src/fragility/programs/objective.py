@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from .._typing import Floats
 from ..losses import Loss
 from ..losses.base import LossPoint
 from .gram import estimated_gram, paired_gram
+from .low_rank import LowRank
 from .rows import TrainingRows
 
 #: Shares of the largest coefficient below which others may be set to zero, if the loss allows it.
@@ -207,7 +208,7 @@ class Objective:
         """The same for second derivatives: `weights_of` is as in `paired_gram`."""
         return paired_gram(self.rows.X, self.n_outputs, self.rows.fit_intercept, weights_of)
 
-    def fixed_gauge(self, hessian: Floats) -> Floats:
+    def fixed_gauge(self, hessian: Any) -> Any:
         """The Hessian with curvature added along the gauge, where losses have none.
 
         With several classes, the same change of all scores changes no loss. Gradients and Newton's
@@ -293,9 +294,19 @@ class Evaluation:
         return self._collect_squares(self.objective.rows.weights, None)
 
     @property
-    def model_hessian(self) -> Floats:
-        """The Hessian with curvature added along the gauge."""
-        return self.objective.fixed_gauge(self.hessian)
+    def structured_hessian(self) -> Floats | LowRank:
+        """The Hessian; one of fewer samples than features is not formed."""
+        objective, rows = self.objective, self.objective.rows
+        if objective.n_outputs > 1 or rows.y.size >= rows.X.shape[1]:
+            return self.hessian
+        weights = self._second_derivatives(slice(None), rows.weights, None)[:, 0]
+        return LowRank(rows, weights, objective.ridge)
+
+    @property
+    def model_hessian(self) -> Floats | LowRank:
+        """The same with curvature added along the gauge."""
+        hessian: Floats | LowRank = self.objective.fixed_gauge(self.structured_hessian)
+        return hessian
 
     @property
     def rough_hessian(self) -> Floats | None:

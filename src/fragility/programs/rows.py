@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from .._typing import Floats, Indices, Intercept
+from .low_rank import SampleProducts
 from .row_space import RowSpace, row_space
 
 #: Rows read at once: they should stay in the cache of the processor.
@@ -66,6 +67,11 @@ class TrainingRows:
         else:
             squares = np.einsum("ij,ij->i", self.X, self.X)
         return squares + float(self.fit_intercept)
+
+    @cached_property
+    def products(self) -> SampleProducts:
+        """Products of the samples, where there are fewer of them than features."""
+        return SampleProducts(self.X)
 
     def in_user_units(self, coef: Floats, intercept: Floats) -> tuple[Floats, Floats]:
         """Coefficients (k, d) and intercepts (k,) for the data as given."""

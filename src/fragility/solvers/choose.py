@@ -12,6 +12,7 @@ import numpy as np
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import Loss
+from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
@@ -107,7 +108,8 @@ class _Search:
     def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Search[Solution]:
         """Quadratic models of the loss, and their least norms."""
         objective, target, minimum = self._parts
-        ambiguity, hessian, inside = self.program.ambiguity, None, None
+        ambiguity, inside = self.program.ambiguity, None
+        hessian: Floats | LowRank | None = None
         if ambiguity.moves_labels and target.value >= target.trivial_loss:
             return (yield from self.with_corners())
         point = None if start is None else objective.at(start)

@@ -8,101 +8,157 @@ if no face meets them, the result is None.
 
 from __future__ import annotations
 
-from math import sqrt
-from typing import Any
+from collections.abc import Iterator
+from math import ceil, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .._typing import Floats, Indices
-from .ellipsoid import Ellipsoid, LeastNorm
-from .factor import Cholesky
+from .._typing import Floats, Mask
+from .ellipsoid import LeastNorm
 from .norm_cones import BoxCone, OctahedronCone
-
-#: Faces that are tried.
-_TRIES = 15
-#: Entries of at least this share of the largest are held there at first, and entries below that
-#: share of it at zero. To hold too many costs a try, too few may lead nowhere.
-_LONG, _SHORT = 0.5, 0.01
-#: Rounding that does not break a condition.
-_EXACT = 1e-10
+from .quadratic import Form
+from .tuning import FACES as TUNING
 
 
-def least_norm_near(ellipsoid: Ellipsoid, cone: Any, near: Floats) -> LeastNorm | None:
+class Quadric(NamedTuple):
+    """The points with slope · δ + ½ δᵀ A δ ≤ room for their distance δ to one of them.
+
+    `form` is A; `pull` is A @ point - slope, minus the slope at zero.
+    """
+
+    form: Form
+    point: Floats
+    slope: Floats
+    room: float
+    pull: Floats
+
+
+class _Trial(NamedTuple):
+    """The best point on a face, if there is one, and the face that it points to.
+
+    A face is a sign for each entry: of those held at the largest size of a box, or of those that
+    are not zero in an octahedron; the others have none. `violations` say how far entries are on the
+    wrong side.
+    """
+
+    best: LeastNorm | None
+    following: Floats
+    violations: Floats
+
+
+def least_norm_near(body: Quadric, cone: Any, near: Floats) -> LeastNorm | None:
     """Least norm over an ellipsoid, from a point near the solution; None if no face is found."""
-    faces = {BoxCone: _on_box, OctahedronCone: _on_octahedron}
-    if cone.shape[0] > 1 or type(cone) not in faces:
+    trials: dict[Any, Any] = {BoxCone: _on_box, OctahedronCone: _on_octahedron}
+    if cone.shape[0] > 1 or type(cone) not in trials or not near.any():
         return None
-    try:
-        return faces[type(cone)](ellipsoid, near)
-    except LinAlgError:
-        return None
+    tries = iter(range(body.form.tries))
+    for signed in _guesses(np.abs(near), body.form.freedom, type(cone) is BoxCone):
+        found = _from_face(body, np.where(signed, np.sign(near), 0.0), trials[type(cone)], tries)
+        if found is not None:
+            return found
+    return None
 
 
-def _on_box(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
+def _guesses(sizes: Floats, freedom: int, box: bool) -> Iterator[Mask]:
+    """The face of a point, then faces near it: entries that have a sign."""
+    order, longest = np.sort(sizes), sizes.max()
+    on_face = sizes >= (1.0 - TUNING.exact) * longest if box else sizes > 0.0
+    if 1 < np.count_nonzero(on_face) < sizes.size:
+        yield on_face
+    for part in TUNING.parts:
+        free = min(max(freedom // part, 1), sizes.size)
+        if box:
+            yield sizes >= min(TUNING.long * longest, order[min(free, sizes.size - 1)])
+        else:
+            yield sizes >= max(TUNING.short * longest, order[-free])
+
+
+def _from_face(
+    body: Quadric, signs: Floats, trial_of: Any, tries: Iterator[int]
+) -> LeastNorm | None:
+    """Go from face to face, to all entries that a face points to while that leads on.
+
+    Where it leads nowhere, or to more violations, only to the worst of them.
+    """
+    last, fewest, share = None, signs.size + 1, 1.0
+    for _ in tries:
+        try:
+            trial: _Trial | None = trial_of(body, signs)
+        except LinAlgError:
+            trial = None
+        if trial is not None:
+            count = int(np.count_nonzero(trial.violations))
+            if count == 0:
+                return trial.best
+            share = (
+                min(1.0, 2.0 * share) if count < fewest else max(share / 2.0, TUNING.least_share)
+            )
+            fewest, last = min(count, fewest), (trial, signs)
+        elif last is None or share < 0.01:
+            return None
+        else:
+            share /= 4.0
+        signs = _followed(*last, share)
+    return None
+
+
+def _followed(trial: _Trial, signs: Floats, share: float) -> Floats:
+    """The face that a trial points to, by a share of the violations of each kind."""
+    if share == 1.0:
+        return np.where(trial.violations > 0.0, trial.following, signs)
+    followed = signs.copy()
+    for kind in (signs == 0.0, signs != 0.0):
+        wrong = np.flatnonzero(kind & (trial.violations > 0.0))
+        worst = wrong[np.argsort(-trial.violations[wrong])[: ceil(share * wrong.size)]]
+        followed[worst] = trial.following[worst]
+    return followed
+
+
+def _on_box(body: Quadric, signs: Floats) -> _Trial | None:
     """Minimise the largest entry t: those held there are ± t, the others free."""
-    matrix, pull = ellipsoid.matrix, ellipsoid.pull
-    held = np.abs(near) >= _LONG * np.abs(near).max()
-    signs = np.sign(near)
-    for _ in range(_TRIES):
-        # The best entries for t are linear in it: base + t * slope.
-        slope = np.where(held, signs, 0.0)
-        base = np.zeros(near.size)
-        free = np.flatnonzero(~held)
-        if free.size:
-            factor = Cholesky(matrix[np.ix_(free, free)])
-            base[free] = factor.solve(pull[free])
-            slope[free] = -factor.solve(matrix[free] @ slope)
-        away = base - ellipsoid.centre
-        bent, turned = matrix @ slope, matrix @ away
-        a, b = float(slope @ bent), -float(slope @ turned)
-        square = b**2 - a * (float(away @ turned) - ellipsoid.radius**2)
-        if a <= 0.0:
-            return None
-        # A face that the ellipsoid does not reach is left where it is nearest.
-        t = (b - sqrt(max(square, 0.0))) / a
-        row = base + t * slope
-        multipliers = -signs * (matrix @ row - pull)
-        total = float(np.abs(multipliers[held]).sum())
-        if t <= 0.0:
-            return None
-        too_long = ~held & (np.abs(row) > t * (1.0 + _EXACT))
-        let_go = held & (multipliers < -_EXACT * total)
-        if not (too_long.any() or let_go.any()):
-            found = LeastNorm(row[np.newaxis], t, 1.0 / total)
-            return found if square > 0.0 and total > 0.0 else None
-        signs = np.where(too_long, np.sign(row), signs)
-        held = held & ~let_go if square <= 0.0 else (held & ~let_go) | too_long
-        if not held.any():
-            return None
-    return None
+    held, nothing = signs != 0.0, np.zeros(signs.size)
+    # The best entries for t are linear in it: base + t * slope.
+    face, fixed = body.form.face(~held), np.array([signs, nothing])
+    (slope, base), (bent, turned) = face.point(fixed, np.array([nothing, body.pull]))
+    away, force = base - body.point, turned - body.pull
+    a, b = float(slope @ bent), -float(slope @ force)
+    square = b**2 - a * (float(away @ (force + body.slope)) - 2.0 * body.room)
+    if a <= 0.0:
+        return None
+    # A face that the ellipsoid does not reach is left where it is nearest.
+    t = (b - sqrt(max(square, 0.0))) / a
+    row = base + t * slope
+    multipliers = -signs * (force + t * bent)
+    total = float(np.abs(multipliers).sum())
+    if t <= 0.0 or total == 0.0:
+        return None
+    too_long = ~held & (np.abs(row) > t * (1.0 + TUNING.exact)) & (square > 0.0)
+    let_go = held & (multipliers < -TUNING.exact * total)
+    violations = np.where(too_long, np.abs(row) / t, np.where(let_go, -multipliers / total, 0.0))
+    best = LeastNorm(row[np.newaxis], t, 1.0 / total) if square > 0.0 else None
+    return _Trial(best, np.where(too_long, np.sign(row), 0.0), violations)
 
 
-def _on_octahedron(ellipsoid: Ellipsoid, near: Floats) -> LeastNorm | None:
+def _on_octahedron(body: Quadric, signs: Floats) -> _Trial | None:
     """Minimise the sum of the entries' sizes: some are zero, the signs of the others known."""
-    matrix, pull = ellipsoid.matrix, ellipsoid.pull
-    signs = np.where(np.abs(near) > _SHORT * np.abs(near).max(), np.sign(near), 0.0)
-    for _ in range(_TRIES):
-        used: Indices = np.flatnonzero(signs)
-        if used.size == 0:
-            return None
-        factor = Cholesky(matrix[np.ix_(used, used)])
-        best, way = factor.solve(pull[used]), factor.solve(signs[used])
-        away = -ellipsoid.centre
-        away[used] += best
-        room = ellipsoid.radius**2 - float(away @ matrix @ away)
-        if room <= 0.0:
-            return None
-        step = sqrt(room / float(signs[used] @ way))
-        row = np.zeros(near.size)
-        row[used] = best - step * way
-        slopes = (matrix @ row - pull) / step
-        norm = float(signs @ row)
-        crossed = signs * row < 0.0
-        wanted = (signs == 0.0) & (np.abs(slopes) > 1.0 + _EXACT)
-        if norm <= 0.0:
-            return None
-        if not (crossed.any() or wanted.any()):
-            return LeastNorm(row[np.newaxis], norm, 1.0 / step)
-        signs = np.where(crossed, 0.0, np.where(wanted, -np.sign(slopes), signs))
-    return None
+    if not signs.any():
+        return None
+    used, pulls = signs != 0.0, np.array([body.pull, signs])
+    (best, way), (turned, bent) = body.form.face(used).point(np.zeros(pulls.shape), pulls)
+    away, force = best - body.point, turned - body.pull
+    room = 2.0 * body.room - float(away @ (force + body.slope))
+    if room <= 0.0:  # the ellipsoid is beyond the face: to use all other entries leads nearest
+        return _Trial(None, -np.sign(force), np.where(used, 0.0, np.abs(force)))
+    step = sqrt(room / float(signs @ way))
+    row = best - step * way
+    slopes = force / step - bent
+    norm = float(signs @ row)
+    if norm <= 0.0:
+        return None
+    crossed = signs * row < 0.0
+    wanted = ~used & (np.abs(slopes) > 1.0 + TUNING.exact)
+    violations = np.where(crossed, -signs * row, np.where(wanted, np.abs(slopes), 0.0))
+    found = LeastNorm(row[np.newaxis], norm, 1.0 / step)
+    return _Trial(found, np.where(wanted, -np.sign(slopes), 0.0), violations)

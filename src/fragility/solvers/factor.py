@@ -10,15 +10,17 @@ from .._typing import Floats
 
 
 class Cholesky:
-    """A = L Lᵀ of a positive definite matrix, which may be overwritten."""
+    """A = L Lᵀ of a positive definite matrix, perhaps an empty one, which may be overwritten."""
 
     def __init__(self, matrix: Floats) -> None:
         self.factor, failed = dpotrf(matrix, lower=1, clean=1)
-        if failed or not np.isfinite(self.factor[-1, -1]):
+        if failed or (matrix.size and not np.isfinite(self.factor[-1, -1])):
             raise LinAlgError("The matrix is not positive definite.")
 
     def solve(self, right: Floats) -> Floats:
         """A⁻¹ right."""
+        if not right.size:
+            return right
         solution: Floats = dpotrs(self.factor, right, lower=1)[0]
         return solution
 

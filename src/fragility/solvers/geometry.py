@@ -13,18 +13,16 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from .._typing import Floats
+from ..programs.low_rank import LowRank, ridged
 from ..programs.objective import Evaluation
 from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
-from .faces import least_norm_near
+from .faces import Quadric, least_norm_near
 from .factor import Cholesky
 from .norm_cones import Shape
+from .quadratic import Reduced
 from .searching import Search
-
-#: How exactly the target is met in the end, relatively.
-_EXACT = 1e-12
-#: Curvature, as a share of the mean one, that stands in where there is none.
-_STAND_IN = 1e-9
+from .tuning import QUADRATIC_MODELS as TUNING
 
 
 class Model(NamedTuple):
@@ -67,7 +65,9 @@ class Geometry:
         bound = (point.value - self.target - float(slope @ now)) / length
         return max(0.0, self.norm(point) - bound)
 
-    def scaled(self, point: Evaluation, exact: float = _EXACT, aim: float = 0.1) -> Evaluation:
+    def scaled(
+        self, point: Evaluation, exact: float = TUNING.exact, aim: float = 0.1
+    ) -> Evaluation:
         """The model with the coefficients in the norm scaled so that it just meets the target.
 
         At an optimum this trades loss for norm at the rate of the optimum itself. `exact` is how
@@ -88,7 +88,9 @@ class Geometry:
             moving = (1.0 + stretch) * moving
         return point
 
-    def step(self, point: Evaluation, hessian: Floats, tol: float, damping: float) -> Search[Model]:
+    def step(
+        self, point: Evaluation, hessian: Floats | LowRank, tol: float, damping: float
+    ) -> Search[Model]:
         """Least norm where the quadratic model of the loss meets the target.
 
         `damping` is curvature that stands in where there is none, as before the corner of a hinge.
@@ -103,53 +105,46 @@ class Geometry:
                 boost *= 1e3
 
     def _step(
-        self, point: Evaluation, hessian: Floats, tol: float, damping: float, boost: float
+        self, point: Evaluation, hessian: Floats | LowRank, tol: float, damping: float, boost: float
     ) -> Search[Model]:
-        moves, free = self.moves, self.free
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, self.target - point.value
         tie = self._tie_breaker(hessian, point.parameters) * boost
-        hessian = hessian + np.diag(tie + damping)
         if self.underdetermined:
             gradient = gradient + tie * point.parameters
             room -= 0.5 * float(tie @ point.parameters**2)
-        slope, matrix = gradient[moves], hessian[np.ix_(moves, moves)]
-        if free.size:
-            # Parameters outside the norm take their best values for whatever the rest is.
-            factor = Cholesky(hessian[np.ix_(free, free)])
-            cross = hessian[np.ix_(free, moves)]
-            answer = factor.solve(np.column_stack([cross, gradient[free]]))
-            matrix = matrix - cross.T @ answer[:, :-1]
-            slope = slope - cross.T @ answer[:, -1]
-            room += 0.5 * float(gradient[free] @ answer[:, -1])
-        slope, matrix = slope / self.metric, matrix / np.multiply.outer(self.metric, self.metric)
-        whole = Cholesky(matrix)
-        reach = whole.half_solve(slope)
+        reduced = Reduced(ridged(hessian, tie + damping), self.moves, self.free, self.metric)
+        slope, gain = reduced.slope(gradient)
         now = self.shape.table(point.parameters).ravel()
-        centre = now - whole.other_half(reach)
-        square = 2.0 * room + float(reach @ reach)
-        if square <= 0.0:  # no model of the loss meets the target: go to its minimum
-            best = LeastNorm(centre.reshape(self.cone.shape), 0.0, 0.0)
-            best = best._replace(norm=float(self.cone.norm(best.table[np.newaxis])[0]))
-        else:
-            body = Ellipsoid(matrix, whole.factor, centre, sqrt(square), matrix @ now - slope)
-            known = least_norm_near(body, self.cone, now)
-            best = (yield from least_norm(body, self.cone, tol)) if known is None else known
+        pull = reduced.form.times(now[np.newaxis])[0] - slope
+        body = Quadric(reduced.form, now, slope, room + gain, pull)
+        best = least_norm_near(body, self.cone, now)
+        if best is None:
+            best = yield from self._searched(body, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
-        parameters = point.parameters.copy()
-        change = (table.ravel() - now) / self.metric
-        parameters[moves] += change
-        if free.size:
-            parameters[free] -= answer[:, :-1] @ change + answer[:, -1]
-        return Model(parameters, best.norm, best.multiplier)
+        change = reduced.change(table.ravel() - now, gradient)
+        return Model(point.parameters + change, best.norm, best.multiplier)
 
-    def _tie_breaker(self, hessian: Floats, parameters: Floats) -> Floats:
+    def _searched(self, body: Quadric, tol: float) -> Search[LeastNorm]:
+        """The same by an interior-point search."""
+        matrix = body.form.block(np.ones(body.point.size, dtype=bool))
+        whole = Cholesky(matrix)
+        reach = whole.half_solve(body.slope)
+        centre = body.point - whole.other_half(reach)
+        square = 2.0 * body.room + float(reach @ reach)
+        if square <= 0.0:  # no model of the loss meets the target: go to its minimum
+            table = centre.reshape(self.cone.shape)
+            return LeastNorm(table, float(self.cone.norm(table[np.newaxis])[0]), 0.0)
+        ellipsoid = Ellipsoid(matrix, whole.factor, centre, sqrt(square), body.pull)
+        return (yield from least_norm(ellipsoid, self.cone, tol))
+
+    def _tie_breaker(self, hessian: Floats | LowRank, parameters: Floats) -> Floats:
         """A ridge too small to matter, except between models of the same loss and norm."""
-        mean = max(np.trace(hessian) / len(hessian), 1e-12)
+        mean = max(float(hessian.trace()) / len(hessian), 1e-12)
         if not self.underdetermined:
-            return np.full(len(hessian), _STAND_IN * 1e-4 * mean)
+            return np.full(len(hessian), TUNING.stand_in * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
-        tie: Floats = _STAND_IN * mean * self.objective.per_parameter(lengths, 1e-6)
+        tie: Floats = TUNING.stand_in * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
         return tie * min(1.0, 1e-7 * self.headroom / max(weight, 1e-300))

@@ -177,7 +177,8 @@ class _Fragility:
     @property
     def model_hessian(self) -> Floats:
         hessian = self.losses_at.moment_hessian(self.worst_case, self.value)
-        return self.losses_at.objective.fixed_gauge(hessian) / self.divergence
+        fixed: Floats = self.losses_at.objective.fixed_gauge(hessian)
+        return fixed / self.divergence
 
     @property
     def rough_hessian(self) -> Floats | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from functools import cached_property
 from math import log
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -11,7 +12,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigh
 
 from .._typing import Floats
+from ..programs.low_rank import LowRank, ridged
 from .factor import Cholesky
+from .quadratic import low_rank_steps
 from .tuning import NEWTON as TUNING
 
 
@@ -25,7 +28,7 @@ class Point(Protocol):
     @property
     def gradient(self) -> Floats: ...
     @property
-    def model_hessian(self) -> Floats:
+    def model_hessian(self) -> Floats | LowRank:
         """Curvature of a model whose minimum is a good step."""
 
     @property
@@ -59,10 +62,13 @@ class Curvature:
     Of many minimisers the one of least norm is found, if the search starts at zero.
     """
 
-    def __init__(self, hessian: Floats, stand_in: float = TUNING.stand_in) -> None:
+    def __init__(self, hessian: Floats | LowRank, stand_in: float = TUNING.stand_in) -> None:
         self.hessian = hessian
         self._stand_in = stand_in
         self._seen: list[tuple[Floats, Floats, float]] = []
+        if isinstance(hessian, LowRank):
+            self.singular = not hessian.diagonal[: hessian.rows.X.shape[1]].all()
+            return
         scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
         self._scale = np.where(scale > 1e-12 * scale.max(initial=0.0), scale, 1.0)
         balanced = hessian / np.multiply.outer(self._scale, self._scale)
@@ -74,13 +80,17 @@ class Curvature:
         else:
             clear = factor.factor.diagonal().min() ** 2 > TUNING.no_curvature
             self._factor = factor if clear else None
-        if self._factor is None:
+        #: Whether some directions have no curvature.
+        self.singular = self._factor is None
+        if self.singular:
             self._eigen = eigh(hessian, check_finite=False)
 
     @property
-    def singular(self) -> bool:
-        """Whether some directions have no curvature."""
-        return self._factor is None
+    def dear(self) -> float:
+        """How many steps another one costs."""
+        if isinstance(self.hessian, LowRank):
+            return self.hessian.weights.size / TUNING.samples_per_step
+        return len(self.hessian) / TUNING.parameters_per_step
 
     def copied(self) -> Curvature:
         """A copy that learns independently."""
@@ -90,7 +100,7 @@ class Curvature:
 
     def ridged(self, change: Floats) -> Curvature:
         """The curvature of the same function after a change of its ridge, per parameter."""
-        return Curvature(self.hessian + np.diag(change), self._stand_in)
+        return Curvature(ridged(self.hessian, change), self._stand_in)
 
     def learn(self, move: Floats, change: Floats) -> None:
         """Correct the curvature by a move and the change of the gradient along it (BFGS)."""
@@ -109,7 +119,15 @@ class Curvature:
             step = step - (share + float(change @ step) / along) * move
         return step
 
+    @cached_property
+    def _low_rank_step(self) -> Callable[[Floats], Floats]:
+        assert isinstance(self.hessian, LowRank)
+        known = low_rank_steps(self.hessian)
+        return known or Curvature(self.hessian.dense(), self._stand_in)._own_step
+
     def _own_step(self, gradient: Floats) -> Floats:
+        if isinstance(self.hessian, LowRank):
+            return self._low_rank_step(gradient)
         if self._factor is not None:
             return -self._factor.solve(gradient / self._scale) / self._scale
         curvatures, directions = self._eigen
@@ -139,12 +157,7 @@ def minimise(
     """
     point = at(start) if isinstance(start, np.ndarray) else start
     del start  # a point may hold as much as some columns of the data
-    estimates, patience = (
-        TUNING.rough if rough else 0,
-        point.parameters.size / TUNING.parameters_per_step,
-    )
-    if point.curvature_jumps:
-        estimates, patience = 0, 0.0
+    estimates = TUNING.rough if rough and not point.curvature_jumps else 0
     if curvature is not None:
         curvature = curvature.copied()  # what it learns here stays here
     gap, fresh, stand_in, damping = np.inf, False, TUNING.stand_in, 0.0
@@ -158,13 +171,14 @@ def minimise(
             step = curvature.step(point.gradient)
             gap = -0.5 * float(point.gradient @ step)
             fresh = False
+            patience = 0.0 if point.curvature_jumps else curvature.dear
         if curvature is None or not _serves(gap, last, tol * abs(point.value), patience):
             estimate = point.rough_hessian if estimates > 0 and damping == 0.0 else None
             estimates = 0 if estimate is None else estimates - 1
             hessian = point.model_hessian if estimate is None else estimate
-            unit = float(np.trace(hessian)) / len(hessian) or unit
+            unit = float(hessian.trace()) / len(hessian) or unit
             if damping > 0.0:
-                hessian = hessian + np.diag(np.full(len(hessian), damping * unit))
+                hessian = ridged(hessian, np.full(len(hessian), damping * unit))
             curvature = Curvature(hessian, stand_in * unit)
             if estimate is not None and curvature.singular:
                 curvature = Curvature(point.model_hessian, stand_in * unit)

@@ -259,9 +259,9 @@ class Newton(NamedTuple):
         Its floor.
     good_enough : float
         A Hessian serves again while it makes the gap fall at least this much.
-    parameters_per_step : int
-        It costs as much as one step per this many parameters: no more steps are made to be
-        without one.
+    parameters_per_step, samples_per_step : int
+        It costs as much as one step per this many parameters, or samples if it is of low rank: no
+        more steps are made to be without one.
     rough : int
         So many rough Hessians, then exact ones.
     doubts : int
@@ -274,6 +274,7 @@ class Newton(NamedTuple):
     floor: float = 1e-18
     good_enough: float = 0.1
     parameters_per_step: int = 10
+    samples_per_step: int = 200
     rough: int = 5
     doubts: int = 3
 
@@ -312,6 +313,46 @@ class LeastNorms(NamedTuple):
     factor: float = 30.0
 
 
+class Faces(NamedTuple):
+    """Constants of searches for the face of a ball.
+
+    Attributes
+    ----------
+    long : float
+        Entries of at least this share of the largest are held there at first. To hold too many
+        costs a try, too few may lead nowhere.
+    short : float
+        Entries below this share of the largest are held at zero at first.
+    parts : tuple[int, ...]
+        If so many free entries lead nowhere: parts of them.
+    least_share : float
+        Share of the entries on the wrong side that change it at least.
+    exact : float
+        Rounding that does not break a condition.
+    """
+
+    long: float = 0.5
+    short: float = 0.01
+    parts: tuple[int, ...] = (1, 4, 16)
+    least_share: float = 0.125
+    exact: float = 1e-10
+
+
+class QuadraticModels(NamedTuple):
+    """Constants of quadratic models of the loss.
+
+    Attributes
+    ----------
+    exact : float
+        How exactly the target is met in the end, relatively.
+    stand_in : float
+        Curvature, as a share of the mean one, that stands in where there is none.
+    """
+
+    exact: float = 1e-12
+    stand_in: float = 1e-9
+
+
 INTERIOR = Interior()
 LABELS = Labels()
 CORNERS = Corners()
@@ -322,3 +363,5 @@ BARRIERS = Barriers()
 LEAST_FRAGILITY = LeastFragility()
 NEWTON = Newton()
 LEAST_NORMS = LeastNorms()
+FACES = Faces()
+QUADRATIC_MODELS = QuadraticModels()

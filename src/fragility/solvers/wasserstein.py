@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from math import inf
 
-import numpy as np
-
 from .._typing import Floats
+from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation
 from ..programs.satisficing import Found, SatisficingProgram
 from .feasible import meeting
@@ -37,7 +36,7 @@ class LeastNormSearch:
         A model that meets the target with room to spare.
     tol : float
         Accuracy of the norm, relative.
-    hessian : ndarray, optional
+    hessian : ndarray or LowRank, optional
         At or near the start.
     underdetermined : bool
         Whether different coefficients may have the same loss: the shortest are wanted then.
@@ -52,7 +51,7 @@ class LeastNormSearch:
         start: Evaluation,
         *,
         tol: float,
-        hessian: Floats | None = None,
+        hessian: Floats | LowRank | None = None,
         underdetermined: bool = False,
         inside: Evaluation | None = None,
     ) -> None:
@@ -64,7 +63,7 @@ class LeastNormSearch:
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
         self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
         self.point, self.k = start, self.geometry.norm(start)
-        self.hessian = start.hessian if hessian is None else hessian
+        self.hessian = start.structured_hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
         self.fresh, self.stalled = hessian is None, 0
         # The weight of a violation must be above what the violation can gain. As the least norm is
@@ -73,7 +72,7 @@ class LeastNormSearch:
         # Next to the solution the first step may be the last.
         self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
         self.damping = TUNING.damped if self.curvature.singular else 0.0
-        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or 1.0
+        self.unit = float(self.hessian.trace()) / len(self.hessian) or 1.0
 
     def run(self, max_iter: int) -> Search[Found]:
         """Search for at most this number of steps."""
@@ -110,10 +109,10 @@ class LeastNormSearch:
 
     def _renew(self, damping: float | None = None) -> None:
         """The model of the loss at the present point, damped by what is given or needed."""
-        self.hessian, self.fresh = self.point.hessian, True
-        self.curvature = Curvature(self.point.model_hessian)
+        self.hessian, self.fresh = self.point.structured_hessian, True
+        self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
         # Damping is in units of the curvature, which weights of classes make small.
-        self.unit = float(np.trace(self.hessian)) / len(self.hessian) or self.unit
+        self.unit = float(self.hessian.trace()) / len(self.hessian) or self.unit
         if damping is not None:
             self.damping = damping
         if self.curvature.singular:
@@ -167,14 +166,24 @@ class LeastNormSearch:
         self._renew()
         return True
 
+    def _missed(self, trial: Evaluation, turned: Floats) -> float:
+        """Square of what the gradient turned out to be, less what the model said it would."""
+        hessian, point = self.hessian, self.point
+        if isinstance(hessian, LowRank) and hessian.weights.all():
+            # By scores it is never less: no system need be solved.
+            told = hessian.weights * (trial.scores - point.scores)
+            surprise = self.objective.rows.weights * (trial.slopes - point.slopes) - told
+            return float(surprise @ (surprise / hessian.weights))
+        surprise = trial.gradient - point.gradient - turned
+        return -float(surprise @ self.curvature.step(surprise))
+
     def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
         self.damping *= 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
         move = trial.parameters - self.point.parameters
-        # What the gradient turned out to be, against what the model said.
-        surprise = trial.gradient - self.point.gradient - self.hessian @ move
-        missed = -float(surprise @ self.curvature.step(surprise))
-        contraction = missed / max(float(move @ self.hessian @ move), 1e-300)
+        turned = self.hessian @ move
+        missed = self._missed(trial, turned)
+        contraction = missed / max(float(move @ turned), 1e-300)
         self.point, self.k = trial, self.geometry.norm(trial)
         self.fresh = False
         miss = (trial.value - self.target) ** 2 / self.geometry.headroom
