@@ -9,11 +9,13 @@ from scipy import sparse
 from fragility import KL, ERMClassifier, SatisficingClassifier, SatisficingClassifierCV, Wasserstein
 from fragility.linear_model.base import TrainingData
 from fragility.linear_model.training import Training
-from fragility.losses import CrossEntropy, Hinge
+from fragility.losses import CrossEntropy, Hinge, SmoothedHinge
+from fragility.programs.batched import Batched
 from fragility.programs.objective import Objective
 from fragility.programs.rows import training_rows
+from fragility.programs.satisficing import RobustProgram
 from fragility.programs.stack import Stack
-from fragility.solvers import interior_point, searching
+from fragility.solvers import corners, interior_point, searching
 from fragility.solvers.erm import erm
 from fragility.solvers.interior_point import solve_together
 from fragility.solvers.searching import result, side_by_side
@@ -75,7 +77,7 @@ def test_the_same_as_alone(ambiguity, n_classes, loss, penalty):
 
 
 def test_a_batch_of_any_order_and_company():
-    """Which problems are with it, and in which order, changes a solution by rounding at most."""
+    """Which problems are with it, and in which order, changes a cost by rounding at most."""
     programs = []
 
     def recorded(asked):
@@ -145,13 +147,98 @@ def test_one_that_has_no_more_steps_leaves_the_others_alone():
     )
 
 
-def test_an_error_in_one_search_is_its_own():
+def test_an_error_in_one_search_ends_all():
     def fails():
         yield from ()
         raise ValueError("no such target")
 
+    def goes_on():
+        yield from ()
+
     with pytest.raises(ValueError, match="no such target"):
-        result(side_by_side([fails()]))
+        result(side_by_side([goes_on(), fails()]))
+
+
+def test_each_has_its_own_tolerance_radius_and_price_of_labels():
+    """What programs of a kind may differ in, against programs that are alone."""
+    X, y = samples(70, 2, 9)
+    rows = training_rows(X, y, 2)
+    objective = Objective(rows, Hinge(), 1e-3)
+    start = objective.at(np.zeros(objective.size))
+
+    def searches():
+        for radius, cost, tol in ((0.05, 0.5, 1e-6), (0.3, 0.5, 1e-6), (0.05, 2.0, 1e-2)):
+            program = RobustProgram(objective, Wasserstein(label_cost=cost), radius)
+            yield corners.robust(program, start, tol=tol, max_iter=1000)
+
+    together = result(side_by_side(searches()))
+    alone = [result(search) for search in searches()]
+    for one, other in zip(together, alone, strict=True):
+        assert one.cost == pytest.approx(other.cost, rel=1e-8)
+        assert one.k == pytest.approx(other.k, rel=1e-5)
+    assert len({round(one.cost, 6) for one in alone}) == 3
+    # A rough search ends earlier, whatever the others do.
+    assert [one.iterations for one in together] == [one.iterations for one in alone]
+    assert together[2].gap > 1e-8 > together[0].gap
+
+
+def test_losses_of_one_type_and_other_parameters_are_apart():
+    X, y = samples(60, 2, 10)
+    rows = training_rows(X, y, 2)
+    objectives = [Objective(rows, SmoothedHinge(width), lasso=0.01) for width in (0.2, 1.0)]
+    start = np.zeros(objectives[0].size)
+    limits = {"tol": 1e-9, "max_iter": 1000}
+    together = result(side_by_side(erm(one, start, **limits) for one in objectives))
+    for one, objective in zip(together, objectives, strict=True):
+        assert one.loss == pytest.approx(result(erm(objective, start, **limits)).loss, rel=1e-9)
+    assert abs(together[0].loss - together[1].loss) > 1e-2
+
+
+def test_a_loss_of_the_users_need_not_be_hashable():
+    class Own(CrossEntropy):
+        __hash__ = None
+
+    X, y = samples(60, 2, 11)
+    own = SatisficingClassifier(Own(), penalty="l1", alpha=0.01, slack=0.1).fit(X, y)
+    plain = SatisficingClassifier(penalty="l1", alpha=0.01, slack=0.1).fit(X, y)
+    assert own.fragility_ == pytest.approx(plain.fragility_, rel=1e-9)
+
+
+class TestBatched:
+    class Pair(Batched):
+        def __init__(self, a, b, inner=None):
+            self.a, self.b, self.inner, self.shared = a, b, inner, (np.arange(7),)
+
+    def pair(self, shift):
+        inner = self.Pair(np.arange(3) + shift, np.ones((3, 2)) * shift)
+        return self.Pair(np.arange(3.0) + shift, np.arange(6.0).reshape(3, 2) + shift, inner)
+
+    def test_taken(self):
+        some = self.pair(10).taken(np.array([True, False, True]))
+        assert some.a.tolist() == [10, 12]
+        assert some.b.tolist() == [[10, 11], [14, 15]]
+        assert some.inner.a.tolist() == [10, 12]
+        assert some.shared[0].size == 7
+
+    def test_where(self):
+        mixed = self.pair(10).where(np.array([True, False, True]), self.pair(100))
+        assert mixed.a.tolist() == [10, 101, 12]
+        assert mixed.b.tolist() == [[10, 11], [102, 103], [14, 15]]
+        assert mixed.inner.a.tolist() == [10, 101, 12]
+        assert mixed.inner.b[:, 0].tolist() == [10, 100, 10]
+
+
+def test_a_step_of_no_length_ends_the_search():
+    """Margins that rounding has left at the edge of what can be divided by."""
+    X, y = samples(30, 2, 12)
+    rows = training_rows(X, y, 2)
+    objective = Objective(rows, Hinge(), 1e-2)
+    asked = next(erm(objective, np.zeros(objective.size), tol=1e-9, max_iter=50))
+    point = interior_point._Point(asked)
+    point.parts[0].margin[0, 0, 0] = 1e-320
+    with np.errstate(all="ignore"):
+        _, found = point.next()
+    assert not found.any()
 
 
 def test_searches_that_ask_for_nothing():

@@ -92,7 +92,7 @@ class Folds:
                 unsettled += not cell.settled
                 found.fragilities[j, i] = cell.fragility
                 found.scores[j, i] = score(cell, {"alpha": self.alphas[j], **self.targets[i]})
-        return found._replace(unsettled=unsettled), trace
+        return found._replace(unsettled=unsettled), trace if trace.ends else None
 
     def _training_part(self, train: Indices) -> TrainingData:
         """Samples of positive weight, their classes numbered anew: some may be absent."""

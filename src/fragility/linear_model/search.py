@@ -20,6 +20,8 @@ from .folds import Folds, FoldScores
 
 #: Scores that differ by less, relatively, are the same but for rounding.
 _ROUNDING = 1e-12
+#: Numbers in the samples of folds that are in memory at the same time, at most.
+_TOGETHER = 2**22
 
 
 def run_folds(
@@ -40,9 +42,15 @@ def run_folds(
 def _together(
     folds: Folds, parts: list[tuple[Any, Any]], lead: Any, tick: Any = lambda: None
 ) -> list[tuple[FoldScores, Any]]:
-    """Folds side by side."""
+    """Folds side by side, as many at a time as memory can well hold."""
+    rows = max((len(train) for train, _ in parts), default=0)
+    count = max(1, _TOGETHER // max(1, rows * folds.data.X.shape[1]))
+    found = []
     with np.errstate(over="ignore", under="ignore"):
-        return result(side_by_side(folds.run(*part, lead, tick) for part in parts))
+        for start in range(0, len(parts), count):
+            some = parts[start : start + count]
+            found += result(side_by_side(folds.run(*part, lead, tick) for part in some))
+    return found
 
 
 def report(found: list[FoldScores], scores: Floats, max_iter: int) -> None:

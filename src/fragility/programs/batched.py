@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 
 class Batched:
-    """An object all of whose arrays, also those of its parts, have one row for each problem."""
+    """An object all of whose arrays, also those of its parts, have one row for each problem.
+
+    Arrays that all problems share are kept in tuples, which nothing is taken from.
+    """
 
     def taken(self, kept: NDArray[Any]) -> Self:
         """Some of the problems."""

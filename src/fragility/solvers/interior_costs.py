@@ -32,7 +32,7 @@ class _Model(Batched):
 
 
 class Costs(Batched):
-    """What parameters cost beside the losses; `gauge` says how classes share a gauge."""
+    """What parameters cost beside the losses."""
 
     def __init__(self, programs: list[InteriorProgram]) -> None:
         objectives = [program.objective for program in programs]

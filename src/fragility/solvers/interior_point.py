@@ -54,7 +54,10 @@ def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution
         count = max(1, TUNING.together // largest)
         for start in range(0, len(ordered), count):
             some = ordered[start : start + count]
-            found |= zip(some, _solved([programs[place] for place in some]), strict=True)
+            # A problem that rounding has put out of its cones ends, while others go on.
+            with np.errstate(divide="ignore", invalid="ignore"):
+                solutions = _solved([programs[place] for place in some])
+            found |= zip(some, solutions, strict=True)
     return [found[place] for place in range(len(programs))]
 
 
@@ -323,7 +326,8 @@ class _Point(Batched):
         allowed = np.maximum(self.gap, self.missed)
         weight = 2.0 * np.maximum(self.goal.nu, self.goal.nu + direction.nu)
         merit = self.merit(aimed, weight) if self.bends else None
-        share, fails = np.ones_like(length), length <= TUNING.tiny
+        # Not "at most": a length that is not a number fails, too.
+        share, fails = np.ones_like(length), ~(step.found & (length > TUNING.tiny))
         while True:
             trial = self._moved(direction, moves, length)
             if self.samples is None:  # all is linear
@@ -340,7 +344,7 @@ class _Point(Batched):
                 np.where(halve, length / 2.0, length),
                 np.where(halve, share / 2.0, share),
             )
-            fails |= np.minimum(share, length) <= TUNING.tiny
+            fails |= ~(np.minimum(share, length) > TUNING.tiny)
 
     def merit(self, aimed: Floats, penalty_weight: Floats) -> Floats:
         """Cost, penalty for missing the target, and barriers: a step must not raise their sum."""

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Floats
+from ..losses import Loss
 from ..programs.objective import Objective
 from .aggregates import Mean, Samples
 from .norm_cones import Shape
@@ -49,6 +50,15 @@ class Ball(NamedTuple):
     matrix: Floats
     factor: Floats
     radius: float
+
+
+def _key(loss: Loss) -> Any:
+    """The loss; if it cannot be hashed, as a user's may not be, which object it is."""
+    try:
+        hash(loss)
+    except TypeError:
+        return id(loss)
+    return loss
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +127,7 @@ class InteriorProgram:
         ]
         if objective is not None:
             rows = objective.rows
-            parts += [objective.loss, rows.n_classes, rows.X.shape[1], rows.fit_intercept]
+            parts += [_key(objective.loss), rows.n_classes, rows.X.shape[1], rows.fit_intercept]
             parts += [self.aggregate, self.label_cost == inf, sparse.issparse(rows.X)]
             parts += [objective.is_penalised, np.flatnonzero(objective.lasso_weights).tobytes()]
         if shape is not None:

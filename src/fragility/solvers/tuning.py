@@ -69,7 +69,7 @@ class Interior(NamedTuple):
     uneven: float = 10.0
     behind: float = 3.0
     patience: int = 60
-    near_patience: int = 5
+    near_patience: int = 20
     tiny: float = 1e-10
     good: float = 0.3
     nothing: float = 1e-3
@@ -78,7 +78,7 @@ class Interior(NamedTuple):
     near: float = 1e-2
     enough: float = 1e3
     stand_in: float = 1e-13
-    together: int = 2**20
+    together: int = 2**18
 
 
 class Corners(NamedTuple):
