@@ -21,7 +21,7 @@ each_norm = pytest.mark.parametrize("norm", [1, inf])
 each_kind = pytest.mark.parametrize("as_given", [np.asarray, sparse.csr_array])
 
 
-def wide(n=20, d=50, seed=0):
+def wide(n=20, d=110, seed=0):
     """Columns of different sizes, some mostly zero; labels that they say something about."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-1, 1, d)
@@ -68,11 +68,13 @@ def test_products_of_samples_are_kept_up_to_date(as_given):
 
 
 @each_kind
-@pytest.mark.parametrize("outside", [[], [50], [3, 11, 50]], ids=["none", "intercept", "features"])
-@pytest.mark.parametrize("n_free", [0, 1, 15, 35, 47])
+@pytest.mark.parametrize(
+    "outside", [[], [110], [3, 11, 110]], ids=["none", "intercept", "features"]
+)
+@pytest.mark.parametrize("n_free", [0, 1, 15, 35, 107])
 def test_a_face(as_given, outside, n_free):
     """The free entries of a quadratic where some are held and those outside are at their best."""
-    point = point_of(as_given, 50 in outside, 0.1)
+    point = point_of(as_given, 110 in outside, 0.1)
     rng, size = np.random.default_rng(n_free), point.objective.size
     moves = np.setdiff1d(np.arange(size), outside)
     metric = rng.uniform(0.5, 2.0, moves.size)
@@ -120,7 +122,7 @@ CASES = {
     "plain": {},
     "no intercept": {"fit_intercept": False},
     "priced": {"fit_intercept": "priced"},
-    "fixed and weighted features": {"feature_weight": np.r_[inf, 2.0, inf, np.ones(47)]},
+    "fixed and weighted features": {"feature_weight": np.r_[inf, 2.0, inf, np.ones(107)]},
     "smoothed hinge": {"loss": "smoothed_hinge"},
 }
 
@@ -180,7 +182,7 @@ def test_no_dense_system_is_needed(norm, slack, scale, monkeypatch):
 
 @each_norm
 def test_grids(norm, monkeypatch):
-    X, y, _ = wide(n=45, d=60)
+    X, y, _ = wide(n=45)
     options = {"alphas": (1e-2, 1e-3), "slacks": (0.1, 0.3), "cv": 3, "penalty": "l2"}
     model = SatisficingClassifierCV(ambiguity=Wasserstein(norm=norm), **options)
     low = model.fit(X, y).scores_

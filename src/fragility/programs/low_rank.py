@@ -38,20 +38,23 @@ class SampleProducts:
     def under(self, weights: Floats) -> Floats:
         """The products under these weights; not to be changed."""
         both = (weights > 0.0) & (self._weights > 0.0)
-        factor = float(np.median(weights[both] / self._weights[both])) if both.any() else 0.0
+        ratios = np.sort(weights[both] / self._weights[both])
+        factor = ratios[ratios.size // 2] if ratios.size else 0.0
         change = weights - factor * self._weights
-        new = np.abs(change) > _SAME * weights
-        if np.count_nonzero(new) < np.count_nonzero(weights):
-            added = self._product(np.where(new, np.maximum(change, 0.0), 0.0))
-            taken = self._product(np.where(new, np.maximum(-change, 0.0), 0.0))
-            products = factor * self._products + added - taken
-            if (products.diagonal() > _LOST * taken.diagonal()).all():
-                self._weights, self._products = weights, products
-                return products
-        self._weights, self._products = weights, self._product(weights)
+        change[np.abs(change) <= _SAME * weights] = 0.0
+        kept, products = factor * self._products, None
+        if np.count_nonzero(change) < np.count_nonzero(weights):
+            products = kept + self._product(change) if change.any() else kept
+            if not (products.diagonal() > _LOST * kept.diagonal()).all():
+                products = None
+        self._weights = weights
+        self._products = self._product(weights) if products is None else products
         return self._products
 
     def _product(self, weights: Floats) -> Floats:
+        if weights.min() < 0.0:
+            gained = self._product(np.maximum(weights, 0.0))
+            return gained - self._product(np.maximum(-weights, 0.0))
         used = np.flatnonzero(weights)
         if sparse.issparse(self._X):
             some = self._X[:, used] @ sparse.diags_array(np.sqrt(weights[used]))

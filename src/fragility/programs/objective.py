@@ -30,6 +30,8 @@ _ZERO_BUT_FOR_ROUNDING = (1e-6, 1e-7, 1e-8, 1e-9)
 #: Rows per parameter in an estimate of a Hessian, which is worth its time with this multiple of
 #: them.
 _ROWS_PER_PARAMETER, _WORTH_IT = 20, 4
+#: Up to this many features a Hessian costs less to form than to go without.
+_FEW_FEATURES = 100
 
 
 class Penalty(NamedTuple):
@@ -297,7 +299,7 @@ class Evaluation:
     def structured_hessian(self) -> Floats | LowRank:
         """The Hessian; one of fewer samples than features is not formed."""
         objective, rows = self.objective, self.objective.rows
-        if objective.n_outputs > 1 or rows.y.size >= rows.X.shape[1]:
+        if objective.n_outputs > 1 or rows.X.shape[1] <= max(rows.y.size, _FEW_FEATURES):
             return self.hessian
         weights = self._second_derivatives(slice(None), rows.weights, None)[:, 0]
         return LowRank(rows, weights, objective.ridge)
