@@ -177,7 +177,6 @@ def test_few_families_are_not_judged():
         assert [rule(made[made["task"].isin(kept)]) for rule in RULES] == [None] * 5
 
 
-@pytest.mark.skipif(not COMMITTED.is_file(), reason="no results are committed")
 def test_what_is_shipped_is_what_the_rule_says():
     ships = FATE(read_csv(COMMITTED)).holds == YES
     assert ("GuardedClassifier" in fragility.__all__) == ships
