@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import matplotlib
-from matplotlib import style
+from matplotlib import font_manager, style
 from matplotlib.figure import Figure
 
 __all__ = ["COLOURS", "GREY", "band", "colour", "panels", "svg"]
@@ -65,8 +67,22 @@ def band(
     ax.fill_between(x, low, high, color=colour(place), alpha=0.15, linewidth=0)
 
 
+@cache
+def _own_fonts() -> None:
+    """Take matplotlib's own fonts only, whatever its cache says.
+
+    The font of the same name of a system has other numbers for its letters, and so other bytes.
+    """
+    shipped = Path(matplotlib.get_data_path(), "fonts", "ttf")
+    manager = font_manager.fontManager
+    manager.ttflist = []
+    for file in sorted(shipped.glob("*.ttf")):
+        manager.addfont(file)
+
+
 def svg(draw: Callable[[], Figure]) -> str:
     """A figure as SVG: whatever the user has configured, without a date."""
+    _own_fonts()
     text = io.StringIO()
     with style.context(["default", _STYLE], after_reset=True):
         figure = draw()
