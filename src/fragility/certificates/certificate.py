@@ -13,6 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from .._labels import listed
 from .._models import LabelledSamples, LinearModel
@@ -21,8 +22,9 @@ from .._parameters import check_number, check_radius, require
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
-from ..ambiguity import Ambiguity, LossProfile
+from ..ambiguity import Ambiguity, LossProfile, Transport
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..solvers import transport
 from ..transport import ShiftDistance
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
 from .promise import Promise
@@ -228,7 +230,9 @@ class Certificate(Summary):
         if self.radius < inf:  # the index knows no ball
             fragility = self.ambiguity.fragility(self._profile, room)
         samples = self._scores, self._positive, self.weights, self.losses
-        return bound_index(self.ambiguity, BinaryModel(*samples, room, fragility, self._norm))
+        return bound_index(
+            self.ambiguity.solved_as(self.loss), BinaryModel(*samples, room, fragility, self._norm)
+        )
 
     def worst_case_weights(self) -> Floats:
         r"""Weights of the samples in the worst case under KL ambiguity, summing to one.
@@ -306,13 +310,16 @@ def certificate_of(
     apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
     slope = loss.relabelling * loss.steepness
     differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
-    moves = ambiguity.with_constant() if linear.priced else ambiguity
-    profile = LossProfile(
-        _selected(losses, carrying),
-        _selected(weights, carrying),
-        loss.steepness * moves.steepest(differences),
-        None if relabelled is None else _selected(relabelled, carrying),
-    )
+    moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
+    if isinstance(moves, Transport):
+        profile = _transport_profile(loss, moves, linear, samples, weights, carrying)
+    else:
+        profile = LossProfile(
+            _selected(losses, carrying),
+            _selected(weights, carrying),
+            loss.steepness * moves.steepest(differences),
+            None if relabelled is None else _selected(relabelled, carrying),
+        )
     room = target - penalty
     if room < mean <= room + 1e-12 * abs(target):  # a target that is met but for rounding is met
         room = mean
@@ -331,7 +338,33 @@ def certificate_of(
         _relabelling=apart + slope * float(spread[carrying].max()),
         _scores=scores if binary else None,
         _positive=codes == 1 if binary else None,
-        _norm=ambiguity.steepest(differences[:, : coef.shape[1]]),
+        _norm=ambiguity.solved_as(loss).steepest(differences[:, : coef.shape[1]]),
+    )
+
+
+def _transport_profile(
+    loss: Loss,
+    ambiguity: Transport,
+    linear: LinearModel,
+    samples: LabelledSamples,
+    weights: Floats,
+    carrying: Mask,
+) -> LossProfile:
+    """The worst case of a model under general transport."""
+    X = samples.X[carrying]
+    X = X.toarray() if issparse(X) else X
+    intercept = linear.intercept
+    if linear.priced:
+        X, intercept = np.column_stack([X, np.ones(len(X))]), np.zeros(len(linear.coef))
+    return transport.profile_of_model(
+        loss,
+        ambiguity,
+        linear.inside,
+        intercept,
+        X,
+        samples.codes[carrying],
+        weights[carrying],
+        linear.classes.size,
     )
 
 

@@ -81,11 +81,17 @@ class Training:
         """The training of a robust classifier, by its parameters."""
         names = getattr(model, "feature_names_in_", None)
         given = as_ambiguity(model.ambiguity).fitted_to(data.X, data.weights, names)
-        given.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        parameters = as_loss(model.loss), model._checked_penalty(), model._checked_intercept()
+        given.check(data.X)
+        loss = as_loss(model.loss)
+        parameters = loss, model._checked_penalty(), model._checked_intercept()
         objective = data.objective(*parameters, reducible=given.is_euclidean)
-        ambiguity = given.with_constant() if objective.rows.priced else given
-        search = {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter}
+        ambiguity = (given.with_constant() if objective.rows.priced else given).solved_as(loss)
+        search: dict[str, Any] = {
+            "solver": model.solver,
+            "tol": model.tol,
+            "max_iter": model.max_iter,
+            "say": model._say,
+        }
         return cls(data, objective, given, ambiguity, search)
 
     def references(

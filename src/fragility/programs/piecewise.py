@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from .._typing import Floats
-from ..losses import GapLoss, Loss
+from ..losses import GapLoss, Loss, Pieces
 from ..losses.base import Codes, lower_curvature, signs
 from .batched import Batched
 
@@ -88,6 +88,10 @@ def piecewise_of(
     `floor` is the constant function of a loss of gaps. It is zero, or less where only the largest
     loss of all samples counts and its bound is above zero.
     """
+    if not loss.slopes_by_pair:
+        pieces = loss.pieces(n_classes)
+        if pieces is not None:
+            return _LinearPieces(pieces, y, labels_move)
     if isinstance(loss, GapLoss) and not loss.is_smooth(n_classes):
         if n_classes == 2:
             return _TwoClassGaps(loss, y, labels_move, floor)
@@ -314,6 +318,28 @@ class _LabelGaps(_ByGradients):
             both: Floats = D[:, 1] * (D[:, 0] * hold.inverse[:, part] + hold.held[:, part])
             return both[:, np.newaxis]
         return _spread(self.gradients[..., part], D, hold, part)
+
+
+class _LinearPieces(_ByGradients):
+    """Linear functions of the scores, of the own label and, if labels move, of every other."""
+
+    bends = False
+
+    def __init__(self, pieces: Pieces, y: Codes, labels_move: bool) -> None:
+        count, size = pieces.offsets.shape
+        labels = [(y + step) % count for step in range(count if labels_move else 1)]
+        slopes = np.concatenate([pieces.slopes[label] for label in labels], axis=2)
+        self.gradients = np.ascontiguousarray(np.moveaxis(slopes, 1, 3))
+        offsets = np.concatenate([pieces.offsets[label] for label in labels], axis=2)
+        self.offsets = np.ascontiguousarray(np.moveaxis(offsets, 1, 2))
+        flips = np.repeat(np.arange(len(labels)) > 0, size)[:, np.newaxis] * 1.0
+        self.flips = np.tile(flips, (len(y), 1, 1))
+
+    def _evaluate(self, scores: Floats) -> None:
+        self.values = self.forward(scores) + self.offsets
+
+    def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
+        return _spread(self.gradients[..., part], weights[..., part], hold, part)
 
 
 def over_functions(values: Floats) -> Floats:
