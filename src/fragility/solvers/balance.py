@@ -31,6 +31,8 @@ _STEEP, _STEEPEST = 0.9, 1.0 - 1e-4
 _ACROSS = 1e-3
 #: Parameters below this share of the largest may be zeros of a lasso.
 _SMALL = 1e-3
+#: The solver is content with 1e-10, and this is by how much finer parameters are to be balanced.
+_FINE = 1e3
 #: Price of what is left over, in units of the loss.
 _LEFT_OVER = 1e3
 #: Price of a step of the model, its largest share of the model, and how many parameters may step.
@@ -252,8 +254,8 @@ class _Program:
             cost / loss,
             A_ub=above,
             b_ub=bounds,
-            A_eq=sparse.vstack([blocks, sums]),
-            b_eq=np.concatenate([-base * self.unit, np.ones(n_samples)]),
+            A_eq=sparse.vstack([_FINE * blocks, sums]),
+            b_eq=np.concatenate([-_FINE * base * self.unit, np.ones(n_samples)]),
             bounds=np.column_stack([np.zeros(cost.size), np.concatenate(self.limits)]),
             method="highs",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
