@@ -1,0 +1,279 @@
+r"""Shares of functions and moves of pairs of classes that balance each other: a linear program.
+
+At the least fragile model shares, moves and subgradients of the penalty exist that cancel, and each
+of them belongs to a function, a way or a sign that is the steepest there. At a model near it the
+best ones are those of the least total loss by not being so:
+
+.. math:: \min \sum_{np} a_n \alpha_{np} (\max_q f_{nq} - f_{np})
+          + \sum_{ij} (k \lVert P_{ij} \rVert - \langle P_{ij}, z_i - z_j \rangle)
+          + \sum_j (l_j |\theta_j| - \rho_j \theta_j)
+          \quad\text{s.t.}\quad M(\alpha, \rho) + \sum_{ij} P_{ij} \otimes (e_i - e_j) = 0 .
+
+Which of them are nearly the steepest need not be known exactly: others cost more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import linprog
+
+from .._typing import Floats, Indices
+from .norm_cones import Shape
+from .tangents import Tangent
+
+#: Pairs and ways whose slope is this share of the steepest one or more may be it.
+_STEEP, _STEEPEST = 0.9, 1.0 - 1e-4
+#: Price of a move across a longer one, as a share of that of a move of its own.
+_ACROSS = 1e-3
+#: Parameters below this share of the largest may be zeros of a lasso.
+_SMALL = 1e-3
+#: The solver is content with 1e-10, and this is by how much finer parameters are to be balanced.
+_FINE = 1e3
+#: Price of what is left over, in units of the loss.
+_LEFT_OVER = 1e3
+#: Price of a step of the model, its largest share of the model, and how many parameters may step.
+_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 400
+
+
+@dataclass(frozen=True, eq=False)
+class Balance:
+    """Moves (pairs, features) of each pair of classes, in units where the norm is plain."""
+
+    shape: Shape
+    table: Floats
+
+    @property
+    def distances(self) -> Floats:
+        """Length of each move."""
+        lengths: Floats = np.linalg.norm(self.table, ord=self.shape.order, axis=1)
+        return lengths
+
+    def moved_to(self, gradient: Floats, rounding: float) -> Balance | None:
+        """The moves that balance a gradient nearby, but for rounding; None if no moves do."""
+        shape = self.shape
+        signs = shape.cone.pairs.signs
+        left = -(gradient[shape.moves] / shape.metric).reshape(shape.cone.shape)
+        if len(signs) == 1:
+            return replace(self, table=left / signs[0, 0])
+        table = self.table.copy()
+        left = left - signs.T @ table
+        # Along the pairs of the first class with each other one.
+        for j in range(1, len(left)):
+            pair = int(np.flatnonzero((signs[:, 0] != 0.0) & (signs[:, j] != 0.0))[0])
+            moved = left[j] / signs[pair, j]
+            table[pair] += moved
+            left = left - np.multiply.outer(signs[pair], moved)
+        vanishes = np.abs(left.ravel() * shape.metric).max() <= rounding
+        return replace(self, table=table) if vanishes else None
+
+
+def balanced(
+    tangent: Tangent, shape: Shape | None, k: float, label_cost: float, *, steps: bool = False
+) -> tuple[Tangent, Balance]:
+    """The shares and moves of the least total loss; with `steps`, at a model that is near, too."""
+    objective = tangent.objective
+    pairs = 0 if shape is None else shape.cone.pairs.count
+    none = np.zeros((pairs, 0 if shape is None else shape.cone.shape[1]))
+    p, n, below = tangent.ties(k, label_cost)
+    zeros = np.flatnonzero(
+        (objective.lasso_weights > 0.0)
+        & (np.abs(tangent.parameters) <= _SMALL * np.abs(tangent.parameters).max(initial=0.0))
+    )
+    if pairs <= 1 and not (n.size or zeros.size or steps):
+        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+    program = _Program(tangent, shape, k)
+    program.add_shares(p, n, below)
+    program.add_signs(zeros)
+    if shape is not None:
+        program.add_moves()
+    program.add_left_over()
+    if steps and objective.size <= _FEW:
+        program.add_steps()
+    found = program.solve()
+    if found is None:
+        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+    shares, signs, table, step = found
+    tangent = replace(tangent, shares=shares, subgradient=signs)
+    if step.any():
+        tangent = tangent.moved_to(tangent.parameters + step)
+    if zeros.size and objective.n_outputs > 1:
+        tangent = _without_gauge(tangent, zeros)
+    return tangent, Balance(shape, table)  # type: ignore[arg-type]
+
+
+def _without_gauge(tangent: Tangent, zeros: Indices) -> Tangent:
+    """With subgradients at zeros such that, summed over the classes, nothing but rounding is left.
+
+    The losses of several classes depend on differences of scores, and moves balance no sum.
+    """
+    n_outputs, lasso = tangent.objective.n_outputs, tangent.objective.lasso_weights
+    free = np.zeros(lasso.size)
+    free[zeros] = 1.0
+    count = np.maximum(free.reshape(n_outputs, -1).sum(axis=0), 1.0)
+    excess = tangent.gradient.reshape(n_outputs, -1).sum(axis=0) / count
+    signs = tangent.subgradient - free * np.tile(excess, n_outputs)
+    return replace(tangent, subgradient=np.clip(signs, -lasso, lasso))
+
+
+class _Program:
+    """The program, column by column; rows are the parameters in units of what balances them."""
+
+    def __init__(self, tangent: Tangent, shape: Shape | None, k: float) -> None:
+        self.tangent, self.shape, self.k = tangent, shape, k
+        self.size = tangent.objective.size
+        self.unit = np.ones(self.size)
+        if shape is not None:
+            self.unit[shape.moves] = 1.0 / shape.metric
+        self.columns: list[sparse.sparray] = []
+        self.costs: list[Floats] = []
+        self.limits: list[Floats] = []
+        self.shares, self.signs = tangent.shares.copy(), tangent.subgradient.copy()
+        self.bounded = self.steps = 0
+
+    def add_shares(self, p: Indices, n: Indices, below: Floats) -> None:
+        """Shares of functions at ties, which sum to one at each sample."""
+        tangent, self.p, self.n = self.tangent, p, n
+        self.samples, self.place = np.unique(n, return_inverse=True)
+        self.shares[:, self.samples] = 0.0
+        rows, objective = tangent.objective.rows, tangent.objective
+        X = rows.X[n].toarray() if sparse.issparse(rows.X) else rows.X[n]
+        if rows.fit_intercept:
+            X = np.column_stack([X, np.ones(n.size)])
+        slopes = np.zeros((objective.n_outputs, n.size))
+        for one in np.unique(p):
+            own = p == one
+            slopes[:, own] = tangent.slopes_of(int(one))[:, n[own]]
+        weighted = slopes * tangent.masses[n]
+        table = (weighted[:, np.newaxis] * X.T[np.newaxis]).reshape(self.size, -1)
+        self._add(table, tangent.masses[n] * below)
+
+    def add_signs(self, zeros: Indices) -> None:
+        """Subgradients of the absolute parameters that are nearly zero: l (2 t - 1), t in [0, 1]."""
+        lasso, parameters = self.tangent.objective.lasso_weights[zeros], self.tangent.parameters
+        self.zeros = zeros
+        self.signs[zeros] = -lasso
+        table = np.zeros((self.size, zeros.size))
+        table[zeros, np.arange(zeros.size)] = 2.0 * lasso
+        self._add(table, -2.0 * lasso * parameters[zeros], np.ones(zeros.size))
+
+    def add_moves(self) -> None:
+        """Moves of pairs: along axes, in ℓ2 along the difference of coefficients, too."""
+        shape = self.shape
+        assert shape is not None
+        signs, n_moves = shape.cone.pairs.signs, shape.cone.shape[1]
+        differences = signs @ shape.table(self.tangent.parameters)
+        slopes = np.linalg.norm(differences, ord={1: inf, 2: 2, inf: 1}[shape.order], axis=1)
+        star = signs[:, 0] != 0.0
+        if shape.order == inf:
+            pairs = np.flatnonzero(star | (slopes >= _STEEP * self.k))
+            pair, axis = np.repeat(pairs, n_moves), np.tile(np.arange(n_moves), pairs.size)
+        elif shape.order == 1:
+            steep = np.abs(differences) >= _STEEP * self.k
+            pair, axis = np.nonzero(star[:, np.newaxis] | steep)
+        else:
+            steepest = slopes >= _STEEPEST * self.k
+            pair, axis = np.nonzero((star | steepest)[:, np.newaxis] & np.ones(n_moves, dtype=bool))
+        self.pair, self.axis = np.tile(pair, 2), np.tile(axis, 2)
+        self.way = np.repeat([1.0, -1.0], pair.size)
+        along = self.way * differences[self.pair, self.axis]
+        costs = -along if shape.order == inf else self.k - along
+        if shape.order == 2:  # beside a long move a short one across it hardly adds to the length
+            costs = np.where(steepest[self.pair], _ACROSS * self.k, costs)
+        self._add(self._moves(self.pair, self.axis, self.way), costs)
+        self.whole = np.flatnonzero(slopes >= _STEEP * self.k) if shape.order == 2 else pair[:0]
+        self.direct = differences[self.whole] / slopes[self.whole, np.newaxis]
+        table = signs[self.whole].T[:, np.newaxis] * self.direct.T[np.newaxis]
+        self._add(self._of_moves(table), self.k - slopes[self.whole])
+        if shape.order == inf:  # a length for each pair, above all of its axes
+            self.lengths = len(self.costs)
+            self._add(np.zeros((self.size, pairs.size)), np.full(pairs.size, self.k))
+            self.bounded = pair.size
+
+    def _moves(self, pair: Indices, axis: Indices, way: Floats) -> Floats:
+        """Columns of moves along axes."""
+        assert self.shape is not None
+        signs, n_moves = self.shape.cone.pairs.signs, self.shape.cone.shape[1]
+        table = np.zeros((signs.shape[1], n_moves, pair.size))
+        table[:, axis, np.arange(pair.size)] = (signs[pair] * way[:, np.newaxis]).T
+        return self._of_moves(table)
+
+    def _of_moves(self, table: Floats) -> Floats:
+        """Columns (outputs, features, columns) by parameters, which `_add` scales back."""
+        assert self.shape is not None
+        columns = np.zeros((self.size, table.shape[-1]))
+        columns[self.shape.moves] = table.reshape(self.shape.moves.size, -1)
+        return columns / self.unit[:, np.newaxis]
+
+    def add_left_over(self) -> None:
+        """What nothing balances, at a price; nothing of it should be left."""
+        table = np.hstack([np.eye(self.size), -np.eye(self.size)]) / self.unit[:, np.newaxis]
+        self._add(table, np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0)))
+
+    def add_steps(self) -> None:
+        """Steps of the model, which change the slopes of functions that bend."""
+        objective = self.tangent.objective
+        hessian = self.tangent.curvature(np.arange(self.size // objective.n_outputs))
+        hessian[np.diag_indices(self.size)] += objective.ridge
+        price = _STEP * objective.at(self.tangent.parameters).value
+        self.steps = len(self.costs)
+        furthest = np.full(2 * self.size, _FURTHEST * np.abs(self.tangent.parameters).max())
+        self._add(np.hstack([hessian, -hessian]), np.full(2 * self.size, price), furthest)
+
+    def _add(self, table: Floats, costs: Floats, limits: Floats | None = None) -> None:
+        self.columns.append(sparse.csc_array(table * self.unit[:, np.newaxis]))
+        self.costs.append(np.asarray(costs))
+        self.limits.append(np.full(costs.size, inf) if limits is None else limits)
+
+    def solve(self) -> tuple[Floats, Floats, Floats, Floats] | None:
+        """Shares, subgradients, moves and the step of the model."""
+        base = replace(self.tangent, shares=self.shares, subgradient=self.signs).gradient
+        blocks, sizes = sparse.hstack(self.columns), [cost.size for cost in self.costs]
+        ends = np.cumsum([0, *sizes])
+        n_samples = self.samples.size
+        sums = sparse.csc_array(
+            (np.ones(self.n.size), (self.place, np.arange(self.n.size))),
+            shape=(n_samples, blocks.shape[1]),
+        )
+        above = bounds = None
+        if self.bounded:
+            count, start = self.bounded, ends[2]
+            rows = np.tile(np.arange(count), 3)
+            columns = np.concatenate(
+                [start + np.arange(2 * count), ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count]]
+            )
+            values = np.repeat([1.0, 1.0, -1.0], count)
+            above = sparse.csc_array((values, (rows, columns)), shape=(count, blocks.shape[1]))
+            bounds = np.zeros(count)
+        cost = np.concatenate(self.costs)
+        loss = self.tangent.objective.at(self.tangent.parameters).value
+        found = linprog(
+            cost / loss,
+            A_ub=above,
+            b_ub=bounds,
+            A_eq=sparse.vstack([_FINE * blocks, sums]),
+            b_eq=np.concatenate([-_FINE * base * self.unit, np.ones(n_samples)]),
+            bounds=np.column_stack([np.zeros(cost.size), np.concatenate(self.limits)]),
+            method="highs",
+            options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+        )
+        if found.x is None:
+            return None
+        parts = np.split(found.x, ends[1:-1])
+        share = np.maximum(parts[0], 0.0)
+        share /= np.bincount(self.place, share, n_samples)[self.place]
+        self.shares[self.p, self.n] = share
+        lasso = self.tangent.objective.lasso_weights[self.zeros]
+        self.signs[self.zeros] = lasso * (2.0 * np.clip(parts[1], 0.0, 1.0) - 1.0)
+        step = np.zeros(self.size)
+        if self.steps:
+            step = parts[self.steps][: self.size] - parts[self.steps][self.size :]
+        if self.shape is None:
+            return self.shares, self.signs, np.zeros((0, 0)), step
+        table = np.zeros((self.shape.cone.pairs.count, self.shape.cone.shape[1]))
+        np.add.at(table, (self.pair, self.axis), self.way * parts[2])
+        np.add.at(table, self.whole, self.direct * parts[3][:, np.newaxis])
+        return self.shares, self.signs, table, step
