@@ -508,14 +508,15 @@ def check_cost(cost: Any, n_features: int) -> None:
             )
         conjugate = np.asarray(cost.conjugate(two))
         finite = np.isfinite(conjugate)
-        gained = (two * one).sum(axis=1) - here
+        best = np.asarray(cost.move(two))
+        reached = (two * best).sum(axis=1) - cost.value(best)
+        gained = np.maximum((two * one).sum(axis=1) - here, reached)
         if (gained[finite] > conjugate[finite] + 1e-9 * (1.0 + np.abs(gained[finite]))).any():
             raise ValueError(
                 f"{name}.conjugate is too small: some move gains more than it says. The conjugate "
                 "is the largest slope·move - cost."
             )
-        best = np.asarray(cost.move(two))[finite]
-        reached = (two[finite] * best).sum(axis=1) - cost.value(best)
+        reached = reached[finite]
         if (reached < conjugate[finite] - 1e-6 * (1.0 + np.abs(conjugate[finite]))).any():
             raise ValueError(
                 f"{name}.conjugate is too large, or {name}.move is not a best move: slope·move - "

@@ -21,12 +21,13 @@ from scipy.special import expit
 
 from .._brent import bracketed_root
 from .._typing import Floats, Indices
-from ..ambiguity import Box, Norm, SquaredNorm, Transport, TransportProfile, WorstLoss
+from ..ambiguity import Box, Huber, Norm, SquaredNorm, Transport, TransportProfile, WorstLoss
 from ..ambiguity.costs import RadialCost
 from ..losses.base import signs
 from ..losses.piecewise_linear import Pieces
 
 _HALVINGS = 70
+_FAR = 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,15 +228,16 @@ class BoxPieces(FreePieces):
             lengths = rooms[:, order]
             slopes = np.broadcast_to(steep[order], lengths.shape)
             t = self._best_length(slopes, lengths, k)
-            before = np.cumsum(lengths, axis=1) - lengths
             filled = np.empty_like(rooms)
-            filled[:, order] = np.clip(t[:, np.newaxis] - before, 0.0, lengths)
+            left = np.maximum(t[:, np.newaxis] - _before(lengths), 0.0)
+            filled[:, order] = np.minimum(left, lengths)
         else:
             order = np.argsort(rooms, axis=1)
             ends = np.take_along_axis(rooms, order, axis=1)
-            lengths = np.diff(ends, axis=1, prepend=0.0)
-            slopes = np.cumsum(steep[order][:, ::-1], axis=1)[:, ::-1]
+            with np.errstate(invalid="ignore"):
+                lengths = np.diff(ends, axis=1, prepend=0.0)
             lengths = np.where(np.isnan(lengths), 0.0, lengths)
+            slopes = np.cumsum(steep[order][:, ::-1], axis=1)[:, ::-1]
             t = self._best_length(slopes, lengths, k)
             filled = np.minimum(t[:, np.newaxis], rooms)
         return np.sign(slope) * filled
@@ -243,11 +245,9 @@ class BoxPieces(FreePieces):
     def _best_length(self, slopes: Floats, lengths: Floats, k: float) -> Floats:
         """Length at which a concave function of falling slopes, less k φ, is largest."""
         # It pays to go on through a segment as long as its slope is above k φ'.
-        ends = np.cumsum(lengths, axis=1)
-        starts = ends - np.where(np.isinf(lengths), 0.0, lengths)
-        starts = np.where(np.isinf(starts), inf, starts)
+        ends, starts = np.cumsum(lengths, axis=1), _before(lengths)
         wanted = self.radial.length_for(slopes, k)
-        inside = np.clip(wanted, np.minimum(starts, ends), ends)
+        inside = np.clip(wanted, starts, ends)
         pays = wanted > starts
         reached: Floats = np.where(pays & np.isfinite(inside), inside, 0.0).max(axis=1)
         return reached
@@ -256,31 +256,74 @@ class BoxPieces(FreePieces):
         """Moves min(s · slope, room), with s the length t of the move over k φ'(t)."""
         if k == 0.0:
             return np.where(np.isfinite(rooms), rooms, 0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            last = np.where(steep > 0.0, rooms / np.where(steep > 0.0, steep, 1.0), 0.0)
-        finite = np.where(np.isfinite(last), last, 0.0).max(axis=1)
-        high = np.maximum(finite, 1e-12)[:, np.newaxis]
+        cost, least = self.radial.cost, 1.0 / k
+
+        def moved(s: Floats) -> Floats:
+            found: Floats = np.minimum(s[:, np.newaxis] * steep, rooms)
+            return found
 
         def length(s: Floats) -> Floats:
-            found: Floats = np.linalg.norm(np.minimum(s * steep, rooms), axis=1, keepdims=True)
+            found: Floats = np.linalg.norm(moved(s), axis=1)
             return found
+
+        if isinstance(cost, SquaredNorm):
+            return moved(np.full(len(rooms), least / 2.0))
+        if isinstance(cost, Huber):
+            short = np.full(len(rooms), least)
+            far = _slope_times(steep, rooms, k * cost.delta)
+            return moved(np.where(length(short) <= cost.delta, short, far))
+        if not isinstance(cost, RadialCost):
+            return moved(_slope_times(steep, rooms, k))
+        low, high = np.zeros(len(rooms)), np.full(len(rooms), least)
 
         def too_far(s: Floats) -> Any:
             t = length(s)
-            return s * k * self.radial.slope_at(t) >= t
+            return s * k * cost.slope_at(t) >= t
 
         for _ in range(400):
-            short = ~too_far(high)
-            if not short.any() or not np.isinf(rooms).any():
+            short_of = ~too_far(high)
+            if not short_of.any():
                 break
-            high = np.where(short, 2.0 * high, high)
-        low = np.zeros_like(high)
+            high = np.where(short_of, 4.0 * high, high)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2.0
             far = too_far(middle)
             low, high = np.where(far, low, middle), np.where(far, middle, high)
-        moves: Floats = np.minimum(low * steep, rooms)
-        return moves
+        return moved(low)
+
+
+def _slope_times(steep: Floats, rooms: Floats, price: float) -> Floats:
+    r"""The s > 0 with :math:`\lVert \min(s w, room) \rVert = s \cdot price`; zero if there is none.
+
+    Between two places where a feature meets its bound both sides squared are linear in s².
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        caps = np.where(steep > 0.0, rooms / np.where(steep > 0.0, steep, 1.0), 0.0)
+    order = np.argsort(caps, axis=1)
+    ends = np.take_along_axis(caps, order, axis=1)
+    squares = steep[order] ** 2
+    spent = np.take_along_axis(np.where(np.isfinite(rooms), rooms, 0.0), order, axis=1) ** 2
+    # Before each end: squared rooms of the features at their bounds, squared slopes of the others.
+    full = _before(spent)
+    free = np.cumsum(squares[:, ::-1], axis=1)[:, ::-1]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        reached = np.where(
+            np.isinf(ends), free <= price**2, full + ends**2 * free <= (ends * price) ** 2
+        )
+        reached &= ends > 0.0  # features without room, or without a slope, meet nothing
+        first = np.where(reached.any(axis=1), reached.argmax(axis=1), -1)
+        at = np.arange(len(rooms)), first
+        found = np.sqrt(full[at] / (price**2 - free[at]))
+    # Beyond the last bound nothing grows: all features are at their bounds.
+    last: Floats = np.linalg.norm(np.where(np.isfinite(rooms), rooms, 0.0), axis=1) / price
+    beyond = np.maximum(last, np.where(np.isfinite(ends), ends, 0.0).max(axis=1))
+    s: Floats = np.where(first >= 0, np.where(full[at] > 0.0, found, 0.0), beyond)
+    return np.minimum(s, _FAR)  # along an open side at its very price no place is the worst
+
+
+def _before(lengths: Floats) -> Floats:
+    """Length of all segments before each."""
+    return np.cumsum(np.insert(lengths[:, :-1], 0, 0.0, axis=1), axis=1)
 
 
 class _Length:
@@ -428,16 +471,20 @@ class BoxLogistic(Adversary):
 
 def adversary_of(loss: Any, ambiguity: Transport, samples: LinearSamples) -> Adversary | None:
     """An adversary whose moves are known exactly; None if there is none for such a support."""
+    if not has_closed_form(ambiguity):
+        return None
     pieces = loss.pieces(samples.n_classes)
     if pieces is None:
         kind = SquaredLogistic if ambiguity.support is None else BoxLogistic
         return kind(samples, ambiguity)
-    if ambiguity.support is None:
-        return FreePieces(samples, ambiguity, pieces)
+    return (FreePieces if ambiguity.support is None else BoxPieces)(samples, ambiguity, pieces)
+
+
+def has_closed_form(ambiguity: Transport) -> bool:
+    """Whether best moves of linear pieces are known: without a support, or in boxes."""
     length = getattr(ambiguity.cost, "length", ambiguity.cost)
-    if isinstance(ambiguity.support, Box) and isinstance(length, Norm):
-        return BoxPieces(samples, ambiguity, pieces)
-    return None
+    box = isinstance(ambiguity.support, Box) and isinstance(length, Norm)
+    return ambiguity.support is None or box
 
 
 def _first_below(

@@ -353,6 +353,10 @@ class _LinearPieces(_ByGradients):
         self.offsets = np.ascontiguousarray(np.moveaxis(offsets, 1, 2))
         flips = np.repeat(np.arange(len(labels)) > 0, size)[:, np.newaxis] * 1.0
         self.flips = np.tile(flips, (len(y), 1, 1))
+        self.labels, self.size = labels, size
+
+    def label(self, p: int) -> Codes:
+        return self.labels[p // self.size]
 
     def _evaluate(self, scores: Floats) -> None:
         self.values = self.forward(scores) + self.offsets

@@ -243,7 +243,10 @@ class _Program:
             count, start = self.bounded, ends[2]
             rows = np.tile(np.arange(count), 3)
             columns = np.concatenate(
-                [start + np.arange(2 * count), ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count]]
+                [
+                    start + np.arange(2 * count),
+                    ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count],
+                ]
             )
             values = np.repeat([1.0, 1.0, -1.0], count)
             above = sparse.csc_array((values, (rows, columns)), shape=(count, blocks.shape[1]))

@@ -25,6 +25,7 @@ from .newton import Curvature
 from .robust import profile_of, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
+from .support_check import fits_inside
 from .tuning import LABELS as TUNING
 from .wasserstein import LeastNormSearch
 
@@ -75,13 +76,24 @@ class _Search:
 
     def by_transport(self) -> Search[Solution]:
         """General costs and supports, then the solution moved until it meets the target."""
-        target, inside = self.program.target.value, self.references.minimum.point
-        if inside.value >= target:
-            inside = self._inside()
-        solution = transport.satisfice(self.program, inside.parameters, self.say)
-        point = self.program.objective.at(solution.parameters)
-        return replace(solution, parameters=meeting(point, inside, target).parameters)
-        yield  # a search, though it asks for nothing
+        program, ambiguity = self.program, self.program.ambiguity
+        assert isinstance(ambiguity, Transport)
+        objective, target, minimum = self._parts
+        free = ambiguity.free().solved_as(objective.loss)
+        if ambiguity.support is not None and isinstance(free, Wasserstein):
+            # Most often the worst case has room enough, and the support changes nothing.
+            wide = replace(program, ambiguity=free)
+            limits = {"solver": "auto", **self._limits}
+            found = yield from solve(wide, self.references, **limits)
+            place = objective, free, ambiguity.support, found.parameters, target.value
+            if found.outcome is Outcome.SOLVED and fits_inside(*place):
+                if self.say is not None:
+                    self.say("the worst case fits inside the support, which changes nothing")
+                return found
+        inside = minimum.point if minimum.point.value < target.value else self._inside()
+        solution = transport.satisfice(program, inside.parameters, self.say)
+        point = objective.at(solution.parameters)
+        return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 
     def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Search[Solution]:
         """Newton's method on the fragility itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, isfinite, nan
 from time import perf_counter
 from typing import Any
@@ -17,7 +17,13 @@ from ..ambiguity import Box, LossProfile, Norm, SquaredNorm, Transport, Transpor
 from ..ambiguity.costs import NormCost
 from ..losses import CrossEntropy, Loss
 from ..losses.base import signs
-from ..programs.adversaries import ExactProfile, LinearSamples, SquaredLogistic, adversary_of
+from ..programs.adversaries import (
+    ExactProfile,
+    LinearSamples,
+    SquaredLogistic,
+    adversary_of,
+    has_closed_form,
+)
 from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from . import conic
@@ -27,6 +33,10 @@ from .transport_cones import CostUnits, PieceCones, size_of
 _MOST = 20_000_000
 #: Rounds of cutting planes; a handful is the rule.
 _ROUNDS = 60
+#: Shares of the room that are left to the rounding of a conic solver, until what it found holds.
+_FOR_ROUNDING = (1e-9, 1e-8, 1e-7, 1e-6)
+#: The same of a model that is being chosen, of what lies between the lowest loss and the target.
+_FOR_PROOF = 2e-7
 #: Steps of a descent, at most.
 _DESCENT = 500
 
@@ -64,21 +74,21 @@ def why_not(loss: Loss, ambiguity: Transport, n_classes: int | None = None) -> s
 def satisfice(program: SatisficingProgram, inside: Floats, say: Say | None = None) -> Solution:
     """Least fragility at a target, which the parameters `inside` meet with room to spare."""
     room = _Room(program, inside, say)
-    if program.objective.loss.pieces(program.objective.rows.n_classes) is None and not (
-        room.ambiguity.is_norm
-    ):
+    if room.bends:
         return room.by_cuts(program.target.value, inf)
-    return room.by_cones(program.target.value, inf)
+    if not has_closed_form(room.ambiguity):
+        # Its certificate is proved by multipliers, which take a little room for rounding.
+        target = program.target
+        less = target.value - _FOR_PROOF * (target.value - target.erm_loss)
+        program = replace(program, target=replace(target, value=less))
+        room = _Room(program, inside, say)
+    return room.by_cones()
 
 
 def robust(program: RobustProgram, start: Floats, say: Say | None = None) -> Solution:
     """Least worst-case loss within a radius."""
     room = _Room(program, start, say)
-    if program.objective.loss.pieces(program.objective.rows.n_classes) is None and not (
-        room.ambiguity.is_norm
-    ):
-        return room.by_cuts(inf, program.radius)
-    return room.by_cones(inf, program.radius)
+    return room.by_cuts(inf, program.radius) if room.bends else room.by_cones()
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +118,13 @@ class _Room:
         if self.say is not None:
             self.say(message)
 
-    def by_cones(self, target: float, radius: float) -> Solution:
+    @property
+    def bends(self) -> bool:
+        """Whether the worst case of a sample is not that of linear pieces."""
+        pieces = self.objective.loss.pieces(self.objective.rows.n_classes)
+        return pieces is None and not self.ambiguity.is_norm
+
+    def by_cones(self) -> Solution:
         """A piecewise linear loss: one conic programme."""
         begun, rows = perf_counter(), self.objective.rows
         pieces = self.objective.loss.pieces(rows.n_classes)
@@ -407,27 +423,38 @@ class ConicProfile(TransportProfile):
         if not self.samples.coef.any():
             return 0.0
         cones, price = self._cones()
-        least = self._free_price(cones.units)
-        if self.mean + 1e-7 * abs(room) < room:  # else there is no room for any vectors
+        least = self._without_support(room) * cones.units.price
+        if self.mean < room:  # else there is no room for any vectors
             cp = conic.cvxpy()
             mean = self.weights @ cones.worst
             # A little less room, so that the multipliers prove it after rounding.
-            limits = [*cones.limits, mean <= room - 1e-9 * abs(room)]
-            conic.run(cp, cp.Problem(cp.Minimize(price), limits), accurately=True)
-            least = min(least, self._proved(cones, float(price.value), room))
+            for share in _FOR_ROUNDING:
+                less = min(share * abs(room), 0.5 * (room - self.mean))
+                limits = [*cones.limits, mean <= room - less]
+                conic.run(cp, cp.Problem(cp.Minimize(price), limits), accurately=True)
+                proved = self._proved(cones, float(price.value), room)
+                if proved < inf:
+                    least = min(least, proved)
+                    break
         return least / cones.units.price
 
-    def _free_price(self, units: CostUnits) -> float:
-        """A price that holds without a support, too; infinite unless the cost is a norm."""
-        assert self.samples is not None
-        assert self.loss is not None
-        assert self.ambiguity is not None
-        if not isinstance(units.cost, NormCost) or self.ambiguity.moves_labels:
+    def _without_support(self, room: float) -> float:
+        """Fragility on the whole space, which no support exceeds; infinite if no norm is the cost."""
+        samples, loss, ambiguity = self.samples, self.loss, self.ambiguity
+        assert samples is not None
+        assert loss is not None
+        assert ambiguity is not None
+        if not isinstance(ambiguity.cost, NormCost):
             return inf
-        pieces = self.loss.pieces(self.samples.n_classes)
-        slopes = pieces.slopes[np.unique(self.samples.y)].reshape(-1, len(self.samples.coef))
-        table = (slopes @ (self.samples.coef * units.unit))[:, units.moving]
-        return float(units.cost.least_price(table).max())
+        labels = slice(None) if ambiguity.moves_labels else np.unique(samples.y)
+        slopes = loss.pieces(samples.n_classes).slopes[labels].reshape(-1, len(samples.coef))
+        relabelled = None
+        if ambiguity.moves_labels:
+            scores = samples.scores[:, 0] if samples.n_classes == 2 else samples.scores
+            relabelled = loss.relabelled(scores, samples.y)
+        slope = float(ambiguity.dual_norms(slopes @ samples.coef).max())
+        free = LossProfile(self.losses, self.weights, slope, relabelled)
+        return ambiguity.fragility(free, max(room, self.mean))
 
     def worst(self, radius: float) -> WorstLoss:
         if radius == 0.0:
