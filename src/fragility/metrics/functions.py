@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._labels import check_clusters
-from .._parameters import check_choice, check_number
+from .._parameters import check_choice, check_number, check_positive_or_inf
 from .._typing import Floats, Labels
 from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
+from ..index.relabelled import least_multiplier
 from ..index.root import inverse, solve
-from ..index.wasserstein import smallest_multiplier
 from ..moments import Sample, order_one_factor
 
 MultiClass = Literal["ovo", "ovr"]
@@ -280,6 +280,7 @@ def wasserstein_fragility_index(
     *,
     weight_norm: float,
     target: float = 0.0,
+    label_cost: float = inf,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Fragility Index of a linear logistic score under class-wise 1-Wasserstein shifts.
@@ -330,12 +331,13 @@ def wasserstein_fragility_index(
             "the coefficients, such as np.linalg.norm(model.coef_)."
         )
     positives = data.codes == 1  # as those of linear models: ordered categories are sorted, too
-    carrying = np.True_ if data.weights is None else data.weights > 0.0
-    groups = [
-        Sample(data.scores, selection=~positives & carrying, weights=data.weights),
-        Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
-    ]
-    multiplier = smallest_multiplier(groups, check_number(target, "target"))
+    multiplier = least_multiplier(
+        data.scores,
+        positives,
+        data.weights,
+        check_number(target, "target"),
+        check_positive_or_inf(label_cost, "label_cost") * norm if norm > 0.0 else inf,
+    )
     return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
 
