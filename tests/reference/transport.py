@@ -156,3 +156,22 @@ def worst_case_relabelled(logits, y, weights, k, weight_norm, label_cost):
             values = r @ up / inside + (mass - r) @ down / outside
             best = max(best, float(values.max()))
     return best
+
+
+def worst_case_points_lp(proba, X, codes, pair, k, points):
+    """sup over P of E[p_i(xʲ) - p_i(xⁱ)] - k D(P, P̂) for one ordered pair (i, j), labels fixed.
+
+    Each class sends its samples to some of `points` (ℓ2 distances); D is half the sum of the two
+    classes' costs. `proba` gives p_i of points.
+    """
+    i, j = pair
+    total = 0.0
+    for code, sign in ((j, 1.0), (i, -1.0)):
+        own = np.asarray(X)[np.asarray(codes) == code]
+        n, m = len(own), len(points)
+        way = np.linalg.norm(own[:, None] - points[None], axis=2)
+        gain = sign * proba(points)[None, :] - k / 2 * way
+        rows = csr_array(np.kron(np.eye(n), np.ones(m)))
+        found = linprog(-gain.ravel(), A_eq=rows, b_eq=np.full(n, 1 / n), bounds=(0, None))
+        total -= found.fun
+    return total
