@@ -77,11 +77,6 @@ def wasserstein_fragility_index(
             "(several classes: wasserstein_pair_index)."
         )
     data = check_labelled_scores(y_true, logits, sample_weight=sample_weight, name="logits")
-    if not data.is_binary:
-        raise ValueError(
-            f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}. "
-            "wasserstein_pair_index takes the logits of several."
-        )
     norm = check_number(weight_norm, "weight_norm")
     constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
     if norm < 0.0 or (norm == 0.0 and not constant):
