@@ -118,6 +118,7 @@ def test_zero_weights_and_repetition():
     assert index(y, z, times, cost=2.0) == pytest.approx(repeated, rel=1e-11)
 
 
+@pytest.mark.slow
 def test_falls_with_the_target():
     y, z, _ = problem(9, n=50)
     mean = expit(z)[y == 0].mean() - expit(z)[y == 1].mean()
