@@ -123,6 +123,23 @@ def test_wasserstein_pairs(norm, cost):
             assert found.bound <= result.fragility / 2 * (1 + 1e-12)
             said += not found.vacuous
     assert said > 50
+    assert missed == 0  # see below
+
+
+def test_two_rare_classes_may_be_swapped_at_little_loss():
+    """The mean loss does not see them; the pair has no bound, and says why."""
+    X = np.vstack([[[0.0, 1, 0], [1, 0, 0]], np.tile([0.0, 0, 9], (98, 1))])
+    y = np.r_[0, 1, np.full(98, 2)]
+    model = LogisticRegression().fit(X, y)
+    model.coef_, model.intercept_ = np.eye(3), np.zeros(3)
+    result = certify(model, X, y, target=0.1)
+    assert result.headroom > 0
+    bounds = result.index_bounds()
+    for pair in ((0, 1), (1, 0)):
+        assert bounds[pair].measured == bounds[pair].bound == math.inf
+        assert "mean ranking error exceeds 0.1" in bounds[pair].reason
+    assert not bounds[0, 2].vacuous
+    assert bounds[0, 2].bound == pytest.approx(math.sqrt(2) / 2)
 
 
 @pytest.mark.slow
