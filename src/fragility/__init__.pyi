@@ -45,7 +45,7 @@ from . import (
 )
 from ._typing import Interval
 from ._version import __version__ as __version__
-from .ambiguity import KL, Wasserstein
+from .ambiguity import KL, Transport, Wasserstein
 from .certificates import Certificate, certify
 from .deferral import (
     CostComparison,
@@ -177,6 +177,7 @@ __all__ = [
     "ShiftDistance",
     "SketchFragility",
     "Slice",
+    "Transport",
     "Wasserstein",
     "area_under_risk_coverage",
     "best_policy",

@@ -293,44 +293,60 @@ class _Cuts:
         objective, cp = self.room.objective, self.cp
         weights, begun = objective.rows.weights, perf_counter()
         mean = weights @ self.worst + self.penalty
-        best, best_value, lower, count = None, inf, 0.0, 0
+        best = self.room.start
+        best_value, lower = self._judged(best, 0.0), 0.0
+        # Few cuts say little of models far away: the next one is looked for near the best so far.
+        reach, count = max(1.0, float(np.linalg.norm(best))), 0
         for count in range(1, _ROUNDS + 1):
+            away = self._parameters() - best
+            limits = [*self.limits, cp.norm(away, 2) <= reach]
             if self.radius < inf:
-                problem = cp.Problem(cp.Minimize(mean + self.k * self.radius), self.limits)
+                problem = cp.Problem(cp.Minimize(mean + self.k * self.radius), limits)
             else:
-                problem = cp.Problem(cp.Minimize(self.price), [*self.limits, mean <= self.target])
+                problem = cp.Problem(cp.Minimize(self.price), [*limits, mean <= self.target])
             conic.run(cp, problem, accurately=True)
             lower = float(problem.value) / (1.0 if self.radius < inf else self.units.price)
-            parameters = objective.join(
-                self.coef.value[np.newaxis], np.array([float(self.intercept.value)])
-            )
-            own = profile(objective, self.room.ambiguity, parameters)
-            assert isinstance(own, ExactProfile)
-            penalty = objective.penalty(parameters)
-            price = float(self.price.value) / self.units.price
-            if self.radius < inf:
-                worst = own.worst(self.radius)
-                value, at = worst.value + penalty, worst.multiplier
-            else:
-                value = at = own.fragility(self.target - penalty)
+            held = float(np.linalg.norm(away.value)) > 0.9 * reach
+            parameters = np.array(self._parameters().value)
+            value = self._judged(parameters, float(self.price.value) / self.units.price)
             if value < best_value:
                 best, best_value = parameters, value
             self.room._tell(
-                f"round {count}: between {lower:.6g} and {best_value:.6g}, "
+                f"round {count}: between {'-inf' if held else f'{lower:.6g}'} and {best_value:.6g}, "
                 f"{perf_counter() - begun:.1f} s"
             )
-            if best_value - lower <= 1e-7 * abs(best_value):
+            near = best_value - lower <= 1e-7 * abs(best_value)
+            if near and not held:
                 break
-            assert own.adversary is not None
-            for k in {max(price, own.adversary.least), at}:
-                # A relaxation without cuts asks for next to nothing: at its price all go far away.
-                if isfinite(k) and k > 1e-3 * best_value * (self.radius == inf):
-                    self._cut(own, k)
-        if best is None:
-            raise RuntimeError("No model with a finite fragility was found. Give a larger target.")
+            if held:
+                reach *= 2.0
         gap = (best_value - lower) / best_value if best_value else 0.0
-        outcome = Outcome.SOLVED if gap <= 1e-6 else Outcome.UNSETTLED
+        outcome = Outcome.SOLVED if gap <= 1e-6 and not held else Outcome.UNSETTLED
         return Solution(best, outcome, count, "cutting_planes", gap, nan)
+
+    def _parameters(self) -> Any:
+        parts = [self.coef]
+        if self.room.objective.rows.fit_intercept:
+            parts.append(self.cp.reshape(self.intercept, (1,), order="C"))
+        return self.cp.hstack(parts)
+
+    def _judged(self, parameters: Floats, price: float) -> float:
+        """The true value of a model; its worst places at its own price, and at another, are cut."""
+        objective = self.room.objective
+        own = profile(objective, self.room.ambiguity, parameters)
+        assert isinstance(own, ExactProfile)
+        assert own.adversary is not None
+        penalty = objective.penalty(parameters)
+        if self.radius < inf:
+            worst = own.worst(self.radius)
+            value, at = worst.value + penalty, worst.multiplier
+        else:
+            value = at = own.fragility(self.target - penalty)
+        for k in {max(price, own.adversary.least), at}:
+            # A relaxation without cuts asks for next to nothing: at its price all go far away.
+            if isfinite(k) and k > 1e-3 * min(at, 1e300):
+                self._cut(own, k)
+        return value
 
     def _cut(self, own: ExactProfile, k: float) -> None:
         assert own.adversary is not None
