@@ -36,7 +36,7 @@ _FINE = 1e3
 #: Price of what is left over, in units of the loss.
 _LEFT_OVER = 1e3
 #: Price of a step of the model, its largest share of the model, and how many parameters may step.
-_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 400
+_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 300
 
 
 @dataclass(frozen=True, eq=False)

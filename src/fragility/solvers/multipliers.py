@@ -33,7 +33,8 @@ from .tangents import Tangent
 #: Left over where nothing may be, as a share of what cancels: rounding.
 _ROUNDING = 1e-12
 _NEWTON_STEPS = 4
-_ROUNDS = 3
+#: Attempts to balance slopes and moves, unless what is proved is this near to the fragility.
+_ROUNDS, _ENOUGH = 3, 1e-10
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +119,8 @@ def _of_moves(
         found = _proved(_stilled(tangent, still), balance, still, k, label_cost, target)
         if found is not None and (best is None or found.lower > best.lower):
             best = found
+            if best.lower >= (1.0 - _ENOUGH) * k:
+                break
     return best
 
 
@@ -222,7 +225,7 @@ def _vanishes(tangent: Tangent, left: Floats) -> bool:
 
 def _rounding(tangent: Tangent) -> float:
     """What sums of slopes may be off by; columns are scaled to one."""
-    return _ROUNDING * max(float(tangent.masses @ np.abs(tangent.slopes).sum(axis=0)), 1e-300)
+    return _ROUNDING * max(tangent.steepness, 1e-300)
 
 
 def _in_user_units(

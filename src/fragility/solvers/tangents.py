@@ -99,6 +99,13 @@ class Tangent:
         return slopes
 
     @property
+    def steepness(self) -> float:
+        """Mean size of the slopes, which may cancel."""
+        sizes = [share * np.abs(self.slopes_of(p)).sum(axis=0) for p, share in enumerate(self.shares)]
+        shared = 0.0 if self._shared is None else np.abs(self._shared[1]).sum(axis=0)
+        return float(self.masses @ (np.sum(sizes, axis=0) + shared))
+
+    @property
     def heights(self) -> Floats:
         """Where the plane of each sample meets scores of zero."""
         heights: Floats = (self.shares * self.pieces.values[0]).sum(axis=0)
