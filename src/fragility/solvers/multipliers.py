@@ -21,10 +21,12 @@ from dataclasses import dataclass, replace
 from math import inf, nan
 
 import numpy as np
+from scipy.special import rel_entr
 
 from .._typing import Floats, Indices
 from ..ambiguity import Ambiguity
 from ..programs.objective import Evaluation, Objective
+from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
 from .norm_cones import Shape
 from .robust import fragility_of
@@ -88,6 +90,26 @@ class Multipliers:
     flipped: float
     shares: Floats
     weights: Floats
+
+
+def critical_distance(program: SatisficingProgram, solution: Solution, k: float) -> float:
+    r"""One over :math:`|dk^*/d\tau|` at a solution of fragility k; NaN if no target changes it.
+
+    By the solver's own multiplier if it has one. Where all is smooth, the plane that touches the
+    loss at the model does: :math:`-\langle \theta, \nabla F \rangle / k`.
+    """
+    objective, ambiguity, target = program.objective, program.ambiguity, program.target.value
+    if solution.outcome not in (Outcome.SOLVED, Outcome.UNSETTLED) or not 0.0 < k < inf:
+        return nan
+    if solution.slope is not None:
+        return 1.0 / solution.slope
+    point = objective.at(solution.parameters)
+    if ambiguity.reweights:
+        q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights
+        return float(rel_entr(q, own).sum())
+    if objective.is_smooth and solution.solver == "newton":
+        return -float(point.gradient @ point.parameters) / k
+    return multipliers_of(objective, ambiguity, solution.parameters, target).critical_distance
 
 
 def multipliers_of(
@@ -164,8 +186,7 @@ def _of_weights(
     else:
         return None
     q = tangent.masses
-    some = q > 0.0
-    r = float(q[some] @ np.log(q[some] / own[some]))
+    r = float(rel_entr(q, own).sum())
     if not r > 0.0:
         return None
     lower = (tangent.constant - target) / r
