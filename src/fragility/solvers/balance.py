@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -149,15 +150,15 @@ class _Program:
             slopes[:, own] = tangent.slopes_of(int(one))[:, n[own]]
         weighted = slopes * tangent.masses[n]
         table = (weighted[:, np.newaxis] * X.T[np.newaxis]).reshape(self.size, -1)
-        self._add(table, tangent.masses[n] * below)
+        self._add(table * self.unit[:, np.newaxis], tangent.masses[n] * below)
 
     def add_signs(self, zeros: Indices) -> None:
         """Subgradients of the absolute parameters that are nearly zero: l (2 t - 1), t in [0, 1]."""
         lasso, parameters = self.tangent.objective.lasso_weights[zeros], self.tangent.parameters
         self.zeros = zeros
         self.signs[zeros] = -lasso
-        table = np.zeros((self.size, zeros.size))
-        table[zeros, np.arange(zeros.size)] = 2.0 * lasso
+        entries = 2.0 * lasso * self.unit[zeros], (zeros, np.arange(zeros.size))
+        table = sparse.csc_array(entries, shape=(self.size, zeros.size))
         self._add(table, -2.0 * lasso * parameters[zeros], np.ones(zeros.size))
 
     def add_moves(self) -> None:
@@ -183,35 +184,30 @@ class _Program:
         costs = -along if shape.order == inf else self.k - along
         if shape.order == 2:  # beside a long move a short one across it hardly adds to the length
             costs = np.where(steepest[self.pair], _ACROSS * self.k, costs)
-        self._add(self._moves(self.pair, self.axis, self.way), costs)
+        self._add(self._along_axes(shape), costs)
         self.whole = np.flatnonzero(slopes >= _STEEP * self.k) if shape.order == 2 else pair[:0]
         self.direct = differences[self.whole] / slopes[self.whole, np.newaxis]
-        table = signs[self.whole].T[:, np.newaxis] * self.direct.T[np.newaxis]
-        self._add(self._of_moves(table), self.k - slopes[self.whole])
+        table = np.zeros((self.size, self.whole.size))
+        directions = signs[self.whole].T[:, np.newaxis] * self.direct.T[np.newaxis]
+        table[shape.moves] = directions.reshape(shape.moves.size, -1)
+        self._add(table, self.k - slopes[self.whole])
         if shape.order == inf:  # a length for each pair, above all of its axes
             self.lengths = len(self.costs)
-            self._add(np.zeros((self.size, pairs.size)), np.full(pairs.size, self.k))
+            self._add(sparse.csc_array((self.size, pairs.size)), np.full(pairs.size, self.k))
             self.bounded = pair.size
 
-    def _moves(self, pair: Indices, axis: Indices, way: Floats) -> Floats:
-        """Columns of moves along axes."""
-        assert self.shape is not None
-        signs, n_moves = self.shape.cone.pairs.signs, self.shape.cone.shape[1]
-        table = np.zeros((signs.shape[1], n_moves, pair.size))
-        table[:, axis, np.arange(pair.size)] = (signs[pair] * way[:, np.newaxis]).T
-        return self._of_moves(table)
-
-    def _of_moves(self, table: Floats) -> Floats:
-        """Columns (outputs, features, columns) by parameters, which `_add` scales back."""
-        assert self.shape is not None
-        columns = np.zeros((self.size, table.shape[-1]))
-        columns[self.shape.moves] = table.reshape(self.shape.moves.size, -1)
-        return columns / self.unit[:, np.newaxis]
+    def _along_axes(self, shape: Shape) -> sparse.csc_array:
+        """Columns of moves along axes, in units of what balances parameters."""
+        signs, n_moves = shape.cone.pairs.signs, shape.cone.shape[1]
+        output, column = np.nonzero(signs[self.pair].T)
+        rows = shape.moves[output * n_moves + self.axis[column]]
+        values = signs[self.pair[column], output] * self.way[column]
+        return sparse.csc_array((values, (rows, column)), shape=(self.size, self.pair.size))
 
     def add_left_over(self) -> None:
         """What nothing balances, at a price; nothing of it should be left."""
-        table = np.hstack([np.eye(self.size), -np.eye(self.size)]) / self.unit[:, np.newaxis]
-        self._add(table, np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0)))
+        one = sparse.eye_array(self.size)
+        self._add(sparse.hstack([one, -one]), np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0)))
 
     def add_steps(self) -> None:
         """Steps of the model, which change the slopes of functions that bend."""
@@ -221,10 +217,11 @@ class _Program:
         price = _STEP * objective.at(self.tangent.parameters).value
         self.steps = len(self.costs)
         furthest = np.full(2 * self.size, _FURTHEST * np.abs(self.tangent.parameters).max())
+        hessian *= self.unit[:, np.newaxis]
         self._add(np.hstack([hessian, -hessian]), np.full(2 * self.size, price), furthest)
 
-    def _add(self, table: Floats, costs: Floats, limits: Floats | None = None) -> None:
-        self.columns.append(sparse.csc_array(table * self.unit[:, np.newaxis]))
+    def _add(self, table: Any, costs: Floats, limits: Floats | None = None) -> None:
+        self.columns.append(sparse.csc_array(table))
         self.costs.append(np.asarray(costs))
         self.limits.append(np.full(costs.size, inf) if limits is None else limits)
 
