@@ -13,7 +13,7 @@ import numpy as np
 
 from .._models import LinearModel
 from .._typing import Floats, Indices
-from ..ambiguity import KL, LossProfile, Wasserstein
+from ..ambiguity import KL, Ambiguity, LossProfile, Wasserstein
 from ..losses import Loss
 from ..losses.base import Codes
 
@@ -79,7 +79,7 @@ def _reweighted(ambiguity: KL, attack: Attack) -> Atoms:
     return reweighted(ambiguity, attack, k)
 
 
-def reweighted(ambiguity: KL, attack: Attack, k: float) -> Atoms:
+def reweighted(ambiguity: Ambiguity, attack: Attack, k: float) -> Atoms:
     """The worst weights at a fragility."""
     mass = ambiguity.tilt(attack.profile.losses, attack.profile.weights, k)
     some = np.flatnonzero(mass > 0.0)
@@ -170,8 +170,12 @@ def _steepest_ways(
     """Steepest ways, which each atom takes, and what its loss lacks of the steepest line there."""
     coef, slope, loss = attack.linear.inside, attack.profile.slope, attack.loss
     n_classes, m = attack.linear.classes.size, atoms.source.size
-    scores, losses = attack.scores[atoms.source], loss.value(attack.scores[atoms.source], atoms.codes)
-    best, chosen, ways = np.full(m, np.inf), np.full(m, -1), []
+    scores, losses = (
+        attack.scores[atoms.source],
+        loss.value(attack.scores[atoms.source], atoms.codes),
+    )
+    best, chosen = np.full(m, np.inf), np.full(m, -1)
+    ways: list[Floats] = []
     for label in range(n_classes):
         own = np.flatnonzero(atoms.codes == label)
         for rival in range(n_classes):
@@ -198,4 +202,11 @@ def _joined(first: Atoms, second: Atoms) -> Atoms:
     second = second._replace(move=later)
     both = Atoms(*(np.concatenate(parts) for parts in zip(first, second, strict=True)))
     some = both.mass > 1e-15 * both.mass.max()
-    return Atoms(*(part[some] for part in both[:-1]), both.moves)
+    return Atoms(
+        both.source[some],
+        both.mass[some],
+        both.codes[some],
+        both.distance[some],
+        both.move[some],
+        both.moves,
+    )

@@ -72,11 +72,11 @@ def prove(
 ) -> OptimalityProof:
     r"""Prove that a fitted model is the least fragile one at its target.
 
-    The loss is convex, so a plane that touches it lies below it everywhere: every linear model has
-    a loss of at least :math:`c - r k`, k its fragility. So a model that meets the target :math:`\tau`
-    has :math:`k \ge (c - \tau) / r`. Nothing of that is taken from the solver: the plane is computed
-    here, from data and coefficients, and the bound holds whatever the model is. It is tight at the
-    least fragile model, with r the critical distance.
+    The loss is convex, so a plane that touches it lies below it everywhere: with k the fragility of
+    any linear model, its robust loss is at least :math:`c - r k`. If it meets the target
+    :math:`\tau`, then :math:`k \ge (c - \tau) / r`. Nothing of that is taken from the solver: the
+    plane is computed here, from data and coefficients, and the bound holds whatever the model is.
+    It is tight at the least fragile model, with r the critical distance.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def prove(
     asked = question_of(model, X, y, None, None, None, None, None, sample_weight)
     if asked.radius < inf:
         raise ValueError(
-            f"The model promises nothing beyond radius={asked.radius:g}, and a proof is about every "
-            "distance; fit it without radius, or DROClassifier with it."
+            f"The model promises nothing beyond radius={asked.radius:g}, and a proof is about all "
+            "distances; fit it without radius, or DROClassifier with it."
         )
     certificate = asked.certificate(model.target_)
     k, linear = certificate.fragility, asked.linear

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import rel_entr
 
-from .._parameters import check_not_negative, check_positive
+from .._parameters import check_positive
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
 from ..ambiguity import Ambiguity, Wasserstein
@@ -192,9 +192,9 @@ def _radius(
     far = own.critical_distance if own is not None and not given else inf
     if not isfinite(far):
         raise ValueError(
-            f"{type(model).__name__} has no critical distance: it was not trained for a target, "
-            "for this one or in this distance, or its fragility does not depend on the target. Give "
-            "radius, such as 0.1."
+            f"{type(model).__name__} has no critical distance: it was not trained for a target (or "
+            "not for what is asked here), or no target changes its fragility. Give radius, such as "
+            "0.1."
         )
     return float(far)
 

@@ -42,20 +42,25 @@ _STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 300
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """Moves (pairs, features) of each pair of classes, in units where the norm is plain."""
+    """Moves (pairs, features) of each pair of classes, in units where the norm is plain.
 
-    shape: Shape
+    Where nothing moves there is no `shape`, and no pair.
+    """
+
+    shape: Shape | None
     table: Floats
 
     @property
     def distances(self) -> Floats:
         """Length of each move."""
+        assert self.shape is not None
         lengths: Floats = np.linalg.norm(self.table, ord=self.shape.order, axis=1)
         return lengths
 
     def moved_to(self, gradient: Floats, rounding: float) -> Balance | None:
         """The moves that balance a gradient nearby, but for rounding; None if no moves do."""
         shape = self.shape
+        assert shape is not None
         signs = shape.cone.pairs.signs
         left = -(gradient[shape.moves] / shape.metric).reshape(shape.cone.shape)
         if len(signs) == 1:
@@ -85,7 +90,7 @@ def balanced(
         & (np.abs(tangent.parameters) <= _SMALL * np.abs(tangent.parameters).max(initial=0.0))
     )
     if pairs <= 1 and not (n.size or zeros.size or steps):
-        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+        return tangent, Balance(shape, none)
     program = _Program(tangent, shape, k)
     program.add_shares(p, n, below)
     program.add_signs(zeros)
@@ -96,14 +101,14 @@ def balanced(
         program.add_steps()
     found = program.solve()
     if found is None:
-        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+        return tangent, Balance(shape, none)
     shares, signs, table, step = found
     tangent = replace(tangent, shares=shares, subgradient=signs)
     if step.any():
         tangent = tangent.moved_to(tangent.parameters + step)
     if zeros.size and objective.n_outputs > 1:
         tangent = _without_gauge(tangent, zeros)
-    return tangent, Balance(shape, table)  # type: ignore[arg-type]
+    return tangent, Balance(shape, table)
 
 
 def _without_gauge(tangent: Tangent, zeros: Indices) -> Tangent:
@@ -153,7 +158,7 @@ class _Program:
         self._add(table * self.unit[:, np.newaxis], tangent.masses[n] * below)
 
     def add_signs(self, zeros: Indices) -> None:
-        """Subgradients of the absolute parameters that are nearly zero: l (2 t - 1), t in [0, 1]."""
+        """Subgradients l (2 t - 1), t in [0, 1], of absolute parameters that are nearly zero."""
         lasso, parameters = self.tangent.objective.lasso_weights[zeros], self.tangent.parameters
         self.zeros = zeros
         self.signs[zeros] = -lasso
@@ -240,7 +245,10 @@ class _Program:
             count, start = self.bounded, ends[2]
             rows = np.tile(np.arange(count), 3)
             columns = np.concatenate(
-                [start + np.arange(2 * count), ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count]]
+                [
+                    start + np.arange(2 * count),
+                    ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count],
+                ]
             )
             values = np.repeat([1.0, 1.0, -1.0], count)
             above = sparse.csc_array((values, (rows, columns)), shape=(count, blocks.shape[1]))

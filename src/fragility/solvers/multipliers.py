@@ -2,17 +2,17 @@ r"""What is known of the least fragility at a target: the multipliers that prove
 
 By `tangents` every model with loss :math:`F(\theta', k') \le \tau` has
 :math:`\langle M, \theta' \rangle - k' \gamma \varphi \le \tau - c`. Where M is made of moves
-:math:`P_{ij}` of pairs of classes, :math:`M = -\sum_{ij} P_{ij} \otimes (e_i - e_j)`, and nothing of
-it is left on the intercept and on features that cannot shift, its product with a model is at least
-:math:`-k' \sum_{ij} \lVert P_{ij} \rVert`, so that
+:math:`P_{ij}` of pairs of classes, :math:`M = -\sum_{ij} P_{ij} \otimes (e_i - e_j)`, and nothing
+of it is left on the intercept and on features that cannot shift, its product with a model is at
+least :math:`-k' \sum_{ij} \lVert P_{ij} \rVert`, so that
 
 .. math:: k' \ge \frac{c - \tau}{r}, \qquad
           r = \sum_{ij} \lVert P_{ij} \rVert + \gamma \varphi .
 
 At the least fragile model the two sides are equal, r is the critical distance
-:math:`1 / |dk^*/d\tau|`, and :math:`P_{ij}` is how far, on average, the worst case moves the samples
-along the steepest way from class i to class j. Under KL the weights q of the worst case take the
-place of a, M vanishes, and r is the divergence of q.
+:math:`1 / |dk^*/d\tau|`, and :math:`P_{ij}` is how far, on average, the worst case moves samples
+along the steepest way between the classes i and j. Under KL the weights q of the worst case take
+the place of a, M vanishes, and r is the divergence of q.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ..ambiguity import Ambiguity
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
-from .norm_cones import Shape
+from .norm_cones import BoxCone, CentredBoxCone, OctahedronCone, PairBallCone, Shape
 from .robust import fragility_of
 from .tangents import Tangent
 
@@ -37,6 +37,8 @@ _ROUNDING = 1e-12
 _NEWTON_STEPS = 4
 #: Attempts to balance slopes and moves, unless what is proved is this near to the fragility.
 _ROUNDS, _ENOUGH = 3, 1e-10
+#: Norms that are the largest one of a pair of classes.
+_OF_PAIRS = (PairBallCone, BoxCone, CentredBoxCone, OctahedronCone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,8 @@ def _of_moves(
 ) -> Multipliers | None:
     objective, label_cost = tangent.objective, ambiguity.label_cost
     shape = Shape.of(objective, ambiguity)
+    if not isinstance(shape.cone, _OF_PAIRS):
+        return None
     still = np.setdiff1d(np.arange(objective.size), shape.moves)
     best = None
     for step in range(_ROUNDS):
@@ -204,13 +208,15 @@ def _shifted(tangent: Tangent, left: Floats) -> Floats | None:
 
     gram = objective.collected_squares(squares)
     mean = objective.collected(slopes[0] * q if len(slopes) == 1 else slopes * q)
-    change = np.linalg.lstsq(gram - np.multiply.outer(mean, mean), -left, rcond=1e-12)[0]
+    spread = gram - np.multiply.outer(mean, mean)
+    change = np.asarray(np.linalg.lstsq(spread, -left, rcond=1e-12)[0], dtype=np.float64)
     along = np.atleast_2d(objective.at(change).scores.T)
     factors = 1.0 + (slopes * along).sum(axis=0) - float(change @ mean)
     if not factors.min() > 0.0:
         return None
     masses: Floats = q * factors
-    return masses / masses.sum()
+    masses /= masses.sum()
+    return masses
 
 
 def _stilled(tangent: Tangent, still: Indices) -> Tangent:
@@ -254,9 +260,10 @@ def _in_user_units(
 ) -> tuple[PairMoves, ...]:
     """The moves of each pair of classes, for the features as given."""
     rows, shape, n_outputs = objective.rows, balance.shape, objective.n_outputs
+    assert shape is not None
     place = shape.moves[: shape.moves.size // n_outputs]
     metric = shape.metric[: place.size] / objective.loss.steepness
-    pairs = [(1, 0)] if n_outputs == 1 else list(zip(*np.triu_indices(n_outputs, 1), strict=True))
+    pairs = [(1, 0)] if n_outputs == 1 else np.transpose(np.triu_indices(n_outputs, 1)).tolist()
     found = []
     for (i, j), move, distance in zip(pairs, balance.table, distances, strict=True):
         if distance <= 0.0:
@@ -265,5 +272,5 @@ def _in_user_units(
         plain = np.zeros(rows.X.shape[1])
         plain[place] = metric * rows.scale[place] * move / distance
         way = plain if rows.space is None else rows.space.lift(plain[np.newaxis])[0]
-        found.append(PairMoves(int(i), int(j), float(distance), way))
+        found.append(PairMoves(i, j, float(distance), way))
     return tuple(found)

@@ -5,7 +5,7 @@ and no maximum is below a mean. So for any shares of the functions, at any score
 :math:`s_{np}` the slopes there,
 
 .. math:: F(\theta', k') \ge c + \langle M, \theta' \rangle - k' \gamma \varphi , \qquad
-          c = \sum_n a_n \sum_p \alpha_{np} (f_{np} - s_{np} \cdot u_n) - \tfrac12 \sum_j r_j \theta_j^2
+          c = \sum_{np} a_n \alpha_{np} (f_{np} - s_{np} \cdot u_n) - \tfrac12 \sum_j r_j \theta_j^2
 
 for every model: nothing has to be solved well, or at all, for that to hold.
 """
@@ -74,7 +74,8 @@ class Tangent:
     @cached_property
     def scores(self) -> Floats:
         """Scores (outputs, n)."""
-        return _scores(self.objective, self.parameters)[0]
+        scores: Floats = _scores(self.objective, self.parameters)[0]
+        return scores
 
     @cached_property
     def _shared(self) -> tuple[Floats, Floats] | None:
@@ -101,7 +102,9 @@ class Tangent:
     @property
     def steepness(self) -> float:
         """Mean size of the slopes, which may cancel."""
-        sizes = [share * np.abs(self.slopes_of(p)).sum(axis=0) for p, share in enumerate(self.shares)]
+        sizes = [
+            share * np.abs(self.slopes_of(p)).sum(axis=0) for p, share in enumerate(self.shares)
+        ]
         shared = 0.0 if self._shared is None else np.abs(self._shared[1]).sum(axis=0)
         return float(self.masses @ (np.sum(sizes, axis=0) + shared))
 
