@@ -46,7 +46,14 @@ from . import (
 from ._typing import Interval
 from ._version import __version__ as __version__
 from .ambiguity import KL, Wasserstein
-from .certificates import Certificate, certify
+from .certificates import (
+    Certificate,
+    OptimalityProof,
+    WorstCase,
+    certify,
+    prove,
+    worst_case,
+)
 from .deferral import (
     CostComparison,
     Costs,
@@ -78,6 +85,7 @@ from .linear_model import (
     fragility_path,
 )
 from .metrics import (
+    AdversaryDisplay,
     ConfidenceDisplay,
     FragilityComparison,
     KSDisplay,
@@ -130,6 +138,7 @@ from .transport import ShiftDistance, shift_distance
 __all__ = [
     "KL",
     "AbsentClassWarning",
+    "AdversaryDisplay",
     "AnswerState",
     "AttributedSample",
     "Certificate",
@@ -155,6 +164,7 @@ __all__ = [
     "NetBenefitDisplay",
     "OperatingPoints",
     "OperatingPointsDisplay",
+    "OptimalityProof",
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "Policy",
@@ -176,6 +186,7 @@ __all__ = [
     "SketchFragility",
     "Slice",
     "Wasserstein",
+    "WorstCase",
     "area_under_risk_coverage",
     "best_policy",
     "buffered_auc_score",
@@ -207,10 +218,12 @@ __all__ = [
     "plan_evaluation",
     "policy_confusion",
     "population_stability_index",
+    "prove",
     "ranking_error_cvar",
     "reliability_curve",
     "risk_coverage_curve",
     "shift_distance",
     "surest_error_rate",
     "wasserstein_fragility_index",
+    "worst_case",
 ]

@@ -20,7 +20,7 @@ from ..losses.base import Codes
 #: How far a sample is moved to see what its loss lacks of the steepest line there, in loss.
 _FAR = 1e4
 #: Ways whose slope is the steepest one but for rounding, and shortfalls that are rounding.
-_SAME, _NOTHING = 1e-9, 1e-9
+_SAME, _NOTHING = 1e-6, 1e-9
 
 
 class Atoms(NamedTuple):
@@ -112,7 +112,7 @@ def _relabelled(ambiguity: Wasserstein, attack: Attack) -> tuple[Atoms, float]:
     assert profile.relabelled is not None
     gains = profile.relabelled - profile.losses
     order = np.argsort(-gains, kind="stable")
-    order = order[gains[order] > profile.slope * cost * (1.0 + _SAME)]
+    order = order[gains[order] > profile.slope * cost]
     before = np.cumsum(profile.weights[order]) - profile.weights[order]
     taken = np.clip(radius / cost - before, 0.0, profile.weights[order])
     some = taken > 0.0
@@ -143,6 +143,8 @@ def _moved_far(ambiguity: Wasserstein, attack: Attack, atoms: Atoms, left: float
     ways, way, lack = _steepest_ways(ambiguity, attack, atoms)
     order = np.argsort(lack, kind="stable")
     order = order[np.isfinite(lack[order]) & (atoms.mass[order] > 0.0)]
+    if lack[order[0]] == 0.0:  # then nothing need be lost
+        order = order[lack[order] == 0.0]
     lost = np.cumsum(atoms.mass[order] * lack[order])
     allowed = attack.tol * slope * left
     count = max(int(np.searchsorted(lost, allowed, side="right")), 1)
@@ -187,7 +189,7 @@ def _steepest_ways(
                 continue
             way = ambiguity.steepest_moves(towards[np.newaxis])[0]
             gained = coef @ way if n_classes > 2 else coef[0] @ way
-            far = loss.value(scores[own] + _FAR / slope * gained, atoms.codes[own])
+            far = loss.value(scores[own] + _FAR / rate * gained, atoms.codes[own])
             lack = _FAR + losses[own] - far
             lack = np.where(lack <= _NOTHING * (1.0 + losses[own]), 0.0, lack)
             better = lack < best[own]

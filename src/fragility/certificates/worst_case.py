@@ -41,6 +41,8 @@ class WorstCase(Summary):
         The sample that each row comes from.
     distances : ndarray of shape (m,)
         What it cost to bring each row where it is; zero under KL, where weights shift.
+    weights_before : ndarray of shape (n_samples,)
+        Weights of the samples as they are, summing to one.
     constant : ndarray of shape (m,) or None
         The constant feature of a priced intercept, which may move, too; None if there is none.
     loss_before : float
@@ -60,6 +62,7 @@ class WorstCase(Summary):
     weights: Floats
     source: Indices
     distances: Floats
+    weights_before: Floats
     constant: Floats | None
     loss_before: float
     expected_loss: float
@@ -223,6 +226,7 @@ def _result(asked: Question, certificate: Certificate, atoms: Atoms, far: float)
         weights=atoms.mass,
         source=atoms.source,
         distances=atoms.distance,
+        weights_before=certificate.weights,
         constant=constant,
         loss_before=before,
         expected_loss=float(atoms.mass @ losses) + penalty,

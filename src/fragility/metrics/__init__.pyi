@@ -9,6 +9,7 @@ from .comparison import FragilityComparison, compare_fragility
 from .coverage import RiskCoverageCurve, risk_coverage_curve, surest_error_rate
 from .credit import gini_score, ks_statistic, population_stability_index
 from .displays import (
+    AdversaryDisplay,
     ConfidenceDisplay,
     KSDisplay,
     NetBenefitDisplay,
@@ -38,6 +39,7 @@ from .reliability import (
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
 
 __all__ = [
+    "AdversaryDisplay",
     "ConfidenceDisplay",
     "FragilityComparison",
     "KSDisplay",
