@@ -55,7 +55,9 @@ def test_rows_are_what_is_said_of_them(loss, name, intercept):
     assert case.expected_loss == pytest.approx(mean + certificate.penalty, abs=1e-11)
     assert case.distance == pytest.approx(paid, rel=1e-9)
     assert case.distance == pytest.approx(certificate.critical_distance, rel=1e-5)
-    if least is not None:  # no coupling is cheaper than the one that made it, or the bound is broken
+    if (
+        least is not None
+    ):  # no coupling is cheaper than the one that made it, or the bound is broken
         assert least <= paid * (1 + 1e-6)
         line = model.target_ + model.fragility_ * least
         assert case.expected_loss <= line + 1e-9

@@ -140,13 +140,14 @@ def _moved_far(ambiguity: Wasserstein, attack: Attack, atoms: Atoms, left: float
     slope = attack.profile.slope
     if left <= 1e-12 * attack.radius or slope == 0.0:
         return atoms
-    ways, way, lack = _steepest_ways(ambiguity, attack, atoms)
+    same = min(_SAME, 0.01 * attack.tol)
+    ways, way, lack = _steepest_ways(ambiguity, attack, atoms, same)
     order = np.argsort(lack, kind="stable")
     order = order[np.isfinite(lack[order]) & (atoms.mass[order] > 0.0)]
     if lack[order[0]] == 0.0:  # then nothing need be lost
         order = order[lack[order] == 0.0]
     lost = np.cumsum(atoms.mass[order] * lack[order])
-    allowed = attack.tol * slope * left
+    allowed = (attack.tol - same) * slope * left
     count = max(int(np.searchsorted(lost, allowed, side="right")), 1)
     order = order[:count]
     taken = atoms.mass[order].copy()
@@ -167,9 +168,12 @@ def _moved_far(ambiguity: Wasserstein, attack: Attack, atoms: Atoms, left: float
 
 
 def _steepest_ways(
-    ambiguity: Wasserstein, attack: Attack, atoms: Atoms
+    ambiguity: Wasserstein, attack: Attack, atoms: Atoms, same: float
 ) -> tuple[Floats, Indices, Floats]:
-    """Steepest ways, which each atom takes, and what its loss lacks of the steepest line there."""
+    """Steepest ways, which each atom takes, and what its loss lacks of the line of that slope.
+
+    Ways that are the steepest one to a share of `same` count as it.
+    """
     coef, slope, loss = attack.linear.inside, attack.profile.slope, attack.loss
     n_classes, m = attack.linear.classes.size, atoms.source.size
     scores, losses = (
@@ -185,7 +189,7 @@ def _steepest_ways(
                 continue
             towards = coef[rival] - coef[label] if n_classes > 2 else coef[0] * (rival - label)
             rate = loss.steepness * float(ambiguity.dual_norms(towards[np.newaxis])[0])
-            if rate < slope * (1.0 - _SAME):
+            if rate < slope * (1.0 - same):
                 continue
             way = ambiguity.steepest_moves(towards[np.newaxis])[0]
             gained = coef @ way if n_classes > 2 else coef[0] @ way

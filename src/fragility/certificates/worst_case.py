@@ -103,8 +103,9 @@ class WorstCase(Summary):
         share = float(self.weights[moved].sum())
         note = "features stay" if not moved.any() else f"{self.distances[moved].max():.4g} at most"
         yield "moved", percent(share), f"of the weight, by a distance of {note}" if share else note
-        share = float(self.weights[other].sum())
-        yield "relabelled", percent(share), "of the weight"
+        if self.ambiguity.moves_labels:
+            share = float(self.weights[other].sum())
+            yield "relabelled", percent(share), "of the weight"
 
 
 def worst_case(
@@ -157,7 +158,7 @@ def worst_case(
     >>> model = SatisficingClassifier("hinge", slack=0.1).fit(scale(X), y)
     >>> shifted = worst_case(model, scale(X), y, 0.05)
     >>> round(shifted.loss_before, 4), round(shifted.expected_loss, 4), round(shifted.bound, 4)
-    (0.0745, 0.1192, 0.1192)
+    (0.0745, 0.1283, 0.1283)
     """
     check_positive(tol, "tol", " Give one such as 1e-3.")
     asked = question_of(model, X, y, target, loss, ambiguity, penalty, inf, sample_weight)

@@ -116,9 +116,7 @@ class AdversaryDisplay(Display):
                 f"The model has {linear.coef.shape[1]} features, and a picture has two axes. Fit a "
                 "model to two of them, or look at fragility.worst_case."
             )
-        found = worst_case(
-            estimator, X, y, radius, sample_weight=sample_weight, tol=tol, **options
-        )
+        found = worst_case(estimator, X, y, radius, sample_weight=sample_weight, tol=tol, **options)
         given = [str(one) for one in column_names(X)]
         display = cls(
             case=found,
