@@ -42,7 +42,8 @@ def test_arrows_are_the_moves():
     towards = {
         to_hex(a.arrow_patch.get_edgecolor()).upper(): np.subtract(a.xy, a.xyann) for a in found
     }
-    assert (towards[COLOURS[0]] @ model.coef_[0] > 0) and (towards[COLOURS[1]] @ model.coef_[0] < 0)
+    assert towards[COLOURS[0]] @ model.coef_[0] > 0.0
+    assert towards[COLOURS[1]] @ model.coef_[0] < 0.0
     title = display.ax_.get_title(loc="left")
     assert f"{case.loss_before:.3g} → {case.expected_loss:.3g}" in title
     assert "distance of 0.1" in title
