@@ -1,4 +1,4 @@
-"""A distribution near data, judged row by row: its loss, what it cost, and how far it is at least."""
+"""A distribution near data, judged row by row: its loss, its cost, and how far it is at least."""
 
 from __future__ import annotations
 

@@ -219,7 +219,7 @@ class _Program:
         objective = self.tangent.objective
         hessian = self.tangent.curvature(np.arange(self.size // objective.n_outputs))
         hessian[np.diag_indices(self.size)] += objective.ridge
-        price = _STEP * objective.at(self.tangent.parameters).value
+        price = _STEP * self.tangent.scale
         self.steps = len(self.costs)
         furthest = np.full(2 * self.size, _FURTHEST * np.abs(self.tangent.parameters).max())
         hessian *= self.unit[:, np.newaxis]
@@ -254,9 +254,8 @@ class _Program:
             above = sparse.csc_array((values, (rows, columns)), shape=(count, blocks.shape[1]))
             bounds = np.zeros(count)
         cost = np.concatenate(self.costs)
-        loss = self.tangent.objective.at(self.tangent.parameters).value
         found = linprog(
-            cost / loss,
+            cost / self.tangent.scale,
             A_ub=above,
             b_ub=bounds,
             A_eq=sparse.vstack([_FINE * blocks, sums]),

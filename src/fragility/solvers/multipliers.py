@@ -34,7 +34,8 @@ from .tangents import Tangent
 
 #: Left over where nothing may be, as a share of what cancels: rounding.
 _ROUNDING = 1e-12
-_NEWTON_STEPS = 4
+#: Where classes are told apart each step leaves a third of the gradient.
+_NEWTON_STEPS, _LEVEL_STEPS = 20, 4
 #: Attempts to balance slopes and moves, unless what is proved is this near to the fragility.
 _ROUNDS, _ENOUGH = 3, 1e-10
 #: Norms that are the largest one of a pair of classes.
@@ -110,7 +111,10 @@ def critical_distance(program: SatisficingProgram, solution: Solution, k: float)
         q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights
         return float(rel_entr(q, own).sum())
     if objective.is_smooth and solution.solver == "newton":
-        return -float(point.gradient @ point.parameters) / k
+        # The product of gradient and parameters, by scores: no sum over the features.
+        by_scores = (point.slopes * point.scores).reshape(point.losses.size, -1).sum(axis=1)
+        ridge = 2.0 * objective.ridge_value(point.parameters)
+        return -(float(objective.rows.weights @ by_scores) + ridge) / k
     return multipliers_of(objective, ambiguity, solution.parameters, target).critical_distance
 
 
@@ -179,26 +183,39 @@ def _of_weights(
     own = tangent.objective.rows.weights
     tangent = replace(tangent, masses=ambiguity.tilt(point.losses, own, k))
     tangent, _ = balanced(tangent, None, k, inf)
-    for _ in range(_NEWTON_STEPS):
+    best = None
+    # Weights nearby under which the gradient vanishes; or first a model where it does under these.
+    for elsewhere in (False, True):
+        start = _stilled(tangent, np.arange(tangent.objective.size)) if elsewhere else tangent
+        level = _levelled(start)
+        if level is None:
+            continue
+        r = float(rel_entr(level.masses, own).sum())
+        if not r > 0.0:
+            continue
+        lower = (level.constant - target) / r
+        if best is None or lower > best.lower:
+            best = Multipliers(k, lower, r, (), 0.0, level.relabelled(), level.masses)
+        if best.lower >= (1.0 - _ENOUGH) * k:
+            break
+    return best
+
+
+def _levelled(tangent: Tangent) -> Tangent | None:
+    """A tangent of weights nearby under which its gradient vanishes."""
+    for _ in range(_LEVEL_STEPS):
         left = tangent.gradient
         if _vanishes(tangent, left):
-            break
+            return tangent
         masses = _shifted(tangent, left)
         if masses is None:
             return None
         tangent = replace(tangent, masses=masses)
-    else:
-        return None
-    q = tangent.masses
-    r = float(rel_entr(q, own).sum())
-    if not r > 0.0:
-        return None
-    lower = (tangent.constant - target) / r
-    return Multipliers(k, lower, r, (), 0.0, tangent.relabelled(), q)
+    return None
 
 
 def _shifted(tangent: Tangent, left: Floats) -> Floats | None:
-    """Weights nearest to the ones of a tangent under which its gradient vanishes."""
+    """Weights nearest to the ones of a tangent that take what is left of its gradient."""
     objective, q, slopes = tangent.objective, tangent.masses, tangent.slopes
     first, second = np.tril_indices(len(slopes))
 

@@ -24,7 +24,7 @@ from ..programs.piecewise import Hold, Piecewise, as_samples, as_scores, curvatu
 
 #: Samples whose functions may tie, at most: this many for each parameter.
 _TIES = 4
-#: Functions this far below the largest, as a share of the mean loss, are not at a tie.
+#: Functions this far below the largest, as a share of the loss of scores of zero, are not at a tie.
 _APART = 1e-2
 
 
@@ -70,6 +70,11 @@ class Tangent:
         """The same shares at another model."""
         pieces = self.pieces.at(_scores(self.objective, parameters))
         return replace(self, parameters=parameters, pieces=pieces)
+
+    @cached_property
+    def scale(self) -> float:
+        """Mean loss of scores of zero: what a large loss is."""
+        return self.objective.at(np.zeros(self.objective.size)).value
 
     @cached_property
     def scores(self) -> Floats:
@@ -168,7 +173,7 @@ class Tangent:
         below = values.max(axis=0) - values
         if len(below) == 1:
             return (np.zeros(0, dtype=np.intp),) * 2 + (np.zeros(0),)
-        apart = _APART * self.objective.at(self.parameters).value
+        apart = _APART * self.scale
         second = np.partition(below, 1, axis=0)[1]
         near = np.flatnonzero(second <= apart)
         most = _TIES * self.objective.size + 50

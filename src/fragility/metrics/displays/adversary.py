@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from ..._models import LinearModel, check_linear_model
 from ..._summary import percent
-from ..._typing import Floats, Mask
+from ..._typing import Floats, Indices, Mask
 from ..._validation import column_names
 from ...certificates import WorstCase, worst_case
 from .base import Display
@@ -166,7 +166,7 @@ class AdversaryDisplay(Display):
         every = np.concatenate([self.X, ends])
         return every.min(axis=0) - 0.06 * size, every.max(axis=0) + 0.06 * size
 
-    def _ends(self, rows: Mask) -> Floats:
+    def _ends(self, rows: Mask | Indices) -> Floats:
         X = self.case.X[rows]
         ends: Floats = X.toarray() if issparse(X) else X
         return ends
