@@ -22,8 +22,9 @@ from .._typing import Floats, Indices
 from ..programs.objective import Objective
 from ..programs.piecewise import Hold, Piecewise, as_samples, as_scores, curvature_of, piecewise_of
 
-#: Samples whose functions may tie, at most: this many for each parameter.
-_TIES = 4
+#: Samples whose functions may tie, at most: this many for each parameter; and numbers in a table
+#: of their slopes by parameters.
+_TIES, _TABLE = 4, 4e7
 #: Functions this far below the largest, as a share of the loss of scores of zero, are not at a tie.
 _APART = 1e-2
 
@@ -176,7 +177,8 @@ class Tangent:
         apart = _APART * self.scale
         second = np.partition(below, 1, axis=0)[1]
         near = np.flatnonzero(second <= apart)
-        most = _TIES * self.objective.size + 50
+        size = self.objective.size
+        most = min(_TIES * size + 50, int(_TABLE / (size * len(below))))
         if near.size > most:
             near = near[np.argpartition(second[near], most)[:most]]
         p, place = np.nonzero(below[:, near] <= apart)
