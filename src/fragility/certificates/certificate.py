@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 from numbers import Real
 from typing import Any, overload
 
@@ -58,6 +58,14 @@ class Certificate(Summary):
     losses : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,)
         Weights of the samples, summing to one.
+    critical_distance : float
+        How far from the data the worst case is that keeps the model from being less fragile: one
+        over the rate at which the least fragility falls as the target rises. Under KL the
+        divergence of `worst_case_weights`, where the line of `violation_bound` touches
+        `worst_loss`; under Wasserstein how far samples travel on average, moved labels included. Of
+        a model trained in a ball its radius. NaN where the fragility does not depend on the target
+        (0, or infinite), and for models that were not trained for a target: ask `certify`, which
+        knows the model and not how it was found, and it is NaN, too.
     """
 
     target: float
@@ -79,6 +87,7 @@ class Certificate(Summary):
     _scores: Floats = field(repr=False)
     _codes: NDArray[Any] = field(repr=False)
     _coef: Floats = field(repr=False)
+    critical_distance: float = nan
 
     @property
     def headroom(self) -> float:
@@ -291,6 +300,9 @@ class Certificate(Summary):
         meaning = f"; a unit is {self.ambiguity.unit}" if self.ambiguity.unit else ""
         note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}{meaning}"
         yield "fragility k", f"{self.fragility:.6g}", note
+        if not isnan(self.critical_distance):
+            note = "how far the worst case is from the data, on average"
+            yield "critical at", f"{self.critical_distance:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"
         yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
         index = self.index_bound()

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -36,25 +37,30 @@ _FINE = 1e3
 #: Price of what is left over, in units of the loss.
 _LEFT_OVER = 1e3
 #: Price of a step of the model, its largest share of the model, and how many parameters may step.
-_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 400
+_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 300
 
 
 @dataclass(frozen=True, eq=False)
 class Balance:
-    """Moves (pairs, features) of each pair of classes, in units where the norm is plain."""
+    """Moves (pairs, features) of each pair of classes, in units where the norm is plain.
 
-    shape: Shape
+    Where nothing moves there is no `shape`, and no pair.
+    """
+
+    shape: Shape | None
     table: Floats
 
     @property
     def distances(self) -> Floats:
         """Length of each move."""
+        assert self.shape is not None
         lengths: Floats = np.linalg.norm(self.table, ord=self.shape.order, axis=1)
         return lengths
 
     def moved_to(self, gradient: Floats, rounding: float) -> Balance | None:
         """The moves that balance a gradient nearby, but for rounding; None if no moves do."""
         shape = self.shape
+        assert shape is not None
         signs = shape.cone.pairs.signs
         left = -(gradient[shape.moves] / shape.metric).reshape(shape.cone.shape)
         if len(signs) == 1:
@@ -84,7 +90,7 @@ def balanced(
         & (np.abs(tangent.parameters) <= _SMALL * np.abs(tangent.parameters).max(initial=0.0))
     )
     if pairs <= 1 and not (n.size or zeros.size or steps):
-        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+        return tangent, Balance(shape, none)
     program = _Program(tangent, shape, k)
     program.add_shares(p, n, below)
     program.add_signs(zeros)
@@ -95,14 +101,14 @@ def balanced(
         program.add_steps()
     found = program.solve()
     if found is None:
-        return tangent, Balance(shape, none)  # type: ignore[arg-type]
+        return tangent, Balance(shape, none)
     shares, signs, table, step = found
     tangent = replace(tangent, shares=shares, subgradient=signs)
     if step.any():
         tangent = tangent.moved_to(tangent.parameters + step)
     if zeros.size and objective.n_outputs > 1:
         tangent = _without_gauge(tangent, zeros)
-    return tangent, Balance(shape, table)  # type: ignore[arg-type]
+    return tangent, Balance(shape, table)
 
 
 def _without_gauge(tangent: Tangent, zeros: Indices) -> Tangent:
@@ -119,6 +125,14 @@ def _without_gauge(tangent: Tangent, zeros: Indices) -> Tangent:
     return replace(tangent, subgradient=np.clip(signs, -lasso, lasso))
 
 
+class _Block(NamedTuple):
+    """Columns of the program, what each costs, and how large it may be."""
+
+    table: sparse.csc_array
+    costs: Floats
+    limits: Floats
+
+
 class _Program:
     """The program, column by column; rows are the parameters in units of what balances them."""
 
@@ -128,11 +142,8 @@ class _Program:
         self.unit = np.ones(self.size)
         if shape is not None:
             self.unit[shape.moves] = 1.0 / shape.metric
-        self.columns: list[sparse.sparray] = []
-        self.costs: list[Floats] = []
-        self.limits: list[Floats] = []
+        self.blocks: dict[str, _Block] = {}
         self.shares, self.signs = tangent.shares.copy(), tangent.subgradient.copy()
-        self.bounded = self.steps = 0
 
     def add_shares(self, p: Indices, n: Indices, below: Floats) -> None:
         """Shares of functions at ties, which sum to one at each sample."""
@@ -149,16 +160,16 @@ class _Program:
             slopes[:, own] = tangent.slopes_of(int(one))[:, n[own]]
         weighted = slopes * tangent.masses[n]
         table = (weighted[:, np.newaxis] * X.T[np.newaxis]).reshape(self.size, -1)
-        self._add(table, tangent.masses[n] * below)
+        self._add("shares", table * self.unit[:, np.newaxis], tangent.masses[n] * below)
 
     def add_signs(self, zeros: Indices) -> None:
-        """Subgradients of the absolute parameters that are nearly zero: l (2 t - 1), t in [0, 1]."""
+        """Subgradients l (2 t - 1), t in [0, 1], of absolute parameters that are nearly zero."""
         lasso, parameters = self.tangent.objective.lasso_weights[zeros], self.tangent.parameters
         self.zeros = zeros
         self.signs[zeros] = -lasso
-        table = np.zeros((self.size, zeros.size))
-        table[zeros, np.arange(zeros.size)] = 2.0 * lasso
-        self._add(table, -2.0 * lasso * parameters[zeros], np.ones(zeros.size))
+        entries = 2.0 * lasso * self.unit[zeros], (zeros, np.arange(zeros.size))
+        table = sparse.csc_array(entries, shape=(self.size, zeros.size))
+        self._add("signs", table, -2.0 * lasso * parameters[zeros], np.ones(zeros.size))
 
     def add_moves(self) -> None:
         """Moves of pairs: along axes, in ℓ2 along the difference of coefficients, too."""
@@ -183,100 +194,88 @@ class _Program:
         costs = -along if shape.order == inf else self.k - along
         if shape.order == 2:  # beside a long move a short one across it hardly adds to the length
             costs = np.where(steepest[self.pair], _ACROSS * self.k, costs)
-        self._add(self._moves(self.pair, self.axis, self.way), costs)
+        self._add("axes", self._along_axes(shape), costs)
         self.whole = np.flatnonzero(slopes >= _STEEP * self.k) if shape.order == 2 else pair[:0]
         self.direct = differences[self.whole] / slopes[self.whole, np.newaxis]
-        table = signs[self.whole].T[:, np.newaxis] * self.direct.T[np.newaxis]
-        self._add(self._of_moves(table), self.k - slopes[self.whole])
+        table = np.zeros((self.size, self.whole.size))
+        directions = signs[self.whole].T[:, np.newaxis] * self.direct.T[np.newaxis]
+        table[shape.moves] = directions.reshape(shape.moves.size, -1)
+        self._add("straight", table, self.k - slopes[self.whole])
         if shape.order == inf:  # a length for each pair, above all of its axes
-            self.lengths = len(self.costs)
-            self._add(np.zeros((self.size, pairs.size)), np.full(pairs.size, self.k))
-            self.bounded = pair.size
+            nothing = sparse.csc_array((self.size, pairs.size))
+            self._add("lengths", nothing, np.full(pairs.size, self.k))
 
-    def _moves(self, pair: Indices, axis: Indices, way: Floats) -> Floats:
-        """Columns of moves along axes."""
-        assert self.shape is not None
-        signs, n_moves = self.shape.cone.pairs.signs, self.shape.cone.shape[1]
-        table = np.zeros((signs.shape[1], n_moves, pair.size))
-        table[:, axis, np.arange(pair.size)] = (signs[pair] * way[:, np.newaxis]).T
-        return self._of_moves(table)
-
-    def _of_moves(self, table: Floats) -> Floats:
-        """Columns (outputs, features, columns) by parameters, which `_add` scales back."""
-        assert self.shape is not None
-        columns = np.zeros((self.size, table.shape[-1]))
-        columns[self.shape.moves] = table.reshape(self.shape.moves.size, -1)
-        return columns / self.unit[:, np.newaxis]
+    def _along_axes(self, shape: Shape) -> sparse.csc_array:
+        """Columns of moves along axes, in units of what balances parameters."""
+        signs, n_moves = shape.cone.pairs.signs, shape.cone.shape[1]
+        output, column = np.nonzero(signs[self.pair].T)
+        rows = shape.moves[output * n_moves + self.axis[column]]
+        values = signs[self.pair[column], output] * self.way[column]
+        return sparse.csc_array((values, (rows, column)), shape=(self.size, self.pair.size))
 
     def add_left_over(self) -> None:
         """What nothing balances, at a price; nothing of it should be left."""
-        table = np.hstack([np.eye(self.size), -np.eye(self.size)]) / self.unit[:, np.newaxis]
-        self._add(table, np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0)))
+        one = sparse.eye_array(self.size)
+        price = np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0))
+        self._add("left over", sparse.hstack([one, -one]), price)
 
     def add_steps(self) -> None:
         """Steps of the model, which change the slopes of functions that bend."""
         objective = self.tangent.objective
         hessian = self.tangent.curvature(np.arange(self.size // objective.n_outputs))
         hessian[np.diag_indices(self.size)] += objective.ridge
-        price = _STEP * objective.at(self.tangent.parameters).value
-        self.steps = len(self.costs)
+        price = np.full(2 * self.size, _STEP * self.tangent.scale)
         furthest = np.full(2 * self.size, _FURTHEST * np.abs(self.tangent.parameters).max())
-        self._add(np.hstack([hessian, -hessian]), np.full(2 * self.size, price), furthest)
+        hessian *= self.unit[:, np.newaxis]
+        self._add("steps", np.hstack([hessian, -hessian]), price, furthest)
 
-    def _add(self, table: Floats, costs: Floats, limits: Floats | None = None) -> None:
-        self.columns.append(sparse.csc_array(table * self.unit[:, np.newaxis]))
-        self.costs.append(np.asarray(costs))
-        self.limits.append(np.full(costs.size, inf) if limits is None else limits)
+    def _add(self, name: str, table: Any, costs: Floats, limits: Floats | None = None) -> None:
+        limits = np.full(costs.size, inf) if limits is None else limits
+        self.blocks[name] = _Block(sparse.csc_array(table), np.asarray(costs), limits)
 
     def solve(self) -> tuple[Floats, Floats, Floats, Floats] | None:
         """Shares, subgradients, moves and the step of the model."""
         base = replace(self.tangent, shares=self.shares, subgradient=self.signs).gradient
-        blocks, sizes = sparse.hstack(self.columns), [cost.size for cost in self.costs]
-        ends = np.cumsum([0, *sizes])
-        n_samples = self.samples.size
-        sums = sparse.csc_array(
-            (np.ones(self.n.size), (self.place, np.arange(self.n.size))),
-            shape=(n_samples, blocks.shape[1]),
-        )
-        above = bounds = None
-        if self.bounded:
-            count, start = self.bounded, ends[2]
-            rows = np.tile(np.arange(count), 3)
-            columns = np.concatenate(
-                [
-                    start + np.arange(2 * count),
-                    ends[self.lengths] + np.unique(self.pair, return_inverse=True)[1][:count],
-                ]
-            )
-            values = np.repeat([1.0, 1.0, -1.0], count)
-            above = sparse.csc_array((values, (rows, columns)), shape=(count, blocks.shape[1]))
-            bounds = np.zeros(count)
-        cost = np.concatenate(self.costs)
-        loss = self.tangent.objective.at(self.tangent.parameters).value
+        blocks, count = self.blocks.values(), self.samples.size
+        cost = np.concatenate([block.costs for block in blocks])
+        limits = np.concatenate([block.limits for block in blocks])
+        ends = np.cumsum([0, *(block.costs.size for block in blocks)])
+        starts = dict(zip(self.blocks, ends.tolist(), strict=False))
+        entries = np.ones(self.n.size), (self.place, starts["shares"] + np.arange(self.n.size))
+        sums = sparse.csc_array(entries, shape=(count, cost.size))
+        above = self._above(starts, cost.size) if "lengths" in starts else None
         found = linprog(
-            cost / loss,
+            cost / self.tangent.scale,
             A_ub=above,
-            b_ub=bounds,
-            A_eq=sparse.vstack([_FINE * blocks, sums]),
-            b_eq=np.concatenate([-_FINE * base * self.unit, np.ones(n_samples)]),
-            bounds=np.column_stack([np.zeros(cost.size), np.concatenate(self.limits)]),
+            b_ub=None if above is None else np.zeros(above.shape[0]),
+            A_eq=sparse.vstack([_FINE * sparse.hstack([block.table for block in blocks]), sums]),
+            b_eq=np.concatenate([-_FINE * base * self.unit, np.ones(count)]),
+            bounds=np.column_stack([np.zeros(cost.size), limits]),
             method="highs",
             options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
         )
         if found.x is None:
             return None
-        parts = np.split(found.x, ends[1:-1])
-        share = np.maximum(parts[0], 0.0)
-        share /= np.bincount(self.place, share, n_samples)[self.place]
+        parts = dict(zip(self.blocks, np.split(found.x, ends[1:-1]), strict=True))
+        share = np.maximum(parts["shares"], 0.0)
+        share /= np.bincount(self.place, share, count)[self.place]
         self.shares[self.p, self.n] = share
         lasso = self.tangent.objective.lasso_weights[self.zeros]
-        self.signs[self.zeros] = lasso * (2.0 * np.clip(parts[1], 0.0, 1.0) - 1.0)
-        step = np.zeros(self.size)
-        if self.steps:
-            step = parts[self.steps][: self.size] - parts[self.steps][self.size :]
-        if self.shape is None:
-            return self.shares, self.signs, np.zeros((0, 0)), step
-        table = np.zeros((self.shape.cone.pairs.count, self.shape.cone.shape[1]))
-        np.add.at(table, (self.pair, self.axis), self.way * parts[2])
-        np.add.at(table, self.whole, self.direct * parts[3][:, np.newaxis])
+        self.signs[self.zeros] = lasso * (2.0 * np.clip(parts["signs"], 0.0, 1.0) - 1.0)
+        step, table = np.zeros(self.size), np.zeros((0, 0))
+        if "steps" in parts:
+            step = parts["steps"][: self.size] - parts["steps"][self.size :]
+        if self.shape is not None:
+            table = np.zeros((self.shape.cone.pairs.count, self.shape.cone.shape[1]))
+            np.add.at(table, (self.pair, self.axis), self.way * parts["axes"])
+            np.add.at(table, self.whole, self.direct * parts["straight"][:, np.newaxis])
         return self.shares, self.signs, table, step
+
+    def _above(self, starts: dict[str, int], n_columns: int) -> sparse.csc_array:
+        """The length of a pair is no less than its moves along any axis, there and back."""
+        count = self.pair.size // 2
+        place = np.unique(self.pair, return_inverse=True)[1][:count]
+        axes = starts["axes"] + np.arange(2 * count)
+        columns = np.concatenate([axes, starts["lengths"] + place])
+        entries = np.repeat([1.0, 1.0, -1.0], count), (np.tile(np.arange(count), 3), columns)
+        return sparse.csc_array(entries, shape=(count, n_columns))

@@ -203,7 +203,14 @@ class _Search:
         if reweights and is_underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-        return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)
+        return Solution(
+            parameters,
+            outcome,
+            found.iterations,
+            "interior_point",
+            found.gap,
+            slope=found.multiplier or None,
+        )
 
     @property
     def _parts(self) -> tuple[Objective, Target, RiskMinimum]:

@@ -2,17 +2,17 @@ r"""What is known of the least fragility at a target: the multipliers that prove
 
 By `tangents` every model with loss :math:`F(\theta', k') \le \tau` has
 :math:`\langle M, \theta' \rangle - k' \gamma \varphi \le \tau - c`. Where M is made of moves
-:math:`P_{ij}` of pairs of classes, :math:`M = -\sum_{ij} P_{ij} \otimes (e_i - e_j)`, and nothing of
-it is left on the intercept and on features that cannot shift, its product with a model is at least
-:math:`-k' \sum_{ij} \lVert P_{ij} \rVert`, so that
+:math:`P_{ij}` of pairs of classes, :math:`M = -\sum_{ij} P_{ij} \otimes (e_i - e_j)`, and nothing
+of it is left on the intercept and on features that cannot shift, its product with a model is at
+least :math:`-k' \sum_{ij} \lVert P_{ij} \rVert`, so that
 
 .. math:: k' \ge \frac{c - \tau}{r}, \qquad
           r = \sum_{ij} \lVert P_{ij} \rVert + \gamma \varphi .
 
 At the least fragile model the two sides are equal, r is the critical distance
-:math:`1 / |dk^*/d\tau|`, and :math:`P_{ij}` is how far, on average, the worst case moves the samples
-along the steepest way from class i to class j. Under KL the weights q of the worst case take the
-place of a, M vanishes, and r is the divergence of q.
+:math:`1 / |dk^*/d\tau|`, and :math:`P_{ij}` is how far, on average, the worst case moves samples
+along the steepest way between the classes i and j. Under KL the weights q of the worst case take
+the place of a, M vanishes, and r is the divergence of q.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ from dataclasses import dataclass, replace
 from math import inf, nan
 
 import numpy as np
+from scipy.special import rel_entr
 
 from .._typing import Floats, Indices
 from ..ambiguity import Ambiguity
 from ..programs.objective import Evaluation, Objective
+from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
-from .norm_cones import Shape
+from .norm_cones import BoxCone, CentredBoxCone, OctahedronCone, PairBallCone, Shape
 from .robust import fragility_of
 from .tangents import Tangent
 
 #: Left over where nothing may be, as a share of what cancels: rounding.
 _ROUNDING = 1e-12
-_NEWTON_STEPS = 4
-_ROUNDS = 3
+#: Where classes are told apart each step leaves a third of the gradient.
+_NEWTON_STEPS, _LEVEL_STEPS = 20, 4
+#: Attempts to balance slopes and moves, unless what is proved is this near to the fragility.
+_ROUNDS, _ENOUGH = 3, 1e-10
+#: Norms that are the largest one of a pair of classes.
+_OF_PAIRS = (PairBallCone, BoxCone, CentredBoxCone, OctahedronCone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +95,29 @@ class Multipliers:
     weights: Floats
 
 
+def critical_distance(program: SatisficingProgram, solution: Solution, k: float) -> float:
+    r"""One over :math:`|dk^*/d\tau|` at a solution of fragility k; NaN if no target changes it.
+
+    By the solver's own multiplier if it has one. Where all is smooth, the plane that touches the
+    loss at the model does: :math:`-\langle \theta, \nabla F \rangle / k`.
+    """
+    objective, ambiguity, target = program.objective, program.ambiguity, program.target.value
+    if solution.outcome not in (Outcome.SOLVED, Outcome.UNSETTLED) or not 0.0 < k < inf:
+        return nan
+    if solution.slope is not None:
+        return 1.0 / solution.slope
+    point = objective.at(solution.parameters)
+    if ambiguity.reweights:
+        q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights
+        return float(rel_entr(q, own).sum())
+    if objective.is_smooth and solution.solver == "newton":
+        # The product of gradient and parameters, by scores: no sum over the features.
+        by_scores = (point.slopes * point.scores).reshape(point.losses.size, -1).sum(axis=1)
+        ridge = 2.0 * objective.ridge_value(point.parameters)
+        return -(float(objective.rows.weights @ by_scores) + ridge) / k
+    return multipliers_of(objective, ambiguity, solution.parameters, target).critical_distance
+
+
 def multipliers_of(
     objective: Objective, ambiguity: Ambiguity, parameters: Floats, target: float
 ) -> Multipliers:
@@ -111,6 +140,8 @@ def _of_moves(
 ) -> Multipliers | None:
     objective, label_cost = tangent.objective, ambiguity.label_cost
     shape = Shape.of(objective, ambiguity)
+    if not isinstance(shape.cone, _OF_PAIRS):
+        return None
     still = np.setdiff1d(np.arange(objective.size), shape.moves)
     best = None
     for step in range(_ROUNDS):
@@ -118,6 +149,8 @@ def _of_moves(
         found = _proved(_stilled(tangent, still), balance, still, k, label_cost, target)
         if found is not None and (best is None or found.lower > best.lower):
             best = found
+            if best.lower >= (1.0 - _ENOUGH) * k:
+                break
     return best
 
 
@@ -150,27 +183,39 @@ def _of_weights(
     own = tangent.objective.rows.weights
     tangent = replace(tangent, masses=ambiguity.tilt(point.losses, own, k))
     tangent, _ = balanced(tangent, None, k, inf)
-    for _ in range(_NEWTON_STEPS):
+    best = None
+    # Weights nearby under which the gradient vanishes; or first a model where it does under these.
+    for elsewhere in (False, True):
+        start = _stilled(tangent, np.arange(tangent.objective.size)) if elsewhere else tangent
+        level = _levelled(start)
+        if level is None:
+            continue
+        r = float(rel_entr(level.masses, own).sum())
+        if not r > 0.0:
+            continue
+        lower = (level.constant - target) / r
+        if best is None or lower > best.lower:
+            best = Multipliers(k, lower, r, (), 0.0, level.relabelled(), level.masses)
+        if best.lower >= (1.0 - _ENOUGH) * k:
+            break
+    return best
+
+
+def _levelled(tangent: Tangent) -> Tangent | None:
+    """A tangent of weights nearby under which its gradient vanishes."""
+    for _ in range(_LEVEL_STEPS):
         left = tangent.gradient
         if _vanishes(tangent, left):
-            break
+            return tangent
         masses = _shifted(tangent, left)
         if masses is None:
             return None
         tangent = replace(tangent, masses=masses)
-    else:
-        return None
-    q = tangent.masses
-    some = q > 0.0
-    r = float(q[some] @ np.log(q[some] / own[some]))
-    if not r > 0.0:
-        return None
-    lower = (tangent.constant - target) / r
-    return Multipliers(k, lower, r, (), 0.0, tangent.relabelled(), q)
+    return None
 
 
 def _shifted(tangent: Tangent, left: Floats) -> Floats | None:
-    """Weights nearest to the ones of a tangent under which its gradient vanishes."""
+    """Weights nearest to the ones of a tangent that take what is left of its gradient."""
     objective, q, slopes = tangent.objective, tangent.masses, tangent.slopes
     first, second = np.tril_indices(len(slopes))
 
@@ -180,13 +225,15 @@ def _shifted(tangent: Tangent, left: Floats) -> Floats | None:
 
     gram = objective.collected_squares(squares)
     mean = objective.collected(slopes[0] * q if len(slopes) == 1 else slopes * q)
-    change = np.linalg.lstsq(gram - np.multiply.outer(mean, mean), -left, rcond=1e-12)[0]
+    spread = gram - np.multiply.outer(mean, mean)
+    change = np.asarray(np.linalg.lstsq(spread, -left, rcond=1e-12)[0], dtype=np.float64)
     along = np.atleast_2d(objective.at(change).scores.T)
     factors = 1.0 + (slopes * along).sum(axis=0) - float(change @ mean)
     if not factors.min() > 0.0:
         return None
     masses: Floats = q * factors
-    return masses / masses.sum()
+    masses /= masses.sum()
+    return masses
 
 
 def _stilled(tangent: Tangent, still: Indices) -> Tangent:
@@ -222,7 +269,7 @@ def _vanishes(tangent: Tangent, left: Floats) -> bool:
 
 def _rounding(tangent: Tangent) -> float:
     """What sums of slopes may be off by; columns are scaled to one."""
-    return _ROUNDING * max(float(tangent.masses @ np.abs(tangent.slopes).sum(axis=0)), 1e-300)
+    return _ROUNDING * max(tangent.steepness, 1e-300)
 
 
 def _in_user_units(
@@ -230,9 +277,10 @@ def _in_user_units(
 ) -> tuple[PairMoves, ...]:
     """The moves of each pair of classes, for the features as given."""
     rows, shape, n_outputs = objective.rows, balance.shape, objective.n_outputs
+    assert shape is not None
     place = shape.moves[: shape.moves.size // n_outputs]
     metric = shape.metric[: place.size] / objective.loss.steepness
-    pairs = [(1, 0)] if n_outputs == 1 else list(zip(*np.triu_indices(n_outputs, 1), strict=True))
+    pairs = [(1, 0)] if n_outputs == 1 else np.transpose(np.triu_indices(n_outputs, 1)).tolist()
     found = []
     for (i, j), move, distance in zip(pairs, balance.table, distances, strict=True):
         if distance <= 0.0:
@@ -241,5 +289,5 @@ def _in_user_units(
         plain = np.zeros(rows.X.shape[1])
         plain[place] = metric * rows.scale[place] * move / distance
         way = plain if rows.space is None else rows.space.lift(plain[np.newaxis])[0]
-        found.append(PairMoves(int(i), int(j), float(distance), way))
+        found.append(PairMoves(i, j, float(distance), way))
     return tuple(found)

@@ -5,7 +5,7 @@ and no maximum is below a mean. So for any shares of the functions, at any score
 :math:`s_{np}` the slopes there,
 
 .. math:: F(\theta', k') \ge c + \langle M, \theta' \rangle - k' \gamma \varphi , \qquad
-          c = \sum_n a_n \sum_p \alpha_{np} (f_{np} - s_{np} \cdot u_n) - \tfrac12 \sum_j r_j \theta_j^2
+          c = \sum_{np} a_n \alpha_{np} (f_{np} - s_{np} \cdot u_n) - \tfrac12 \sum_j r_j \theta_j^2
 
 for every model: nothing has to be solved well, or at all, for that to hold.
 """
@@ -22,9 +22,10 @@ from .._typing import Floats, Indices
 from ..programs.objective import Objective
 from ..programs.piecewise import Hold, Piecewise, as_samples, as_scores, curvature_of, piecewise_of
 
-#: Samples whose functions may tie, at most: this many for each parameter.
-_TIES = 4
-#: Functions this far below the largest, as a share of the mean loss, are not at a tie.
+#: Samples whose functions may tie, at most: this many for each parameter; and numbers in a table
+#: of their slopes by parameters.
+_TIES, _TABLE = 4, 4e7
+#: Functions this far below the largest, as a share of the loss of scores of zero, are not at a tie.
 _APART = 1e-2
 
 
@@ -72,9 +73,15 @@ class Tangent:
         return replace(self, parameters=parameters, pieces=pieces)
 
     @cached_property
+    def scale(self) -> float:
+        """Mean loss of scores of zero: what a large loss is."""
+        return self.objective.at(np.zeros(self.objective.size)).value
+
+    @cached_property
     def scores(self) -> Floats:
         """Scores (outputs, n)."""
-        return _scores(self.objective, self.parameters)[0]
+        scores: Floats = _scores(self.objective, self.parameters)[0]
+        return scores
 
     @cached_property
     def _shared(self) -> tuple[Floats, Floats] | None:
@@ -97,6 +104,15 @@ class Tangent:
         alone[0, p] = 1.0
         slopes: Floats = self.pieces.adjoint(alone)[0]
         return slopes
+
+    @property
+    def steepness(self) -> float:
+        """Mean size of the slopes, which may cancel."""
+        sizes = [
+            share * np.abs(self.slopes_of(p)).sum(axis=0) for p, share in enumerate(self.shares)
+        ]
+        shared = 0.0 if self._shared is None else np.abs(self._shared[1]).sum(axis=0)
+        return float(self.masses @ (np.sum(sizes, axis=0) + shared))
 
     @property
     def heights(self) -> Floats:
@@ -158,10 +174,11 @@ class Tangent:
         below = values.max(axis=0) - values
         if len(below) == 1:
             return (np.zeros(0, dtype=np.intp),) * 2 + (np.zeros(0),)
-        apart = _APART * self.objective.at(self.parameters).value
+        apart = _APART * self.scale
         second = np.partition(below, 1, axis=0)[1]
         near = np.flatnonzero(second <= apart)
-        most = _TIES * self.objective.size + 50
+        size = self.objective.size
+        most = min(_TIES * size + 50, int(_TABLE / (size * len(below))))
         if near.size > most:
             near = near[np.argpartition(second[near], most)[:most]]
         p, place = np.nonzero(below[:, near] <= apart)
