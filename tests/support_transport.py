@@ -26,8 +26,7 @@ def solved(row, column, classifier, **asked):
     X, y = data(row, n_classes, 1, n=20)
     try:
         model = classifier(given, row.ambiguity, **asked).fit(X, y)
-    except NotImplementedError as refused:
-        assert "No exact program" in str(refused)
+    except NotImplementedError:
         return "none known"
     if pieces is not None:
         literal = {

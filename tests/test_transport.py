@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from fragility import DROClassifier, SatisficingClassifier
+from fragility import DROClassifier, SatisficingClassifier, prove, worst_case
 from fragility.ambiguity import (
     Box,
     Ellipsoid,
@@ -296,6 +296,47 @@ def test_a_support_that_binds():
         free = SatisficingClassifier(loss, Transport(cost), slack=0.3).fit(X, y)
         bound = SatisficingClassifier(loss, Transport(cost, support), slack=0.3).fit(X, y)
         assert bound.fragility_ < 0.998 * free.fragility_
+
+
+LITERAL = {2: "hinge", 3: "hinge of three classes"}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_proofs_and_worst_cases(row):
+    """No model is less fragile; the data that attain the bound cost what they say they do."""
+    prices = np.ones(3) if row.feature_weight is None else np.asarray(row.feature_weight, float)
+    for loss, n_classes in (("hinge", 2), ("cross_entropy", 2), ("hinge", 3)):
+        X, y = data(row, n_classes, 1, n=20)
+        try:
+            model = SatisficingClassifier(loss, row.ambiguity, slack=0.3).fit(X, y)
+        except NotImplementedError:
+            continue
+        assert prove(model, X, y).gap <= 1e-6
+        far = model.certificate_.critical_distance
+        if any(word in row.name for word in ("Mahalanobis", "polytope", "ellipsoid")) and (
+            row.kind == "norm" or row.region is not None
+        ):
+            with pytest.raises(NotImplementedError, match="No worst case is drawn"):
+                worst_case(model, X, y)
+            continue
+        shifted = worst_case(model, X, y)
+        away = np.where(np.isfinite(prices), prices, 0.0) * (shifted.X - X[shifted.source])
+        cost = moves.cost(away, row.norm, row.kind)
+        cost += np.where(shifted.y != y[shifted.source], min(row.label_cost, 1e9), 0.0)
+        assert shifted.weights @ cost == pytest.approx(shifted.distance, rel=1e-9, abs=1e-12)
+        assert shifted.weights @ cost <= far * (1.0 + 1e-6)
+        assert moves.inside(shifted.X * (1.0 - 1e-12), row.region).all()
+        by_source = np.bincount(shifted.source, shifted.weights, minlength=20)
+        assert by_source == pytest.approx(np.full(20, 1 / 20), abs=1e-12)
+        pieces = None if loss == "cross_entropy" else LOSSES[LITERAL[n_classes]][2]
+        losses = [
+            loss_at(model, pieces, shifted.X[[i]], shifted.y[i])[0] for i in range(len(shifted.y))
+        ]
+        assert shifted.weights @ losses == pytest.approx(shifted.expected_loss, rel=1e-9)
+        line = model.target_ + model.fragility_ * far
+        assert shifted.expected_loss <= line + 1e-7
+        if "open" not in row.name and (loss == "hinge" or row.kind != "norm" or row.region):
+            assert shifted.expected_loss >= line - 1e-6
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,15 @@ class Transport(NormMoves):
         assert isinstance(self.cost, NormCost)
         return self.cost.dual(rows * self.mobility(rows.shape[1]))
 
+    def move_costs(self, moves: Floats) -> Floats:
+        """Cost of moves of the features (rows); infinite where one moves that cannot."""
+        mobility = self.mobility(moves.shape[1])
+        still = mobility == 0.0
+        costs: Floats = self.cost.value(
+            np.where(still, 0.0, moves / np.where(still, 1.0, mobility))
+        )
+        return np.where(moves[:, still].any(axis=1), inf, costs)
+
     def steepest(self, differences: Floats) -> float:
         return super().steepest(differences) if self.is_norm else 0.0
 

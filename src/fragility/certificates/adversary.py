@@ -13,9 +13,10 @@ import numpy as np
 
 from .._models import LinearModel
 from .._typing import Floats, Indices
-from ..ambiguity import KL, Ambiguity, LossProfile, Wasserstein
+from ..ambiguity import KL, Ambiguity, LossProfile, Transport, Wasserstein
 from ..losses import Loss
 from ..losses.base import Codes
+from ..programs.adversaries import ExactProfile
 
 #: How far a sample is moved to see what its loss lacks of the steepest line there, in loss.
 _FAR = 1e4
@@ -200,6 +201,45 @@ def _steepest_ways(
             best[own[better]], chosen[own[better]] = lack[better], len(ways)
             ways.append(way)
     return np.array(ways).reshape(-1, coef.shape[1]), chosen, best
+
+
+@shifted.register(Transport)
+def _transported(ambiguity: Transport, attack: Attack) -> Atoms:
+    """Every sample at its worst place for one price; where two are equally bad, a share at each."""
+    profile = attack.profile
+    if not isinstance(profile, ExactProfile):
+        raise NotImplementedError(
+            f"No worst case is drawn under {ambiguity!r}; its bound is `certificate.worst_loss`. "
+            "One is for costs other than norms without a support, and for costs by ℓ1, ℓ2 or ℓ∞ "
+            "in a Box."
+        )
+    k = profile.worst(attack.radius).multiplier
+    least = profile.adversary.least if profile.adversary is not None else 0.0
+    # The distance falls as the price rises, perhaps by jumps: one price on each side of it.
+    dear = _at_price(ambiguity, profile, k * (1.0 + 1e-9))
+    lower = k * (1.0 - 1e-9)
+    cheap = dear if lower < least else _at_price(ambiguity, profile, lower)
+    short, long = (float(one.mass @ one.distance) for one in (dear, cheap))
+    if long <= attack.radius or long <= short:
+        return cheap if long <= attack.radius else dear
+    share = min(max((attack.radius - short) / (long - short), 0.0), 1.0)
+    return _joined(
+        dear._replace(mass=dear.mass * (1.0 - share)), cheap._replace(mass=cheap.mass * share)
+    )
+
+
+def _at_price(ambiguity: Transport, profile: ExactProfile, k: float) -> Atoms:
+    """The worst case at a price of transport."""
+    adversary, y = profile.adversary, profile.y
+    assert adversary is not None
+    assert y is not None
+    _, labels = profile.worst_labels(k)
+    places, here = adversary.places(k, labels), adversary.samples.X
+    moves = places - here
+    costs = ambiguity.move_costs(moves)
+    costs[labels != y] += ambiguity.label_cost
+    every = np.arange(y.size)
+    return Atoms(every, profile.weights, labels, costs, every, moves)
 
 
 def _joined(first: Atoms, second: Atoms) -> Atoms:

@@ -11,10 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._summary import Summary, SummaryRow
-from .._typing import Intercept
+from .._typing import Floats, Intercept
+from ..ambiguity import Transport
 from ..programs.objective import Objective, Penalty
 from ..programs.rows import training_rows
+from ..programs.satisficing import RobustProgram
+from ..solvers import transport
 from ..solvers.multipliers import multipliers_of
+from ..solvers.robust import worst_penalised
 from .certify import question_of
 
 #: A share of the fragility that is rounding, and the tolerance of a fit.
@@ -128,6 +132,25 @@ def prove(
         parameters = objective.from_user_units(linear.coef, linear.intercept)
         assert parameters is not None  # of the features as given
         ambiguity = asked.ambiguity.with_constant() if linear.priced else asked.ambiguity
-        found = multipliers_of(objective, ambiguity, parameters, model.target_)
-    lower = found.lower if found.lower > 0.0 else 0.0
-    return OptimalityProof(lower, k, model.target_, found.critical_distance)
+        ambiguity = ambiguity.solved_as(asked.loss)
+        if isinstance(ambiguity, Transport):
+            far = model.certificate_.critical_distance
+            lower = _by_robust_model(objective, ambiguity, parameters, model.target_, far)
+        else:
+            found = multipliers_of(objective, ambiguity, parameters, model.target_)
+            lower, far = found.lower, found.critical_distance
+    return OptimalityProof(lower if lower > 0.0 else 0.0, k, model.target_, far)
+
+
+def _by_robust_model(
+    objective: Objective, ambiguity: Transport, parameters: Floats, target: float, far: float
+) -> float:
+    r"""A lower bound by the least worst loss W at one distance r: :math:`(W - \tau) / r`.
+
+    Every model that meets the target has a worst loss of at most :math:`\tau + k r` there.
+    """
+    if not far > 0.0:
+        return 0.0
+    ball = RobustProgram(objective, ambiguity, far)
+    point = objective.at(transport.robust(ball, parameters).parameters)
+    return (worst_penalised(ball, point).value - target) / far

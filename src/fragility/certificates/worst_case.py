@@ -15,7 +15,7 @@ from scipy.special import rel_entr
 from .._parameters import check_positive
 from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
-from ..ambiguity import Ambiguity, Wasserstein
+from ..ambiguity import Ambiguity, Transport, Wasserstein
 from ..losses import Loss
 from .adversary import Atoms, Attack, reweighted, shifted
 from .certificate import Certificate
@@ -125,9 +125,10 @@ def worst_case(
 
     Under `KL` the weights of the samples change. Under `Wasserstein` labels change where that gains
     more than moves do for their cost, and what is left of the distance moves samples straight along
-    the steepest way to another class. A hinge attains the largest loss if there are samples that it
-    rises for; cross-entropy comes nearer to it the further ever fewer samples move, and never
-    there: `tol` says how near, and `gap` how near it is.
+    the steepest way to another class. Under `Transport` at a cost that is no norm, or in a box,
+    each sample has a worst place of its own, and goes there. A hinge attains the largest loss if
+    there are samples that it rises for; cross-entropy comes nearer to it the further ever fewer
+    samples move, and never there: `tol` says how near, and `gap` how near it is.
 
     Parameters
     ----------
@@ -176,7 +177,7 @@ def worst_case(
         if far == inf:  # under KL, at the fragility itself
             atoms = reweighted(asked.ambiguity, attack, certificate.fragility)
         else:
-            atoms = shifted(asked.ambiguity, attack)
+            atoms = shifted(asked.ambiguity.solved_as(asked.loss), attack)
         return _result(asked, certificate, atoms._replace(source=carrying[atoms.source]), far)
 
 
@@ -220,7 +221,8 @@ def _result(asked: Question, certificate: Certificate, atoms: Atoms, far: float)
         distance = float(rel_entr(atoms.mass, certificate.weights[atoms.source]).sum())
     else:
         distance = float(atoms.mass @ _paid(asked, atoms, samples.codes[atoms.source]))
-    bound = ambiguity.worst_loss(certificate._profile, distance if far == inf else far).value
+    reached = distance if far == inf else max(far, distance)
+    bound = ambiguity.worst_loss(certificate._profile, reached).value
     return WorstCase(
         X=X,
         y=asked.linear.classes[atoms.codes],
@@ -241,7 +243,7 @@ def _result(asked: Question, certificate: Certificate, atoms: Atoms, far: float)
 def _paid(asked: Question, atoms: Atoms, own: NDArray[Any]) -> Floats:
     """Cost of each atom by where it is, whatever the adversary thinks that it paid."""
     ambiguity = asked.ambiguity.with_constant() if asked.linear.priced else asked.ambiguity
-    if not isinstance(ambiguity, Wasserstein):
+    if not isinstance(ambiguity, (Wasserstein, Transport)):
         return atoms.distance
     by_move = np.append(ambiguity.move_costs(atoms.moves), 0.0)
     costs: Floats = by_move[atoms.move]

@@ -51,11 +51,11 @@ class Adversary(ABC):
     ----------
     least : float
         Smallest price at which no sample gains for ever.
-    n_labels : int
-        Labels that a sample may have.
+    samples : LinearSamples
     """
 
     least: float
+    samples: LinearSamples
 
     @abstractmethod
     def values(self, k: float, labels: Indices) -> Floats:

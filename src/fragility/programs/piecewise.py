@@ -356,7 +356,8 @@ class _LinearPieces(_ByGradients):
         self.labels, self.size = labels, size
 
     def label(self, p: int) -> Codes:
-        return self.labels[p // self.size]
+        label: Codes = self.labels[p // self.size]
+        return label
 
     def _evaluate(self, scores: Floats) -> None:
         self.values = self.forward(scores) + self.offsets

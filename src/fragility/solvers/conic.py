@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -40,7 +41,10 @@ def why_not(loss: Loss) -> str:
 def solve(program: SatisficingProgram) -> Solution:
     """Least fragility at a target, by Clarabel through cvxpy."""
     model = _Model(program)
-    return model.solved(model.k, model.worst <= program.target.value)
+    met = model.worst <= program.target.value
+    solution = model.solved(model.k, met)
+    slope = float(np.ravel(met.dual_value)[0])
+    return replace(solution, slope=slope if slope > 0.0 else None)
 
 
 def solve_robust(program: RobustProgram) -> Solution:

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from .._typing import Floats, Indices
-from ..ambiguity import Ambiguity
+from ..ambiguity import Ambiguity, Transport
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
@@ -106,6 +106,8 @@ def critical_distance(program: SatisficingProgram, solution: Solution, k: float)
         return nan
     if solution.slope is not None:
         return 1.0 / solution.slope
+    if isinstance(ambiguity, Transport):
+        return nan
     point = objective.at(solution.parameters)
     if ambiguity.reweights:
         q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights

@@ -185,7 +185,9 @@ class _Descent:
             if not fall < 0.0:
                 return None
             if -fall <= 1e-13 * abs(value):
-                return Solution(here, Outcome.SOLVED, count, "descent", -fall / abs(value), nan)
+                gap = -fall / abs(value)
+                far = 1.0 / self.distance
+                return Solution(here, Outcome.SOLVED, count, "descent", gap, nan, slope=far)
             length = 1.0
             while True:
                 there, (new, new_slope) = here + length * step, self._at(here + length * step)
@@ -227,11 +229,10 @@ class _Descent:
             by_width = float(shares @ apart) / width
             steep = own.adversary.width_slope() / rows.scale
             slope[: coef.shape[1]] += by_width * steep
-        if self.radius < inf:
-            return value, slope
         # The target holds k: dk = -dF / (∂F/∂k), and ∂F/∂k is minus the distance.
         distance = float(rows.weights @ (apart / width) ** 2) if width else 0.0
-        return value, slope / max(distance, 1e-300)
+        self.distance = max(distance, 1e-300)
+        return value, slope if self.radius < inf else slope / self.distance
 
 
 class _Cuts:
@@ -303,7 +304,8 @@ class _Cuts:
             if self.radius < inf:
                 problem = cp.Problem(cp.Minimize(mean + self.k * self.radius), limits)
             else:
-                problem = cp.Problem(cp.Minimize(self.price), [*limits, mean <= self.target])
+                met = mean <= self.target
+                problem = cp.Problem(cp.Minimize(self.price), [*limits, met])
             conic.run(cp, problem, accurately=True)
             lower = float(problem.value) / (1.0 if self.radius < inf else self.units.price)
             held = float(np.linalg.norm(away.value)) > 0.9 * reach
@@ -311,10 +313,9 @@ class _Cuts:
             value = self._judged(parameters, float(self.price.value) / self.units.price)
             if value < best_value:
                 best, best_value = parameters, value
-            self.room._tell(
-                f"round {count}: between {'-inf' if held else f'{lower:.6g}'} and {best_value:.6g}, "
-                f"{perf_counter() - begun:.1f} s"
-            )
+            known = "" if held else f"at least {lower:.6g}, "
+            spent = perf_counter() - begun
+            self.room._tell(f"round {count}: {known}at most {best_value:.6g}, {spent:.1f} s")
             near = best_value - lower <= 1e-7 * abs(best_value)
             if near and not held:
                 break
@@ -322,7 +323,10 @@ class _Cuts:
                 reach *= 2.0
         gap = (best_value - lower) / best_value if best_value else 0.0
         outcome = Outcome.SOLVED if gap <= 1e-6 and not held else Outcome.UNSETTLED
-        return Solution(best, outcome, count, "cutting_planes", gap, nan)
+        slope = None
+        if self.radius == inf and outcome is Outcome.SOLVED:
+            slope = float(np.ravel(met.dual_value)[0]) / self.units.price
+        return Solution(best, outcome, count, "cutting_planes", gap, nan, slope=slope)
 
     def _parameters(self) -> Any:
         parts = [self.coef]
@@ -455,7 +459,7 @@ class ConicProfile(TransportProfile):
         return least / cones.units.price
 
     def _without_support(self, room: float) -> float:
-        """Fragility on the whole space, which no support exceeds; infinite if no norm is the cost."""
+        """Fragility on the whole space, which no support exceeds; infinite unless by a norm."""
         samples, loss, ambiguity = self.samples, self.loss, self.ambiguity
         assert samples is not None
         assert loss is not None
