@@ -28,6 +28,8 @@ from .tangents import Tangent
 
 #: Pairs and ways whose slope is this share of the steepest one or more may be it.
 _STEEP, _STEEPEST = 0.9, 1.0 - 1e-4
+#: Coefficients below this share of the steepest slope may be zero.
+_FLAT = 1e-5
 #: Price of a move across a longer one, as a share of that of a move of its own.
 _ACROSS = 1e-3
 #: Parameters below this share of the largest may be zeros of a lasso.
@@ -36,8 +38,6 @@ _SMALL = 1e-3
 _FINE = 1e3
 #: Price of what is left over, in units of the loss.
 _LEFT_OVER = 1e3
-#: Price of a step of the model, its largest share of the model, and how many parameters may step.
-_STEP, _FURTHEST, _FEW = 1e-6, 1e-3, 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,35 @@ class Balance:
         assert self.shape is not None
         lengths: Floats = np.linalg.norm(self.table, ord=self.shape.order, axis=1)
         return lengths
+
+    def steepest(self, parameters: Floats, k: float) -> tuple[Floats, Floats]:
+        """What moves along steepest ways take of a gradient, and how that bends with parameters."""
+        shape = self.shape
+        assert shape is not None
+        signs, bend = shape.cone.pairs.signs, np.zeros((parameters.size, parameters.size))
+        differences = signs @ shape.table(parameters)
+        slopes = np.linalg.norm(differences, ord={1: inf, 2: 2, inf: 1}[shape.order], axis=1)
+        lengths = (self.table * differences).sum(axis=1) / np.maximum(slopes, 1e-300)
+        lengths = np.where(slopes >= _STEEPEST * k, np.maximum(lengths, 0.0), 0.0)
+        most = lengths[:, np.newaxis]
+        if shape.order == 1:
+            table = np.where(np.abs(differences) >= _STEEPEST * k, self.table, 0.0)
+        elif shape.order == 2:
+            ways = differences / np.maximum(slopes, 1e-300)[:, np.newaxis]
+            table = most * ways
+            for pair in np.flatnonzero(lengths):  # a way turns as its coefficients do
+                turn = np.eye(ways.shape[1]) - np.multiply.outer(ways[pair], ways[pair])
+                across = np.kron(np.multiply.outer(signs[pair], signs[pair]), turn)
+                across *= lengths[pair] / slopes[pair]
+                bend[np.ix_(shape.moves, shape.moves)] += (
+                    across * shape.metric * shape.metric[:, np.newaxis]
+                )
+        else:
+            flat = np.abs(differences) <= _FLAT * k
+            table = np.where(flat, np.clip(self.table, -most, most), most * np.sign(differences))
+        taken = np.zeros(parameters.size)
+        taken[shape.moves] = (signs.T @ table).ravel() * shape.metric
+        return taken, bend
 
     def moved_to(self, gradient: Floats, rounding: float) -> Balance | None:
         """The moves that balance a gradient nearby, but for rounding; None if no moves do."""
@@ -78,9 +107,9 @@ class Balance:
 
 
 def balanced(
-    tangent: Tangent, shape: Shape | None, k: float, label_cost: float, *, steps: bool = False
+    tangent: Tangent, shape: Shape | None, k: float, label_cost: float
 ) -> tuple[Tangent, Balance]:
-    """The shares and moves of the least total loss; with `steps`, at a model that is near, too."""
+    """The shares and moves of the least total loss."""
     objective = tangent.objective
     pairs = 0 if shape is None else shape.cone.pairs.count
     none = np.zeros((pairs, 0 if shape is None else shape.cone.shape[1]))
@@ -89,7 +118,7 @@ def balanced(
         (objective.lasso_weights > 0.0)
         & (np.abs(tangent.parameters) <= _SMALL * np.abs(tangent.parameters).max(initial=0.0))
     )
-    if pairs <= 1 and not (n.size or zeros.size or steps):
+    if pairs <= 1 and not (n.size or zeros.size):
         return tangent, Balance(shape, none)
     program = _Program(tangent, shape, k)
     program.add_shares(p, n, below)
@@ -97,15 +126,11 @@ def balanced(
     if shape is not None:
         program.add_moves()
     program.add_left_over()
-    if steps and objective.size <= _FEW:
-        program.add_steps()
     found = program.solve()
     if found is None:
         return tangent, Balance(shape, none)
-    shares, signs, table, step = found
+    shares, signs, table = found
     tangent = replace(tangent, shares=shares, subgradient=signs)
-    if step.any():
-        tangent = tangent.moved_to(tangent.parameters + step)
     if zeros.size and objective.n_outputs > 1:
         tangent = _without_gauge(tangent, zeros)
     return tangent, Balance(shape, table)
@@ -219,22 +244,12 @@ class _Program:
         price = np.full(2 * self.size, _LEFT_OVER * max(self.k, 1.0))
         self._add("left over", sparse.hstack([one, -one]), price)
 
-    def add_steps(self) -> None:
-        """Steps of the model, which change the slopes of functions that bend."""
-        objective = self.tangent.objective
-        hessian = self.tangent.curvature(np.arange(self.size // objective.n_outputs))
-        hessian[np.diag_indices(self.size)] += objective.ridge
-        price = np.full(2 * self.size, _STEP * self.tangent.scale)
-        furthest = np.full(2 * self.size, _FURTHEST * np.abs(self.tangent.parameters).max())
-        hessian *= self.unit[:, np.newaxis]
-        self._add("steps", np.hstack([hessian, -hessian]), price, furthest)
-
     def _add(self, name: str, table: Any, costs: Floats, limits: Floats | None = None) -> None:
         limits = np.full(costs.size, inf) if limits is None else limits
         self.blocks[name] = _Block(sparse.csc_array(table), np.asarray(costs), limits)
 
-    def solve(self) -> tuple[Floats, Floats, Floats, Floats] | None:
-        """Shares, subgradients, moves and the step of the model."""
+    def solve(self) -> tuple[Floats, Floats, Floats] | None:
+        """Shares, subgradients and moves."""
         base = replace(self.tangent, shares=self.shares, subgradient=self.signs).gradient
         blocks, count = self.blocks.values(), self.samples.size
         cost = np.concatenate([block.costs for block in blocks])
@@ -262,14 +277,12 @@ class _Program:
         self.shares[self.p, self.n] = share
         lasso = self.tangent.objective.lasso_weights[self.zeros]
         self.signs[self.zeros] = lasso * (2.0 * np.clip(parts["signs"], 0.0, 1.0) - 1.0)
-        step, table = np.zeros(self.size), np.zeros((0, 0))
-        if "steps" in parts:
-            step = parts["steps"][: self.size] - parts["steps"][self.size :]
+        table = np.zeros((0, 0))
         if self.shape is not None:
             table = np.zeros((self.shape.cone.pairs.count, self.shape.cone.shape[1]))
             np.add.at(table, (self.pair, self.axis), self.way * parts["axes"])
             np.add.at(table, self.whole, self.direct * parts["straight"][:, np.newaxis])
-        return self.shares, self.signs, table, step
+        return self.shares, self.signs, table
 
     def _above(self, starts: dict[str, int], n_columns: int) -> sparse.csc_array:
         """The length of a pair is no less than its moves along any axis, there and back."""

@@ -38,6 +38,10 @@ _ROUNDING = 1e-12
 _NEWTON_STEPS, _LEVEL_STEPS = 20, 4
 #: Attempts to balance slopes and moves, unless what is proved is this near to the fragility.
 _ROUNDS, _ENOUGH = 3, 1e-10
+#: Parameters that may step at most, and how far as a share of the model.
+_FEW, _FURTHEST = 1_500, 1e-2
+#: Directions of less than this share of the largest curvature have none.
+_SINGULAR = 1e-11
 #: Norms that are the largest one of a pair of classes.
 _OF_PAIRS = (PairBallCone, BoxCone, CentredBoxCone, OctahedronCone)
 
@@ -146,14 +150,40 @@ def _of_moves(
         return None
     still = np.setdiff1d(np.arange(objective.size), shape.moves)
     best = None
-    for step in range(_ROUNDS):
-        tangent, balance = balanced(tangent, shape, k, label_cost, steps=step > 0)
+    for _ in range(_ROUNDS):
+        tangent, balance = balanced(tangent, shape, k, label_cost)
         found = _proved(_stilled(tangent, still), balance, still, k, label_cost, target)
         if found is not None and (best is None or found.lower > best.lower):
             best = found
             if best.lower >= (1.0 - _ENOUGH) * k:
                 break
+        tangent = _stepped(tangent, balance, k)
     return best
+
+
+def _stepped(tangent: Tangent, balance: Balance, k: float) -> Tangent:
+    """Tangent at a model near it where steepest moves alone balance the gradient: Newton's step."""
+    objective = tangent.objective
+    bends = tangent.pieces.bends or tangent.pieces.shared is not None
+    if not bends or objective.size > _FEW:
+        return tangent
+    if len(balance.table) == 1:
+        moves = balance.moved_to(tangent.gradient, inf)
+        assert moves is not None
+        balance = moves
+    taken, bend = balance.steepest(tangent.parameters, k)
+    left = tangent.gradient + taken
+    free = (objective.lasso_weights == 0.0) | (tangent.parameters != 0.0)
+    columns = np.arange(objective.size // objective.n_outputs)
+    hessian = tangent.curvature(columns)
+    hessian[np.diag_indices(objective.size)] += objective.ridge
+    hessian = objective.fixed_gauge(hessian + bend)[np.ix_(free, free)]
+    parameters = tangent.parameters.copy()
+    parameters[free] -= np.linalg.lstsq(hessian, left[free], rcond=_SINGULAR)[0]
+    far = np.abs(parameters - tangent.parameters).max()
+    if not far <= _FURTHEST * np.abs(tangent.parameters).max():
+        return tangent
+    return tangent.moved_to(parameters)
 
 
 def _proved(
