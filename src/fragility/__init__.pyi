@@ -45,8 +45,15 @@ from . import (
 )
 from ._typing import Interval
 from ._version import __version__ as __version__
-from .ambiguity import KL, Wasserstein
-from .certificates import Certificate, certify
+from .ambiguity import KL, Transport, Wasserstein
+from .certificates import (
+    Certificate,
+    OptimalityProof,
+    WorstCase,
+    certify,
+    prove,
+    worst_case,
+)
 from .deferral import (
     CostComparison,
     Costs,
@@ -78,6 +85,7 @@ from .linear_model import (
     fragility_path,
 )
 from .metrics import (
+    AdversaryDisplay,
     ConfidenceDisplay,
     FragilityComparison,
     KSDisplay,
@@ -132,6 +140,7 @@ from .transport import ShiftDistance, shift_distance
 __all__ = [
     "KL",
     "AbsentClassWarning",
+    "AdversaryDisplay",
     "AnswerState",
     "AttributedSample",
     "Certificate",
@@ -157,6 +166,7 @@ __all__ = [
     "NetBenefitDisplay",
     "OperatingPoints",
     "OperatingPointsDisplay",
+    "OptimalityProof",
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "Policy",
@@ -177,7 +187,9 @@ __all__ = [
     "ShiftDistance",
     "SketchFragility",
     "Slice",
+    "Transport",
     "Wasserstein",
+    "WorstCase",
     "area_under_risk_coverage",
     "best_policy",
     "buffered_auc_score",
@@ -209,6 +221,7 @@ __all__ = [
     "plan_evaluation",
     "policy_confusion",
     "population_stability_index",
+    "prove",
     "ranking_error_cvar",
     "reliability_curve",
     "risk_coverage_curve",
@@ -217,4 +230,5 @@ __all__ = [
     "wasserstein_fragility_index",
     "wasserstein_pair_bound",
     "wasserstein_pair_index",
+    "worst_case",
 ]
