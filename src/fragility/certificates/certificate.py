@@ -22,9 +22,10 @@ from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile
-from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..losses import CrossEntropy, Hinge, LipschitzLoss, Loss, MaxLogistic, SmoothedHinge
 from ..transport import ShiftDistance
 from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
+from .lipschitz_bounds import bounded_slope, bounded_spread, check_bound
 from .promise import Promise
 
 
@@ -81,6 +82,11 @@ class Certificate(Summary):
     def headroom(self) -> float:
         """The target minus the attained loss."""
         return self.target - self.attained_loss
+
+    @property
+    def is_upper_bound(self) -> bool:
+        """Whether the fragility is only bounded from above, by a `LipschitzLoss`."""
+        return not self.loss.is_exact(self.classes.size)
 
     @property
     def n_samples(self) -> int:
@@ -259,6 +265,7 @@ class Certificate(Summary):
         reach = f", up to {self.radius:.6g} of them" if self.radius < inf else ""
         meaning = f"; a unit is {self.ambiguity.unit}" if self.ambiguity.unit else ""
         note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}{meaning}"
+        note += "; an upper bound" if self.is_upper_bound else ""
         yield "fragility k", f"{self.fragility:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"
         yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
@@ -295,7 +302,7 @@ def certificate_of(
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
     relabelled = loss.relabelled(scores, codes) if ambiguity.moves_labels else None
-    _check_steepness(loss, scores, codes)
+    _check_steepness(loss, ambiguity, scores, codes)
     if not isfinite(mean + penalty + (0.0 if relabelled is None else float(relabelled.max()))):
         raise ValueError(
             "The losses of this model overflow on these samples; scale the features and fit again."
@@ -305,12 +312,16 @@ def certificate_of(
     # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
     apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
     slope = loss.relabelling * loss.steepness
+    if isinstance(loss, LipschitzLoss):
+        spread, slope = bounded_spread(loss, ambiguity, scores)
     differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
     moves = ambiguity.with_constant() if linear.priced else ambiguity
     profile = LossProfile(
         _selected(losses, carrying),
         _selected(weights, carrying),
-        loss.steepness * moves.steepest(differences),
+        bounded_slope(loss, moves, linear.inside)
+        if isinstance(loss, LipschitzLoss)
+        else loss.steepness * moves.steepest(differences),
         None if relabelled is None else _selected(relabelled, carrying),
     )
     room = target - penalty
@@ -366,8 +377,12 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
     return values
 
 
-def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
+def _check_steepness(
+    loss: Loss, ambiguity: Ambiguity, scores: Floats, codes: NDArray[Any]
+) -> None:
     """Refuse a loss whose slope exceeds its `steepness`, which all guarantees depend on."""
+    if isinstance(loss, LipschitzLoss):
+        return check_bound(loss, ambiguity, scores, codes)
     if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))

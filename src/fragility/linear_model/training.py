@@ -11,11 +11,11 @@ from .._parameters import check_choice
 from .._typing import Floats
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
-from ..losses import as_loss
+from ..losses import LipschitzLoss, as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from ..solvers import choose
+from ..solvers import choose, lipschitz
 from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
 from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
@@ -101,6 +101,9 @@ class Training:
         """
         objective, max_iter = self.objective, self.search["max_iter"]
         limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
+        if isinstance(objective.loss, LipschitzLoss):
+            fixed = self.ambiguity.fixed(objective.rows.X.shape[1])
+            return (yield from lipschitz.references(objective, fixed, **limits))
         # Under Wasserstein ambiguity a search goes on with the curvature that this one ends with.
         rough = self.ambiguity.reweights
         minimum = yield from erm(objective, start, curvature=curvature, rough=rough, **limits)

@@ -11,12 +11,12 @@ import numpy as np
 
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Wasserstein
-from ..losses import Loss
+from ..losses import LipschitzLoss, Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, relabelling
+from . import conic, corners, kl, lipschitz, relabelling
 from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
@@ -48,6 +48,8 @@ def solve(
     is nearly the solution, and need not meet the target. Both are hints.
     """
     target, objective = program.target, program.objective
+    if isinstance(objective.loss, LipschitzLoss):
+        return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
     method = _chosen(solver, objective, program.ambiguity)
     if program.ambiguity.moves_labels:
         zero = np.zeros(objective.size)
@@ -301,6 +303,8 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
     """Refuse, before any data are seen, what no solver or not the one that is asked for takes."""
     if type(ambiguity) not in (KL, Wasserstein):
         raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
+    if isinstance(loss, LipschitzLoss):
+        return lipschitz.check_known(loss, ambiguity, solver)
     reason = conic.why_not(loss) if solver == "conic" else ""
     if reason:
         raise NotImplementedError(reason)

@@ -53,7 +53,7 @@ class _Model:
     """
 
     def __init__(self, program: SatisficingProgram | RobustProgram) -> None:
-        self.cp = cp = _cvxpy()
+        self.cp = cp = cvxpy_for("solver='conic'")
         self.objective = objective = program.objective
         rows, outputs = objective.rows, objective.n_outputs
         self.coef = cp.Variable((outputs, rows.X.shape[1]))
@@ -80,24 +80,12 @@ class _Model:
         """
         rows, loss = self.objective.rows, self.objective.loss
         labels = (rows.y + relabelled) % rows.n_classes
-        return _LOSSES[type(loss)](self.cp, loss, self.scores, labels)
+        return lowered(self.cp, loss, self.scores, labels)
 
     def solved(self, minimised: Any, *bounds: Any) -> Solution:
         cp, objective = self.cp, self.objective
         problem = cp.Problem(cp.Minimize(minimised), [*self.limits, *bounds, *self.gauge])
-        for fraction in _STEP_FRACTIONS:
-            try:
-                with warnings.catch_warnings():
-                    # The status reports inaccuracy as well.
-                    warnings.simplefilter("ignore")
-                    problem.solve(solver=cp.CLARABEL, max_step_fraction=fraction)
-            except cp.error.SolverError:
-                continue
-            if problem.status == cp.OPTIMAL:
-                break
-        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            how = f"ended with status {problem.status!r}" if problem.status else "failed"
-            raise RuntimeError(f"The conic solver {how}. Use solver='auto'.")
+        run_clarabel(cp, problem, " Use solver='auto'.")
         table = self.coef.value
         if objective.n_outputs > 1 and not objective.lasso:
             # A vector added to all classes changes no loss, and squares are least without it.
@@ -109,10 +97,33 @@ class _Model:
         return Solution(parameters, outcome, steps, "conic", nan)
 
 
-def _cvxpy() -> Any:
-    with needed_for("solver='conic' needs cvxpy", "conic"):
+def cvxpy_for(what: str) -> Any:
+    """cvxpy, or an error that says what needs it."""
+    with needed_for(f"{what} needs cvxpy", "conic"):
         import cvxpy
     return cvxpy
+
+
+def run_clarabel(cp: Any, problem: Any, advice: str = "", **settings: Any) -> None:
+    """Solve a problem as well as Clarabel can; its status says how well that is."""
+    for fraction in _STEP_FRACTIONS:
+        try:
+            with warnings.catch_warnings():
+                # The status reports inaccuracy as well.
+                warnings.simplefilter("ignore")
+                problem.solve(solver=cp.CLARABEL, max_step_fraction=fraction, **settings)
+        except cp.error.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL:
+            break
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        how = f"ended with status {problem.status!r}" if problem.status else "failed"
+        raise RuntimeError(f"The conic solver {how}.{advice}")
+
+
+def lowered(cp: Any, loss: Loss, scores: Any, y: Any) -> Any:
+    """Losses of scores (n, outputs), a variable or an expression, with these labels."""
+    return _LOSSES[type(loss)](cp, loss, scores, y)
 
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:

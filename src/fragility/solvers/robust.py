@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..ambiguity import Ambiguity, LossProfile, WorstLoss
+from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
-from . import conic, corners
+from . import conic, corners, lipschitz
 from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
 from .searching import Search
@@ -27,7 +28,9 @@ def solve_robust(
         point = yield from separating_model(objective, minimum, tol=tol, max_iter=max_iter)
         outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
         return Solution(point.parameters, outcome, 1, "none")
-    if solver == "conic":
+    if isinstance(objective.loss, LipschitzLoss):
+        solution = lipschitz.solve_robust(program, references, tol=tol, max_iter=max_iter)
+    elif solver == "conic":
         solution = conic.solve_robust(program)
     else:
         start = references.trivial if minimum.separable else minimum.point
@@ -63,6 +66,8 @@ def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> floa
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     """The losses and the slope of a model, which an ambiguity needs to know."""
     objective = point.objective
+    if isinstance(objective.loss, LipschitzLoss):
+        return lipschitz.profile_of(ambiguity, point)
     return LossProfile(
         point.losses,
         objective.rows.weights,
