@@ -75,6 +75,7 @@ from .linear_model import (
     FragilityPathDisplay,
     SatisficingClassifier,
     SatisficingClassifierCV,
+    SatisficingRegressor,
     fragility_path,
 )
 from .metrics import (
@@ -171,6 +172,7 @@ __all__ = [
     "RiskCoverageDisplay",
     "SatisficingClassifier",
     "SatisficingClassifierCV",
+    "SatisficingRegressor",
     "ScoreState",
     "ShiftDistance",
     "SketchFragility",

@@ -377,13 +377,11 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
     return values
 
 
-def _check_steepness(
-    loss: Loss, ambiguity: Ambiguity, scores: Floats, codes: NDArray[Any]
-) -> None:
+def _check_steepness(loss: Loss, ambiguity: Ambiguity, scores: Floats, codes: NDArray[Any]) -> None:
     """Refuse a loss whose slope exceeds its `steepness`, which all guarantees depend on."""
     if isinstance(loss, LipschitzLoss):
-        return check_bound(loss, ambiguity, scores, codes)
-    if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
+        check_bound(loss, ambiguity, scores, codes)
+    if isinstance(loss, (LipschitzLoss, CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))
     # Several classes: what the wrong ones gain the true one loses, so each counts twice.

@@ -115,7 +115,9 @@ class LipschitzLoss(Loss):
         own = getattr(self.of, "__name__", repr(self.of))
         parts = [repr(self.known) if self.known is not None else own]
         parts += [] if self.lipschitz is None else [f"lipschitz={self.lipschitz:g}"]
-        parts += [] if self.operator_norm == "induced" else [f"operator_norm={self.operator_norm!r}"]
+        parts += (
+            [] if self.operator_norm == "induced" else [f"operator_norm={self.operator_norm!r}"]
+        )
         return f"LipschitzLoss({', '.join(parts)})"
 
     def is_smooth(self, n_classes: int) -> bool:
@@ -203,7 +205,9 @@ class LipschitzLoss(Loss):
             return
         values, slopes = self.value(scores, y), self.gradient(scores, y)
         if not values.min() >= 0.0:
-            raise ValueError(f"The losses of a function must be zero or more; got {values.min():g}.")
+            raise ValueError(
+                f"The losses of a function must be zero or more; got {values.min():g}."
+            )
         others = np.concatenate([rng.permutation(scores), scores + rng.normal(size=scores.shape)])
         for there in np.split(others, 2):
             rise = slopes * (there - scores)

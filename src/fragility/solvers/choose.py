@@ -304,9 +304,8 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
     if type(ambiguity) not in (KL, Wasserstein):
         raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
     if isinstance(loss, LipschitzLoss):
-        return lipschitz.check_known(loss, ambiguity, solver)
-    reason = conic.why_not(loss) if solver == "conic" else ""
-    if reason:
+        lipschitz.check_known(loss, ambiguity, solver)
+    elif solver == "conic" and (reason := conic.why_not(loss)):
         raise NotImplementedError(reason)
 
 

@@ -91,6 +91,7 @@ def solve(
     far = _fragility(program, inside)
     if far == inf:  # the target is the lowest loss itself, and labels may move
         return Solution(inside.parameters, Outcome.UNSETTLED, 1, "conic", inf)
+    assert isinstance(program.ambiguity, Wasserstein)
     model = _Model(objective, program.ambiguity)
 
     def met(point: Evaluation, k: float) -> tuple[Evaluation, float]:
@@ -107,6 +108,7 @@ def solve_robust(
     program: RobustProgram, references: ReferenceModels, *, tol: float, max_iter: int
 ) -> Solution:
     """Least bound of the worst-case loss in a ball."""
+    assert isinstance(program.ambiguity, Wasserstein)
     model = _Model(program.objective, program.ambiguity)
 
     def met(point: Evaluation, value: float) -> tuple[Evaluation, float]:
@@ -286,7 +288,7 @@ class _Model:
             if not there < before - 1e-9 * abs(before):
                 return
 
-    def _run(self, wanted: Any, worst: Any, settings: dict[str, float]) -> float:
+    def _run(self, wanted: Any, worst: Any, settings: Any) -> float:
         minimised, bounds = wanted(worst)
         limits = self.limits if worst is self.worst else self.limits[: self.n_plain]
         problem = self.cp.Problem(self.cp.Minimize(minimised), [*limits, *bounds])
