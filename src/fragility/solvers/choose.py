@@ -14,15 +14,15 @@ from ..ambiguity import KL, Ambiguity, Wasserstein
 from ..losses import LipschitzLoss, Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
-from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
+from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, lipschitz, relabelling
+from . import conic, corners, kl, lipschitz, paper_labels, relabelling
 from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
 from .newton import Curvature
-from .robust import profile_of, why_not_smooth
+from .robust import profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .tuning import LABELS as TUNING
@@ -48,6 +48,9 @@ def solve(
     is nearly the solution, and need not meet the target. Both are hints.
     """
     target, objective = program.target, program.objective
+    if paper_labels.applies(program.ambiguity):
+        limits: Any = {"solver": solver, "tol": tol, "max_iter": max_iter}
+        return (yield from _by_paper(program, references, limits))
     if isinstance(objective.loss, LipschitzLoss):
         return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
     method = _chosen(solver, objective, program.ambiguity)
@@ -62,6 +65,27 @@ def solve(
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, references, tol, max_iter)
     return (yield from method.run(search, start, curvature))
+
+
+def _by_paper(
+    program: SatisficingProgram, references: ReferenceModels, limits: Any
+) -> Search[Solution]:
+    """The same with the paper's label term, by programs where labels do not move."""
+    objective, plain = program.objective, paper_labels.without_labels(program.ambiguity)
+    raised = paper_labels.raised_by_labels(objective, program.ambiguity)
+
+    def at_target(value: float, near: Solution | None) -> Search[Solution]:
+        lower = SatisficingProgram(objective, plain, replace(program.target, value=value))
+        hints: Any = {} if near is None else {"start": near.parameters, "curvature": near.curvature}
+        return solve(lower, references, **limits, **hints)
+
+    def in_ball(radius: float) -> Search[Solution]:
+        solver = "auto" if limits["solver"] == "newton" else limits["solver"]
+        ball = RobustProgram(objective, plain, radius)
+        return solve_robust(ball, references, **{**limits, "solver": solver})
+
+    found: Solution = yield from paper_labels.solve(program, raised, at_target, in_ball)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
