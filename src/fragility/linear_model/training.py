@@ -103,8 +103,7 @@ class Training:
         objective, max_iter = self.objective, self.search["max_iter"]
         limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
         if isinstance(objective.loss, LipschitzLoss):
-            fixed = self.ambiguity.fixed(objective.rows.X.shape[1])
-            return (yield from lipschitz.references(objective, fixed, **limits))
+            return (yield from lipschitz.references(objective, self.ambiguity, **limits))
         # Under Wasserstein ambiguity a search goes on with the curvature that this one ends with.
         rough = self.ambiguity.reweights
         minimum = yield from erm(objective, start, curvature=curvature, rough=rough, **limits)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Floats, Mask
-from ..ambiguity import LossProfile, Wasserstein
+from ..ambiguity import Ambiguity, LossProfile, Wasserstein
 from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
@@ -55,11 +55,13 @@ def check_known(loss: LipschitzLoss, ambiguity: Any, solver: str) -> None:
 
 
 def references(
-    objective: Objective, fixed: Mask, *, tol: float, max_iter: int
+    objective: Objective, ambiguity: Ambiguity, *, tol: float, max_iter: int
 ) -> Search[ReferenceModels]:
     """Models of the lowest loss: of all, and of those without features that may shift."""
-    loss = objective.loss
+    loss, fixed = objective.loss, ambiguity.fixed(objective.rows.X.shape[1])
     assert isinstance(loss, LipschitzLoss)
+    assert isinstance(ambiguity, Wasserstein)
+    loss.check(objective.rows.n_classes, ambiguity.norm)
     if loss.known is not None:
         plain = replace(objective, loss=loss.known)
         zero = np.zeros(objective.size)
@@ -95,7 +97,8 @@ def solve(
     model = _Model(objective, program.ambiguity)
 
     def met(point: Evaluation, k: float) -> tuple[Evaluation, float]:
-        nearest = _nearest(program, point, k, inside, far)
+        # At twice its fragility a model meets the target with room.
+        nearest = _nearest(program, point, k, inside, 2.0 * far)
         return nearest, _fragility(program, nearest)
 
     def wanted(worst: Any) -> tuple[Any, list[Any]]:
@@ -241,11 +244,13 @@ class _Model:
         value: float,
         tol: float,
         max_iter: int,
+        scale: float = 0.0,
     ) -> Solution:
         """The best allowed model, by rounds of tangents where there are no cones.
 
         `wanted` makes of the worst loss what is minimised, and bounds; `met` makes of a model and
-        the minimum of a round a model that is allowed, with its value. `start` is one.
+        the minimum of a round a model that is allowed, with its value. `start` is one. The
+        accuracy `tol` is relative to the value, or to `scale` if that is more.
         """
         self.best, self.least, self.steps = start, value, 0
         if not self.by_cones:
@@ -255,7 +260,7 @@ class _Model:
             lower = self._run(wanted, self.worst, {} if self.by_cones else _ACCURATE)
             point = self._found()
             nearest, _ = self._adopt(met, point, lower)
-            gap = max(0.0, self.least - lower) / max(abs(self.least), 1e-300)
+            gap = max(0.0, self.least - lower) / max(abs(self.least), scale, 1e-300)
             if gap <= tol:
                 break
             if not self.by_cones:
@@ -356,7 +361,7 @@ def _lowest(objective: Objective, allowed: Mask, max_iter: int) -> RiskMinimum:
         return point, point.value
 
     zero = objective.at(np.zeros(objective.size))
-    wanted = zero, zero.value, _LOWEST, max_iter
+    wanted = zero, zero.value, _LOWEST, max_iter, zero.value
     found = model.solved(lambda worst: (worst, []), met, *wanted)
     point = objective.at(found.parameters)
     settled = found.outcome is Outcome.SOLVED
