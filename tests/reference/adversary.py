@@ -40,7 +40,20 @@ def slopes_of(losses, X, y):
     return found
 
 
-def shifts(losses, X, y, weights, *, norm, prices, label_cost=np.inf, n_classes=1, rng, rounds=6):
+def shifts(
+    losses,
+    X,
+    y,
+    weights,
+    *,
+    norm,
+    prices,
+    label_cost=np.inf,
+    n_classes=1,
+    rng,
+    rounds=6,
+    climb=5,
+):
     """Pairs of the distance of a shifted distribution and its mean loss."""
     a, n = weights / weights.sum(), len(X)
 
@@ -61,8 +74,10 @@ def shifts(losses, X, y, weights, *, norm, prices, label_cost=np.inf, n_classes=
         far = 10.0 ** rng.uniform(-3, 4, size=(n, 1)) * (rng.random((n, 1)) < rng.random())
         yield judged(far * rng.normal(size=X.shape) / prices, labels)
         moves = steepest(rng.normal(size=X.shape), norm, prices)
-        for _ in range(5):  # ascent: the direction in which the loss rises where the last one led
-            slopes = slopes_of(losses, X + np.maximum(far, 1.0) * moves, labels)
+        for _ in range(
+            climb
+        ):  # ascent: the direction in which the loss rises where the last one led
+            slopes = slopes_of(losses, X + np.maximum(far, 1e3) * moves, labels)
             better = steepest(slopes, norm, prices)
             moves = np.where(slopes.any(axis=1, keepdims=True), better, moves)
         yield judged(far * moves, labels)

@@ -200,15 +200,14 @@ class Wasserstein(Ambiguity):
         return float(sizes.sum() if self.norm == 1 else np.linalg.norm(sizes))
 
     def measures_as(self, other: Ambiguity) -> bool:
-        if not isinstance(other, Wasserstein) or None in (
-            self.feature_weight,
-            other.feature_weight,
-        ):
-            same = isinstance(other, Wasserstein) and replace(self, label_term="exact")
-            return same == (replace(other, label_term="exact") if same else other)
-        # Where weights come from does not matter once they are known, nor how a model was trained.
-        alike: dict[str, Any] = {"noise": None, "label_term": "exact"}
-        return replace(self, **alike) == replace(other, **alike)
+        if not isinstance(other, Wasserstein):
+            return False
+        # How a model was trained does not matter.
+        mine, theirs = replace(self, label_term="exact"), replace(other, label_term="exact")
+        if None in (self.feature_weight, other.feature_weight):
+            return mine == theirs
+        # Where weights come from does not matter once they are known.
+        return replace(mine, noise=None) == replace(theirs, noise=None)
 
     def fitted_to(
         self, X: Any, weights: Floats | None = None, names: Sequence[str] | None = None

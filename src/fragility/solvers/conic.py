@@ -104,9 +104,15 @@ def cvxpy_for(what: str) -> Any:
     return cvxpy
 
 
-def run_clarabel(cp: Any, problem: Any, advice: str = "", **settings: Any) -> None:
+def run_clarabel(
+    cp: Any,
+    problem: Any,
+    advice: str = "",
+    fractions: tuple[float, ...] = _STEP_FRACTIONS,
+    **settings: Any,
+) -> None:
     """Solve a problem as well as Clarabel can; its status says how well that is."""
-    for fraction in _STEP_FRACTIONS:
+    for fraction in fractions:
         try:
             with warnings.catch_warnings():
                 # The status reports inaccuracy as well.

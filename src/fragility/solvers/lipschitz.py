@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .._typing import Floats, Mask
+from .._typing import Mask
 from ..ambiguity import Ambiguity, LossProfile, Wasserstein
 from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
@@ -101,8 +101,8 @@ def solve(
         nearest = _nearest(program, point, k, inside, 2.0 * far)
         return nearest, _fragility(program, nearest)
 
-    def wanted(worst: Any) -> tuple[Any, list[Any]]:
-        return model.k, [worst <= target]
+    def wanted(worst: Any) -> tuple[Any, list[Any], float]:
+        return model.k_in_units, [worst <= target], model.unit
 
     return model.solved(wanted, met, inside, far, tol, max_iter)
 
@@ -118,8 +118,8 @@ def solve_robust(
         worst = program.ambiguity.worst_loss(profile_of(program.ambiguity, point), program.radius)
         return point, worst.value + point.penalty
 
-    def wanted(worst: Any) -> tuple[Any, list[Any]]:
-        return model.k * program.radius + worst, []
+    def wanted(worst: Any) -> tuple[Any, list[Any], float]:
+        return model.k * program.radius + worst, [], 1.0
 
     trivial = references.trivial
     return model.solved(wanted, met, *met(trivial, 0.0), tol, max_iter)
@@ -177,7 +177,11 @@ class _Model:
         self.objective, self.loss = objective, objective.loss
         self.coef, self.intercept = cp.Variable((outputs, rows.X.shape[1])), cp.Variable(outputs)
         self.scores = cp.Variable((rows.y.size, outputs))
-        self.losses, self.k = cp.Variable(rows.y.size), cp.Variable(nonneg=True)
+        self.losses, self.k_in_units = cp.Variable(rows.y.size), cp.Variable(nonneg=True)
+        metric = 1.0 if ambiguity is None else ambiguity.mobility(rows.X.shape[1]) / rows.scale
+        #: Or Clarabel takes a small fragility, of features in small units, for zero.
+        self.unit = float(np.max(metric))
+        self.k = self.unit * self.k_in_units
         ones = np.ones((rows.y.size, 1))
         shift = ones @ cp.reshape(self.intercept, (1, outputs), order="C")
         self.limits = [self.scores == rows.X @ self.coef.T + shift]
@@ -192,7 +196,7 @@ class _Model:
             self.worst += objective.lasso * cp.sum(cp.abs(in_user_units))
         self.label_cost = inf if ambiguity is None else ambiguity.label_cost
         if ambiguity is not None:
-            self.limits.append(self._reach(ambiguity, size) <= self.k)
+            self.limits.append(self._reach(ambiguity, metric / self.unit) <= self.k_in_units)
         known = objective.loss.known if isinstance(objective.loss, LipschitzLoss) else None
         self.by_cones = known is not None and not why_not(known)
         if self.by_cones:
@@ -214,11 +218,10 @@ class _Model:
         costs = [self.label_cost * self.k if turn else 0.0 for turn in turns]
         return [((rows.y + turn) % rows.n_classes, costs[turn]) for turn in turns]
 
-    def _reach(self, ambiguity: Wasserstein, size: Floats) -> Any:
-        """What a loss gains at most per unit of distance."""
+    def _reach(self, ambiguity: Wasserstein, metric: Any) -> Any:
+        """What a loss gains at most per unit of distance, with moves in some metric."""
         cp, loss, norm = self.cp, self.loss, float(ambiguity.norm)
         assert isinstance(loss, LipschitzLoss)
-        metric = ambiguity.mobility(self.coef.shape[1]) * size
         moved = self.coef @ sparse.diags_array(metric)
         if self.coef.shape[0] == 1:
             norms = cp.norm(moved[0], _DUAL[norm])
@@ -238,7 +241,7 @@ class _Model:
 
     def solved(
         self,
-        wanted: Callable[[Any], tuple[Any, list[Any]]],
+        wanted: Callable[[Any], tuple[Any, list[Any], float]],
         met: Callable[[Evaluation, float], tuple[Evaluation, float]],
         start: Evaluation,
         value: float,
@@ -248,9 +251,9 @@ class _Model:
     ) -> Solution:
         """The best allowed model, by rounds of tangents where there are no cones.
 
-        `wanted` makes of the worst loss what is minimised, and bounds; `met` makes of a model and
-        the minimum of a round a model that is allowed, with its value. `start` is one. The
-        accuracy `tol` is relative to the value, or to `scale` if that is more.
+        `wanted` makes of the worst loss what is minimised, bounds, and a unit of it; `met` makes of
+        a model and the minimum of a round a model that is allowed, with its value. `start` is one.
+        The accuracy `tol` is relative to the value, or to `scale` if that is more.
         """
         self.best, self.least, self.steps = start, value, 0
         if not self.by_cones:
@@ -294,12 +297,12 @@ class _Model:
                 return
 
     def _run(self, wanted: Any, worst: Any, settings: Any) -> float:
-        minimised, bounds = wanted(worst)
+        minimised, bounds, unit = wanted(worst)
         limits = self.limits if worst is self.worst else self.limits[: self.n_plain]
         problem = self.cp.Problem(self.cp.Minimize(minimised), [*limits, *bounds])
         run_clarabel(self.cp, problem, **settings)
         self.steps += int(problem.solver_stats.num_iters or 1)
-        return float(problem.value)
+        return float(unit * problem.value)
 
     def _found(self) -> Evaluation:
         return self.objective.at(self.objective.join(self.coef.value, self.intercept.value))
@@ -362,7 +365,7 @@ def _lowest(objective: Objective, allowed: Mask, max_iter: int) -> RiskMinimum:
 
     zero = objective.at(np.zeros(objective.size))
     wanted = zero, zero.value, _LOWEST, max_iter, zero.value
-    found = model.solved(lambda worst: (worst, []), met, *wanted)
+    found = model.solved(lambda worst: (worst, [], 1.0), met, *wanted)
     point = objective.at(found.parameters)
     settled = found.outcome is Outcome.SOLVED
     attained = bool(np.abs(found.parameters).max(initial=0.0) < 0.99 * _FARTHEST)

@@ -50,12 +50,12 @@ def check(loss: Loss, ambiguity: Ambiguity, fit_intercept: Intercept) -> None:
         return
     if fit_intercept is True:
         raise NotImplementedError(
-            "label_term=\"paper\" ignores a free intercept, and is no bound with one. Give "
+            'label_term="paper" ignores a free intercept, and is no bound with one. Give '
             'fit_intercept="priced", the paper\'s own, or False, or label_term="exact".'
         )
     if isinstance(loss, LipschitzLoss) and loss.known is None:
         raise NotImplementedError(
-            f"label_term=\"paper\" needs to know what another label adds to {loss!r}, of which "
+            f'label_term="paper" needs to know what another label adds to {loss!r}, of which '
             'only a bound of its slope is known. Give label_term="exact".'
         )
 
@@ -68,7 +68,7 @@ def raised_by_labels(objective: Objective, ambiguity: Ambiguity) -> float:
     if not mobility.all():
         raise NotImplementedError(
             'label_term="paper" knows no features that cannot shift (an infinite feature_weight): '
-            "the length of a sample would be infinite. Give label_term=\"exact\"."
+            'the length of a sample would be infinite. Give label_term="exact".'
         )
     _check_alike(objective)
     # Without a free intercept nothing was centred.
@@ -98,7 +98,7 @@ def solve(program: Any, raised: float, at_target: Any, in_ball: Any) -> Any:
     level, most = point.value + raised * slope(ball), slope(ball)
     if level > target * (1.0 + 1e-9):
         raise InfeasibleTargetError(
-            f"target={target:.6g} cannot be met with label_term=\"paper\": at label_cost="
+            f'target={target:.6g} cannot be met with label_term="paper": at label_cost='
             f"{program.ambiguity.label_cost:g} its label term raises the lowest loss to "
             f'{level:.6g}. Give label_term="exact", which has a solution for every label cost, a '
             "larger target, or a larger label_cost."
@@ -126,7 +126,7 @@ def _check_alike(objective: Objective) -> None:
     zeros = np.zeros(2) if count == 2 else np.zeros((count, count))
     if np.ptp(objective.loss.value(zeros, np.arange(count))) > 0.0:
         raise NotImplementedError(
-            f"label_term=\"paper\" is no bound for {objective.loss!r}, whose labels cost different "
+            f'label_term="paper" is no bound for {objective.loss!r}, whose labels cost different '
             'amounts at scores of zero. Give label_term="exact".'
         )
 
@@ -136,7 +136,7 @@ def _lengths(X: Any, norm: float) -> Floats:
     size = abs(X)
     if norm == 2:
         squares = size.multiply(size) if sparse.issparse(size) else size**2
-        return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+        return np.asarray(np.sqrt(_lengths(squares, 1)))
     if norm == 1:
         return np.asarray(size.sum(axis=1)).ravel()
     largest = size.max(axis=1)

@@ -10,6 +10,7 @@ repeated samples are the same program.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 from typing import Any
@@ -19,6 +20,9 @@ from scipy import sparse
 
 from .._typing import Floats, Mask
 from .conic import cvxpy_for, run_clarabel
+
+#: What Clarabel is asked for first. Where it cannot, its own accuracy has to do.
+_ONCE, _ACCURATE = (0.99,), {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +56,8 @@ class LinearErrors:
         """Of validated samples: y (n, m), weights not negative and not all zero."""
         kept = weights > 0.0
         both, place = np.unique(np.hstack([X, y])[kept], axis=0, return_inverse=True)
-        a = np.bincount(place.ravel(), weights[kept] / weights.max())
+        # By a power of two: sums of whole numbers stay what they are, and cannot overflow.
+        a = np.bincount(place.ravel(), np.ldexp(weights[kept], -int(np.frexp(weights.max())[1])))
         a = a / a.sum()
         X, y = both[:, : X.shape[1]], both[:, X.shape[1] :]
         zero = not fit_intercept
@@ -104,6 +109,7 @@ class RegressionSolver:
     ) -> tuple[Floats, Floats]:
         """The model of the least slope at a target, moved to `inside` until it meets it."""
         errors, metric = self.errors, mobility / self.errors.scale
+        metric = metric / metric.max()  # or Clarabel takes a small number for zero
         slope = slope_of(self.cp, self.coef @ sparse.diags_array(metric), norm)
         coef, intercept = self._run(slope, [self.loss <= target / errors.unit])
 
@@ -121,7 +127,11 @@ class RegressionSolver:
 
     def _run(self, minimised: Any, limits: list[Any]) -> tuple[Floats, Floats]:
         problem = self.cp.Problem(self.cp.Minimize(minimised), [*self.limits, *limits])
-        run_clarabel(self.cp, problem, " Give another target, or scale the data.")
+        advice = " Give another target, or scale the data."
+        with suppress(RuntimeError):
+            run_clarabel(self.cp, problem, advice, _ONCE, **_ACCURATE)
+        if problem.status != self.cp.OPTIMAL:
+            run_clarabel(self.cp, problem, advice)
         self.steps += int(problem.solver_stats.num_iters or 1)
         return self.coef.value, self.intercept.value
 
