@@ -18,6 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein
 
+from . import support_bounds
 from .reference import linear
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
@@ -194,6 +195,7 @@ def matrix() -> str:
             "## Least worst-case loss: DROClassifier\n",
             "With `radius=` a SatisficingClassifier is one of the two tables, as its ball is.\n",
             table(robust),
+            support_bounds.section(),
         ]
     )
 

@@ -76,7 +76,7 @@ def shifts(
         moves = steepest(rng.normal(size=X.shape), norm, prices)
         for _ in range(
             climb
-        ):  # ascent: the direction in which the loss rises where the last one led
+        ):  # where the last direction led, the loss rises in another
             slopes = slopes_of(losses, X + np.maximum(far, 1e3) * moves, labels)
             better = steepest(slopes, norm, prices)
             moves = np.where(slopes.any(axis=1, keepdims=True), better, moves)

@@ -15,7 +15,7 @@ from .._parameters import check_not_negative, check_number
 from .._sklearn import check_sample_weight
 from .._summary import Summary, SummaryRow
 from .._typing import Floats
-from .._validation import check_values
+from .._validation import check_values, column_names
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 
 
@@ -139,8 +139,9 @@ def certify_regression(
     >>> X = X / X.std(axis=0)
     >>> certificate = certify_regression(LinearRegression().fit(X, y), X, y, target=45.0)
     >>> round(certificate.fragility, 1), round(certificate.violation_bound(0.1), 1)
-    (65.5, 51.5)
+    (65.5, 51.6)
     """
+    names = [name for name in column_names(X) if isinstance(name, str)]
     X = check_array(X, dtype=np.float64)
     table = check_array(y, dtype=np.float64, ensure_2d=False)
     check_consistent_length(X, table)
@@ -169,7 +170,7 @@ def certify_regression(
         X,
         table,
         weights / weights.sum(),
-        check_transport(ambiguity, len(coef)).fitted_to(X, weights),
+        check_transport(ambiguity, len(coef)).fitted_to(X, weights, names),
         target=check_number(model.target_ if target is None else target, "target"),
         penalty=check_not_negative(penalty, "penalty"),
     )
