@@ -61,9 +61,7 @@ def bound(norm, n_classes, kind="induced", own=False, label_cost=inf):
         return "refused"
     given = {"norm": norm, "lipschitz": omega, "label_cost": label_cost}
     frobenius = kind == "frobenius"
-    found = reference.bounded(
-        X, y, n_classes, literal, model.target_, frobenius=frobenius, **given
-    )
+    found = reference.bounded(X, y, n_classes, literal, model.target_, frobenius=frobenius, **given)
     agrees(model, found.k)
     return "upper bound" if model.certificate_.is_upper_bound else "exact"
 

@@ -74,9 +74,7 @@ def shifts(
         far = 10.0 ** rng.uniform(-3, 4, size=(n, 1)) * (rng.random((n, 1)) < rng.random())
         yield judged(far * rng.normal(size=X.shape) / prices, labels)
         moves = steepest(rng.normal(size=X.shape), norm, prices)
-        for _ in range(
-            climb
-        ):  # where the last direction led, the loss rises in another
+        for _ in range(climb):  # where the last direction led, the loss rises in another
             slopes = slopes_of(losses, X + np.maximum(far, 1e3) * moves, labels)
             better = steepest(slopes, norm, prices)
             moves = np.where(slopes.any(axis=1, keepdims=True), better, moves)
