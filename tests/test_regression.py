@@ -19,6 +19,8 @@ from fragility.exceptions import (
     TrivialTargetWarning,
     UndefinedTargetError,
 )
+from fragility.solvers import error_curvature
+from fragility.solvers import regression as solver
 
 from .reference import adversary
 from .reference import lipschitz as reference
@@ -78,6 +80,26 @@ def test_least_fragility_is_that_of_the_literal_program(m, norm, options):
     expected = reference.regression(X, Y, target, norm=norm, alpha=alpha, **prices, **given).k
     assert model.fragility_ == pytest.approx(expected, rel=1e-5)
     assert model.certificate_.attained_loss <= target * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_quadratic_models_and_cones_find_the_same(norm, monkeypatch):
+    X, Y = drawn(12, 3, n=200)
+    asked = []
+
+    def counted(*given):
+        found = error_curvature.least_slope(*given)
+        asked.append(found is not None)
+        return found
+
+    monkeypatch.setattr(solver, "least_slope", counted)
+    model = SatisficingRegressor(Wasserstein(norm), slack=0.2).fit(X, Y)
+    assert asked == [True]  # with a proof
+    for name in ("least_slope", "lowest"):
+        monkeypatch.setattr(solver, name, lambda *_: None)
+    by_cones = clone(model).fit(X, Y)
+    assert by_cones.erm_loss_ == pytest.approx(model.erm_loss_, rel=1e-8)
+    assert by_cones.fragility_ == pytest.approx(model.fragility_, rel=1e-6)
 
 
 def random_promise(seed, m, norm):

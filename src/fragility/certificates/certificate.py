@@ -45,7 +45,8 @@ class Certificate(Summary):
         The penalty R alone.
     fragility : float
         Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P no further than
-        `radius`. Infinite if the model misses its target. With a priced intercept P may move the
+        `radius`, or with a `LipschitzLoss` an upper bound of it (`is_upper_bound`). Infinite if the
+        model misses its target. With a priced intercept P may move the
         constant, too: for data whose constant stays it is an upper bound.
     radius : float
         Distance D up to which it holds; infinite: however far.
@@ -121,7 +122,8 @@ class Certificate(Summary):
         r"""Largest penalised expected loss within a distance from the data.
 
         :math:`\sup \{E_P \ell + R : D(P, \hat P) \le radius\}`, exactly, whatever the target and
-        `radius` of the certificate. `violation_bound` is a line that never lies below it.
+        `radius` of the certificate; an upper bound where `is_upper_bound`. `violation_bound` is a
+        line that never lies below it.
         """
         far = _check_amount(radius, "radius", inf)
         worst = [self.ambiguity.worst_loss(self._profile, r).value for r in far.ravel().tolist()]

@@ -17,6 +17,7 @@ from .._summary import Summary, SummaryRow
 from .._typing import Floats
 from .._validation import check_values, column_names
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
+from ..losses.lipschitz import steepest_error
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -222,19 +223,6 @@ def error_lengths(errors: Floats) -> Floats:
     if errors.shape[1] == 1:
         return np.abs(errors[:, 0])
     return np.asarray(np.linalg.norm(errors, axis=1))
-
-
-def steepest_error(coef: Floats, norm: float) -> float:
-    r"""Largest :math:`\lVert C \delta \rVert_2` over moves :math:`\lVert \delta \rVert \le 1`.
-
-    In every direction the length of an error grows as fast as that far enough out, so that no
-    smaller number would do.
-    """
-    if len(coef) == 1:
-        return float(np.linalg.norm(coef[0], ord={1: inf, 2: 2, inf: 1}[norm]))
-    if norm == 1:  # at a corner: one feature moves
-        return float(np.linalg.norm(coef, axis=0).max(initial=0.0))
-    return float(np.linalg.norm(coef, ord=2))
 
 
 def _check_distance(distance: ArrayLike, name: str) -> Floats:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._parameters import check_choice, check_not_negative
@@ -92,6 +93,8 @@ class SatisficingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The target is almost the lowest loss itself.
     NothingLearnedWarning
         No model is better than one without features.
+    ConvergenceWarning
+        The conic solver ended before it was accurate.
 
     Examples
     --------
@@ -194,6 +197,13 @@ class SatisficingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         else:
             found = solver.least_fragile(target.value, mobility, ambiguity.norm, lowest)
         self.n_iter_ = solver.steps
+        if not solver.settled:
+            warnings.warn(
+                "The conic solver ended before it was accurate: the fragility may be above its "
+                "minimum. The model meets its target and its certificate holds.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         coef, intercept = errors.in_user_units(*found)
         if found is trivial:
             coef = np.where(mobility == 0.0, coef, 0.0)

@@ -232,6 +232,19 @@ def operator_norm(coef: Floats, norm: float, kind: str = "induced") -> float:
     return float(np.linalg.norm(coef, ord=order))
 
 
+def steepest_error(coef: Floats, norm: float) -> float:
+    r"""Largest :math:`\lVert C \delta \rVert_2` over moves :math:`\lVert \delta \rVert \le 1`.
+
+    In every direction the length of an error grows as fast as that far enough out, so that no
+    smaller number would do.
+    """
+    if len(coef) == 1:
+        return float(np.linalg.norm(coef[0], ord=_DUAL[float(norm)]))
+    if norm == 1:  # at a corner: one feature moves
+        return float(np.linalg.norm(coef, axis=0).max(initial=0.0))
+    return float(np.linalg.norm(coef, ord=2))
+
+
 def _checked(given: Any, shape: tuple[int, ...], name: str, scores: tuple[int, ...]) -> Floats:
     values = np.asarray(given, dtype=np.float64)
     if values.shape != shape:

@@ -19,7 +19,9 @@ import numpy as np
 from scipy import sparse
 
 from .._typing import Floats, Mask
+from ..losses.lipschitz import steepest_error
 from .conic import cvxpy_for, run_clarabel
+from .error_curvature import least_slope, lowest
 
 #: What Clarabel is asked for first. Where it cannot, its own accuracy has to do.
 _ONCE, _ACCURATE = (0.99,), {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
@@ -97,47 +99,87 @@ class RegressionSolver:
         if errors.ridge > 0.0:
             squares = cp.sum_squares(self.coef @ sparse.diags_array(1.0 / errors.scale))
             self.loss = self.loss + errors.ridge * errors.unit * squares
-        self.steps = 0
+        #: Steps of all programs; whether the last one, and all that a result rests on, were accurate.
+        self.steps, self.accurate, self.settled = 0, True, True
 
     def lowest(self, allowed: Mask) -> tuple[Floats, Floats]:
         """The model of the lowest loss that uses only some of the features."""
+        found = lowest(self.errors, allowed) if self.errors.y.shape[1] > 1 else None
+        if found is not None:
+            return self._split(found)
         limits = [self.coef[:, np.flatnonzero(~allowed)] == 0.0] if not allowed.all() else []
-        return self._run(self.loss, limits)
+        self._run(self.loss, [*self.limits, *limits])
+        self.settled &= self.accurate
+        return self.coef.value, self.intercept.value
 
     def least_fragile(
         self, target: float, mobility: Floats, norm: float, inside: tuple[Floats, Floats]
     ) -> tuple[Floats, Floats]:
         """The model of the least slope at a target, moved to `inside` until it meets it."""
-        errors, metric = self.errors, mobility / self.errors.scale
+        cp, errors, metric = self.cp, self.errors, mobility / self.errors.scale
         metric = metric / metric.max()  # or Clarabel takes a small number for zero
-        slope = slope_of(self.cp, self.coef @ sparse.diags_array(metric), norm)
-        coef, intercept = self._run(slope, [self.loss <= target / errors.unit])
+        slope = slope_of(cp, self.coef @ sparse.diags_array(metric), norm)
+        level, centre = target / errors.unit, self._joined(*inside)
 
-        def there(share: float) -> tuple[Floats, Floats]:
-            return coef + share * (inside[0] - coef), intercept + share * (inside[1] - intercept)
+        def met(parameters: Floats) -> Floats:
+            low, high, way = 0.0, 1.0, centre - parameters
+            if self._meets(parameters, target) or not self._meets(centre, target):
+                return parameters
+            while high - low > 1e-9 * high:
+                middle = (low + high) / 2.0
+                short = self._meets(parameters + middle * way, target)
+                low, high = (low, middle) if short else (middle, high)
+            return parameters + high * way
 
-        low, high = 0.0, 1.0
-        if errors.loss(coef, intercept) <= target or errors.loss(*inside) > target:
-            return coef, intercept
-        while high - low > 1e-9 * high:
-            middle = (low + high) / 2.0
-            met = errors.loss(*there(middle)) <= target
-            low, high = (low, middle) if met else (middle, high)
-        return there(high)
+        def minimised(bounds: list[Any]) -> tuple[Floats, float]:
+            value = self._run(slope, [*self.limits, *bounds])
+            return self._joined(self.coef.value, self.intercept.value), value
 
-    def _run(self, minimised: Any, limits: list[Any]) -> tuple[Floats, Floats]:
-        problem = self.cp.Problem(self.cp.Minimize(minimised), [*self.limits, *limits])
+        def met_with_slope(parameters: Floats) -> tuple[Floats, float]:
+            there = met(parameters)
+            moved = self._split(there)[0] * metric
+            return there, steepest_error(moved, norm)
+
+        found = None
+        if errors.y.shape[1] > 1:
+            column = cp.reshape(self.intercept, (errors.y.shape[1], 1), order="C")
+            table = cp.hstack([self.coef, column]) if errors.fit_intercept else self.coef
+            model = cp.reshape(table, (centre.size,), order="C")
+            # The mean error is no longer than the mean of the errors' lengths: all is centred.
+            known = [cp.norm(self.intercept) <= level]
+            found = least_slope(errors, centre, level, minimised, met_with_slope, model, known, cp)
+        if found is None:
+            found = met(minimised([self.loss <= level])[0])
+            self.settled &= self.accurate
+        return self._split(found)
+
+    def _meets(self, parameters: Floats, target: float) -> bool:
+        return self.errors.loss(*self._split(parameters)) <= target
+
+    def _joined(self, coef: Floats, intercept: Floats) -> Floats:
+        """A model as one vector: the columns of y one after the other."""
+        return np.ravel(np.column_stack([coef, intercept]) if self.errors.fit_intercept else coef)
+
+    def _split(self, parameters: Floats) -> tuple[Floats, Floats]:
+        table = parameters.reshape(self.errors.y.shape[1], -1)
+        if self.errors.fit_intercept:
+            return table[:, :-1], table[:, -1]
+        return table, np.zeros(len(table))
+
+    def _run(self, minimised: Any, limits: list[Any]) -> float:
+        problem = self.cp.Problem(self.cp.Minimize(minimised), limits)
         advice = " Give another target, or scale the data."
         with suppress(RuntimeError):
             run_clarabel(self.cp, problem, advice, _ONCE, **_ACCURATE)
         if problem.status != self.cp.OPTIMAL:
             run_clarabel(self.cp, problem, advice)
         self.steps += int(problem.solver_stats.num_iters or 1)
-        return self.coef.value, self.intercept.value
+        self.accurate = problem.status == self.cp.OPTIMAL
+        return float(problem.value)
 
 
 def slope_of(cp: Any, coef: Any, norm: float) -> Any:
-    """The number of `certificates.regression.steepest_error` for a variable (m, d)."""
+    """The number of `losses.lipschitz.steepest_error` for a variable (m, d)."""
     if coef.shape[0] == 1:
         return cp.norm(coef[0], {1: "inf", 2: 2, inf: 1}[norm])
     return cp.sigma_max(coef) if norm == 2 else cp.max(cp.norm(coef, 2, axis=0))
