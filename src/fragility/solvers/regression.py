@@ -99,7 +99,7 @@ class RegressionSolver:
         if errors.ridge > 0.0:
             squares = cp.sum_squares(self.coef @ sparse.diags_array(1.0 / errors.scale))
             self.loss = self.loss + errors.ridge * errors.unit * squares
-        #: Steps of all programs; whether the last one, and all that a result rests on, were accurate.
+        #: Steps of all programs; whether the last was accurate, and all that a result rests on.
         self.steps, self.accurate, self.settled = 0, True, True
 
     def lowest(self, allowed: Mask) -> tuple[Floats, Floats]:
