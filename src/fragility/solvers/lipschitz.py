@@ -229,15 +229,17 @@ class _Model:
             norms = operator_norm_of(cp, moved, norm, loss.operator_norm)
         return loss.lipschitz_in(norm, self.objective.rows.n_classes) * norms
 
-    def add_tangents(self, point: Evaluation) -> None:
-        """Bound the losses from below by their tangents at a model."""
+    def _tangents(self, point: Evaluation) -> list[Any]:
+        """Bounds of the losses from below: their tangents at a model, at every label."""
         cp, loss, scores = self.cp, self.loss, point.scores
+        bounds = []
         for labels, cost in self._labels():
             slopes = loss.gradient(scores, labels).reshape(self.scores.shape)
             there = scores.reshape(self.scores.shape)
             base = loss.value(scores, labels) - (slopes * there).sum(axis=1)
             line = base + cp.sum(cp.multiply(slopes, self.scores), axis=1)
-            self.limits.append(line - cost <= self.losses)
+            bounds.append(line - cost <= self.losses)
+        return bounds
 
     def solved(
         self,
@@ -258,17 +260,19 @@ class _Model:
         self.best, self.least, self.steps = start, value, 0
         if not self.by_cones:
             self._follow_curvature(wanted, met)
-        gap = inf
+        gap, settings = inf, {} if self.by_cones else _ACCURATE
         for _ in range(1 if self.by_cones else min(max_iter, _ROUNDS)):
-            lower = self._run(wanted, self.worst, {} if self.by_cones else _ACCURATE)
+            lower = self._run(wanted, self.worst, self.limits, settings)
             point = self._found()
             nearest, _ = self._adopt(met, point, lower)
             gap = max(0.0, self.least - lower) / max(abs(self.least), scale, 1e-300)
             if gap <= tol:
                 break
             if not self.by_cones:
-                self.add_tangents(point)
-                self.add_tangents(self._half_way(point) if nearest is point else nearest)
+                self.limits += self._tangents(point)
+                self.limits += self._tangents(
+                    self._half_way(point) if nearest is point else nearest
+                )
         # Cones end at the accuracy of Clarabel, which certificates do not depend on.
         settled = gap <= (1e-4 if self.by_cones else tol)
         outcome = Outcome.SOLVED if settled else Outcome.UNSETTLED
@@ -279,11 +283,11 @@ class _Model:
 
         Where a loss has corners it soon does not. Tangents at the end show how good it is.
         """
-        self.add_tangents(self.best)
+        self.limits += self._tangents(self.best)
         for _ in range(_STEPS):
             start, before, k = self.best, self.least, self.k_of_best
             try:
-                value = self._run(wanted, self._quadratic(start, k), {})
+                value = self._run(wanted, *self._quadratic(start, k), {})
             except RuntimeError:
                 return
             way, rise = self._found().parameters - start.parameters, value - before
@@ -292,13 +296,12 @@ class _Model:
                 nearest, there = self._adopt(met, point, before + share * rise)
                 if there < before:
                     break
-            self.add_tangents(nearest)
+            self.limits += self._tangents(nearest)
             if not there < before - 1e-9 * abs(before):
                 return
 
-    def _run(self, wanted: Any, worst: Any, settings: Any) -> float:
+    def _run(self, wanted: Any, worst: Any, limits: list[Any], settings: Any) -> float:
         minimised, bounds, unit = wanted(worst)
-        limits = self.limits if worst is self.worst else self.limits[: self.n_plain]
         problem = self.cp.Problem(self.cp.Minimize(minimised), [*limits, *bounds])
         run_clarabel(self.cp, problem, **settings)
         self.steps += int(problem.solver_stats.num_iters or 1)
@@ -315,29 +318,27 @@ class _Model:
             self.k_of_best = 0.0 if self.k.value is None else float(self.k.value)
         return nearest, there
 
-    def _quadratic(self, point: Evaluation, k: float) -> Any:
-        """Model of the worst loss near a model, each sample at the label that is worst there."""
-        cp, objective = self.cp, self.objective
-        rows, share = objective.rows, 0.0
+    def _quadratic(self, point: Evaluation, k: float) -> tuple[Any, list[Any]]:
+        """Model of the worst loss near a model: tangents at every label, and curvature.
+
+        The curvature is that of the label of each sample that is worst there.
+        """
+        cp, objective, rows = self.cp, self.objective, self.objective.rows
+        labels = rows.y
         if self.label_cost < inf:
             every = [self.loss.value(point.scores, labels) for labels, _ in self._labels()]
             prices = np.array([[0.0], *[[self.label_cost * k]] * (rows.n_classes - 1)])
-            turns = (np.array(every) - prices).argmax(axis=0)
-            labels = (rows.y + turns) % rows.n_classes
-            share = float(rows.weights @ (turns > 0))
-            point = replace(objective, rows=replace(rows, y=labels)).at(point.parameters)
-        values, vectors = np.linalg.eigh(point.hessian)
+            labels = (rows.y + (np.array(every) - prices).argmax(axis=0)) % rows.n_classes
+        data = Objective(replace(rows, y=labels), objective.loss)
+        values, vectors = np.linalg.eigh(data.at(point.parameters).hessian)
         root = vectors * np.sqrt(np.maximum(values, 0.0) / 2.0)
         table = self.coef
         if rows.fit_intercept:
             column = cp.reshape(self.intercept, (objective.n_outputs, 1), order="C")
             table = cp.hstack([table, column])
         step = cp.reshape(table, (objective.size,), order="C") - point.parameters
-        smooth = point.value - objective.lasso_weights @ np.abs(point.parameters)
-        model = smooth + point.gradient @ step + cp.sum_squares(root.T @ step)
-        if objective.lasso:
-            model += objective.lasso_weights @ cp.abs(step + point.parameters)
-        return model - (self.label_cost * share * self.k if share else 0.0)
+        plain = self.limits[: self.n_plain]
+        return self.worst + cp.sum_squares(root.T @ step), [*plain, *self._tangents(point)]
 
     def _half_way(self, point: Evaluation) -> Evaluation:
         """Half way to the best model so far, where tangents help most."""
