@@ -342,6 +342,26 @@ class TestElsewhere:
             size = sqrt(3) * np.linalg.norm(inside, 2)
             assert dense.fragility_ == pytest.approx(size, rel=1e-9)
 
+    def test_tangents_find_what_cones_find(self):
+        class Unknown(CrossEntropy):
+            """Without a form as cones."""
+
+        X, y = drawn(1, 3)
+        by_cones = SatisficingClassifier(LipschitzLoss("cross_entropy"), slack=0.3).fit(X, y)
+        tangents = SatisficingClassifier(LipschitzLoss(Unknown()), slack=0.3).fit(X, y)
+        assert tangents.fragility_ == pytest.approx(by_cones.fragility_, rel=1e-6)
+        twice = SatisficingClassifier(LipschitzLoss("cross_entropy", 2.0), slack=0.3).fit(X, y)
+        assert twice.fragility_ == pytest.approx(sqrt(2) * by_cones.fragility_, rel=1e-6)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("unit", [1e-6, 1e6])
+    def test_units_of_the_features(self, unit):
+        X, y = drawn(1, 3)
+        for loss in (own("distance", 2), LipschitzLoss("cross_entropy")):
+            plain = SatisficingClassifier(loss, slack=0.3).fit(X, y)
+            other = SatisficingClassifier(loss, slack=0.3).fit(X * unit, y)
+            assert other.fragility_ * unit == pytest.approx(plain.fragility_, rel=1e-6)
+
     @pytest.mark.slow
     def test_path_and_cross_validation(self):
         X, y = drawn(6, 3)
