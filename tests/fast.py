@@ -19,9 +19,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 
-#: Not collected: doctests that need PyTorch, and the paper.
+#: Not collected: doctests that need PyTorch or cvxpy, and the paper.
 ELSEWHERE = (
     ROOT / "src" / "fragility" / "torch",
+    ROOT / "src" / "fragility" / "linear_model" / "regression.py",
     ROOT / "docs" / "torch.md",
     ROOT / "experiments",
 )

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein, prove
 
-from . import support_transport
+from . import support_bounds, support_transport
 from .reference import linear
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
@@ -198,6 +198,7 @@ def matrix() -> str:
             "With `radius=` a SatisficingClassifier is one of the two tables, as its ball is.\n",
             table(robust),
             support_transport.section(),
+            support_bounds.section(),
         ]
     )
 

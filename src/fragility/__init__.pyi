@@ -82,6 +82,7 @@ from .linear_model import (
     FragilityPathDisplay,
     SatisficingClassifier,
     SatisficingClassifierCV,
+    SatisficingRegressor,
     fragility_path,
 )
 from .metrics import (
@@ -183,6 +184,7 @@ __all__ = [
     "RiskCoverageDisplay",
     "SatisficingClassifier",
     "SatisficingClassifierCV",
+    "SatisficingRegressor",
     "ScoreState",
     "ShiftDistance",
     "SketchFragility",

@@ -47,6 +47,12 @@ class Wasserstein(NormMoves):
         follow from these: `from_noise`.
     noise : FeatureNoise, optional
         What `from_noise` makes; `feature_weight` follows from it.
+    label_term : {"exact", "paper"}, default="exact"
+        How training accounts for labels that move at a finite `label_cost`. "paper" replaces what
+        another label adds by its bound :math:`k (c \lVert x \rVert - \gamma)_+`, c = 1 for
+        cross-entropy and 2 for hinges, as the paper does: k is larger, and below some label cost
+        there is no solution. It needs ``fit_intercept="priced"`` or False. Distances and
+        certificates are the same.
 
     Examples
     --------
@@ -59,12 +65,14 @@ class Wasserstein(NormMoves):
     label_cost: float = inf
     feature_weight: Sequence[float] | None = None
     noise: FeatureNoise | None = None
+    label_term: str = "exact"
 
     def __post_init__(self) -> None:
         if isinstance(self.norm, bool):
             raise ValueError(f"norm must be one of 1, 2, inf; got {self.norm!r}.")
         check_choice(self.norm, (1, 2, inf), "norm")
         check_positive_or_inf(self.label_cost, "label_cost")
+        check_choice(self.label_term, ("exact", "paper"), "label_term")
         if self.feature_weight is not None:
             given = check_values(self.feature_weight, "feature_weight").astype(np.float64)
             if given.ndim != 1 or not np.all(given > 0.0):
@@ -149,6 +157,8 @@ class Wasserstein(NormMoves):
         parts = [f"norm={self.norm}"]
         if self.label_cost < inf:
             parts.append(f"label_cost={self.label_cost}")
+        if self.by_paper:
+            parts.append(f"label_term={self.label_term!r}")
         if self.noise is not None and self.feature_weight is None:
             others = parts if self.norm != 2 else parts[1:]
             return f"Wasserstein.from_noise({', '.join([self.noise.arguments, *others])})"
@@ -160,7 +170,13 @@ class Wasserstein(NormMoves):
 
     @property
     def is_euclidean(self) -> bool:
-        return self.norm == 2 and self.feature_weight is None and self.noise is None
+        plain = self.feature_weight is None and self.noise is None
+        return self.norm == 2 and plain and not self.by_paper  # which needs the samples themselves
+
+    @property
+    def by_paper(self) -> bool:
+        """Whether training takes the paper's bound for labels that move."""
+        return self.moves_labels and self.label_term == "paper"
 
     @property
     def unit(self) -> str:
@@ -185,13 +201,14 @@ class Wasserstein(NormMoves):
         return float(sizes.sum() if self.norm == 1 else np.linalg.norm(sizes))
 
     def measures_as(self, other: Ambiguity) -> bool:
-        if not isinstance(other, Wasserstein) or None in (
-            self.feature_weight,
-            other.feature_weight,
-        ):
-            return self == other
+        if not isinstance(other, Wasserstein):
+            return False
+        # How a model was trained does not matter.
+        mine, theirs = replace(self, label_term="exact"), replace(other, label_term="exact")
+        if None in (self.feature_weight, other.feature_weight):
+            return mine == theirs
         # Where weights come from does not matter once they are known.
-        return replace(self, noise=None) == replace(other, noise=None)
+        return replace(mine, noise=None) == replace(theirs, noise=None)
 
     def fitted_to(
         self, X: Any, weights: Floats | None = None, names: Sequence[str] | None = None

@@ -24,10 +24,11 @@ from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile, Transport
-from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..losses import CrossEntropy, Hinge, LipschitzLoss, Loss, MaxLogistic, SmoothedHinge
 from ..solvers import transport
 from ..transport import ShiftDistance
 from .index_bounds import IndexBound, ScoredSamples, bound_index, no_bound
+from .lipschitz_bounds import bounded_slope, bounded_spread, check_bound
 from .promise import Promise
 
 
@@ -47,7 +48,8 @@ class Certificate(Summary):
         The penalty R alone.
     fragility : float
         Smallest k with :math:`E_P \ell + R \le \tau + k D(P, \hat P)` for every P no further than
-        `radius`. Infinite if the model misses its target. With a priced intercept P may move the
+        `radius`, or with a `LipschitzLoss` an upper bound of it (`is_upper_bound`). Infinite if the
+        model misses its target. With a priced intercept P may move the
         constant, too: for data whose constant stays it is an upper bound.
     radius : float
         Distance D up to which it holds; infinite: however far.
@@ -95,6 +97,11 @@ class Certificate(Summary):
         return self.target - self.attained_loss
 
     @property
+    def is_upper_bound(self) -> bool:
+        """Whether the fragility is only bounded from above, by a `LipschitzLoss`."""
+        return not self.loss.is_exact(self.classes.size)
+
+    @property
     def n_samples(self) -> int:
         """Number of samples, including samples without weight."""
         return self.losses.size
@@ -127,7 +134,8 @@ class Certificate(Summary):
         r"""Largest penalised expected loss within a distance from the data.
 
         :math:`\sup \{E_P \ell + R : D(P, \hat P) \le radius\}`, exactly, whatever the target and
-        `radius` of the certificate. `violation_bound` is a line that never lies below it.
+        `radius` of the certificate; an upper bound where `is_upper_bound`. `violation_bound` is a
+        line that never lies below it.
         """
         far = _check_amount(radius, "radius", inf)
         worst = [self.ambiguity.worst_loss(self._profile, r).value for r in far.ravel().tolist()]
@@ -299,6 +307,7 @@ class Certificate(Summary):
         reach = f", up to {self.radius:.6g} of them" if self.radius < inf else ""
         meaning = f"; a unit is {self.ambiguity.unit}" if self.ambiguity.unit else ""
         note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}{meaning}"
+        note += "; an upper bound" if self.is_upper_bound else ""
         yield "fragility k", f"{self.fragility:.6g}", note
         if not isnan(self.critical_distance):
             note = "how far the worst case is from the data, on average"
@@ -341,7 +350,7 @@ def certificate_of(
     losses = loss.value(scores, codes)
     mean = float(weights @ losses)
     relabelled = loss.relabelled(scores, codes) if ambiguity.moves_labels else None
-    _check_steepness(loss, scores, codes)
+    _check_steepness(loss, ambiguity, scores, codes)
     if not isfinite(mean + penalty + (0.0 if relabelled is None else float(relabelled.max()))):
         raise ValueError(
             "The losses of this model overflow on these samples; scale the features and fit again."
@@ -351,6 +360,8 @@ def certificate_of(
     # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
     apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
     slope = loss.relabelling * loss.steepness
+    if isinstance(loss, LipschitzLoss):
+        spread, slope = bounded_spread(loss, ambiguity, scores)
     differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
     moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
     if isinstance(moves, Transport):
@@ -359,7 +370,9 @@ def certificate_of(
         profile = LossProfile(
             _selected(losses, carrying),
             _selected(weights, carrying),
-            loss.steepness * moves.steepest(differences),
+            bounded_slope(loss, moves, linear.inside)
+            if isinstance(loss, LipschitzLoss)
+            else loss.steepness * moves.steepest(differences),
             None if relabelled is None else _selected(relabelled, carrying),
         )
     room = target - penalty
@@ -441,9 +454,11 @@ def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
     return values
 
 
-def _check_steepness(loss: Loss, scores: Floats, codes: NDArray[Any]) -> None:
+def _check_steepness(loss: Loss, ambiguity: Ambiguity, scores: Floats, codes: NDArray[Any]) -> None:
     """Refuse a loss whose slope exceeds its `steepness`, which all guarantees depend on."""
-    if isinstance(loss, (CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
+    if isinstance(loss, LipschitzLoss):
+        check_bound(loss, ambiguity, scores, codes)
+    if isinstance(loss, (LipschitzLoss, CrossEntropy, Hinge, MaxLogistic, SmoothedHinge)):
         return
     slopes = np.abs(loss.gradient(scores, codes))
     # Several classes: what the wrong ones gain the true one loses, so each counts twice.

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Intercept
 from ..ambiguity import Transport
+from ..losses import LipschitzLoss
 from ..programs.objective import Objective, Penalty
 from ..programs.rows import training_rows
 from ..programs.satisficing import RobustProgram
@@ -118,6 +119,11 @@ def prove(
         raise ValueError(
             f"The model promises nothing beyond radius={asked.radius:g}, and a proof is about all "
             "distances; fit it without radius, or DROClassifier with it."
+        )
+    if isinstance(asked.loss, LipschitzLoss):
+        raise NotImplementedError(
+            f"The fragility of {asked.loss!r} is an upper bound, and a proof is about fragilities "
+            "themselves; give a loss of the library or a PiecewiseLinear."
         )
     certificate = asked.certificate(model.target_)
     k, linear = certificate.fragility, asked.linear

@@ -27,7 +27,8 @@ class DROClassifier(RobustClassifier):
     ----------
     loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
             default="cross_entropy"
-        A subclass of `fragility.losses.Loss` is a smooth loss of your own.
+        A subclass of `fragility.losses.Loss` is a smooth loss of your own, a
+        `fragility.losses.LipschitzLoss` any convex one, by a bound of its slope.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
         The distance D. Wasserstein's is in the units of the features, KL's in nats.
     radius : float, default=0.1

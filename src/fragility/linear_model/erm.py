@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.exceptions import ConvergenceWarning
 
 from ..exceptions import SeparableDataWarning
-from ..losses import as_loss
+from ..losses import LipschitzLoss, as_loss
 from ..solvers.corners import shortest_minimiser
 from ..solvers.erm import (
     accuracy_of_minimum,
@@ -80,7 +80,11 @@ class ERMClassifier(LinearClassifier):
     warm_start: bool = False
 
     def _check_parameters(self) -> None:
-        as_loss(self.loss)
+        if isinstance(as_loss(self.loss), LipschitzLoss):
+            raise NotImplementedError(
+                "LipschitzLoss is a bound for shifts, and ERMClassifier knows none; give the loss "
+                "itself, as a Loss."
+            )
         self._checked_penalty()
         self._checked_intercept()
         self._check_limits()

@@ -20,7 +20,7 @@ from .._parameters import check_choice, check_number
 from .._random import random_generator, spread_over_folds
 from .._typing import Floats, Indices
 from ..exceptions import UndefinedTargetError
-from ..losses import as_loss
+from ..losses import LipschitzLoss, as_loss
 from ..programs.rows import distinct_rows
 from ..programs.targets import OUT_OF_FOLD
 from ..solvers.erm import ReferenceModels, RiskMinimum, erm
@@ -123,13 +123,21 @@ def out_of_fold_loss(model: SatisficingClassifier, data: TrainingData) -> OutOfF
     are in one fold, and folds are drawn in an order that samples alone decide: weights or repeated
     samples, in any order and any units, make the same target.
     """
+    loss = as_loss(model.loss)
+    if isinstance(loss, LipschitzLoss):
+        if loss.known is None:
+            raise UndefinedTargetError(
+                f'target="{OUT_OF_FOLD}" tunes models of smooth losses, and {loss!r} is known by '
+                "its tangents only. Give slack (such as 0.1) or an absolute target."
+            )
+        loss = loss.known
     X, codes, weights = _in_order(*distinct_rows(data.X, data.codes, data.weights))
     scaler = StandardScaler(with_mean=False, copy=X is data.X)  # the data of users stay as they are
     X = scaler.fit_transform(X, sample_weight=weights)
     folds, untested = _folds(codes, data, model.random_state)
     # KL neither weighs features nor keeps any fixed: all that counts here is the lowest loss.
-    plain = clone(model).set_params(ambiguity="kl", penalty="l2")
-    loss, sums = as_loss(model.loss), np.zeros(len(ALPHAS))
+    plain = clone(model).set_params(loss=loss, ambiguity="kl", penalty="l2")
+    sums = np.zeros(len(ALPHAS))
     tests = [folds == fold for fold in np.unique(folds[folds >= 0])]
     parts = [TrainingData(X[~test], codes[~test], weights[~test], data.classes) for test in tests]
     found = result(side_by_side(_models(plain, part) for part in parts))

@@ -39,7 +39,8 @@ class SatisficingClassifier(RobustClassifier):
     ----------
     loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
             default="cross_entropy"
-        A subclass of `fragility.losses.Loss` is a smooth loss of your own.
+        A subclass of `fragility.losses.Loss` is a smooth loss of your own, a
+        `fragility.losses.LipschitzLoss` any convex one, by a bound of its slope.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
         What may shift, and at which cost: features (`Wasserstein`; ``"wasserstein"`` is in ℓ2) or
         the weights of the samples (`KL`).
@@ -123,7 +124,8 @@ class SatisficingClassifier(RobustClassifier):
     Raises
     ------
     InfeasibleTargetError
-        The target is below the lowest loss that any model reaches.
+        The target is below the lowest loss that any model reaches, or below the level that
+        ``Wasserstein(label_term="paper")`` raises it to.
     UndefinedTargetError
         `target_ratio` on data where that loss is zero; an out-of-fold target where no class has two
         different samples.

@@ -11,11 +11,11 @@ from .._parameters import check_choice
 from .._typing import Floats
 from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
-from ..losses import as_loss
+from ..losses import LipschitzLoss, as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from ..solvers import choose
+from ..solvers import choose, lipschitz, paper_labels
 from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
 from ..solvers.multipliers import critical_distance
 from ..solvers.newton import Curvature
@@ -39,8 +39,9 @@ class RobustClassifier(LinearClassifier):
         """Refuse, before any work, what cannot be solved."""
         check_choice(self.solver, solvers, "solver")
         self._check_limits()
-        self._checked_intercept()
-        choose.check_solvable(as_loss(self.loss), as_ambiguity(self.ambiguity), self.solver)
+        loss, ambiguity = as_loss(self.loss), as_ambiguity(self.ambiguity)
+        choose.check_solvable(loss, ambiguity, self.solver)
+        paper_labels.check(loss, ambiguity, self._checked_intercept())
         self._checked_penalty()
 
     def _adopt(self, found: RobustModel, references: ReferenceModels) -> None:
@@ -108,6 +109,8 @@ class Training:
         """
         objective, max_iter = self.objective, self.search["max_iter"]
         limits: Any = {"tol": accuracy_of_minimum(self.search["tol"]), "max_iter": max_iter}
+        if isinstance(objective.loss, LipschitzLoss):
+            return (yield from lipschitz.references(objective, self.ambiguity, **limits))
         # Under Wasserstein ambiguity a search goes on with the curvature that this one ends with.
         rough = self.ambiguity.reweights
         minimum = yield from erm(objective, start, curvature=curvature, rough=rough, **limits)
@@ -139,6 +142,11 @@ class Training:
             attained=references.minimum.attained,
         )
         if radius < inf:
+            if paper_labels.applies(self.ambiguity):
+                raise NotImplementedError(
+                    'label_term="paper" has no form inside a ball (radius); give '
+                    'label_term="exact".'
+                )
             # Inside a ball the least fragile model is the model of the least worst loss, as long as
             # its level, the worst loss less k times the radius, is below the target. Beyond, the
             # ball is too large to matter.
@@ -179,6 +187,10 @@ class Training:
     def run_robust(self, references: ReferenceModels, radius: float) -> Search[RobustModel]:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
+        if paper_labels.applies(self.ambiguity):  # its term is a larger ball without label moves
+            raised = paper_labels.raised_by_labels(self.objective, self.ambiguity)
+            plain = paper_labels.without_labels(self.ambiguity)
+            program = RobustProgram(self.objective, plain, radius + raised)
         solution = yield from solve_robust(program, references, **self.search)
         found = self._certified(solution, 0.0, inf)
         priced = found.certificate.priced_at(radius)

@@ -9,6 +9,7 @@ from .base import Loss, LossPoint
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 from .hinge import Hinge
+from .lipschitz import LipschitzLoss
 from .max_logistic import MaxLogistic
 from .piecewise_linear import Pieces, PiecewiseLinear
 from .smoothed_hinge import SmoothedHinge
@@ -17,6 +18,7 @@ __all__ = [
     "CrossEntropy",
     "GapLoss",
     "Hinge",
+    "LipschitzLoss",
     "Loss",
     "LossPoint",
     "MaxLogistic",

@@ -77,6 +77,14 @@ class Loss(ABC):
         """Whether it has a derivative everywhere."""
         return True
 
+    #: Whether the same vector taken from the coefficients of all classes changes nothing that
+    #: counts: no loss, and no norm.
+    may_be_centred: ClassVar[bool] = True
+
+    def is_exact(self, n_classes: int) -> bool:
+        """Whether what a loss gains at most as features move is known, and not only bounded."""
+        return True
+
     def softened(self) -> Loss | None:
         """A loss like it with less abrupt curvature, to find a start with; None if not needed."""
         return None

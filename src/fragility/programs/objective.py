@@ -149,7 +149,7 @@ class Objective:
         Adding one vector to the parameters of every class changes no loss; the mean over the
         classes is therefore removed.
         """
-        if self.n_outputs == 1:
+        if self.n_outputs == 1 or not self.loss.may_be_centred:
             return parameters
         table = parameters.reshape(self.n_outputs, -1)
         middle = table.mean(axis=0)

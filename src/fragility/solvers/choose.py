@@ -11,18 +11,18 @@ import numpy as np
 
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
-from ..losses import Loss
+from ..losses import LipschitzLoss, Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
-from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
+from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, relabelling, transport
+from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport
 from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
 from .newton import Curvature
-from .robust import profile_of, why_not_smooth
+from .robust import profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .support_check import fits_inside
@@ -50,6 +50,11 @@ def solve(
     is nearly the solution, and need not meet the target. Both are hints.
     """
     target, objective = program.target, program.objective
+    if paper_labels.applies(program.ambiguity):
+        limits: Any = {"solver": solver, "tol": tol, "max_iter": max_iter}
+        return (yield from _by_paper(program, references, limits))
+    if isinstance(objective.loss, LipschitzLoss):
+        return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
     method = _chosen(solver, objective, program.ambiguity)
     if program.ambiguity.moves_labels:
         zero = np.zeros(objective.size)
@@ -62,6 +67,27 @@ def solve(
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, references, tol, max_iter, say)
     return (yield from method.run(search, start, curvature))
+
+
+def _by_paper(
+    program: SatisficingProgram, references: ReferenceModels, limits: Any
+) -> Search[Solution]:
+    """The same with the paper's label term, by programs where labels do not move."""
+    objective, plain = program.objective, paper_labels.without_labels(program.ambiguity)
+    raised = paper_labels.raised_by_labels(objective, program.ambiguity)
+
+    def at_target(value: float, near: Solution | None) -> Search[Solution]:
+        lower = SatisficingProgram(objective, plain, replace(program.target, value=value))
+        hints: Any = {} if near is None else {"start": near.parameters, "curvature": near.curvature}
+        return solve(lower, references, **limits, **hints)
+
+    def in_ball(radius: float) -> Search[Solution]:
+        solver = "auto" if limits["solver"] == "newton" else limits["solver"]
+        ball = RobustProgram(objective, plain, radius)
+        return solve_robust(ball, references, **{**limits, "solver": solver})
+
+    found: Solution = yield from paper_labels.solve(program, raised, at_target, in_ball)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,12 +375,13 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
             f"ambiguity must be KL(), Wasserstein() or Transport(); got {ambiguity!r}."
         )
     ambiguity = ambiguity.solved_as(loss)
+    if isinstance(loss, LipschitzLoss):
+        lipschitz.check_known(loss, ambiguity, solver)
+        return
     if isinstance(ambiguity, Transport):
         reason = transport.why_not(loss, ambiguity)
-        if reason:
-            raise NotImplementedError(reason)
-        return
-    reason = conic.why_not(loss) if solver == "conic" else ""
+    else:
+        reason = conic.why_not(loss) if solver == "conic" else ""
     if reason:
         raise NotImplementedError(reason)
 

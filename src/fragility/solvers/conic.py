@@ -60,7 +60,7 @@ class _Model:
     """
 
     def __init__(self, program: SatisficingProgram | RobustProgram) -> None:
-        self.cp = cp = cvxpy()
+        self.cp = cp = cvxpy_for("General transport or solver='conic'")
         self.objective = objective = program.objective
         rows, outputs = objective.rows, objective.n_outputs
         self.coef = cp.Variable((outputs, rows.X.shape[1]))
@@ -91,12 +91,13 @@ class _Model:
         """
         rows, loss = self.objective.rows, self.objective.loss
         labels = (rows.y + relabelled) % rows.n_classes
-        return _LOSSES[type(loss)](self.cp, loss, self.scores, labels)
+        return lowered(self.cp, loss, self.scores, labels)
 
     def solved(self, minimised: Any, *bounds: Any) -> Solution:
         cp, objective = self.cp, self.objective
         problem = cp.Problem(cp.Minimize(minimised), [*self.limits, *bounds, *self.gauge])
-        run(cp, problem, accurately=isinstance(self.ambiguity, Transport))
+        advice = " Scale the features, or use solver='auto' if it was asked for."
+        run_clarabel(cp, problem, advice, accurately=isinstance(self.ambiguity, Transport))
         table = self.coef.value
         if objective.n_outputs > 1 and not objective.lasso:
             # A vector added to all classes changes no loss, and squares are least without it.
@@ -108,34 +109,45 @@ class _Model:
         return Solution(parameters, outcome, steps, "conic", nan)
 
 
-def run(cp: Any, problem: Any, accurately: bool = False) -> None:
-    """Solve a programme, or say why it was not."""
-    attempts: list[dict[str, float]] = [{"max_step_fraction": step} for step in _STEP_FRACTIONS]
+def cvxpy_for(what: str) -> Any:
+    """cvxpy, or an error that says what needs it."""
+    with needed_for(f"{what} needs cvxpy", "conic"):
+        import cvxpy
+    return cvxpy
+
+
+def run_clarabel(
+    cp: Any,
+    problem: Any,
+    advice: str = "",
+    fractions: tuple[float, ...] = _STEP_FRACTIONS,
+    *,
+    accurately: bool = False,
+    **settings: Any,
+) -> None:
+    """Solve a problem as well as Clarabel can; its status says how well that is."""
+    attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in fractions]
     if accurately:
         attempts.insert(0, _ACCURATE)
-    for settings in attempts:
+    for own in attempts:
         try:
             with warnings.catch_warnings():
                 # The status reports inaccuracy as well.
                 warnings.simplefilter("ignore")
                 # Else the solver of the last attempt is kept, with its settings.
-                problem.solve(solver=cp.CLARABEL, warm_start=False, **settings)
+                problem.solve(solver=cp.CLARABEL, warm_start=False, **own, **settings)
         except cp.error.SolverError:
             continue
         if problem.status == cp.OPTIMAL:
             break
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         how = f"ended with status {problem.status!r}" if problem.status else "failed"
-        raise RuntimeError(
-            f"The conic solver {how}. Scale the features, or use solver='auto' if it was asked for."
-        )
+        raise RuntimeError(f"The conic solver {how}.{advice}")
 
 
-def cvxpy() -> Any:
-    """The library, or an error that names the extra."""
-    with needed_for("Conic programmes (general transport, solver='conic') need cvxpy", "conic"):
-        import cvxpy as library
-    return library
+def lowered(cp: Any, loss: Loss, scores: Any, y: Any) -> Any:
+    """Losses of scores (n, outputs), a variable or an expression, with these labels."""
+    return _LOSSES[type(loss)](cp, loss, scores, y)
 
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:

@@ -24,7 +24,8 @@ import numpy as np
 from scipy.special import rel_entr
 
 from .._typing import Floats, Indices
-from ..ambiguity import Ambiguity, Transport
+from ..ambiguity import Ambiguity, Transport, Wasserstein
+from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
@@ -110,8 +111,10 @@ def critical_distance(program: SatisficingProgram, solution: Solution, k: float)
         return nan
     if solution.slope is not None:
         return 1.0 / solution.slope
-    if isinstance(ambiguity, Transport):
+    if isinstance(ambiguity, Transport) or isinstance(objective.loss, LipschitzLoss):
         return nan
+    if isinstance(ambiguity, Wasserstein) and ambiguity.by_paper:
+        return nan  # of another program than the fragility is of
     point = objective.at(solution.parameters)
     if ambiguity.reweights:
         q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights

@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..ambiguity import Ambiguity, LossProfile, Transport, WorstLoss
+from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
-from . import conic, corners, transport
+from . import conic, corners, lipschitz, transport
 from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
 from .searching import Search
@@ -36,6 +37,8 @@ def solve_robust(
     if isinstance(program.ambiguity, Transport):
         start = references.trivial if minimum.separable else minimum.point
         solution = transport.robust(program, start.parameters, say)
+    elif isinstance(objective.loss, LipschitzLoss):
+        solution = lipschitz.solve_robust(program, references, tol=tol, max_iter=max_iter)
     elif solver == "conic":
         solution = conic.solve_robust(program)
     else:
@@ -74,6 +77,8 @@ def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     objective = point.objective
     if isinstance(ambiguity, Transport):
         return transport.profile(objective, ambiguity, point.parameters)
+    if isinstance(objective.loss, LipschitzLoss):
+        return lipschitz.profile_of(ambiguity, point)
     return LossProfile(
         point.losses,
         objective.rows.weights,

@@ -41,6 +41,7 @@ _FOR_PROOF = 2e-7
 _DESCENT = 500
 
 Say = Callable[[str], None]
+_ADVICE = " Scale the features, or give a larger target."
 
 
 def why_not(loss: Loss, ambiguity: Transport, n_classes: int | None = None) -> str:
@@ -240,7 +241,7 @@ class _Cuts:
 
     def __init__(self, room: _Room, target: float, radius: float) -> None:
         self.room, self.target, self.radius = room, target, radius
-        self.cp = cp = conic.cvxpy()
+        self.cp = cp = conic.cvxpy_for("General transport")
         objective = room.objective
         rows, ambiguity = objective.rows, room.ambiguity
         self.X, self.y = rows.given, rows.y
@@ -306,7 +307,7 @@ class _Cuts:
             else:
                 met = mean <= self.target
                 problem = cp.Problem(cp.Minimize(self.price), [*limits, met])
-            conic.run(cp, problem, accurately=True)
+            conic.run_clarabel(cp, problem, _ADVICE, accurately=True)
             lower = float(problem.value) / (1.0 if self.radius < inf else self.units.price)
             held = float(np.linalg.norm(away.value)) > 0.9 * reach
             parameters = np.array(self._parameters().value)
@@ -445,13 +446,15 @@ class ConicProfile(TransportProfile):
         cones, price = self._cones()
         least = self._without_support(room) * cones.units.price
         if self.mean < room:  # else there is no room for any vectors
-            cp = conic.cvxpy()
+            cp = conic.cvxpy_for("General transport")
             mean = self.weights @ cones.worst
             # A little less room, so that the multipliers prove it after rounding.
             for share in _FOR_ROUNDING:
                 less = min(share * abs(room), 0.5 * (room - self.mean))
                 limits = [*cones.limits, mean <= room - less]
-                conic.run(cp, cp.Problem(cp.Minimize(price), limits), accurately=True)
+                conic.run_clarabel(
+                    cp, cp.Problem(cp.Minimize(price), limits), _ADVICE, accurately=True
+                )
                 proved = self._proved(cones, float(price.value), room)
                 if proved < inf:
                     least = min(least, proved)
@@ -480,11 +483,11 @@ class ConicProfile(TransportProfile):
         if radius == 0.0:
             return WorstLoss(self.mean, inf, self.mean)
         cones, price = self._cones()
-        cp, unit = conic.cvxpy(), cones.units.price
+        cp, unit = conic.cvxpy_for("General transport"), cones.units.price
         problem = cp.Problem(
             cp.Minimize(self.weights @ cones.worst + price * (radius / unit)), cones.limits
         )
-        conic.run(cp, problem, accurately=True)
+        conic.run_clarabel(cp, problem, _ADVICE, accurately=True)
         level, least = self._bounds(cones)
         price_found = max(float(price.value), least)
         found = float(self.weights @ level(price_found))
@@ -496,7 +499,7 @@ class ConicProfile(TransportProfile):
         assert samples is not None
         assert loss is not None
         assert ambiguity is not None
-        cp = conic.cvxpy()
+        cp = conic.cvxpy_for("General transport")
         deviations = samples.X.std(axis=0)
         deviations = np.where(deviations > 0.0, deviations, 1.0)
         units = CostUnits.of(samples.X, ambiguity, deviations)
