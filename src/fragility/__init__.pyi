@@ -122,7 +122,8 @@ from .monitoring import ErrorAlarm, error_alarm
 from .planning import EvaluationPlan, plan_evaluation
 from .report import PreviousPredictions, Report
 from .scores.answer_state import AnswerState
-from .scores.sketch import FragilitySketch, SketchFragility
+from .figures.sketch import SketchFragility
+from .scores.sketch import FragilitySketch
 from .scores.state import ScoreState
 from .slices import Slice, find_slices
 from .transport import ShiftDistance, shift_distance

@@ -223,7 +223,7 @@ class KnownIndex:
             sum(part.fragility == inf for part in self.found),
         )
 
-    def interval(self, confidence: float) -> Interval | None:
+    def interval(self, confidence: float, target: float = 0.0) -> Interval | None:
         """Confidence interval of the index; None where these sums cannot tell it."""
         if not self.is_binary and self.sums is None:
             return None
@@ -231,7 +231,7 @@ class KnownIndex:
         if low < high and not high - low <= _NEAR_ENOUGH * value:
             return None
         return confidence_interval(
-            self, self.solved, 0.0, confidence=confidence, method="auto", score_range=(0.0, 1.0)
+            self, self.solved, target, confidence=confidence, method="auto", score_range=(0.0, 1.0)
         )
 
     # What an interval asks for.
