@@ -64,6 +64,8 @@ from .deferral import (
     policy_confusion,
 )
 from .exceptions import AbsentClassWarning
+from .figures.sketch import SketchFragility
+from .figures.sketch_comparison import SketchComparison, compare_sketches
 from .grouping import GroupColumn, in_ranges
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
@@ -122,7 +124,6 @@ from .monitoring import ErrorAlarm, error_alarm
 from .planning import EvaluationPlan, plan_evaluation
 from .report import PreviousPredictions, Report
 from .scores.answer_state import AnswerState
-from .figures.sketch import SketchFragility
 from .scores.sketch import FragilitySketch
 from .scores.state import ScoreState
 from .slices import Slice, find_slices
@@ -174,6 +175,7 @@ __all__ = [
     "SatisficingClassifierCV",
     "ScoreState",
     "ShiftDistance",
+    "SketchComparison",
     "SketchFragility",
     "Slice",
     "Wasserstein",
@@ -185,6 +187,7 @@ __all__ = [
     "certify",
     "compare_costs",
     "compare_fragility",
+    "compare_sketches",
     "confident_error_rate",
     "deferral_curve",
     "equal_mass_calibration_error",

@@ -223,12 +223,17 @@ class KnownIndex:
             sum(part.fragility == inf for part in self.found),
         )
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the bounds of the index are so near that sums can tell its interval."""
+        value, low, high = self._totals
+        return not low < high or high - low <= _NEAR_ENOUGH * value
+
     def interval(self, confidence: float, target: float = 0.0) -> Interval | None:
         """Confidence interval of the index; None where these sums cannot tell it."""
         if not self.is_binary and self.sums is None:
             return None
-        value, low, high = self._totals
-        if low < high and not high - low <= _NEAR_ENOUGH * value:
+        if not self.is_near:
             return None
         return confidence_interval(
             self, self.solved, target, confidence=confidence, method="auto", score_range=(0.0, 1.0)

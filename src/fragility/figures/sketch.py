@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import inf, nan
@@ -93,7 +92,7 @@ class SketchFragility(Summary):
         cannot be told.
         """
         known = self._known
-        if known is None or not 0.0 < self.value < inf:
+        if known is None or not known.is_near or not 0.0 < self.value < inf:
             return nan
         if any(known.effective_size(code) < LEAST_EFFECTIVE for code in (0, 1)):
             return nan
@@ -118,13 +117,17 @@ class SketchFragility(Summary):
             Of several classes, of samples with different weights, and where the certified bounds
             are too far apart: a sketch knows too little of these.
         """
-        confidence = check_confidence(confidence)
+        found = self.evidence.interval(check_confidence(confidence), self.target)
+        assert found is not None
+        return found
+
+    @property
+    def evidence(self) -> KnownIndex:
+        """What intervals and tests are made of; refused where a sketch knows too little."""
         if self._known is None:
             raise ValueError(self._why_no_interval)
-        found = self._known.interval(confidence, self.target)
-        if found is None:
-            raise ValueError(_WIDE)
-        return found
+        require(self._known.is_near, _WIDE)
+        return self._known
 
     def _rows(self) -> list[SummaryRow]:
         ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"

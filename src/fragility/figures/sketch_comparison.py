@@ -1,30 +1,31 @@
 r"""Whether the index of one sample differs from that of another, by their sketches.
 
-The logarithms of the two indices are compared, by a test of Student's kind. The squared standard
-error of each is the larger of two: what the scores of its own sample tell, and what those of both
-samples together tell about a sample of its size. The second is there for rare bad mistakes. A small
-sample may lack them; then its index is small and looks sure to be so, but the other sample knows
-better. Influences of single samples are those of leaving them out, as in `compare_fragility`.
+What is nearly normal is the root :math:`s = 1/FI` of the equation, not the index: h(s) is a sum of
+logarithms of means, and the root moves with it in proportion. So the roots are compared, by a test
+of Student's kind. A sample that happens to lack rare bad mistakes has a small index that looks sure
+to be small; its root is large, and so is the standard error of it. Influences of single samples are
+those of leaving them out, as in `compare_fragility`. The quotients that the same test accepts are
+Fieller's interval.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, hypot, inf, isnan, log, nan, sqrt
-from typing import NamedTuple
+from math import hypot, inf, isnan, nan, sqrt
+from textwrap import fill
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from .._parameters import check_confidence
 from .._summary import aligned
-from .._typing import Floats, Interval
-from ..moments import order_one_factor
-from ..scores.atoms import PointSample
+from .._typing import Interval
+from ..index.influence import error_of_squares, freedom_of_squares
+from ..scores.cases import check_agreement
 from ..scores.sketch import FragilitySketch
-from .index import KnownIndex
 from .influence import ScoreInfluence, case_influences
 from .sketch import SketchFragility
+from .spread import Spread
 
 
 @dataclass(frozen=True)
@@ -103,20 +104,17 @@ class SketchComparison(IndependentDifference):
     def _intervals(self) -> tuple[Interval, Interval]:
         return self.of_a.interval(self.confidence), self.of_b.interval(self.confidence)
 
-    @property
-    def meaning(self) -> str:
-        """The result in words."""
+    def told(self, a: str = "a", b: str = "b") -> str:
+        """The result in words, of samples with these names."""
         if not isnan(self.p_value):
             low, high = self.interval
-            shown = (
-                f"{100.0 * self.confidence:g} % interval {low:.4g} to {high:.4g}, "
-                f"p = {self.p_value:.2g}"
-            )
-            told = f"The index of a is {self.quotient:.4g} times that of b ({shown}): "
+            shown = f"{100.0 * self.confidence:g} % interval {low:.4g} to {high:.4g}"
+            told = f"The index of {a} is {self.quotient:.4g} times that of {b} ({shown}, "
+            told += f"p = {self.p_value:.2g}): "
             if not self.differs:
-                return told + "chance alone can explain the difference."
-            return told + f"it is {'larger' if self.quotient > 1.0 else 'smaller'}."
-        odd = [name for name, value in (("a", self.a), ("b", self.b)) if value in (0.0, inf)]
+                return told + "chance alone can explain that."
+            return told + f"{a} is {'more' if self.quotient > 1.0 else 'less'} fragile."
+        odd = [name for name, value in ((a, self.a), (b, self.b)) if value in (0.0, inf)]
         why = f"the index of {' and '.join(odd)} is 0 or infinite"
         if not odd:
             why = "a class has a single sample"
@@ -133,7 +131,7 @@ class SketchComparison(IndependentDifference):
             if not isnan(part.p_value):
                 test = ["({:.4g}, {:.4g})".format(*part.interval), f"{part.p_value:.3g}"]
             rows.append((name, *numbers, *test))
-        return f"{aligned(rows)}\n{self.meaning}"
+        return f"{aligned(rows)}\n{fill(self.told(), 88)}"
 
 
 def compare_sketches(
@@ -142,14 +140,14 @@ def compare_sketches(
     """Does the index of one sample differ from that of another? A test of independent samples.
 
     For samples that have nothing in common, such as the cases of two weeks. Two models on the same
-    cases are compared by `compare_fragility`, which takes the pairs into account. The test is about
-    the logarithms of the indices, with a standard error that allows for rare bad mistakes that only
-    one of the samples has. Undefined (NaN) where an index is 0 or infinite.
+    cases are compared by `compare_fragility`, which takes the pairs into account. The test is
+    Student's, of the inverse indices, which are nearly normal. Undefined (NaN) where an index is 0
+    or infinite.
 
     Parameters
     ----------
     a, b : FragilitySketch
-        Of two classes, the same classes and number of bins, without weights (or equal ones).
+        Of the same two classes, without weights (or with equal ones).
     confidence : float, default=0.95
         Of the intervals; one minus it is the level of the test.
 
@@ -166,122 +164,95 @@ def compare_sketches(
     ...     logit = 2 * rng.normal(size=n)
     ...     sick = rng.random(n) < 1 / (1 + np.exp(-logit))
     ...     return FragilitySketch().update(sick, 1 / (1 + np.exp(-boldness * logit)))
-    >>> compare_sketches(week(2000, 1.5), week(5000, 1.0))  # doctest: +NORMALIZE_WHITESPACE
+    >>> compare_sketches(week(2000, 1.5), week(5000, 1.0))
+                     a         b         a - b        a / b     95% interval     p-value
+    Fragility Index  0.206661  0.174346  0.0323151    1.18535   (1.08, 1.305)    0.000288
+    ratio            0.43091   0.434537  -0.00362628  0.991655  (0.8576, 1.157)  0.912
+    The index of a is 1.185 times that of b (95 % interval 1.08 to 1.305, p = 0.00029): a is
+    more fragile.
     """
     confidence = check_confidence(confidence)
     for part in (a, b):
         if not isinstance(part, FragilitySketch):
             raise TypeError(f"compare_sketches takes sketches; got {type(part).__name__}.")
-    pooled = a + b  # which refuses sketches that have nothing to do with each other
-    found = [part.fragility() for part in (a, b)]
-    for part in found:
-        part.interval(confidence)  # or says why there is none
+    for what, own, other in (
+        ("labels", _listed(a), _listed(b)),
+        ("the positive class", a._positive, b._positive),
+    ):
+        check_agreement("sketch", what, own, other)
+    of_a, of_b = a.fragility(), b.fragility()
     with np.errstate(over="ignore", under="ignore"):
-        spreads = _spreads(*found, pooled.fragility())
+        errors = [_relative_errors(part) for part in (of_a, of_b)]
         index, ratio = (
-            _test([getattr(part, name) for part in found], spreads[place], confidence)
-            for place, name in enumerate(("value", "ratio"))
+            _test(values, [part[place] for part in errors], confidence)
+            for place, values in enumerate([(of_a.value, of_b.value), (of_a.ratio, of_b.ratio)])
         )
-    return SketchComparison(
-        **vars(index), ratio=ratio, of_a=found[0], of_b=found[1], confidence=confidence
-    )
+    return SketchComparison(**vars(index), ratio=ratio, of_a=of_a, of_b=of_b, confidence=confidence)
 
 
-class _Spread(NamedTuple):
-    """Squared standard error of the logarithm of a figure, and the variance of that square."""
-
-    square: float
-    doubt: float
+def _listed(sketch: FragilitySketch) -> object:
+    return None if sketch.labels is None else sketch.labels.tolist()
 
 
-def _test(values: list[float], spreads: list[_Spread], confidence: float) -> IndependentDifference:
+def _test(
+    values: tuple[float, float], errors: list[Spread], confidence: float
+) -> IndependentDifference:
+    """Test of two positive figures by their inverses, with relative standard errors."""
     a, b = values
     difference = a - b if a != b else 0.0  # not ∞ - ∞
     quotient = a / b if 0.0 < b < inf and a < inf else nan
-    square = sum(part.square for part in spreads)
-    if isnan(square) or not 0.0 < quotient < inf:
+    if any(isnan(part.error) for part in errors) or not 0.0 < quotient < inf:
         none = Interval(nan, nan)
         return IndependentDifference(a, b, difference, nan, quotient, none, nan)
-    doubt = sum(part.doubt for part in spreads)
-    freedom = max(2.0 * square * square / doubt, 1.0) if doubt > 0.0 else inf
-    reach = -float(stdtrit(freedom, 0.5 * (1.0 - confidence))) * sqrt(square)
-    error = hypot(*(value * sqrt(part.square) for value, part in zip(values, spreads, strict=True)))
-    interval = Interval(quotient * exp(-min(reach, 700.0)), _times_exp(quotient, reach))
-    distance = abs(log(quotient))
-    p_value = 1.0 if distance == 0.0 else 2.0 * float(stdtr(freedom, -distance / sqrt(square)))
-    return IndependentDifference(a, b, difference, error, quotient, interval, p_value)
+    of_a, of_b = (part.error for part in errors)
+    # The difference of the inverses in units of 1/b, its standard error, and its freedom.
+    apart, error = abs(1.0 - 1.0 / quotient), hypot(of_b, of_a / quotient)
+    share = (of_a / quotient / error) ** 2 if error > 0.0 else 1.0
+    freedom = 1.0 / (share**2 / errors[0].freedom + (1.0 - share) ** 2 / errors[1].freedom)
+    t = -float(stdtrit(freedom, 0.5 * (1.0 - confidence)))
+    p_value = 2.0 * float(stdtr(freedom, -apart / error)) if error > 0.0 else float(apart == 0.0)
+    return IndependentDifference(
+        a,
+        b,
+        difference,
+        hypot(a * of_a, b * of_b),
+        quotient,
+        _fieller(quotient, t * of_a, t * of_b),
+        p_value,
+    )
 
 
-def _times_exp(value: float, exponent: float) -> float:
-    return inf if exponent > 700.0 else value * exp(exponent)
+def _fieller(quotient: float, reach_a: float, reach_b: float) -> Interval:
+    """Quotients that a test accepts: those k times this one with (1 - k)² ≤ reach_b² + k² reach_a².
 
-
-def _spreads(
-    a: SketchFragility, b: SketchFragility, pooled: SketchFragility
-) -> list[list[_Spread]]:
-    """Of index and ratio, of each sample: the larger of its own and that of both together."""
-    all_moves = _moves(pooled)
-    found: list[list[_Spread]] = [[], []]
-    for sample in (a, b):
-        own = _moves(sample)
-        for place in (0, 1):
-            ways = [_spread(own, place, sample), _spread(all_moves, place, sample)]
-            usable = [way for way in ways if not isnan(way.square)]
-            # Without a spread of its own a sample has no test.
-            found[place].append(max(usable) if len(usable) == 2 else ways[0])
-    return found
-
-
-class _Moves(NamedTuple):
-    """How single samples move index and ratio, relative to these, by class.
-
-    Attributes
-    ----------
-    squares, fourths : ndarray of shape (2 figures, 2 classes)
-        Sums over samples of second and fourth powers.
-    support : ndarray of shape (2,)
+    The reaches are quantiles times relative standard errors of the two inverses.
     """
+    a, b = 1.0 - reach_a**2, 1.0 - reach_b**2
+    root = 1.0 + sqrt(max(1.0 - a * b, 0.0))
+    return Interval(
+        quotient * b / root if b > 0.0 else 0.0, quotient * root / a if a > 0.0 else inf
+    )
 
-    squares: Floats
-    fourths: Floats
-    support: Floats
 
-
-def _moves(sample: SketchFragility) -> _Moves:
-    known, support = sample._known, sample.support.astype(np.float64)
-    none = np.full((2, 2), nan)
-    if known is None or not 0.0 < sample.value < inf or support.min() < 2.0:
-        return _Moves(none, none, support)
-    squares, fourths = np.empty((2, 2)), np.empty((2, 2))
-    for code in (0, 1):
-        values, counts = _points(known, code)
-        tilted = list(ScoreInfluence(known, 2).tilted(code, values[np.newaxis]))
-        shares = np.full(values.size, 1.0 / support[code])
+def _relative_errors(sample: SketchFragility) -> list[Spread]:
+    """Standard errors of index and ratio, over these, with their degrees of freedom."""
+    known, support = sample.evidence, sample.support
+    if not 0.0 < sample.value < inf or support.min() < 2:
+        return [Spread(nan, nan)] * 2
+    influence, by_class = ScoreInfluence(known, 2), np.empty((2, 2, 2))
+    (pair,) = known.pairs
+    for code, group in zip((pair.negatives[0], pair.positive), known.groups(pair), strict=True):
+        parts = list(group.blocks())
+        values = np.concatenate([values for values, _ in parts])
+        counts = np.concatenate([np.ones(0) if own is None else own for _, own in parts])
+        scores = values if code != pair.positive else -values
+        tilted = list(influence.tilted(code, scores[np.newaxis]))
+        shares = np.full(scores.size, 1.0 / float(support[code]))
         moves = case_influences(tilted, shares, left_out=True)
         moves /= np.array([[sample.value], [sample.ratio]])
-        squares[:, code], fourths[:, code] = moves**2 @ counts, moves**4 @ counts
-    return _Moves(squares, fourths, support)
-
-
-def _spread(moves: _Moves, place: int, sample: SketchFragility) -> _Spread:
-    """What these moves tell of a sample of that size."""
-    n, own = moves.support, sample.support
-    if isnan(moves.squares[place].sum()) or own.min() < 2:
-        return _Spread(nan, nan)
-    fewer = n / own  # samples move a figure the more, the fewer they are
-    squares, fourths = moves.squares[place], moves.fourths[place]
-    square = float((squares * fewer * n / (n - 1.0)).sum())
-    doubt = float(((fourths - squares**2 / n) * fewer**2).sum())
-    return _Spread(square, max(doubt, 0.0))
-
-
-def _points(known: KnownIndex, code: int) -> tuple[Floats, Floats]:
-    """Scores of a class that stand for its bins, and how many samples each stands for."""
-    (pair,) = known.pairs
-    sign = -1.0 if code == pair.positive else 1.0
-    sample = known.source.sample(0, code, sign)
-    assert isinstance(sample, PointSample)
-    parts = list(sample.blocks())
-    values = np.concatenate([values for values, _ in parts])
-    weights = np.concatenate([weights for _, weights in parts if weights is not None])
-    return sign * values, weights / order_one_factor(float(weights.max()))
+        by_class[:, :, code] = moves**2 @ counts, moves**4 @ counts
+    sizes = dict(enumerate(support.astype(np.float64).tolist()))
+    return [
+        Spread(error_of_squares(squares, sizes), freedom_of_squares(squares, fourths, support))
+        for squares, fourths in zip(*by_class, strict=True)
+    ]

@@ -8,7 +8,7 @@ against what scores in its bin can have.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import IntEnum
 from typing import Any
@@ -54,7 +54,7 @@ class Flaw(IntEnum):
 _TOLD = {
     Flaw.NULL: "have no score (NULL)",
     Flaw.NAN: "have the score NaN",
-    Flaw.OUTSIDE: "have a score that is not from 0 to 1",
+    Flaw.OUTSIDE: "have a score that is no number from 0 to 1",
     Flaw.WEIGHT: f"have a weight that is not a whole number from 0 to {HEAVIEST_WHOLE}",
 }
 
@@ -94,10 +94,9 @@ class BinRows:
     def take(self, chosen: Sequence[int]) -> BinRows:
         """Some of the rows."""
         places = np.asarray(chosen, dtype=np.intp)
-        lists = ([part[place] for place in chosen] for part in (self.keys, self.labels))
-        arrays = (self.bins, self.n, self.weight, self.x, self.x_squares)
-        ends = (self.lightest, self.smallest, self.largest)
-        return BinRows(*lists, *(part[places] for part in (*arrays, *ends)))
+        arrays = {name: part[places] for name, part in vars(self).items() if hasattr(part, "dtype")}
+        keys, labels = ([part[place] for place in chosen] for part in (self.keys, self.labels))
+        return replace(self, keys=keys, labels=labels, **arrays)
 
     def groups(self) -> Iterator[tuple[Hashable, BinRows]]:
         """The rows of each group, in the order in which the groups come."""
@@ -127,13 +126,12 @@ def read_rows(rows: Any, n_rows: int, n_bins: int) -> BinRows:
     columns = _columns(rows)
     grouped = [name for name in columns if name.startswith("group_")]
     keys = _keys([columns[name] for name in grouped], len(columns["label"]))
-    found = {name: _numbers(columns[name], name) for name in COLUMNS[1:]}
-    bins, counted = found["bin"].astype(np.int64), found["n_rows"]
-    other = sorted({*found["n_bins"].tolist()} - {n_bins})
+    bins, widths, counted = (_numbers(columns[name], name) for name in COLUMNS[1:4])
+    bins = bins.astype(np.int64)
+    other = sorted({*widths.tolist()} - {n_bins})
     require(not other, f"The rows are of {listed(other)} bins, not of {n_bins}: give n_bins=.")
     require((counted > 0).all(), "A row of the bins stands for no row of the table.")
-    _refuse_flaws(bins, counted)
-    _refuse_missing(columns["label"], counted)
+    _refuse_flaws(bins, columns["label"], counted)
     total = sum(counted.tolist())
     require(
         total == n_rows,
@@ -143,6 +141,7 @@ def read_rows(rows: Any, n_rows: int, n_bins: int) -> BinRows:
     require(total <= _MOST_ROWS, "More than 2**35 rows could overflow; sum them in parts, merge.")
     labels = [_plain(label) for label in columns["label"]]
     _refuse_twins(keys, labels, bins)
+    found = {name: _numbers(columns[name], name) for name in COLUMNS[4:]}
     x, squares = (
         found[f"{name}_high"] * SPLIT + found[f"{name}_low"] for name in ("x", "x_squares")
     )
@@ -172,9 +171,7 @@ def _columns(rows: Any) -> dict[str, list[Any]]:
         names, values = _transposed(rows)
     found = dict(zip(names, values, strict=True))
     missing = [name for name in COLUMNS if name not in found]
-    require(
-        not missing, f"The rows lack the columns {listed(missing)}: are they of bins_query?"
-    )
+    require(not missing, f"The rows lack the columns {listed(missing)}: are they of bins_query?")
     known = [name for name in names if name in COLUMNS or name.startswith("group_")]
     return {name: found[name] for name in known}
 
@@ -236,23 +233,17 @@ def _numbers(values: list[Any], name: str) -> NDArray[Any]:
     return np.array(found, dtype=np.float64 if name in _FLOATS else object)
 
 
-def _refuse_flaws(bins: Integers, counted: NDArray[Any]) -> None:
-    """Rows of the table that could not be counted, by what is wrong with them."""
-    wrong = {flaw: sum(counted[bins == flaw].tolist()) for flaw in Flaw}
-    said = [f"{number} {_TOLD[flaw]}" for flaw, number in wrong.items() if number]
+def _refuse_flaws(bins: Integers, labels: list[Any], counted: NDArray[Any]) -> None:
+    """Rows of the table that cannot be counted, by what is wrong with them."""
+    wrong = {_TOLD[flaw]: bins == flaw for flaw in Flaw}
+    missing = np.array([is_missing(label) for label in labels], dtype=np.bool_)
+    wrong["have no label (NULL)"] = missing & (bins >= 0)
+    numbers = {told: sum(counted[rows].tolist()) for told, rows in wrong.items()}
+    said = [f"{number} {told}" for told, number in numbers.items() if number]
     require(
         not said,
         f"Of {sum(counted.tolist())} rows of the table {' and '.join(said)}. Repair them, or leave "
         "them out: give bins_query a query in parentheses with WHERE.",
-    )
-
-
-def _refuse_missing(labels: list[Any], counted: NDArray[Any]) -> None:
-    missing = sum(n for label, n in zip(labels, counted.tolist(), strict=True) if is_missing(label))
-    require(
-        not missing,
-        f"Of {sum(counted.tolist())} rows of the table {missing} have no label (NULL). Leave them "
-        "out: give bins_query a query in parentheses with WHERE.",
     )
 
 

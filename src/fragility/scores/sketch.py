@@ -84,6 +84,8 @@ class FragilitySketch:
     Fragility Index  0.111393           target 0
     certified        [0.111393473534, 0.111393473534]
     ratio            0.33418            scale-free: compare models by this too
+    AUC              0.777778
+    Brier            0.166667
     samples          6                  0: 3, 1: 3
     """
 
@@ -260,7 +262,8 @@ class FragilitySketch:
         flaw = f"A query sums one column of scores, of two classes; there are {listed(known)}."
         require(known.size <= 2, flaw)
         layout, held = Uniform(self.n_bins), rows.n > 0
-        data = self._check(rows.labels, np.where(held, rows.smallest, layout.centres[rows.bins]), None)
+        scores = np.where(held, rows.smallest, layout.centres[rows.bins])
+        data = self._check(rows.labels, scores, None)
         support = np.zeros(2, dtype=np.int64)
         np.add.at(support, data.codes, rows.n)
         if not support.any():
@@ -275,7 +278,7 @@ class FragilitySketch:
         np.maximum.at(largest[0], codes, rows.largest[held])
         np.minimum.at(lightest[0], codes, rows.lightest[held])
         bins = self._bins or self._begin(data.labels)
-        bins.add_sums(*sums, (smallest, largest), lightest)
+        bins.add_sums(sums[0], sums[1], sums[2], (smallest, largest), lightest)
         self.support += support
         return self
 
