@@ -231,10 +231,12 @@ class KnownIndex:
 
     def interval(self, confidence: float, target: float = 0.0) -> Interval | None:
         """Confidence interval of the index; None where these sums cannot tell it."""
-        if not self.is_binary and self.sums is None:
+        if not self.is_near or (not self.is_binary and self.sums is None):
             return None
-        if not self.is_near:
-            return None
+        return self.rough_interval(confidence, target)
+
+    def rough_interval(self, confidence: float, target: float = 0.0) -> Interval:
+        """The same, however wide bins are: of two classes, or with sums over pairs."""
         return confidence_interval(
             self, self.solved, target, confidence=confidence, method="auto", score_range=(0.0, 1.0)
         )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .._parameters import check_confidence, check_number, require
+from .._parameters import check_confidence, check_number
 from .._summary import Summary, SummaryRow, samples_row
 from .._typing import Floats, Integers, Interval
 from ..index.certified import BinMoments, CertifiedIndex, certify
@@ -38,7 +38,6 @@ _WEIGHTS = (
     "A sketch of samples with different weights cannot tell an interval: it keeps no squared "
     "weights. Use measure_fragility, or a report."
 )
-_WIDE = "The bins of this sketch are too wide to tell an interval; give it more bins (n_bins=)."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,19 +113,24 @@ class SketchFragility(Summary):
         Raises
         ------
         ValueError
-            Of several classes, of samples with different weights, and where the certified bounds
-            are too far apart: a sketch knows too little of these.
+            Of several classes, and of samples with different weights: a sketch knows too little.
+
+        Notes
+        -----
+        Where the certified bounds differ by more than a hundred-thousandth, the index is so small
+        or so large that bins cannot tell one limit, which is 0 or infinite then.
         """
-        found = self.evidence.interval(check_confidence(confidence), self.target)
-        assert found is not None
-        return found
+        known, confidence = self._evidence, check_confidence(confidence)
+        low, high = known.rough_interval(confidence, self.target)
+        if known.is_near:
+            return Interval(low, high)
+        return Interval(0.0, high) if self.value < 1.0 else Interval(low, inf)
 
     @property
-    def evidence(self) -> KnownIndex:
+    def _evidence(self) -> KnownIndex:
         """What intervals and tests are made of; refused where a sketch knows too little."""
         if self._known is None:
             raise ValueError(self._why_no_interval)
-        require(self._known.is_near, _WIDE)
         return self._known
 
     def _rows(self) -> list[SummaryRow]:

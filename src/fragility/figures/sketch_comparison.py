@@ -76,7 +76,7 @@ class SketchComparison(IndependentDifference):
         Named tuple (low, high) for the quotient: without 1, the indices differ by more than chance.
     p_value : float
         Two-sided, of no difference. NaN, like `standard_error` and `interval`, where an index is 0
-        or infinite, or where a class has fewer than two samples.
+        or infinite (or so near that bins cannot tell), or where a class has fewer than two samples.
     ratio : IndependentDifference
         The same for the ratios, which do not reward shrinking the scores.
     of_a, of_b : SketchFragility
@@ -117,7 +117,7 @@ class SketchComparison(IndependentDifference):
         odd = [name for name, value in ((a, self.a), (b, self.b)) if value in (0.0, inf)]
         why = f"the index of {' and '.join(odd)} is 0 or infinite"
         if not odd:
-            why = "a class has a single sample"
+            why = "a class has a single sample, or an index is too near 0 for its bins"
         overlap = "do not overlap: they differ" if self.differs else "overlap: none is shown"
         return f"No test of a difference: {why}. The intervals of the two indices {overlap}."
 
@@ -236,8 +236,8 @@ def _fieller(quotient: float, reach_a: float, reach_b: float) -> Interval:
 
 def _relative_errors(sample: SketchFragility) -> list[Spread]:
     """Standard errors of index and ratio, over these, with their degrees of freedom."""
-    known, support = sample.evidence, sample.support
-    if not 0.0 < sample.value < inf or support.min() < 2:
+    known, support = sample._evidence, sample.support
+    if not (0.0 < sample.value < inf and known.is_near) or support.min() < 2:
         return [Spread(nan, nan)] * 2
     influence, by_class = ScoreInfluence(known, 2), np.empty((2, 2, 2))
     (pair,) = known.pairs
