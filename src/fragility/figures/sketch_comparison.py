@@ -2,10 +2,11 @@ r"""Whether the index of one sample differs from that of another, by their sketc
 
 What is nearly normal is the root :math:`s = 1/FI` of the equation, not the index: h(s) is a sum of
 logarithms of means, and the root moves with it in proportion. So the roots are compared, by a test
-of Student's kind. A sample that happens to lack rare bad mistakes has a small index that looks sure
-to be small; its root is large, and so is the standard error of it. Influences of single samples are
-those of leaving them out, as in `compare_fragility`. The quotients that the same test accepts are
-Fieller's interval.
+of Student's kind. The squared standard error of each is the mean of two estimates: from its own
+sample, and from both samples together for a sample of its size. A sample that lacks rare bad
+mistakes by chance looks surer than it is, and the other may know them. Influences of single samples
+are those of leaving them out, as in `compare_fragility`. The quotients that the same test accepts
+are Fieller's interval.
 """
 
 from __future__ import annotations
@@ -13,19 +14,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import hypot, inf, isnan, nan, sqrt
 from textwrap import fill
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from .._parameters import check_confidence
 from .._summary import aligned
-from .._typing import Interval
-from ..index.influence import error_of_squares, freedom_of_squares
+from .._typing import Floats, Interval
+from ..index.certified import CertifiedIndex
+from ..index.errors import PairIndex
+from ..index.root import inverse, separation, solve
+from ..moments import Sample
+from ..scores.atoms import PointSample
 from ..scores.cases import check_agreement
 from ..scores.sketch import FragilitySketch
+from .index import KnownIndex
 from .influence import ScoreInfluence, case_influences
-from .sketch import SketchFragility
-from .spread import Spread
+from .sketch import PointSource, SketchFragility
 
 
 @dataclass(frozen=True)
@@ -166,10 +172,10 @@ def compare_sketches(
     ...     return FragilitySketch().update(sick, 1 / (1 + np.exp(-boldness * logit)))
     >>> compare_sketches(week(2000, 1.5), week(5000, 1.0))
                      a         b         a - b        a / b     95% interval     p-value
-    Fragility Index  0.206661  0.174346  0.0323151    1.18535   (1.08, 1.305)    0.000288
-    ratio            0.43091   0.434537  -0.00362628  0.991655  (0.8576, 1.157)  0.912
-    The index of a is 1.185 times that of b (95 % interval 1.08 to 1.305, p = 0.00029): a is
-    more fragile.
+    Fragility Index  0.206661  0.174346  0.0323151    1.18535   (1.079, 1.306)   0.000315
+    ratio            0.43091   0.434537  -0.00362628  0.991655  (0.8569, 1.159)  0.913
+    The index of a is 1.185 times that of b (95 % interval 1.079 to 1.306, p = 0.00032): a
+    is more fragile.
     """
     confidence = check_confidence(confidence)
     for part in (a, b):
@@ -181,10 +187,11 @@ def compare_sketches(
     ):
         check_agreement("sketch", what, own, other)
     of_a, of_b = a.fragility(), b.fragility()
+    known = of_a._evidence, of_b._evidence
     with np.errstate(over="ignore", under="ignore"):
-        errors = [_relative_errors(part) for part in (of_a, of_b)]
+        moves = [_moves(part) for part in (*known, _pooled(*known))]
         index, ratio = (
-            _test(values, [part[place] for part in errors], confidence)
+            _test(values, [_variance(own[place], moves[2][place]) for own in moves[:2]], confidence)
             for place, values in enumerate([(of_a.value, of_b.value), (of_a.ratio, of_b.ratio)])
         )
     return SketchComparison(**vars(index), ratio=ratio, of_a=of_a, of_b=of_b, confidence=confidence)
@@ -194,21 +201,28 @@ def _listed(sketch: FragilitySketch) -> object:
     return None if sketch.labels is None else sketch.labels.tolist()
 
 
+class _Variance(NamedTuple):
+    """Squared relative standard error of a figure, and the variance of that estimate."""
+
+    value: float
+    doubt: float
+
+
 def _test(
-    values: tuple[float, float], errors: list[Spread], confidence: float
+    values: tuple[float, float], variances: list[_Variance], confidence: float
 ) -> IndependentDifference:
-    """Test of two positive figures by their inverses, with relative standard errors."""
+    """Test of two positive figures by their inverses, with relative variances."""
     a, b = values
     difference = a - b if a != b else 0.0  # not ∞ - ∞
     quotient = a / b if 0.0 < b < inf and a < inf else nan
-    if any(isnan(part.error) for part in errors) or not 0.0 < quotient < inf:
+    if any(isnan(part.value) for part in variances) or not 0.0 < quotient < inf:
         none = Interval(nan, nan)
         return IndependentDifference(a, b, difference, nan, quotient, none, nan)
-    of_a, of_b = (part.error for part in errors)
-    # The difference of the inverses in units of 1/b, its standard error, and its freedom.
+    of_a, of_b = (sqrt(part.value) for part in variances)
+    # The difference of the inverses in units of 1/b, its standard error, and the freedom of that.
     apart, error = abs(1.0 - 1.0 / quotient), hypot(of_b, of_a / quotient)
-    share = (of_a / quotient / error) ** 2 if error > 0.0 else 1.0
-    freedom = 1.0 / (share**2 / errors[0].freedom + (1.0 - share) ** 2 / errors[1].freedom)
+    doubt = variances[0].doubt / quotient**4 + variances[1].doubt
+    freedom = max(2.0 * error**4 / doubt, 1.0) if doubt > 0.0 else inf
     t = -float(stdtrit(freedom, 0.5 * (1.0 - confidence)))
     p_value = 2.0 * float(stdtr(freedom, -apart / error)) if error > 0.0 else float(apart == 0.0)
     return IndependentDifference(
@@ -234,25 +248,73 @@ def _fieller(quotient: float, reach_a: float, reach_b: float) -> Interval:
     )
 
 
-def _relative_errors(sample: SketchFragility) -> list[Spread]:
-    """Standard errors of index and ratio, over these, with their degrees of freedom."""
-    known, support = sample._evidence, sample.support
-    if not (0.0 < sample.value < inf and known.is_near) or support.min() < 2:
-        return [Spread(nan, nan)] * 2
-    influence, by_class = ScoreInfluence(known, 2), np.empty((2, 2, 2))
-    (pair,) = known.pairs
+class _Moves(NamedTuple):
+    """How samples move a figure when they are left out, as shares of the figure.
+
+    Attributes
+    ----------
+    support, squares, fourths : ndarray of shape (2,)
+        By class: the number of samples, and sums over them of second and fourth powers.
+    """
+
+    support: Floats
+    squares: Floats
+    fourths: Floats
+
+    def variance(self, support: Floats) -> _Variance:
+        """Relative variance of the figure of a sample of that size."""
+        n, fewer = self.support, self.support / support
+        value = float((self.squares * fewer * n / (n - 1.0)).sum())
+        doubt = float(((self.fourths - self.squares**2 / n) * fewer**2).sum())
+        return _Variance(value, max(doubt, 0.0))
+
+
+def _variance(own: _Moves, pooled: _Moves) -> _Variance:
+    """Mean of what a sample tells itself and of what both samples tell together."""
+    if own.support.min() < 2.0 or isnan(own.squares.sum()):
+        return _Variance(nan, nan)
+    first, second = (part.variance(own.support) for part in (own, pooled))
+    if isnan(second.value):
+        return first
+    return _Variance(0.5 * (first.value + second.value), 0.25 * (first.doubt + second.doubt))
+
+
+def _pooled(a: KnownIndex, b: KnownIndex) -> KnownIndex:
+    """The samples of both."""
+    (pair,), points = a.pairs, {}
+    codes = pair.negatives[0], pair.positive
+    for code, *groups in zip(codes, a.groups(pair), b.groups(b.pairs[0]), strict=True):
+        values, counts = np.concatenate([_points(group) for group in groups], axis=1)
+        points[code] = PointSample(values, counts, counts)
+    groups = [points[code] for code in codes]
+    value = inverse(solve(groups, 0.0))
+    certified = CertifiedIndex(value, value, value, separation(groups))
+    return KnownIndex(PointSource(certified, points), np.ones(2, dtype=np.int64), pair.positive)
+
+
+def _moves(known: KnownIndex) -> list[_Moves]:
+    """Of index and ratio."""
+    (pair,), (found,) = known.pairs, known.found
+    figures = [found.fragility, PairIndex(found.fragility, found.separation).ratio]
+    support, powers = np.zeros(2), np.full((2, 2, 2), nan)
+    usable = 0.0 < found.fragility < inf and known.is_near
+    influence = ScoreInfluence(known, 2) if usable else None
     for code, group in zip((pair.negatives[0], pair.positive), known.groups(pair), strict=True):
-        parts = list(group.blocks())
-        values = np.concatenate([values for values, _ in parts])
-        counts = np.concatenate([np.ones(0) if own is None else own for _, own in parts])
-        scores = values if code != pair.positive else -values
-        tilted = list(influence.tilted(code, scores[np.newaxis]))
-        shares = np.full(scores.size, 1.0 / float(support[code]))
-        moves = case_influences(tilted, shares, left_out=True)
-        moves /= np.array([[sample.value], [sample.ratio]])
-        by_class[:, :, code] = moves**2 @ counts, moves**4 @ counts
-    sizes = dict(enumerate(support.astype(np.float64).tolist()))
-    return [
-        Spread(error_of_squares(squares, sizes), freedom_of_squares(squares, fourths, support))
-        for squares, fourths in zip(*by_class, strict=True)
+        values, counts = _points(group)
+        support[code] = counts.sum()
+        if influence is not None:
+            scores = values if code != pair.positive else -values
+            tilted = list(influence.tilted(code, scores[np.newaxis]))
+            shares = np.full(scores.size, 1.0 / support[code])
+            moves = case_influences(tilted, shares, left_out=True)
+            moves /= np.array(figures)[:, np.newaxis]
+            powers[:, :, code] = moves**2 @ counts, moves**4 @ counts
+    return [_Moves(support, squares, fourths) for squares, fourths in zip(*powers, strict=True)]
+
+
+def _points(group: Sample) -> Floats:
+    """Values that stand for the bins of a class, and how many samples each stands for."""
+    parts = [
+        (values, np.ones_like(values) if own is None else own) for values, own in group.blocks()
     ]
+    return np.concatenate([np.array(part) for part in parts], axis=1)

@@ -13,6 +13,7 @@ from ..exceptions import TableError
 from ..scores.sketch import FragilitySketch
 from .categories import found_classes, later_class
 from .columns import PredictionColumns, parse_models
+from .conversion import Conversion
 from .opening import open_table
 from .predictions import PredictionFile
 from .rows import encoded_or_refused
@@ -95,7 +96,7 @@ def sketch_of_files(
     wholes = [whole_number(name) for name in classes]
     labels = np.array(classes if None in wholes else wholes)
     files = [
-        PredictionFile(
+        _Part(
             table,
             label=label,
             models=own,
@@ -115,7 +116,25 @@ def sketch_of_files(
             sketch.update(labels[batch.codes], scores, batch.weights)
             done += batch.n_rows
             progress(done)
-    return sketch, sum(file.n_dropped for file in files)
+    n_dropped = sum(file.n_dropped for file in files)
+    if not sketch.support.any():
+        why = f"{n_dropped:,} have missing values, and the others no weight"
+        raise tables[0].error(f"no row is left to be sketched, here and in all files: {why}.")
+    return sketch, n_dropped
+
+
+class _Part(PredictionFile):
+    """A part of the data, which alone may lack a class, or weight."""
+
+    def _reading(self) -> Conversion:
+        return _PartReading(
+            self.table, self.columns, self._names, self.drop_missing, self._clusters
+        )
+
+
+class _PartReading(Conversion):
+    def finish(self) -> None:
+        """A part need not have what the whole has."""
 
 
 def _found_classes(
