@@ -308,7 +308,8 @@ def _moves(known: KnownIndex) -> list[_Moves]:
             shares = np.full(scores.size, 1.0 / support[code])
             moves = case_influences(tilted, shares, left_out=True)
             moves /= np.array(figures)[:, np.newaxis]
-            powers[:, :, code] = moves**2 @ counts, moves**4 @ counts
+            moves *= moves
+            powers[:, :, code] = moves @ counts, (moves * moves) @ counts
     return [_Moves(support, squares, fourths) for squares, fourths in zip(*powers, strict=True)]
 
 
