@@ -301,6 +301,16 @@ def test_sums_beyond_64_bits():
     assert found.to_bytes() == wanted.to_bytes()
 
 
+def test_a_database_does_not_overflow():
+    """5,000 cases of the largest weight at the edge of a bin: a single sum would be above 2⁶³."""
+    n, edge = 5000, 0.5 / 4096
+    y, w = np.arange(n) % 2, np.full(n, 65536)
+    rows = asked({"y": y, "p": np.full(n, edge), "w": w}, weight="w")
+    assert sum(w.tolist()) * 2**36 > 2**63
+    wanted = FragilitySketch().update(y, np.full(n, edge), w)
+    assert FragilitySketch.from_bins(rows, n_rows=n).to_bytes() == wanted.to_bytes()
+
+
 def test_groups():
     y, p, _ = cases()
     names = np.array(["a", "b", "one class", None], dtype=object)

@@ -54,7 +54,7 @@ def bins_query(
 ) -> str:
     """SQL that sums the scores of two classes by class and bin, for `FragilitySketch.from_bins`.
 
-    The text runs in DuckDB, Spark (classic and Connect) and SQLite, and in engines that know
+    The text runs in DuckDB, Spark and SQLite, and is plain enough for other engines that know
     ``CAST(... AS DOUBLE)`` and ``BIGINT``. It reads the table once, and gives a row for each class
     and bin that holds any score. Sums are whole numbers in two parts, which do not overflow.
 
@@ -118,7 +118,9 @@ def bins_query(
     text = _select(given, names.table(table))
     text = _select([*carried, "score", f"{_flaw(weight)} AS flaw"], text)
     scaled = f"CASE WHEN flaw = 0 THEN score * {_number(n_bins)} ELSE 0E0 END"
-    text = _select([*carried, "score", "flaw", f"{scaled} AS scaled"], text)
+    counted = "CASE WHEN flaw = 0 THEN weight ELSE 0E0 END AS weight"
+    weighed = [*keys, counted] if weight is not None else keys
+    text = _select([*weighed, "score", "flaw", f"{scaled} AS scaled"], text)
     text = _select([*carried, "score", "flaw", "scaled", f"{_rounded('scaled')} AS place"], text)
     text = _select([*carried, "score", "flaw", "place", "scaled - place AS x"], text)
     times = "" if weight is None else " * weight"
@@ -277,7 +279,7 @@ def _sum(term: str) -> str:
 
 def _held(column: str, weight: str | None) -> str:
     """A column where the weight is positive."""
-    return column if weight is None else f"CASE WHEN flaw = 0 AND weight > 0E0 THEN {column} END"
+    return column if weight is None else f"CASE WHEN weight > 0E0 THEN {column} END"
 
 
 def _counted(weight: str | None) -> list[str]:
@@ -285,5 +287,4 @@ def _counted(weight: str | None) -> list[str]:
     if weight is None:
         return ["COUNT(*) AS n", "COUNT(*) AS weight", "1 AS lightest"]
     held = _held("weight", weight)
-    total = _sum("CASE WHEN flaw = 0 THEN weight ELSE 0E0 END")
-    return [f"COUNT({held}) AS n", f"{total} AS weight", f"MIN({held}) AS lightest"]
+    return [f"COUNT({held}) AS n", f"{_sum('weight')} AS weight", f"MIN({held}) AS lightest"]
