@@ -95,6 +95,7 @@ coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guaran
 	$(BIN)/python benchmarks/planning.py
 	$(BIN)/python benchmarks/groups.py
 	$(BIN)/python benchmarks/history.py
+	$(BIN)/python benchmarks/drift.py
 	$(BIN)/python benchmarks/gate.py
 
 FUZZ_SECONDS ?= 600

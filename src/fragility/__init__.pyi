@@ -14,6 +14,9 @@ from . import (
     deferral as deferral,
 )
 from . import (
+    distributed as distributed,
+)
+from . import (
     exceptions as exceptions,
 )
 from . import (
@@ -71,6 +74,8 @@ from .deferral import (
     policy_confusion,
 )
 from .exceptions import AbsentClassWarning
+from .figures.sketch import SketchFragility
+from .figures.sketch_comparison import SketchComparison, compare_sketches
 from .grouping import GroupColumn, in_ranges
 from .index.attribution import AttributedSample
 from .index.fragility import Fragility
@@ -133,7 +138,7 @@ from .monitoring import ErrorAlarm, error_alarm
 from .planning import EvaluationPlan, plan_evaluation
 from .report import PreviousPredictions, Report
 from .scores.answer_state import AnswerState
-from .scores.sketch import FragilitySketch, SketchFragility
+from .scores.sketch import FragilitySketch
 from .scores.state import ScoreState
 from .slices import Slice, find_slices
 from .transport import ShiftDistance, shift_distance
@@ -187,6 +192,7 @@ __all__ = [
     "SatisficingRegressor",
     "ScoreState",
     "ShiftDistance",
+    "SketchComparison",
     "SketchFragility",
     "Slice",
     "Transport",
@@ -200,6 +206,7 @@ __all__ = [
     "certify",
     "compare_costs",
     "compare_fragility",
+    "compare_sketches",
     "confident_error_rate",
     "deferral_curve",
     "equal_mass_calibration_error",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.stats import t as student
 
 from .pairs import bisected_index, pair_matrix, pair_weights
 
@@ -133,3 +134,50 @@ def multi_class_upper_limit(codes, scores, z):
                     for c in range(n_classes)
                 )
     return np.mean(values) + math.sqrt(excesses @ correlation @ np.array(excesses))
+
+
+def independent_test(first, second):
+    """Quotient of the indices of two samples, p-value and Fieller's interval at 95 %.
+
+    Samples are pairs (negatives, positives). The inverse indices are compared; squared errors are
+    means of those from each sample and of those from both together, scaled to its size.
+    """
+    pooled = tuple(np.concatenate([a, b]) for a, b in zip(first, second, strict=True))
+    value, doubt, index = [], [], []
+    for own in (first, second):
+        k = index_of(*own)
+        parts = []
+        for sample in (own, pooled):
+            square = scatter = 0.0
+            moves = [part / index_of(*sample) for part in left_out(*sample)]
+            for change, members in zip(moves, own, strict=True):
+                n, fewer = len(change), len(change) / len(members)
+                square += (change**2).sum() * n / (n - 1) * fewer
+                scatter += ((change**4).sum() - (change**2).sum() ** 2 / n) * fewer**2
+            parts.append((square, scatter))
+        index.append(k)
+        value.append((parts[0][0] + parts[1][0]) / 2)
+        doubt.append((parts[0][1] + parts[1][1]) / 4)
+    roots = [1 / k for k in index]
+    error = math.sqrt(sum(s * s * v for s, v in zip(roots, value, strict=True)))
+    freedom = 2 * error**4 / sum(s**4 * d for s, d in zip(roots, doubt, strict=True))
+    p_value = 2 * student.sf(abs(roots[0] - roots[1]) / error, freedom)
+    t = student.ppf(0.975, freedom)
+
+    def accepted(quotient):
+        """Whether s₂ = quotient · s₁ is not rejected."""
+        spread = quotient**2 * roots[0] ** 2 * value[0] + roots[1] ** 2 * value[1]
+        return abs(roots[1] - quotient * roots[0]) <= t * math.sqrt(spread)
+
+    centre = index[0] / index[1]
+    ends = []
+    for factor in (1 / 1.001, 1.001):
+        end = centre
+        while accepted(end) and 1e-6 < end < 1e6:
+            end *= factor
+        inside, outside = end / factor, end
+        for _ in range(60):
+            middle = (inside + outside) / 2
+            inside, outside = (middle, outside) if accepted(middle) else (inside, middle)
+        ends.append(inside)
+    return centre, p_value, tuple(ends)

@@ -25,6 +25,7 @@ _MODULES = {
     "gate": "gate",
     "history": "history",
     "slices": "slices",
+    **dict.fromkeys(("sketch", "merge", "drift"), "sketches"),
 }
 
 

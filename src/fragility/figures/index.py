@@ -223,15 +223,22 @@ class KnownIndex:
             sum(part.fragility == inf for part in self.found),
         )
 
-    def interval(self, confidence: float) -> Interval | None:
-        """Confidence interval of the index; None where these sums cannot tell it."""
-        if not self.is_binary and self.sums is None:
-            return None
+    @property
+    def is_near(self) -> bool:
+        """Whether the bounds of the index are so near that sums can tell its interval."""
         value, low, high = self._totals
-        if low < high and not high - low <= _NEAR_ENOUGH * value:
+        return not low < high or high - low <= _NEAR_ENOUGH * value
+
+    def interval(self, confidence: float, target: float = 0.0) -> Interval | None:
+        """Confidence interval of the index; None where these sums cannot tell it."""
+        if not self.is_near or (not self.is_binary and self.sums is None):
             return None
+        return self.rough_interval(confidence, target)
+
+    def rough_interval(self, confidence: float, target: float = 0.0) -> Interval:
+        """The same, however wide bins are: of two classes, or with sums over pairs."""
         return confidence_interval(
-            self, self.solved, 0.0, confidence=confidence, method="auto", score_range=(0.0, 1.0)
+            self, self.solved, target, confidence=confidence, method="auto", score_range=(0.0, 1.0)
         )
 
     # What an interval asks for.

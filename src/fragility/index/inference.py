@@ -146,14 +146,10 @@ class SampleEvidence(RankingErrors):
         (part,) = solved
         factor = self.factor(part.pair)
         s = 1.0 / (part.fragility * factor)
-
-        def error_at_root(groups: Sequence[TestedGroup]) -> tuple[float, float]:
-            """Standard error of the index: that of h(s) over its slope, times 1 / s²."""
-            squares = sum(group.log_moment_error(s)[1] for group in groups)
-            slope = SampleEquation(groups, target * factor)(s).slope
-            return sqrt(squares) / (s * (s * slope)) / factor, s
-
-        return _first_accurate(self.readings(part, target), error_at_root)
+        return _first_accurate(
+            self.readings(part, target),
+            lambda groups: (error_at_root(groups, target * factor, s) / factor, s),
+        )
 
     def no_influences(self) -> Floats:
         return np.zeros(self.data.codes.size)
@@ -182,6 +178,13 @@ class SampleEvidence(RankingErrors):
         for code, influence in pseudo:
             squares[code] += (influence / unit) ** 2
         return unit * error_of_squares(squares, sizes, 1.0 if pseudo else 0.0)
+
+
+def error_at_root(groups: Sequence[TestedGroup], target: float, s: float) -> float:
+    """Standard error of the index of a root `s`: that of h(s) over its slope, times 1 / s²."""
+    squares = sum(group.log_moment_error(s)[1] for group in groups)
+    slope = SampleEquation(groups, target)(s).slope
+    return sqrt(squares) / (s * (s * slope))
 
 
 def confidence_interval(

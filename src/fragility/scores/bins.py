@@ -228,18 +228,24 @@ class ScoreBins:
         np.maximum(self.ranges[1], other.ranges[1], out=self.ranges[1])
 
     def add_sums(
-        self, counts: Integers, sums: Integers, squares: Integers, extremes: tuple[Floats, Floats]
+        self,
+        counts: NDArray[Any],
+        sums: NDArray[Any],
+        squares: NDArray[Any],
+        extremes: tuple[Floats, Floats],
+        lightest: Floats | None = None,
     ) -> None:
         """Add samples that were summed elsewhere.
 
         Of each column and class, per bin: how many, and the sums of x and x² in units of 2⁻³⁷ and
-        2⁻²³, each term rounded to a whole number; and the smallest and largest scores.
+        2⁻²³, each term rounded to a whole number; and the smallest and largest scores. Of samples
+        with weights that are whole numbers: their weight, sums by weight, and the least weight.
         """
         for own, totals in zip(self.sums.values(), (counts, sums, squares), strict=True):
             own.add_integers(totals.reshape(own.shape))
         np.minimum(self._smallest, extremes[0], out=self._smallest)
         np.maximum(self._largest, extremes[1], out=self._largest)
-        held = np.where(counts.any(axis=-1), 1.0, inf)
+        held = np.where(counts.any(axis=-1), 1.0, inf) if lightest is None else lightest
         np.minimum(self._lightest, held, out=self._lightest)
 
     def table(self, name: str, column: int = 0, codes: slice = ALL) -> Floats:
@@ -346,7 +352,9 @@ class ScoreBins:
         digits = [part.digits.reshape(len(part.digits), -1)[:, held] for part in sums]
         lowest = np.array([part.lowest for part in sums])
         ranges = [self.ranges[:, np.isfinite(self.ranges[0])]] if self.ranges.size else []
-        return [held, lowest, *digits, self._smallest, self._largest, self._lightest, *ranges]
+        # The least of 0.0 and −0.0 is either: adding zero makes it 0.0.
+        extremes = self._smallest + 0.0, self._largest + 0.0
+        return [held, lowest, *digits, *extremes, self._lightest, *ranges]
 
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
         """Become the state that `to_arrays` gave; `fragility.scores.stored` checks the arrays."""

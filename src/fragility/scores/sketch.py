@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import lru_cache
 from types import NoneType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .._labels import encode_labels, listed
 from .._names import shown
-from .._parameters import check_choice, check_number, require
-from .._summary import Summary, SummaryRow, samples_row
+from .._parameters import check_choice, require
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -24,9 +22,7 @@ from .._validation import (
     positive_index,
 )
 from ..envelope import Envelope
-from ..index.certified import certify
-from ..index.errors import Pair, class_pairs, pair_entries
-from ..index.fragility import PairTable
+from .bin_rows import BinRows, read_rows
 from .bins import ScoreBins
 from .cases import check_agreement, check_scale, check_total
 from .layout import Uniform
@@ -39,56 +35,14 @@ from .stored import (
     seal,
 )
 
+if TYPE_CHECKING:
+    from ..figures.sketch import SketchFragility
+
 _BIN_NUMBERS = [1 << k for k in range(4, 21)]
 _MOST_BYTES = 1 << 30
 #: In format 1 a score half-way between two centres was in the even bin for classes of even number,
 #: and in the odd one for the others. Both bins hold it, so that such sketches merge with new ones.
 _ENVELOPE = Envelope(b"fragility-sketch", "FragilitySketch", version=2, earlier=(1,))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SketchFragility(Summary):
-    """Fragility Index known from a sketch: an estimate between certified bounds.
-
-    Attributes
-    ----------
-    value : float
-        Estimate of the index; for several classes the mean over class pairs.
-    lower, upper : float
-        The index of the data lies between these.
-    pairs : ndarray of shape (C, C), or (C,) for one-versus-rest
-        Estimate for each pair, as in `fragility.Fragility`.
-    support : ndarray of shape (C,)
-        Samples of positive weight in each class.
-    pairs_lower, pairs_upper : ndarray
-        Bounds for each pair.
-    ratio : float
-        Scale-free companion of `value`; NaN at a target other than 0.
-    labels : ndarray of shape (C,)
-    target : float
-    """
-
-    value: float
-    lower: float
-    upper: float
-    pairs: Floats
-    support: Integers
-    pairs_lower: Floats
-    pairs_upper: Floats
-    ratio: float
-    labels: NDArray[Any]
-    target: float
-
-    def _rows(self) -> list[SummaryRow]:
-        ratio = f"{self.ratio:.6g}", "scale-free: compare models by this too"
-        if self.target != 0.0:
-            ratio = "-", "defined at target 0"
-        return [
-            ("Fragility Index", f"{self.value:.6g}", f"target {self.target:g}"),
-            ("certified", f"[{self.lower:.12g}, {self.upper:.12g}]", ""),
-            ("ratio", *ratio),
-            samples_row(self.labels.tolist(), self.support),
-        ]
 
 
 class FragilitySketch:
@@ -130,6 +84,8 @@ class FragilitySketch:
     Fragility Index  0.111393           target 0
     certified        [0.111393473534, 0.111393473534]
     ratio            0.33418            scale-free: compare models by this too
+    AUC              0.777778
+    Brier            0.166667
     samples          6                  0: 3, 1: 3
     """
 
@@ -141,10 +97,7 @@ class FragilitySketch:
         multi_class: Literal["ovo", "ovr"] = "ovo",
     ) -> None:
         check_choice(multi_class, ("ovo", "ovr"), "multi_class")
-        if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
-            raise ValueError(
-                f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
-            )
+        check_bins(n_bins)
         self.n_bins, self.multi_class, self.pos_label = int(n_bins), multi_class, pos_label
         self.labels: NDArray[Any] | None = None
         self.support = np.zeros(0, dtype=np.int64)
@@ -266,6 +219,69 @@ class FragilitySketch:
         self.support += more
         return self
 
+    @classmethod
+    def from_bins(
+        cls,
+        rows: Any,
+        *,
+        labels: Sequence[Any] | NDArray[Any] | None = None,
+        pos_label: Any = None,
+        n_rows: int,
+        n_bins: int = 4096,
+    ) -> FragilitySketch:
+        """The sketch of scores of two classes that a database has summed, the same to the bit.
+
+        Parameters
+        ----------
+        rows : DataFrame, Arrow table, or sequence of tuples or dicts
+            All rows of the query of `fragility.distributed.bins_query`.
+        labels, pos_label
+            As in `FragilitySketch`.
+        n_rows : int
+            Number of rows of the table: ``SELECT COUNT(*)`` of it. It shows whether the rows are
+            all there.
+        n_bins : int, default=4096
+            As in the query.
+
+        Raises
+        ------
+        ValueError
+            If scores were NULL, NaN or not from 0 to 1, and how many; if rows are missing, twice
+            there or impossible; if there are more than two classes.
+        """
+        found = read_rows(rows, n_rows, n_bins)
+        grouped = any(key != () for key in found.keys)
+        require(not grouped, "The rows are of groups: use fragility.distributed.group_sketches.")
+        return cls(n_bins, labels, pos_label)._take_rows(found)
+
+    def _take_rows(self, rows: BinRows) -> FragilitySketch:
+        """Add checked rows of bins; returns itself."""
+        if not len(rows):
+            return self
+        known = encode_labels(rows.labels)[0] if self.labels is None else self.labels
+        flaw = f"A query sums one column of scores, of two classes; there are {listed(known)}."
+        require(known.size <= 2, flaw)
+        layout, held = Uniform(self.n_bins), rows.n > 0
+        scores = np.where(held, rows.smallest, layout.centres[rows.bins])
+        data = self._check(rows.labels, scores, None)
+        support = np.zeros(2, dtype=np.int64)
+        np.add.at(support, data.codes, rows.n)
+        if not support.any():
+            return self
+        sums = np.zeros((3, 1, 2, layout.length), dtype=object)
+        for total, amounts in zip(sums, (rows.weight, rows.x, rows.x_squares), strict=True):
+            total[0, data.codes, rows.bins] = amounts
+        codes = data.codes[held]
+        smallest, lightest = np.full((2, 1, 2), np.inf)
+        largest = np.full((1, 2), -np.inf)
+        np.minimum.at(smallest[0], codes, rows.smallest[held])
+        np.maximum.at(largest[0], codes, rows.largest[held])
+        np.minimum.at(lightest[0], codes, rows.lightest[held])
+        bins = self._bins or self._begin(data.labels)
+        bins.add_sums(sums[0], sums[1], sums[2], (smallest, largest), lightest)
+        self.support += support
+        return self
+
     def merge(self, other: FragilitySketch) -> FragilitySketch:
         """Add all samples of another sketch; returns itself. A refused merge changes nothing."""
         if not isinstance(other, FragilitySketch):
@@ -316,7 +332,6 @@ class FragilitySketch:
         seen = "empty" if self.labels is None else f"{int(self.support.sum())} samples"
         return f"<FragilitySketch of {self.n_bins} bins, {seen}>"
 
-    @np.errstate(over="ignore", under="ignore")
     def fragility(self, target: float = 0.0) -> SketchFragility:
         """The index of all samples seen so far.
 
@@ -329,41 +344,14 @@ class FragilitySketch:
         -------
         SketchFragility
         """
-        target, bins = check_number(target, "target"), self._bins
-        if bins is None or self.labels is None:
+        from ..figures.sketch import measured_sketch  # the state comes first, its figures later
+
+        if self._bins is None or self.labels is None:
             raise ValueError("The sketch is empty; update it with samples of two classes first.")
         check_presence(self.labels, self.support)
-        n = self.labels.size
-        found = np.full((n, n, 4) if self.multi_class == "ovo" else (n, 4), np.nan)
-        positives = lru_cache(1)(lambda place: bins.moments(*place).negated())
-        for pair in class_pairs(self.support, self._positive, self.multi_class):
-            column, own, others = self._where(pair)
-            certified = certify(bins.moments(column, others), positives((column, own)), target)
-            for place in pair_entries(pair, n, self.multi_class):
-                found[place] = certified
-        values, lower, upper, separations = np.moveaxis(found, -1, 0)
-        shares = np.where(np.isnan(values), 0.0, 1.0)
-        table = PairTable(values, separations, shares / shares.sum())
-        return SketchFragility(
-            value=table.average(values),
-            lower=table.average(lower),
-            upper=table.average(upper),
-            pairs=values,
-            support=self.support.copy(),
-            pairs_lower=lower,
-            pairs_upper=upper,
-            ratio=table.average(table.ratios) if target == 0.0 else float("nan"),
-            labels=self.labels.copy(),
-            target=target,
+        return measured_sketch(
+            self._bins, self.labels, self.support, self._positive, self.multi_class, target
         )
-
-    def _where(self, pair: Pair) -> tuple[int, int, int]:
-        """Column of a pair, and the groups of its positives and of its negatives in the bins."""
-        if self.support.size == 2:
-            return 0, pair.positive, 1 - pair.positive
-        if self.multi_class == "ovr":
-            return pair.positive, 1, 0
-        return pair.positive, pair.positive, pair.negatives[0]
 
     def _content(self) -> tuple[dict[str, Any], list[NDArray[Any]]]:
         """All that makes up a sketch, the same for the same samples."""
@@ -421,6 +409,14 @@ class FragilitySketch:
         sketch.support[...] = support
         bins.take_arrays(stored)
         return sketch
+
+
+def check_bins(n_bins: Any) -> None:
+    """Refuse a number of bins that a sketch cannot have."""
+    if not isinstance(n_bins, (int, np.integer)) or n_bins not in _BIN_NUMBERS:
+        raise ValueError(
+            f"n_bins must be a power of two from 16 to {1 << 20}; got {shown(n_bins)}."
+        )
 
 
 def _state_shape(n_classes: int, multi_class: str) -> tuple[int, int]:

@@ -97,6 +97,7 @@ _KINDS: dict[str, tuple[str, Callable[[Path], bool]]] = {
     ".json": ("a report in JSON", _begins(b"{", b'"format"', b'"fragility_version"')),
     ".xml": ("test results of a gate", _begins(b"<?xml", b'name="fragility gate"')),
     ".skops": ("a model file", _is_model),
+    ".fsk": ("a sketch", _begins(b"fragility-sketch")),
     ".csv": ("a table of text", _is_text),
     ".tsv": ("a table of text", _is_text),
     ".csv.gz": ("a compressed file", _begins(b"\x1f\x8b")),

@@ -18,9 +18,10 @@ from .._optional import needed_for
 from .._parameters import check_choice, check_count, check_number
 from .._validation import PROBABILITY_ROUNDING
 from ..exceptions import AbsentClassWarning
+from ..figures.sketch import SketchFragility
 from ..index.fragility import Fragility
 from ..metrics import measure_fragility
-from ..scores.sketch import FragilitySketch, SketchFragility
+from ..scores.sketch import FragilitySketch
 from ._binning import MOST_IN_A_BIN, add_to_bins
 from ._checks import check_class_numbers, check_columns
 from ._lazy import LazyScalar

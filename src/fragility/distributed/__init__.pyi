@@ -1,0 +1,6 @@
+from .sql import bins_query, group_sketches
+
+__all__ = [
+    "bins_query",
+    "group_sketches",
+]
