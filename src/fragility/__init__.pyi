@@ -14,6 +14,9 @@ from . import (
     deferral as deferral,
 )
 from . import (
+    distributed as distributed,
+)
+from . import (
     exceptions as exceptions,
 )
 from . import (

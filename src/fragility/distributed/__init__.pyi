@@ -1,0 +1,6 @@
+from .sketching import sketch, sketch_by
+
+__all__ = [
+    "sketch",
+    "sketch_by",
+]
