@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 #: Rows of the files: the second is empty, the third has one class.
-ENDS = (0, 9_000, 9_000, 14_000, 30_000)
+ENDS = (0, 4_000, 4_000, 6_000, 12_000)
 
 
 def columns(seed: int = 0) -> dict[str, Any]:

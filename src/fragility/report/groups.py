@@ -336,6 +336,13 @@ class _ByGroup:
                 if reader is not None:
                     reader.add(found.take(rows))
 
+    def merge(self, other: _ByGroup) -> None:
+        """Add what another one was told of other cases."""
+        for part in (self, other):
+            part._hand_on()
+        for group, reader in self._readers.items():
+            reader.merge(other._readers[group])
+
     def finish(self) -> None:
         """Hand on what was read."""
         self._hand_on()

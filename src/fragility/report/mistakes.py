@@ -57,7 +57,7 @@ class SharedMistakes:
     """
 
     def __init__(self, state: ScoreState, level: float, n_listed: int) -> None:
-        self._state, self._n_listed = state, n_listed
+        self._state, self._n_listed = state.without_cases(), n_listed
         self.level = level
         #: How many there are.
         self.n = 0
@@ -94,6 +94,15 @@ class SharedMistakes:
             )
             for place in wrong[np.argsort(-surest, kind="stable")[: self._n_listed]].tolist()
         ]
+        self._keep_surest()
+
+    def merge(self, other: SharedMistakes) -> None:
+        """Add what a reader of other cases was told."""
+        self.n += other.n
+        self.cases += other.cases
+        self._keep_surest()
+
+    def _keep_surest(self) -> None:
         self.cases.sort(key=lambda case: (-min(case.confidence.values()), case.row))
         del self.cases[self._n_listed :]
 

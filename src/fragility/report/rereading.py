@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class CaseRows(NamedTuple):
         return CaseRows(cases, rows, clusters)
 
 
+#: The same cases with other scores.
+Mapped = Callable[[Cases], Cases]
 #: Gives the same cases whenever it is called.
 Rereading = Callable[[], Iterable[CaseRows]]
 #: Names of the cases of some rows.
@@ -85,7 +88,8 @@ class Reader:
         intervals: bool = False,
         n_worst: int = 0,
     ) -> None:
-        self._state, self._influences, self._population = state, influences, population
+        self._state, self._influences = state.without_cases(), influences
+        self._population = population
         self._n_worst = n_worst
         self._figures = figures or {}
         scales = {name: found.known.largest for name, found in influences.items()}
@@ -141,6 +145,21 @@ class Reader:
                     self._note_worst(name, block, own, rows, lift / len(tilted))
             for (a, b), sums in self.pairs.items():
                 sums.add(code, moves[a] - moves[b], shares * total, together)
+
+    def merge(self, other: Reader) -> None:
+        """Add what a reader of other cases was told."""
+        for pair, sums in self.pairs.items():
+            sums.merge(other.pairs[pair])
+        for name, sums in self.own.items():
+            sums.merge(other.own[name])
+        for name, reading in self._readings.items():
+            reading.merge(other._readings[name])
+        for name, kinds in other._held.items():
+            for kind, cases in kinds.items():
+                held = self._held[name].setdefault(kind, [])
+                held += cases
+                held.sort(key=_worst_first)
+                del held[self._n_worst :]
 
     def _note_worst(
         self, name: str, block: Cases, own: Indices, rows: Integers, lift: Floats
@@ -212,7 +231,7 @@ class Reader:
     def finish(self) -> None:
         """Hand the sums to the indices that need them."""
         for name, reading in self._readings.items():
-            self._influences[name].known.sums = reading.sums
+            self._influences[name].known.sums = reading.finish()
 
 
 def _worst_first(case: WorstCase) -> tuple[float, int]:
@@ -232,17 +251,56 @@ class BlockReader(Protocol):
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
 
+    def merge(self, other: Any) -> None:
+        """Add what a reader of the same kind was told of other cases."""
+
     def finish(self) -> None:
         """Hand on what was read."""
+
+
+@runtime_checkable
+class PartedReading(Protocol):
+    """A reading of cases that lie in parts elsewhere, where readers are sent to."""
+
+    def __call__(self) -> Iterable[CaseRows]:
+        """The cases one after the other; few readings need that."""
+
+    def readers_of_parts(
+        self, readers: Sequence[BlockReader], mapped: Mapped | None
+    ) -> Sequence[BlockReader]:
+        """Copies of new readers that were told all cases, after a map of their scores."""
+
+
+@dataclass(frozen=True)
+class MappedReading:
+    """A reading of cases with other scores."""
+
+    reread: Rereading
+    mapped: Mapped
+
+    def __call__(self) -> Iterable[CaseRows]:
+        return (found._replace(cases=self.mapped(found.cases)) for found in self.reread())
 
 
 def read_again(reread: Rereading, readers: Sequence[BlockReader]) -> None:
     """One reading of all cases for all readers; none if there are no readers."""
     if not readers:
         return
-    with np.errstate(over="ignore", under="ignore"):
-        for block in even_blocks(reread(), CaseRows.joined):
-            for reader in readers:
-                reader.add(block)
+    mapped = reread.mapped if isinstance(reread, MappedReading) else None
+    source = reread.reread if isinstance(reread, MappedReading) else reread
+    if isinstance(source, PartedReading):
+        told = source.readers_of_parts(readers, mapped)
+        for reader, found in zip(readers, told, strict=True):
+            reader.merge(found)
+    else:
+        add_blocks(reread(), readers)
     for reader in readers:
         reader.finish()
+
+
+def add_blocks(parts: Iterable[CaseRows], readers: Sequence[BlockReader]) -> None:
+    """Tell all readers of some cases, in blocks of one size."""
+    with np.errstate(over="ignore", under="ignore"):
+        for block in even_blocks(parts, CaseRows.joined):
+            for reader in readers:
+                reader.add(block)

@@ -69,6 +69,8 @@ class Table(ABC):
     schema: Any = None
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
+    #: Rows of a larger whole that come before these.
+    rows_before = 0
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.path = path
