@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from fragility import FragilitySketch
+from fragility import FragilitySketch, Report
 from fragility.distributed import sketch, sketch_by
 from fragility.exceptions import PartitionError
 
@@ -22,8 +22,8 @@ dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
-# Spark warns of versions of pandas that it was not tested with.
-pytestmark = [pytest.mark.outside, pytest.mark.filterwarnings("ignore::FutureWarning")]
+# Engines warn of much, also in threads of their own, where an error would stop them for good.
+pytestmark = [pytest.mark.outside, pytest.mark.filterwarnings("default")]
 
 DATA = columns()
 ENGINES = ["dask", "spark"]
@@ -130,26 +130,74 @@ def test_mixed_types_in_a_partition_of_dask(dask):
         sketch(dd.from_pandas(odd, npartitions=2), label="sick", score="p", labels=[0, 1])
 
 
+ASKED = {
+    "label": "sick",
+    "scores": ["p", "q"],
+    "groups": "site",
+    "costs": {"error_cost": 10.0, "review_cost": 1.0},
+    "hold": 1000,
+}
+
+
+@pytest.fixture(scope="module")
+def local_report(folder):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "0")
+        return Report.from_source(folder, **ASKED).to_json()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reports_are_those_of_local_files(engine, opened, folder, local_report, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    assert Report.from_source(opened(engine, folder), **ASKED).to_json() == local_report
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_reports_name_partition_file_and_row(engine, opened, tmp_path):
+    good = {"sick": [0, 1, 0], "p": [0.25, 0.75, 0.5]}
+    pq.write_table(pa.table(good), tmp_path / "good.parquet")
+    wrong = pa.table({**good, "p": [0.25, 0.75, 1.5]})
+    pq.write_table(wrong, tmp_path / "wrong.parquet")
+    with pytest.raises(PartitionError, match=r"probabilities.*data row 3") as caught:
+        Report.from_source(opened(engine, tmp_path), label="sick", scores="p")
+    assert "wrong.parquet" in caught.value.file
+
+
 def slow(frame):
     """The same rows, after a while."""
-    time.sleep(0.2)
+    time.sleep(0.15)
     return frame
 
 
-def test_a_killed_worker_changes_nothing(dask, folder):
-    frame = dd.read_parquet(str(folder)).repartition(npartitions=12).map_partitions(slow)
-    killed = threading.Event()
+@pytest.fixture
+def killing(dask):
+    """Kills a worker a while after the work began."""
 
     def kill():
         time.sleep(0.5)
-        worker = next(iter(dask.run(os.getpid).values()))
-        os.kill(worker, signal.SIGKILL)
-        killed.set()
+        os.kill(next(iter(dask.run(os.getpid).values())), signal.SIGKILL)
 
-    killer = threading.Thread(target=kill)
-    killer.start()
-    found = sketch(frame, label="sick", score="p", labels=[0, 1])
-    killer.join()
-    assert killed.is_set()
+    def run(work):
+        killer = threading.Thread(target=kill)
+        before = set(dask.scheduler_info()["workers"])
+        killer.start()
+        found = work()
+        killer.join()
+        dask.wait_for_workers(2)
+        assert set(dask.scheduler_info()["workers"]) != before
+        return found
+
+    return run
+
+
+def test_a_killed_worker_changes_no_sketch(dask, folder, killing):
+    frame = dd.read_parquet(str(folder)).repartition(npartitions=12).map_partitions(slow)
+    found = killing(lambda: sketch(frame, label="sick", score="p", labels=[0, 1]))
     plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"])
     assert found.to_bytes() == plain.to_bytes()
+
+
+def test_a_killed_worker_changes_no_report(dask, folder, killing, local_report, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    frame = dd.read_parquet(str(folder)).repartition(npartitions=8).map_partitions(slow)
+    assert killing(lambda: Report.from_source(frame, **ASKED)).to_json() == local_report

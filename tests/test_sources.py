@@ -17,7 +17,8 @@ from fragility import FragilitySketch, fragility_index
 from fragility.distributed import sketch, sketch_by
 from fragility.exceptions import PartitionError
 from fragility.sources import source as source_module
-from fragility.sources.opening import open_source, parquet_files
+from fragility.sources.opening import open_source
+from fragility.tables.several_files import parquet_files
 
 from .engine_data import columns, write_parts, wrong_parts
 

@@ -20,7 +20,7 @@ from ..figures.rank import auc
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
-from .rereading import CaseRows, Mapped
+from .rereading import CaseRows, Mapped, PartReader
 
 #: Where bins leave more than this of the AUC open, they are too wide for calibration.
 _UNRESOLVED = 2e-3
@@ -158,8 +158,10 @@ def check_sample(state: ScoreState) -> None:
         raise CannotCalibrateError(flaw) from None
 
 
-class Filling:
+class Filling(PartReader):
     """Fills a state, which holds no case, with cases whose scores are mapped."""
+
+    KNOWN = ("_mapped",)
 
     def __init__(self, state: ScoreState, mapped: Mapped) -> None:
         self.state, self._mapped = state, mapped

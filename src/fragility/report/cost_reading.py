@@ -19,7 +19,7 @@ from ..scores.cases import Cases
 from ..scores.sums import Shape
 from .group_sums import GroupSums
 from .policy_cells import PolicyCells
-from .rereading import CaseNames, CaseRows
+from .rereading import CaseNames, CaseRows, PartReader
 
 
 class DecidedCases(NamedTuple):
@@ -62,7 +62,7 @@ class Decided(NamedTuple):
     estimator: Estimator = "cross_fitted"
 
 
-class CostReader:
+class CostReader(PartReader):
     """What a reading of the cases tells of the costs of models at their policies.
 
     Parameters
@@ -73,6 +73,8 @@ class CostReader:
     groups : Shape, optional
         Of a state with groups: models are compared in each of them, too.
     """
+
+    KNOWN = ("_decided", "_groups")
 
     def __init__(
         self, decided: Mapping[str, Decided], *, paired: bool, groups: Shape | None = None

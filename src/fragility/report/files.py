@@ -131,7 +131,7 @@ def report_on_file(
 
 def finished(made: Report, file: CaseFile[Any], columns: Mapping[str, Sequence[str]]) -> Report:
     """The same report with policies that know their columns, and a note on rows left out."""
-    source = made.provenance.from_file(file.table.path, file.table.name)
+    source = made.provenance.from_files(file.table.paths, file.table.name)
     made = replace(made, models=with_columns(made.models, columns), provenance=source)
     return made.with_notes(*dropped_rows(file))
 

@@ -17,14 +17,14 @@ from ..scores.state import ScoreState
 from .comparing import holm
 from .group_sums import GroupSums
 from .parts import GroupComparison, GroupFigures
-from .rereading import CaseRows
+from .rereading import CaseRows, PartReader
 from .views import View
 
 #: Figures that are compared by group.
 _FIGURES = ("log_loss", "calibrated_log_loss", "cost")
 
 
-class LossReader:
+class LossReader(PartReader):
     """Reads cases, and sums what every model loses on those of each group.
 
     Parameters
@@ -33,6 +33,8 @@ class LossReader:
     views : mapping of str to View
         The models, as they are or after calibration.
     """
+
+    KNOWN = ("_state", "_views")
 
     def __init__(self, state: ScoreState, views: Mapping[str, View]) -> None:
         self._state, self._views = state.without_cases(), views

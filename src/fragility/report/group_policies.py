@@ -19,7 +19,7 @@ from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import GroupPolicy
-from .rereading import CaseRows
+from .rereading import CaseRows, PartReader
 
 if TYPE_CHECKING:
     from .cost_reading import Decided, DecidedCases
@@ -183,7 +183,7 @@ def _cost_interval(
     return Interval(low, more * exp(min(reach, log(1e300))))
 
 
-class GroupDecisions:
+class GroupDecisions(PartReader):
     """Reads cases, and sums what each policy does to those of each group.
 
     Parameters
@@ -191,6 +191,8 @@ class GroupDecisions:
     state : ScoreState
     decided : mapping of str to Decided
     """
+
+    KNOWN = ("_state", "_decided")
 
     def __init__(self, state: ScoreState, decided: Mapping[str, Decided]) -> None:
         self._state, self._decided = state.without_cases(), decided

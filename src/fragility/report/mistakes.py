@@ -15,7 +15,7 @@ from ..scores.answers import Answers
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import NewMistake, NewMistakes, SharedMistake
-from .rereading import CaseRows, Rereading
+from .rereading import CaseRows, PartReader, Rereading
 
 
 class Made(NamedTuple):
@@ -44,7 +44,7 @@ def made_answers(answers: Mapping[str, Answers], level: float) -> dict[str, Made
     return found
 
 
-class SharedMistakes:
+class SharedMistakes(PartReader):
     """Reads cases, and keeps those that every model gets confidently wrong.
 
     Parameters
@@ -55,6 +55,8 @@ class SharedMistakes:
     n_listed : int
         Number of cases to keep: those of which the least sure model is surest.
     """
+
+    KNOWN = ("_state",)
 
     def __init__(self, state: ScoreState, level: float, n_listed: int) -> None:
         self._state, self._n_listed = state.without_cases(), n_listed

@@ -37,7 +37,7 @@ from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from .cost_reading import Decided, DecidedCases, DecidedPlaces
 from .policy_cells import cells_of_problem
-from .rereading import CaseRows, Rereading, read_again
+from .rereading import CaseRows, PartReader, Rereading, read_again
 
 
 class PolicyMaker:
@@ -260,7 +260,7 @@ def _equally_weighted(cases: Cases | None) -> bool:
     return bool(cases.weights.min() == cases.weights.max())
 
 
-class _BinReader:
+class _BinReader(PartReader):
     """Fills the bins of the losses of each model."""
 
     def __init__(self, bins: dict[str, LossBins]) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -53,7 +54,31 @@ def one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:
     return lambda: [CaseRows(cases, np.arange(cases.size), clusters)]
 
 
-class Reader:
+class PartReader:
+    """A reader that can be sent to parts of the cases, where each part has one of its own.
+
+    Attributes
+    ----------
+    KNOWN : tuple of str
+        Attributes that no case changes, and that may be large: not copied, and not sent back.
+    """
+
+    KNOWN: ClassVar[tuple[str, ...]] = ()
+
+    def anew(self) -> Self:
+        """A copy that knows the same, for a reader that was told nothing yet."""
+        shared = [getattr(self, name) for name in self.KNOWN]
+        return deepcopy(self, {id(part): part for part in shared})
+
+    def told(self) -> Self:
+        """What it was told, which is enough to be merged."""
+        found = copy(self)
+        for name in self.KNOWN:
+            setattr(found, name, None)
+        return found
+
+
+class Reader(PartReader):
     """What a second reading of some cases tells of some models.
 
     Parameters
@@ -75,6 +100,8 @@ class Reader:
     n_worst : int
         Number of worst cases to list for each model.
     """
+
+    KNOWN = ("_state", "_influences", "_population", "_figures")
 
     def __init__(
         self,
@@ -256,6 +283,12 @@ class BlockReader(Protocol):
 
     def finish(self) -> None:
         """Hand on what was read."""
+
+    def anew(self) -> Self:
+        """As in `PartReader`."""
+
+    def told(self) -> Self:
+        """As in `PartReader`."""
 
 
 @runtime_checkable

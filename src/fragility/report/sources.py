@@ -216,8 +216,12 @@ class _Told:
     """Readers that were told some cases."""
 
     readers: list[BlockReader]
-    reading: Reading[Any]
-    rows: PartRows
+    reading: Reading[Any] | None
+    rows: PartRows | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What leaves the part: only what was told, not what all readers know."""
+        return {"readers": [own.told() for own in self.readers], "reading": None, "rows": None}
 
     def merge(self, other: _Told) -> _Told:
         for own, more in zip(self.readers, other.readers, strict=True):
@@ -235,7 +239,10 @@ class _Tell:
 
     def __call__(self, told: _Told | None, batch: Any, part: Part) -> _Told:
         if told is None:
-            told = _Told(deepcopy(self.readers), self.file.new_reading(), PartRows())
+            new = [reader.anew() for reader in self.readers]
+            told = _Told(new, self.file.new_reading(), PartRows())
+        assert told.reading is not None  # it has not left yet
+        assert told.rows is not None
         found = _cases(self.file, told.reading, told.rows.table(batch, part), batch)
         if found is not None and found.rows.size:
             if self.mapped is not None:

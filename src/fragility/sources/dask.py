@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -34,9 +35,8 @@ class _Work(Generic[State]):
         return folded(table.to_batches(MOST_ROWS), part, self.add)
 
     def merged(self, parts: Sequence[State | None]) -> State | None:
-        """States as one. The first is copied: tasks may run again, and must find their input."""
-        held = [part for part in parts if part is not None]
-        return merged([deepcopy(held[0]), *held[1:]], self.merge) if held else None
+        """States as one. They are copied: tasks may run again, and must find their input."""
+        return merged(map(deepcopy, parts), self.merge)
 
 
 class DaskSource(Source):
@@ -66,7 +66,10 @@ class DaskSource(Source):
             groups = [states[k : k + _WIDTH] for k in range(0, len(states), _WIDTH)]
             states = [join(work, group) for group in groups]
         try:
-            (found,) = dask.compute(states[0])
+            with warnings.catch_warnings():
+                # Readers of a report take some megabytes: once, not for each partition.
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                (found,) = dask.compute(states[0])
         except PartitionError:
             raise
         except Exception as error:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from .._labels import listed
 from ..tables.arrow import pyarrow
+from ..tables.several_files import parquet_files
 from . import local
 from .source import Source
 
-_ENDINGS = (".parquet", ".pq")
 _GIVE = (
     "Give a mapping of columns to arrays; a table or frame (anything with __arrow_c_stream__); "
     "a Parquet file, a folder of them, or a pattern such as 'scores/*.parquet'; an Arrow dataset; "
@@ -70,33 +67,3 @@ def open_source(data: Any) -> Source:
 
 def _are_paths(data: Any) -> bool:
     return isinstance(data, (list, tuple)) and all(isinstance(p, (str, os.PathLike)) for p in data)
-
-
-def parquet_files(path: str | os.PathLike[str]) -> list[str]:
-    """Parquet files of a path, a folder (with those below it) or a pattern, in the order of names.
-
-    Files and folders whose names begin with a dot or a line below are left out, as engines do.
-    """
-    given = os.fspath(path)
-    if os.path.isdir(given):
-        found = [
-            str(file)
-            for file in sorted(Path(given).rglob("*"))
-            if file.suffix.lower() in _ENDINGS and not _hidden(file.relative_to(given))
-        ]
-        if not found:
-            raise ValueError(f"{given}: this folder has no Parquet file ({listed(_ENDINGS)}).")
-        return found
-    if os.path.exists(given):
-        return [given]
-    if not glob.has_magic(given):
-        raise ValueError(f"{given}: there is no such file or folder.")
-    files = sorted(glob.glob(given, recursive=True))
-    found = [file for one in files for file in parquet_files(one)]
-    if not found:
-        raise ValueError(f"{given}: no file has such a name.")
-    return found
-
-
-def _hidden(file: Path) -> bool:
-    return any(name.startswith((".", "_")) for name in file.parts)

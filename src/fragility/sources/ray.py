@@ -36,8 +36,7 @@ class RaySource(Source):
 
         def join(*states: State | None) -> State | None:
             # What comes from the store must not be changed.
-            held = [state for state in states if state is not None]
-            return merged([deepcopy(held[0]), *held[1:]], merge) if held else None
+            return merged(map(deepcopy, states), merge)
 
         fold_block, join_states = ray.remote(fold), ray.remote(join)
         blocks = self._dataset.select_columns(columns).to_arrow_refs()
@@ -46,7 +45,7 @@ class RaySource(Source):
             groups = [states[k : k + _WIDTH] for k in range(0, len(states), _WIDTH)]
             states = [join_states.remote(*group) for group in groups]
         try:
-            return ray.get(states[0]) if states else None
+            return deepcopy(ray.get(states[0])) if states else None
         except ray.exceptions.RayTaskError as error:
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, PartitionError):

@@ -78,6 +78,11 @@ class Table(ABC):
         self.column_names: list[str] = []
         self.size_bytes = os.path.getsize(path)
 
+    @property
+    def paths(self) -> list[Path]:
+        """The file, or all of several."""
+        return [self.path]
+
     def read(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None
     ) -> Any:
