@@ -24,10 +24,11 @@ class _Work(Generic[State]):
     add: Add[State]
     merge: Merge[State]
     columns: list[str]
+    parts: list[Part]
 
-    def fold(self, frame: Any, part: Part) -> State | None:
+    def fold(self, frame: Any, number: int) -> State | None:
         """The state of a partition."""
-        pa = pyarrow()
+        pa, part = pyarrow(), self.parts[number]
         try:
             table = pa.Table.from_pandas(frame[self.columns], preserve_index=False)
         except (pa.ArrowException, TypeError, ValueError) as error:
@@ -56,12 +57,15 @@ class DaskSource(Source):
             import dask as module
         dask: Any = module  # of whose functions not all have types
         chosen = self._frame[columns]
-        partitions = chosen.to_delayed()
-        files = _files(chosen, len(partitions))
+        files = _files(chosen, chosen.npartitions)
         parts = [Part(k, f"partition {k}", file) for k, file in enumerate(files)]
-        work = dask.delayed(_Work(add, merge, columns), pure=False, traverse=False)
-        fold, join = dask.delayed(_fold, pure=False), dask.delayed(_merged, pure=False)
-        states = [fold(work, *pair) for pair in zip(partitions, parts, strict=True)]
+        work = dask.delayed(_Work(add, merge, columns, parts), pure=False, traverse=False)
+        join = dask.delayed(_merged, pure=False)
+        # In one task with what makes the partition, which then never moves to another worker.
+        folded_there = chosen.map_partitions(
+            _fold, work, meta=chosen._meta, enforce_metadata=False, clear_divisions=True
+        )
+        states = folded_there.to_delayed()
         while len(states) > 1:
             groups = [states[k : k + _WIDTH] for k in range(0, len(states), _WIDTH)]
             states = [join(work, group) for group in groups]
@@ -73,12 +77,12 @@ class DaskSource(Source):
         except PartitionError:
             raise
         except Exception as error:
-            raise _blamed(dask, partitions, parts, error) from error
+            raise _blamed(dask, chosen.to_delayed(), parts, error) from error
         return found  # type: ignore[no-any-return]
 
 
-def _fold(work: _Work[State], frame: Any, part: Part) -> State | None:
-    return work.fold(frame, part)
+def _fold(frame: Any, work: _Work[State], partition_info: Any = None) -> State | None:
+    return work.fold(frame, partition_info["number"])
 
 
 def _merged(work: _Work[State], parts: Sequence[State | None]) -> State | None:
