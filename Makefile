@@ -91,6 +91,7 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/engines.py
 
 coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py

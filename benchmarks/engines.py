@@ -98,7 +98,9 @@ def write_rows(folder: Path, n_rows: int) -> None:
     pq.write_table(pa.table(empty), folder / "part-20.parquet")
 
 
-def engines(folder: Path, chosen: list[str], stack: ExitStack) -> Iterator[tuple[str, Any, Any]]:
+def engines(
+    folder: Path, chosen: list[str], stack: ExitStack, given_malloc: bool
+) -> Iterator[tuple[str, Any, Any]]:
     """Name, data, and a function that sums the two columns with the engine."""
     pattern = str(folder / "*.parquet")
     if "local" in chosen:
@@ -123,10 +125,15 @@ def engines(folder: Path, chosen: list[str], stack: ExitStack) -> Iterator[tuple
         import dask.dataframe as dd
         from distributed import Client, LocalCluster
 
-        options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+        options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1}
+        options["dashboard_address"] = None
+        if given_malloc:
+            options["env"] = {"MALLOC_TRIM_THRESHOLD_": "134217728"}
+            options["env"] |= {"MALLOC_MMAP_THRESHOLD_": "33554432"}
         stack.enter_context(Client(stack.enter_context(LocalCluster(**options))))
         frame = dd.read_parquet(str(folder))
-        yield "Dask, 2 workers", frame, lambda: frame[["y", "p"]].sum().compute()
+        kept = " that keep memory" * given_malloc
+        yield f"Dask, 2 workers{kept}", frame, lambda: frame[["y", "p"]].sum().compute()
     if "spark" in chosen:
         from pyspark.sql import SparkSession
 
@@ -157,6 +164,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--engines", nargs="+", default=["local", "dask", "spark"])
+    parser.add_argument(
+        "--malloc", action="store_true", help="workers of Dask keep memory that they free"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     os.environ["SOURCE_DATE_EPOCH"] = "0"
@@ -171,7 +181,7 @@ def main() -> None:
         held = bounds.lower - 1e-13 <= exact <= bounds.upper + 1e-13
         del table, y, p
         lines, reports = [], set()
-        for engine, data, summed in engines(folder, given.engines, stack):
+        for engine, data, summed in engines(folder, given.engines, stack, given.malloc):
             sums, _, _ = measured(summed, given.repeats)
             sketched, grown, found = measured(
                 lambda d=data: sketch(d, score="p", **ASKED), given.repeats

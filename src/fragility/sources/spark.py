@@ -17,7 +17,7 @@ from ..tables.arrow import pyarrow
 from .source import Add, Merge, Part, Source, State, folded, merged
 
 #: States that a task merges; as many or fewer go to the driver at once.
-_WIDTH = 16
+_WIDTH = 32
 _SCHEMA = "part long, wrong string, state binary"
 _FILE = re.compile(r"file:[^\s,'\"]+|s3a?:[^\s,'\"]+|hdfs:[^\s,'\"]+")
 
