@@ -24,9 +24,12 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 from fragility import (
+    KL,
+    AdversaryDisplay,
     ConfidenceDisplay,
     DeferralDisplay,
     RankingErrorDisplay,
+    SatisficingClassifier,
     Wasserstein,
     fragility_path,
 )
@@ -87,6 +90,26 @@ def what_labels_cost():
     return figure
 
 
+def what_an_adversary_does():
+    """Two measurements of 80 tumours: moved, with labels that may be wrong, and reweighted."""
+    data = load_breast_cancer()
+    X, y = (
+        StandardScaler().fit_transform(data.data[:80, [1, 7]]),
+        data.target_names[data.target[:80]],
+    )
+    shifts = {
+        "Features move": Wasserstein(),
+        "Labels, too": Wasserstein(label_cost=2.0),
+        "Weights shift": KL(),
+    }
+    figure, axes = plt.subplots(1, 3, figsize=(15, 4.2), layout="constrained")
+    for ax, (name, ambiguity) in zip(axes, shifts.items(), strict=True):
+        model = SatisficingClassifier("hinge", ambiguity, slack=0.2).fit(X, y)
+        AdversaryDisplay.from_estimator(model, X, y, name=name, ax=ax)
+        ax.set(xlabel="texture", ylabel="concavity")
+    return figure
+
+
 def page_screens():
     """The page of ``make demo`` in a browser, moved to what the threshold does."""
     with TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -111,6 +134,7 @@ def main() -> None:
     y, scores = predictions()
     name, p = list(scores.items())[-1]
     figures = {
+        "adversary": what_an_adversary_does(),
         "confidence": confidences(y, scores),
         "deferral": DeferralDisplay.from_predictions(y, scores, error_cost=10).figure_,
         "label_cost": what_labels_cost(),

@@ -16,8 +16,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein
+from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein, prove
 
+from . import support_transport
 from .reference import linear
 
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
@@ -39,8 +40,9 @@ Every cell below is fitted when the tests run, from dense and from CSR arrays. L
 fragility (or worst-case loss) of the model are then recomputed in plain NumPy; dense and CSR must
 agree to 1e-6, and so must `solver="interior_point"` where the cell says newton. In cells with a
 star `solver="conic"` must agree, too, to 1e-5. Every third cell is fitted with
-`fit_intercept="priced"`, too, and judged with a column of ones. Write this page again with
-`make support`.
+`fit_intercept="priced"`, too, and judged with a column of ones. Of every model in the first table
+`prove` must show that no linear model is less fragile by a share of 1e-6. Write this page again
+with `make support`.
 
 Columns: number of classes and penalty. A cell names the solver that `solver="auto"` takes. A loss
 of your own (a subclass of `fragility.losses.Loss`) is solved as cross_entropy is, except by
@@ -142,6 +144,7 @@ def satisficing(cell):
         assert 0.0 < model.fragility_ < inf, cell
         assert own.supremum(model.fragility_) <= model.target_ + room, cell
         assert abs(model.fragility_ / own.plain_fragility(model.target_) - 1.0) <= 1e-6, cell
+        assert abs(prove(model, *cell.data).gap) <= 1e-6, cell
     others = [({"as_given": sparse.csr_array}, 1e-6)]
     if model.solver_ == "newton":
         others.append(({"solver": "interior_point"}, 1e-6))
@@ -194,6 +197,7 @@ def matrix() -> str:
             "## Least worst-case loss: DROClassifier\n",
             "With `radius=` a SatisficingClassifier is one of the two tables, as its ball is.\n",
             table(robust),
+            support_transport.section(),
         ]
     )
 

@@ -48,8 +48,15 @@ from . import (
 )
 from ._typing import Interval
 from ._version import __version__ as __version__
-from .ambiguity import KL, Wasserstein
-from .certificates import Certificate, certify
+from .ambiguity import KL, Transport, Wasserstein
+from .certificates import (
+    Certificate,
+    OptimalityProof,
+    WorstCase,
+    certify,
+    prove,
+    worst_case,
+)
 from .deferral import (
     CostComparison,
     Costs,
@@ -81,6 +88,7 @@ from .linear_model import (
     fragility_path,
 )
 from .metrics import (
+    AdversaryDisplay,
     ConfidenceDisplay,
     FragilityComparison,
     KSDisplay,
@@ -135,6 +143,7 @@ from .transport import ShiftDistance, shift_distance
 __all__ = [
     "KL",
     "AbsentClassWarning",
+    "AdversaryDisplay",
     "AnswerState",
     "AttributedSample",
     "Certificate",
@@ -160,6 +169,7 @@ __all__ = [
     "NetBenefitDisplay",
     "OperatingPoints",
     "OperatingPointsDisplay",
+    "OptimalityProof",
     "PairedDifference",
     "PairwiseFragilityDisplay",
     "Policy",
@@ -180,7 +190,9 @@ __all__ = [
     "ShiftDistance",
     "SketchFragility",
     "Slice",
+    "Transport",
     "Wasserstein",
+    "WorstCase",
     "area_under_risk_coverage",
     "best_policy",
     "buffered_auc_score",
@@ -212,6 +224,7 @@ __all__ = [
     "plan_evaluation",
     "policy_confusion",
     "population_stability_index",
+    "prove",
     "ranking_error_cvar",
     "reliability_curve",
     "risk_coverage_curve",
@@ -220,4 +233,5 @@ __all__ = [
     "wasserstein_fragility_index",
     "wasserstein_pair_bound",
     "wasserstein_pair_index",
+    "worst_case",
 ]

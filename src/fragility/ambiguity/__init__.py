@@ -6,11 +6,34 @@ from typing import Any
 
 from .._parameters import object_of_name
 from .base import Ambiguity
+from .costs import Huber, Mahalanobis, Norm, Power, SquaredNorm, TransportCost
 from .kl import KL
-from .profile import LossProfile, WorstLoss
+from .profile import LossProfile, TransportProfile, WorstLoss
+from .supports import Box, Ellipsoid, Polytope, Product, Support
+from .transport import Transport
 from .wasserstein import Wasserstein
 
-__all__ = ["KL", "Ambiguity", "LossProfile", "Wasserstein", "WorstLoss", "as_ambiguity"]
+__all__ = [
+    "KL",
+    "Ambiguity",
+    "Box",
+    "Ellipsoid",
+    "Huber",
+    "LossProfile",
+    "Mahalanobis",
+    "Norm",
+    "Polytope",
+    "Power",
+    "Product",
+    "SquaredNorm",
+    "Support",
+    "Transport",
+    "TransportCost",
+    "TransportProfile",
+    "Wasserstein",
+    "WorstLoss",
+    "as_ambiguity",
+]
 
 _NAMED: dict[str, type[Ambiguity]] = {"kl": KL, "wasserstein": Wasserstein}
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from .._typing import Floats, Mask
+from ..losses import Loss
 from .profile import LossProfile, WorstLoss
 
 
@@ -89,9 +90,17 @@ class Ambiguity(ABC):
             return everywhere
         return min(everywhere, max(worst.multiplier - (room - worst.level) / radius, 0.0))
 
+    def solved_as(self, loss: Loss) -> Ambiguity:
+        """An ambiguity that is the same for this loss, in the form that solvers know."""
+        return self
+
     def steepest(self, differences: Floats) -> float:
         """Largest slope of the linear functions (rows) along moves of cost one."""
         return 0.0
+
+    def check(self, X: Any) -> None:
+        """Refuse samples, dense or CSR, that it does not fit."""
+        self.fixed(X.shape[1])
 
     def fixed(self, n_features: int) -> Mask:
         """Features that cannot shift while others do: a model that uses only these is trivial."""

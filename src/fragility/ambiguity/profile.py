@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -56,3 +57,15 @@ class WorstLoss(NamedTuple):
     value: float
     multiplier: float
     level: float
+
+
+class TransportProfile(LossProfile, ABC):
+    """The worst case of one model, where more than losses and a slope must be known of it."""
+
+    @abstractmethod
+    def fragility(self, room: float) -> float:
+        """As `Ambiguity.fragility`."""
+
+    @abstractmethod
+    def worst(self, radius: float) -> WorstLoss:
+        """As `Ambiguity.worst_loss`."""

@@ -13,16 +13,17 @@ from numpy.typing import ArrayLike
 from .._parameters import check_choice, check_positive_or_inf
 from .._typing import Floats, Mask
 from .._validation import check_values
+from ..losses import Loss
 from .base import Ambiguity
-from .label_moves import LabelMoves
+from .costs import Norm
 from .noise import NOISE_FLOOR, FeatureNoise
-from .profile import LossProfile, WorstLoss
+from .norm_moves import NormMoves
 
 _DUAL = {1: inf, 2: 2, inf: 1}
 
 
 @dataclass(frozen=True, repr=False)
-class Wasserstein(Ambiguity):
+class Wasserstein(NormMoves):
     r"""Shifts of the features and labels, at the cost of 1-Wasserstein transport.
 
     Moving a sample from :math:`(x, y)` to :math:`(x', y')` costs
@@ -229,49 +230,41 @@ class Wasserstein(Ambiguity):
         norms: Floats = unit * np.linalg.norm(rows / unit, ord=_DUAL[self.norm], axis=1)
         return norms
 
+    def steepest_moves(self, vectors: Floats) -> Floats:
+        """Move of cost one along which each linear function (rows) rises most."""
+        rows = np.asarray(vectors, dtype=np.float64)
+        mobility = self.mobility(rows.shape[1])
+        plain = rows * mobility
+        if self.norm == 1:
+            largest = np.abs(plain).argmax(axis=1)[:, np.newaxis]
+            moves = np.zeros_like(plain)
+            signs = np.sign(np.take_along_axis(plain, largest, axis=1))
+            np.put_along_axis(moves, largest, signs, axis=1)
+        elif self.norm == 2:
+            size = np.abs(plain).max(axis=1, keepdims=True, initial=0.0)
+            plain = plain / np.where(size > 0.0, size, 1.0)
+            length = np.linalg.norm(plain, axis=1, keepdims=True)
+            moves = plain / np.where(length > 0.0, length, 1.0)
+        else:
+            moves = np.sign(plain)
+        return moves * mobility
+
+    def move_costs(self, moves: Floats) -> Floats:
+        """Cost of moves of the features (rows); infinite where one moves that cannot."""
+        mobility = self.mobility(moves.shape[1])
+        with np.errstate(divide="ignore"):
+            plain = moves * np.where(moves == 0.0, 0.0, 1.0 / mobility)
+        costs: Floats = np.linalg.norm(plain, ord=self.norm, axis=1)
+        return costs
+
     def with_constant(self) -> Wasserstein:
         if self.feature_weight is None:
             return self
         return replace(self, feature_weight=(*self.feature_weight, 1.0), noise=None)
 
-    def steepest(self, differences: Floats) -> float:
-        return float(self.dual_norms(differences).max(initial=0.0))
+    def solved_as(self, loss: Loss) -> Ambiguity:
+        if loss.slopes_by_pair:
+            return self
+        from .transport import Transport  # which knows this one
 
-    @np.errstate(over="ignore", under="ignore")
-    def fragility(self, profile: LossProfile, room: float) -> float:
-        if profile.mean > room + 1e-8 * abs(room):  # beyond rounding
-            return inf
-        moves = self._label_moves(profile)
-        if moves is None:
-            return profile.slope
-        return self._per_distance(profile, moves.price_of_sum(max(room - profile.mean, 0.0)))
-
-    @np.errstate(over="ignore", under="ignore")
-    def worst_loss(self, profile: LossProfile, radius: float) -> WorstLoss:
-        moves = self._label_moves(profile)
-        if moves is None:
-            multiplier, level = profile.slope, profile.mean
-        else:
-            price = moves.price_of_share(radius / self.label_cost)
-            multiplier = self._per_distance(profile, price)
-            level = profile.mean + moves.added(price)
-        paid = multiplier * radius if radius > 0.0 else 0.0
-        return WorstLoss(level + paid, multiplier, level)
-
-    def _label_moves(self, profile: LossProfile) -> LabelMoves | None:
-        """Relabelling at costs above what features can do; None if labels do not move."""
-        if not self.moves_labels:
-            return None
-        if profile.relabelled is None:
-            raise ValueError(
-                f"Under {self!r} labels move: the LossProfile needs `relabelled`, the largest loss "
-                "of each sample with another label."
-            )
-        gains = profile.relabelled - profile.losses
-        return LabelMoves(gains, profile.weights, float(profile.slope * self.label_cost))
-
-    def _per_distance(self, profile: LossProfile, price: float) -> float:
-        """A price of another label, per unit of distance; exactly the slope at the lowest."""
-        if price <= profile.slope * self.label_cost:
-            return profile.slope
-        return float(price / self.label_cost)
+        return Transport(Norm(self.norm), None, self.label_cost, self.feature_weight)

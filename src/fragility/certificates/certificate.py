@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import permutations
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 from numbers import Real
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from .._labels import listed
 from .._models import LabelledSamples, LinearModel
@@ -22,8 +23,9 @@ from .._parameters import check_number, check_radius, require
 from .._summary import Summary, SummaryRow
 from .._typing import Floats, Mask
 from .._validation import check_values
-from ..ambiguity import Ambiguity, LossProfile
+from ..ambiguity import Ambiguity, LossProfile, Transport
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..solvers import transport
 from ..transport import ShiftDistance
 from .index_bounds import IndexBound, ScoredSamples, bound_index, no_bound
 from .promise import Promise
@@ -56,6 +58,14 @@ class Certificate(Summary):
     losses : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,)
         Weights of the samples, summing to one.
+    critical_distance : float
+        How far from the data the worst case is that keeps the model from being less fragile: one
+        over the rate at which the least fragility falls as the target rises. Under KL the
+        divergence of `worst_case_weights`, where the line of `violation_bound` touches
+        `worst_loss`; under Wasserstein how far samples travel on average, moved labels included. Of
+        a model trained in a ball its radius. NaN where the fragility does not depend on the target
+        (0, or infinite), and for models that were not trained for a target: ask `certify`, which
+        knows the model and not how it was found, and it is NaN, too.
     """
 
     target: float
@@ -77,6 +87,7 @@ class Certificate(Summary):
     _scores: Floats = field(repr=False)
     _codes: NDArray[Any] = field(repr=False)
     _coef: Floats = field(repr=False)
+    critical_distance: float = nan
 
     @property
     def headroom(self) -> float:
@@ -256,7 +267,7 @@ class Certificate(Summary):
         if self.radius < inf:  # the index knows no ball
             fragility = self.ambiguity.fragility(self._profile, room)
         scored = ScoredSamples(self._scores, self._codes, self.weights, self.losses, self._coef)
-        d = self.ambiguity
+        d = self.ambiguity.solved_as(self.loss)
         return [bound_index(d, scored.pair(d, i, j, room, fragility)) for i, j in pairs]
 
     def worst_case_weights(self) -> Floats:
@@ -289,6 +300,9 @@ class Certificate(Summary):
         meaning = f"; a unit is {self.ambiguity.unit}" if self.ambiguity.unit else ""
         note = f"loss above the target per unit of {self.ambiguity!r}, at most{reach}{meaning}"
         yield "fragility k", f"{self.fragility:.6g}", note
+        if not isnan(self.critical_distance):
+            note = "how far the worst case is from the data, on average"
+            yield "critical at", f"{self.critical_distance:.6g}", note
         flipped = f"{self.label_flip_bound(0.01):.6g}"
         yield "label flips", flipped, "attained loss with 1 % of the labels wrong, at most"
         index = self.index_bound()
@@ -338,13 +352,16 @@ def certificate_of(
     apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
     slope = loss.relabelling * loss.steepness
     differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
-    moves = ambiguity.with_constant() if linear.priced else ambiguity
-    profile = LossProfile(
-        _selected(losses, carrying),
-        _selected(weights, carrying),
-        loss.steepness * moves.steepest(differences),
-        None if relabelled is None else _selected(relabelled, carrying),
-    )
+    moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
+    if isinstance(moves, Transport):
+        profile = _transport_profile(loss, moves, linear, samples, weights, carrying)
+    else:
+        profile = LossProfile(
+            _selected(losses, carrying),
+            _selected(weights, carrying),
+            loss.steepness * moves.steepest(differences),
+            None if relabelled is None else _selected(relabelled, carrying),
+        )
     room = target - penalty
     if room < mean <= room + 1e-12 * abs(target):  # a target that is met but for rounding is met
         room = mean
@@ -364,6 +381,32 @@ def certificate_of(
         _scores=scores,
         _codes=codes,
         _coef=coef.copy(),
+    )
+
+
+def _transport_profile(
+    loss: Loss,
+    ambiguity: Transport,
+    linear: LinearModel,
+    samples: LabelledSamples,
+    weights: Floats,
+    carrying: Mask,
+) -> LossProfile:
+    """The worst case of a model under general transport."""
+    X = samples.X[carrying]
+    X = X.toarray() if issparse(X) else X
+    intercept = linear.intercept
+    if linear.priced:
+        X, intercept = np.column_stack([X, np.ones(len(X))]), np.zeros(len(linear.coef))
+    return transport.profile_of_model(
+        loss,
+        ambiguity,
+        linear.inside,
+        intercept,
+        X,
+        samples.codes[carrying],
+        weights[carrying],
+        linear.classes.size,
     )
 
 

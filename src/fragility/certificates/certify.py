@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from .._models import check_labelled_samples, check_linear_model, class_weighted
+from .._models import (
+    LabelledSamples,
+    LinearModel,
+    check_labelled_samples,
+    check_linear_model,
+    class_weighted,
+)
 from .._parameters import check_not_negative, check_number, check_radius
 from .._typing import Floats
 from .._validation import column_names
@@ -78,16 +84,58 @@ def certify(
     >>> round(certificate.fragility, 2), round(certificate.worst_loss(0.1), 2)
     (6.64, 0.74)
     """
+    asked = question_of(model, X, y, target, loss, ambiguity, penalty, radius, sample_weight)
+    if asked.target is None:
+        raise ValueError(
+            f"{type(model).__name__} was not trained for a target; give target=, the level that "
+            "its mean loss must meet."
+        )
+    return asked.certificate(asked.target)
+
+
+class Question(NamedTuple):
+    """A model, samples, and what is asked of them: arguments, checked and completed."""
+
+    linear: LinearModel
+    samples: LabelledSamples
+    loss: Loss
+    ambiguity: Ambiguity
+    target: float | None
+    penalty: float
+    radius: float
+
+    def certificate(self, target: float) -> Certificate:
+        """The certificate at a target."""
+        return certificate_of(
+            self.linear,
+            self.samples,
+            loss=self.loss,
+            ambiguity=self.ambiguity,
+            target=target,
+            penalty=self.penalty,
+            radius=self.radius,
+        )
+
+
+def question_of(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    target: float | None,
+    loss: str | Loss | None,
+    ambiguity: str | Ambiguity | None,
+    penalty: float | None,
+    radius: float | None,
+    sample_weight: ArrayLike | None,
+) -> Question:
+    """Arguments of `certify`; what is missing is read from a model of this library."""
     linear = check_linear_model(model)
     samples = check_labelled_samples(model, linear, X, y, sample_weight)
     # SGDClassifier, too, has a loss, a penalty and an alpha, of another meaning.
     trained = hasattr(model, "target_") and hasattr(model, "ambiguity")
     own = trained or type(model).__module__.startswith("fragility.")
-    if target is None and not trained:
-        raise ValueError(
-            f"{type(model).__name__} was not trained for a target; give target=, the level that "
-            "its mean loss must meet."
-        )
+    if target is None and trained:
+        target = model.target_
     if loss is None:
         loss = model.loss if own else CrossEntropy()
     if radius is None:
@@ -106,14 +154,14 @@ def certify(
         given = linear.classes, samples.codes, samples.weights
         samples = replace(samples, weights=class_weighted(model.class_weight, *given))
     names = [name for name in column_names(X) if isinstance(name, str)]
-    return certificate_of(
+    return Question(
         linear,
         samples,
-        loss=as_loss(loss),
-        ambiguity=as_ambiguity(ambiguity).fitted_to(samples.X, samples.weights, names),
-        target=check_number(model.target_ if target is None else target, "target"),
-        penalty=penalty,
-        radius=check_radius(radius),
+        as_loss(loss),
+        as_ambiguity(ambiguity).fitted_to(samples.X, samples.weights, names),
+        None if target is None else check_number(target, "target"),
+        penalty,
+        check_radius(radius),
     )
 
 

@@ -17,6 +17,7 @@ from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, S
 from ..programs.targets import Target
 from ..solvers import choose
 from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
+from ..solvers.multipliers import critical_distance
 from ..solvers.newton import Curvature
 from ..solvers.robust import solve_robust, worst_penalised
 from ..solvers.searching import Search
@@ -81,11 +82,17 @@ class Training:
         """The training of a robust classifier, by its parameters."""
         names = getattr(model, "feature_names_in_", None)
         given = as_ambiguity(model.ambiguity).fitted_to(data.X, data.weights, names)
-        given.fixed(data.X.shape[1])  # says so if feature_weight does not fit
-        parameters = as_loss(model.loss), model._checked_penalty(), model._checked_intercept()
+        given.check(data.X)
+        loss = as_loss(model.loss)
+        parameters = loss, model._checked_penalty(), model._checked_intercept()
         objective = data.objective(*parameters, reducible=given.is_euclidean)
-        ambiguity = given.with_constant() if objective.rows.priced else given
-        search = {"solver": model.solver, "tol": model.tol, "max_iter": model.max_iter}
+        ambiguity = (given.with_constant() if objective.rows.priced else given).solved_as(loss)
+        search: dict[str, Any] = {
+            "solver": model.solver,
+            "tol": model.tol,
+            "max_iter": model.max_iter,
+            "say": model._say,
+        }
         return cls(data, objective, given, ambiguity, search)
 
     def references(
@@ -141,7 +148,7 @@ class Training:
             # Where every loss can vanish the ball does not help to choose a model.
             vanishing = (Outcome.NO_LOSS, Outcome.NO_MINIMUM)
             if worst.level <= target.value and inside.outcome not in vanishing:
-                return target, inside
+                return target, replace(inside, slope=1.0 / radius)
         program = SatisficingProgram(self.objective, self.ambiguity, target)
         hints = {"start": start, "curvature": curvature}
         return target, (yield from choose.solve(program, references, **hints, **self.search))
@@ -164,15 +171,18 @@ class Training:
         found = self._certified(solution, target.value, radius)
         if solution.outcome is Outcome.NOTHING_LEARNED and not self.ambiguity.moves_labels:
             unlearned = replace(found.certificate, fragility=self.ambiguity.unlearned)
-            found = found._replace(certificate=unlearned)
-        return target, found
+            return target, found._replace(certificate=unlearned)
+        program = SatisficingProgram(self.objective, self.ambiguity, target)
+        far = critical_distance(program, solution, found.certificate.fragility)
+        return target, found._replace(certificate=replace(found.certificate, critical_distance=far))
 
     def run_robust(self, references: ReferenceModels, radius: float) -> Search[RobustModel]:
         """The model of the least worst-case loss in a ball."""
         program = RobustProgram(self.objective, self.ambiguity, radius)
         solution = yield from solve_robust(program, references, **self.search)
         found = self._certified(solution, 0.0, inf)
-        return found._replace(certificate=found.certificate.priced_at(radius))
+        priced = found.certificate.priced_at(radius)
+        return found._replace(certificate=replace(priced, critical_distance=radius))
 
     def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:
         linear, objective = self.in_user_units(solution), self.objective

@@ -10,6 +10,7 @@ from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
 from .hinge import Hinge
 from .max_logistic import MaxLogistic
+from .piecewise_linear import Pieces, PiecewiseLinear
 from .smoothed_hinge import SmoothedHinge
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "Loss",
     "LossPoint",
     "MaxLogistic",
+    "Pieces",
+    "PiecewiseLinear",
     "SmoothedHinge",
     "as_loss",
 ]

@@ -62,6 +62,17 @@ class Loss(ABC):
     #: Whether it is zero from some margin on, so that separable data attain a loss of zero.
     zero_from_some_margin: ClassVar[bool] = False
 
+    #: Whether each slope is a multiple of a difference e_c - e_y, or a mixture of such: then the
+    #: norms of differences of two classes' coefficients are all that moves of features depend on.
+    slopes_by_pair: ClassVar[bool] = True
+
+    def check_classes(self, n_classes: int) -> None:  # noqa: B027 - most are for any number
+        """Refuse a number of classes that it is not for."""
+
+    def pieces(self, n_classes: int) -> Any:
+        """The linear functions that it is the maximum of, as `Pieces`; None if it is no such."""
+        return None
+
     def is_smooth(self, n_classes: int) -> bool:
         """Whether it has a derivative everywhere."""
         return True

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._typing import Floats
 from .gaps import GapLoss
+from .piecewise_linear import Pieces
 from .smoothed_hinge import SmoothedHinge
 
 
@@ -30,6 +31,14 @@ class Hinge(GapLoss):
 
     def piece_bend(self, gap: Floats) -> Floats:
         return np.zeros_like(gap)
+
+    def pieces(self, n_classes: int) -> Pieces:
+        if n_classes == 2:
+            return Pieces(np.array([[[0.0], [1.0]], [[0.0], [-1.0]]]), np.array([[0.0, 1.0]] * 2))
+        unit = np.eye(n_classes)
+        # In the row of a class the piece of the class itself is the one that is zero.
+        slopes = unit[np.newaxis] - unit[:, np.newaxis]
+        return Pieces(slopes, 1.0 - unit)
 
     def best_constant(self, shares: Floats) -> Floats:
         # No class ahead costs one; the most frequent one ahead by one costs the others two.

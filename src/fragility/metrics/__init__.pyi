@@ -9,6 +9,7 @@ from .comparison import FragilityComparison, compare_fragility
 from .coverage import RiskCoverageCurve, risk_coverage_curve, surest_error_rate
 from .credit import gini_score, ks_statistic, population_stability_index
 from .displays import (
+    AdversaryDisplay,
     ConfidenceDisplay,
     KSDisplay,
     NetBenefitDisplay,
@@ -42,6 +43,7 @@ from .wasserstein import (
 )
 
 __all__ = [
+    "AdversaryDisplay",
     "ConfidenceDisplay",
     "FragilityComparison",
     "KSDisplay",

@@ -25,7 +25,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from .._typing import Floats
-from ..losses import GapLoss, Loss
+from ..losses import GapLoss, Loss, Pieces
 from ..losses.base import Codes, lower_curvature, signs
 from .batched import Batched
 
@@ -79,6 +79,10 @@ class Piecewise(Batched, ABC):
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
         """Lower triangles (B, pairs of outputs, n) of the form and of Σ z ∇²f, for some samples."""
 
+    @abstractmethod
+    def label(self, p: int) -> Codes:
+        """The label (B, n) that each sample has under a function."""
+
 
 def piecewise_of(
     loss: Loss, y: Codes, n_classes: int, labels_move: bool, floor: float = 0.0
@@ -88,6 +92,10 @@ def piecewise_of(
     `floor` is the constant function of a loss of gaps. It is zero, or less where only the largest
     loss of all samples counts and its bound is above zero.
     """
+    if not loss.slopes_by_pair:
+        pieces = loss.pieces(n_classes)
+        if pieces is not None:
+            return _LinearPieces(pieces, y, labels_move)
     if isinstance(loss, GapLoss) and not loss.is_smooth(n_classes):
         if n_classes == 2:
             return _TwoClassGaps(loss, y, labels_move, floor)
@@ -101,7 +109,7 @@ class _TwoClassGaps(Piecewise):
     """The floor, the gap of the own label and, if labels move, the gap of the other label."""
 
     def __init__(self, loss: GapLoss, y: Codes, labels_move: bool, floor: float) -> None:
-        self.loss, self.floor, self.bends = loss, floor, loss.bends
+        self.loss, self.floor, self.bends, self.y = loss, floor, loss.bends, y
         own = -signs(y)
         self.directions = np.stack([own, -own] if labels_move else [own], axis=1)
         flips = np.array([[0.0], [0.0], [1.0]])[: 2 + labels_move]
@@ -138,6 +146,9 @@ class _TwoClassGaps(Piecewise):
         if self.bends:
             form += (multipliers[:, 1:, part] * self.curvatures[..., part]).sum(axis=1)
         return form[:, np.newaxis]
+
+    def label(self, p: int) -> Codes:
+        return 1 - self.y if p == 2 else self.y
 
 
 class _OwnGaps(Piecewise):
@@ -201,6 +212,9 @@ class _OwnGaps(Piecewise):
         np.put_along_axis(form, index[y, y], across.sum(axis=1, keepdims=True), axis=1)
         return form
 
+    def label(self, p: int) -> Codes:
+        return self.y[:, 0]
+
 
 class _AllGaps(Piecewise):
     """The gaps of every label, (label, class) by (label, class); the floor for the class itself."""
@@ -239,6 +253,9 @@ class _AllGaps(Piecewise):
             gradients[:, label * self.count + other, other] += slopes[:, label, other]
             gradients[:, label * self.count + other, label] -= slopes[:, label, other]
         return form + _spread(gradients, weights[..., part], hold, part)
+
+    def label(self, p: int) -> Codes:
+        return np.full(self.values.shape[::2], p // self.count)
 
 
 class _ByGradients(Piecewise):
@@ -283,6 +300,9 @@ class _Labels(_ByGradients):
             )
         return form
 
+    def label(self, p: int) -> Codes:
+        return self.labels[:, p]
+
 
 class _LabelGaps(_ByGradients):
     """What other labels add to a loss such as cross-entropy: the gaps of scores, or nothing.
@@ -293,7 +313,7 @@ class _LabelGaps(_ByGradients):
     bends = False
 
     def __init__(self, loss: Loss, y: Codes, n_classes: int) -> None:
-        self.shared = loss
+        self.shared, self.y, self.n_classes = loss, y, n_classes
         self.flips = np.ones((len(y), n_classes, 1))
         self.flips[:, 0] = 0.0
         if n_classes == 2:
@@ -314,6 +334,36 @@ class _LabelGaps(_ByGradients):
             both: Floats = D[:, 1] * (D[:, 0] * hold.inverse[:, part] + hold.held[:, part])
             return both[:, np.newaxis]
         return _spread(self.gradients[..., part], D, hold, part)
+
+    def label(self, p: int) -> Codes:
+        return (self.y + p) % self.n_classes
+
+
+class _LinearPieces(_ByGradients):
+    """Linear functions of the scores, of the own label and, if labels move, of every other."""
+
+    bends = False
+
+    def __init__(self, pieces: Pieces, y: Codes, labels_move: bool) -> None:
+        count, size = pieces.offsets.shape
+        labels = [(y + step) % count for step in range(count if labels_move else 1)]
+        slopes = np.concatenate([pieces.slopes[label] for label in labels], axis=2)
+        self.gradients = np.ascontiguousarray(np.moveaxis(slopes, 1, 3))
+        offsets = np.concatenate([pieces.offsets[label] for label in labels], axis=2)
+        self.offsets = np.ascontiguousarray(np.moveaxis(offsets, 1, 2))
+        flips = np.repeat(np.arange(len(labels)) > 0, size)[:, np.newaxis] * 1.0
+        self.flips = np.tile(flips, (len(y), 1, 1))
+        self.labels, self.size = labels, size
+
+    def label(self, p: int) -> Codes:
+        label: Codes = self.labels[p // self.size]
+        return label
+
+    def _evaluate(self, scores: Floats) -> None:
+        self.values = self.forward(scores) + self.offsets
+
+    def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
+        return _spread(self.gradients[..., part], weights[..., part], hold, part)
 
 
 def over_functions(values: Floats) -> Floats:

@@ -69,6 +69,12 @@ class TrainingRows:
         return squares + float(self.fit_intercept)
 
     @cached_property
+    def given(self) -> Floats:
+        """The samples in the user's units, dense, with a constant after them if it is priced."""
+        table: Floats = self.X.toarray() if sparse.issparse(self.X) else self.X
+        return table * self.scale + self.centre
+
+    @cached_property
     def products(self) -> SampleProducts:
         """Products of the samples, where there are fewer of them than features."""
         return SampleProducts(self.X)

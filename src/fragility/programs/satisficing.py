@@ -78,6 +78,8 @@ class Solution:
         The solver's own value; certificates recompute it.
     curvature : object, optional
         A start for the same solver next to this solution.
+    slope : float, optional
+        How fast the fragility falls as the target rises, where the solver knows it.
     """
 
     parameters: Floats
@@ -87,3 +89,4 @@ class Solution:
     gap: float = 0.0
     fragility: float | None = None
     curvature: Any = None
+    slope: float | None = None

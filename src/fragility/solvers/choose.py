@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._typing import Floats
-from ..ambiguity import KL, Ambiguity, Wasserstein
+from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
 from ..losses import Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, relabelling
+from . import conic, corners, kl, relabelling, transport
 from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
@@ -25,6 +25,7 @@ from .newton import Curvature
 from .robust import profile_of, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
+from .support_check import fits_inside
 from .tuning import LABELS as TUNING
 from .wasserstein import LeastNormSearch
 
@@ -41,6 +42,7 @@ def solve(
     max_iter: int,
     start: Floats | None = None,
     curvature: Any = None,
+    say: transport.Say | None = None,
 ) -> Search[Solution]:
     """Solve a program, from a model near its solution if one is known.
 
@@ -58,7 +60,7 @@ def solve(
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Search(program, references, tol, max_iter)
+    search = _Search(program, references, tol, max_iter, say)
     return (yield from method.run(search, start, curvature))
 
 
@@ -70,6 +72,28 @@ class _Search:
     references: ReferenceModels
     tol: float
     max_iter: int
+    say: transport.Say | None = None
+
+    def by_transport(self) -> Search[Solution]:
+        """General costs and supports, then the solution moved until it meets the target."""
+        program, ambiguity = self.program, self.program.ambiguity
+        assert isinstance(ambiguity, Transport)
+        objective, target, minimum = self._parts
+        free = ambiguity.free().solved_as(objective.loss)
+        if ambiguity.support is not None and isinstance(free, Wasserstein):
+            # Most often the worst case has room enough, and the support changes nothing.
+            wide = replace(program, ambiguity=free)
+            limits = {"solver": "auto", **self._limits}
+            found = yield from solve(wide, self.references, **limits)
+            place = objective, free, ambiguity.support, found.parameters, target.value
+            if found.outcome is Outcome.SOLVED and fits_inside(*place):
+                if self.say is not None:
+                    self.say("the worst case fits inside the support, which changes nothing")
+                return found
+        inside = minimum.point if minimum.point.value < target.value else self._inside()
+        solution = transport.satisfice(program, inside.parameters, self.say)
+        point = objective.at(solution.parameters)
+        return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 
     def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Search[Solution]:
         """Newton's method on the fragility itself."""
@@ -179,7 +203,14 @@ class _Search:
         if reweights and is_underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
-        return Solution(parameters, outcome, found.iterations, "interior_point", found.gap)
+        return Solution(
+            parameters,
+            outcome,
+            found.iterations,
+            "interior_point",
+            found.gap,
+            slope=found.multiplier or None,
+        )
 
     @property
     def _parts(self) -> tuple[Objective, Target, RiskMinimum]:
@@ -268,6 +299,12 @@ def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
     return "" if objective.is_smooth else "It begins with a smooth program, and this has corners."
 
 
+def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
+    if not isinstance(ambiguity, Transport):
+        return "There is neither a cost nor a support of its own."
+    return transport.why_not(objective.loss, ambiguity, objective.rows.n_classes)
+
+
 #: In the order of choice: the first that takes a program solves it.
 _TABLE = (
     Solver("newton", _not_kl, _Search.under_kl),
@@ -282,11 +319,19 @@ _TABLE = (
         on_request=True,
     ),
 )
+_GENERAL = Solver("conic", _not_transport, lambda search, *_: search.by_transport())
 SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
 
 
 def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
     """The first solver of a name, or for "auto" of any, that takes a program."""
+    if isinstance(ambiguity, Transport):
+        reason = _not_transport(objective, ambiguity)
+        if name not in ("auto", "conic"):
+            reason = f"solver={name!r} does not take {ambiguity!r}. Give solver='auto'."
+        if reason:
+            raise NotImplementedError(reason)
+        return _GENERAL
     some = [
         s for s in _TABLE if (not s.on_request if name == "auto" else s.name == name and s.by_name)
     ]
@@ -299,8 +344,16 @@ def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
 
 def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
     """Refuse, before any data are seen, what no solver or not the one that is asked for takes."""
-    if type(ambiguity) not in (KL, Wasserstein):
-        raise NotImplementedError(f"ambiguity must be KL() or Wasserstein(); got {ambiguity!r}.")
+    if type(ambiguity) not in (KL, Wasserstein, Transport):
+        raise NotImplementedError(
+            f"ambiguity must be KL(), Wasserstein() or Transport(); got {ambiguity!r}."
+        )
+    ambiguity = ambiguity.solved_as(loss)
+    if isinstance(ambiguity, Transport):
+        reason = transport.why_not(loss, ambiguity)
+        if reason:
+            raise NotImplementedError(reason)
+        return
     reason = conic.why_not(loss) if solver == "conic" else ""
     if reason:
         raise NotImplementedError(reason)

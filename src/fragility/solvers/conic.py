@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -15,13 +16,16 @@ import numpy as np
 
 from .._optional import needed_for
 from .._typing import Floats
-from ..ambiguity import KL, Ambiguity, Wasserstein
+from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..losses.base import signs
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
+from .transport_cones import CostUnits, PieceCones
 
 #: Clarabel's own step first; shorter ones where exponential cones stall it.
 _STEP_FRACTIONS = (0.99, 0.9, 0.8)
+#: Tighter than Clarabel's own, 1e-8, where a certificate is made of what it finds.
+_ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 
 
 def why_not(loss: Loss) -> str:
@@ -37,7 +41,10 @@ def why_not(loss: Loss) -> str:
 def solve(program: SatisficingProgram) -> Solution:
     """Least fragility at a target, by Clarabel through cvxpy."""
     model = _Model(program)
-    return model.solved(model.k, model.worst <= program.target.value)
+    met = model.worst <= program.target.value
+    solution = model.solved(model.k, met)
+    slope = float(np.ravel(met.dual_value)[0])
+    return replace(solution, slope=slope if slope > 0.0 else None)
 
 
 def solve_robust(program: RobustProgram) -> Solution:
@@ -53,7 +60,7 @@ class _Model:
     """
 
     def __init__(self, program: SatisficingProgram | RobustProgram) -> None:
-        self.cp = cp = _cvxpy()
+        self.cp = cp = cvxpy()
         self.objective = objective = program.objective
         rows, outputs = objective.rows, objective.n_outputs
         self.coef = cp.Variable((outputs, rows.X.shape[1]))
@@ -61,6 +68,8 @@ class _Model:
         self.gauge = [] if rows.fit_intercept else [self.intercept == 0.0]
         if outputs > 1:
             self.gauge.append(cp.sum(self.intercept) == 0.0)
+            if not objective.lasso:  # which has a gauge of its own
+                self.gauge.append(cp.sum(self.coef, axis=0) == 0.0)
         self.scores = rows.X @ self.coef.T + np.ones((rows.y.size, 1)) @ cp.reshape(
             self.intercept, (1, outputs), order="C"
         )
@@ -69,8 +78,10 @@ class _Model:
         if objective.lasso:
             in_user_units = np.tile(1.0 / rows.scale, (outputs, 1))
             penalty += objective.lasso * cp.sum(cp.abs(cp.multiply(in_user_units, self.coef)))
-        self.k, ambiguity = cp.Variable(nonneg=True), program.ambiguity
-        worst, self.limits = _AMBIGUITIES[type(ambiguity)](self, ambiguity, self.k)
+        self.price = cp.Variable(nonneg=True)
+        self.ambiguity = ambiguity = program.ambiguity
+        self.k = self.price  # in the user's units
+        worst, self.limits = _AMBIGUITIES[type(ambiguity)](self, ambiguity)
         self.worst = worst + penalty
 
     def losses(self, relabelled: int = 0) -> Any:
@@ -85,19 +96,7 @@ class _Model:
     def solved(self, minimised: Any, *bounds: Any) -> Solution:
         cp, objective = self.cp, self.objective
         problem = cp.Problem(cp.Minimize(minimised), [*self.limits, *bounds, *self.gauge])
-        for fraction in _STEP_FRACTIONS:
-            try:
-                with warnings.catch_warnings():
-                    # The status reports inaccuracy as well.
-                    warnings.simplefilter("ignore")
-                    problem.solve(solver=cp.CLARABEL, max_step_fraction=fraction)
-            except cp.error.SolverError:
-                continue
-            if problem.status == cp.OPTIMAL:
-                break
-        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            how = f"ended with status {problem.status!r}" if problem.status else "failed"
-            raise RuntimeError(f"The conic solver {how}. Use solver='auto'.")
+        run(cp, problem, accurately=isinstance(self.ambiguity, Transport))
         table = self.coef.value
         if objective.n_outputs > 1 and not objective.lasso:
             # A vector added to all classes changes no loss, and squares are least without it.
@@ -109,10 +108,34 @@ class _Model:
         return Solution(parameters, outcome, steps, "conic", nan)
 
 
-def _cvxpy() -> Any:
-    with needed_for("solver='conic' needs cvxpy", "conic"):
-        import cvxpy
-    return cvxpy
+def run(cp: Any, problem: Any, accurately: bool = False) -> None:
+    """Solve a programme, or say why it was not."""
+    attempts: list[dict[str, float]] = [{"max_step_fraction": step} for step in _STEP_FRACTIONS]
+    if accurately:
+        attempts.insert(0, _ACCURATE)
+    for settings in attempts:
+        try:
+            with warnings.catch_warnings():
+                # The status reports inaccuracy as well.
+                warnings.simplefilter("ignore")
+                # Else the solver of the last attempt is kept, with its settings.
+                problem.solve(solver=cp.CLARABEL, warm_start=False, **settings)
+        except cp.error.SolverError:
+            continue
+        if problem.status == cp.OPTIMAL:
+            break
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        how = f"ended with status {problem.status!r}" if problem.status else "failed"
+        raise RuntimeError(
+            f"The conic solver {how}. Scale the features, or use solver='auto' if it was asked for."
+        )
+
+
+def cvxpy() -> Any:
+    """The library, or an error that names the extra."""
+    with needed_for("Conic programmes (general transport, solver='conic') need cvxpy", "conic"):
+        import cvxpy as library
+    return library
 
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:
@@ -158,29 +181,56 @@ def _largest_gap(cp: Any, scores: Any, y: Floats) -> Any:
     return cp.maximum(*ahead)
 
 
-def _kl(model: _Model, ambiguity: KL, k: Any) -> tuple[Any, list[Any]]:
+def _kl(model: _Model, ambiguity: KL) -> tuple[Any, list[Any]]:
     # s ≥ k ln Σ a exp(ℓ / k) in perspective: Σ a z ≤ k with k exp((ℓ - s) / k) ≤ z.
-    cp, weights = model.cp, model.objective.rows.weights
+    cp, weights, k = model.cp, model.objective.rows.weights, model.k
     z, bound, worst = cp.Variable(weights.size), cp.Variable(weights.size), cp.Variable()
     cone = cp.constraints.ExpCone(bound - worst, k * np.ones(weights.size), z)
     return worst, [model.losses() <= bound, cone, weights @ z <= k]
 
 
-def _wasserstein(model: _Model, ambiguity: Wasserstein, k: Any) -> tuple[Any, list[Any]]:
-    cp, objective, coef = model.cp, model.objective, model.coef
+def _wasserstein(model: _Model, ambiguity: Wasserstein) -> tuple[Any, list[Any]]:
+    cp, objective, coef, k = model.cp, model.objective, model.coef, model.k
     metric = ambiguity.mobility(coef.shape[1]) / objective.rows.scale
     dual = {1.0: "inf", 2.0: 2, inf: 1}[ambiguity.norm]
-    if objective.n_outputs == 1:
-        differences = [coef[0]]
-    else:
-        pairs = zip(*np.triu_indices(objective.n_outputs, 1), strict=True)
-        differences = [coef[int(i)] - coef[int(j)] for i, j in pairs]
-    losses = model.losses()
-    if ambiguity.label_cost < inf:
-        others = range(1, objective.rows.n_classes)
-        losses = cp.maximum(losses, *(model.losses(i) - ambiguity.label_cost * k for i in others))
+    losses = _with_labels(model, ambiguity)
+    differences = _differences(coef)
     reach = [cp.norm(cp.multiply(metric, one), dual) <= k for one in differences]
     return objective.rows.weights @ losses, reach
+
+
+def _differences(coef: Any) -> list[Any]:
+    if coef.shape[0] == 1:
+        return [coef[0]]
+    pairs = zip(*np.triu_indices(coef.shape[0], 1), strict=True)
+    return [coef[int(i)] - coef[int(j)] for i, j in pairs]
+
+
+def _with_labels(model: _Model, ambiguity: Ambiguity) -> Any:
+    """Upper bounds of the losses, with other labels if these may move."""
+    losses = model.losses()
+    if ambiguity.label_cost < inf:
+        others = range(1, model.objective.rows.n_classes)
+        moved = (model.losses(i) - ambiguity.label_cost * model.k for i in others)
+        losses = model.cp.maximum(losses, *moved)
+    return losses
+
+
+def _transport(model: _Model, ambiguity: Transport) -> tuple[Any, list[Any]]:
+    cp, objective, rows = model.cp, model.objective, model.objective.rows
+    units = CostUnits.of(rows.given, ambiguity, rows.scale)
+    model.k = model.price / units.price
+    factors = np.tile(units.unit / rows.scale, (objective.n_outputs, 1))
+    slopes = cp.multiply(factors, model.coef)
+    pieces = objective.loss.pieces(rows.n_classes)
+    if pieces is None:  # a norm: any loss
+        differences = cp.vstack([one[units.moving] for one in _differences(slopes)])
+        _, reach = units.cost.cone(cp, differences, model.price)
+        return rows.weights @ _with_labels(model, ambiguity), reach
+    cones = PieceCones(
+        cp, pieces, rows.y, model.scores, slopes, model.price, units, ambiguity.label_cost
+    )
+    return rows.weights @ cones.worst, cones.limits
 
 
 _LOSSES: dict[type[Loss], Callable[..., Any]] = {
@@ -192,4 +242,5 @@ _LOSSES: dict[type[Loss], Callable[..., Any]] = {
 _AMBIGUITIES: dict[type[Ambiguity], Callable[..., tuple[Any, list[Any]]]] = {
     KL: _kl,
     Wasserstein: _wasserstein,
+    Transport: _transport,
 }

@@ -74,7 +74,9 @@ def satisfice(
     )
     k = _roomy(interior, target.value, 1.1 * shape.norm(parameters))
     interior = replace(interior, k=k, squared_cost=tie_cost(objective, parameters, k))
-    return (yield from solution_of(interior))
+    found = yield from solution_of(interior)
+    # Of the largest loss the multiplier is another one than of the mean.
+    return found._replace(multiplier=0.0) if aggregate is Maximum else found
 
 
 def robust(

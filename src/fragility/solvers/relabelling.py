@@ -54,7 +54,8 @@ def satisfice(
         if gap + accuracy <= settled:
             break
         accuracy = max(0.1 * settled, min(accuracy, 0.1 * gap**2))  # as the next gap will be
-    return InteriorSolution(point.parameters, k, k, float(gap), steps, bool(gap <= tol))
+    settled_at = point.parameters, k, k, float(gap), steps, bool(gap <= tol)
+    return InteriorSolution(*settled_at, found.multiplier)
 
 
 def _step(

@@ -6,17 +6,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ambiguity import Ambiguity, LossProfile, WorstLoss
+from ..ambiguity import Ambiguity, LossProfile, Transport, WorstLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, Solution
-from . import conic, corners
+from . import conic, corners, transport
 from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
 from .searching import Search
 
 
 def solve_robust(
-    program: RobustProgram, references: ReferenceModels, *, solver: str, tol: float, max_iter: int
+    program: RobustProgram,
+    references: ReferenceModels,
+    *,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    say: transport.Say | None = None,
 ) -> Search[Solution]:
     """Smallest worst-case loss within a radius."""
     objective, minimum = program.objective, references.minimum
@@ -27,7 +33,10 @@ def solve_robust(
         point = yield from separating_model(objective, minimum, tol=tol, max_iter=max_iter)
         outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
         return Solution(point.parameters, outcome, 1, "none")
-    if solver == "conic":
+    if isinstance(program.ambiguity, Transport):
+        start = references.trivial if minimum.separable else minimum.point
+        solution = transport.robust(program, start.parameters, say)
+    elif solver == "conic":
         solution = conic.solve_robust(program)
     else:
         start = references.trivial if minimum.separable else minimum.point
@@ -63,6 +72,8 @@ def fragility_of(ambiguity: Ambiguity, point: Evaluation, target: float) -> floa
 def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     """The losses and the slope of a model, which an ambiguity needs to know."""
     objective = point.objective
+    if isinstance(ambiguity, Transport):
+        return transport.profile(objective, ambiguity, point.parameters)
     return LossProfile(
         point.losses,
         objective.rows.weights,

@@ -1,3 +1,4 @@
+from .adversary import AdversaryDisplay
 from .confidence import ConfidenceDisplay
 from .credit import KSDisplay, PopulationStabilityDisplay
 from .net_benefit import NetBenefitDisplay
@@ -8,6 +9,7 @@ from .reliability import ReliabilityDisplay
 from .risk_coverage import RiskCoverageDisplay
 
 __all__ = [
+    "AdversaryDisplay",
     "ConfidenceDisplay",
     "KSDisplay",
     "NetBenefitDisplay",
