@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report experiments-verify test test-fast test-oldest mutants lint format types imports bench coverage fuzz soak support pictures build clean
+.PHONY: help setup demo auc heart network experiments experiments-quick experiments-report experiments-verify test test-fast test-oldest test-ray mutants lint format types imports bench coverage fuzz soak support pictures build clean
 
 help:  ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 21
@@ -43,7 +43,7 @@ experiments-verify: $(READY)  ## A few trials again: are the committed results t
 	$(BIN)/python -m experiments verify
 
 # One process for each core does more than one process with a thread for each.
-test test-fast test-oldest mutants: export OMP_NUM_THREADS = 1
+test test-fast test-oldest test-ray mutants: export OMP_NUM_THREADS = 1
 test: $(READY)  ## All tests and doctests; warnings are errors (eight minutes on two cores)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -56,6 +56,10 @@ test-oldest:  ## Estimators on the oldest supported NumPy, SciPy and scikit-lear
 	$(OLDEST)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints-oldest.txt -e . coverage hypothesis pandas pytest
 	# Checks of old versions of scikit-learn are made in a way that pytest no longer likes.
 	$(OLDEST)/bin/python -m pytest -q -p no:cacheprovider -W ignore::pytest.PytestRemovedIn10Warning --deselect tests/test_estimators.py::test_conic_is_a_cross_check tests/test_class_weight.py tests/test_cross_validation.py tests/test_deferral_classifier.py tests/test_estimators.py
+
+test-ray: $(READY)  ## Sketches and reports on Ray, which it installs
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
+	$(BIN)/python -m pytest -W default tests/test_ray.py
 
 MUTANTS_SEED ?= 0
 MUTANTS_COUNT ?= 40
@@ -87,6 +91,7 @@ bench: $(READY)  ## Speed, memory and calibration against scikit-learn and Platt
 	$(BIN)/python benchmarks/large_file.py
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/engines.py
 
 coverage: $(READY)  ## Simulations of intervals, tests, slices, plans and guarantees of policies (two hours)
 	$(BIN)/python benchmarks/coverage.py

@@ -60,6 +60,27 @@ class TableError(ValueError):
         super().__init__(re.sub(_QUOTED_BYTE, r"\\x\1", line))
 
 
+class PartitionError(ValueError):
+    """A part of the data that cannot be used: what is wrong with it, and where it is.
+
+    Attributes
+    ----------
+    partition : str
+        Name of the part: its number, or what the engine calls it.
+    file : str or None
+        File of the part, if it is known.
+    reason : str
+    """
+
+    def __init__(self, partition: str, file: str | None, reason: str) -> None:
+        self.partition, self.file, self.reason = partition, file, reason
+        where = partition if file is None or file == partition else f"{partition} ({file})"
+        super().__init__(f"{where}: {reason}")
+
+    def __reduce__(self) -> tuple[type[PartitionError], tuple[str, str | None, str]]:
+        return type(self), (self.partition, self.file, self.reason)
+
+
 class AnswersWarning(UserWarning):
     """A table looks like answers with a confidence, which are not predictions of classes."""
 

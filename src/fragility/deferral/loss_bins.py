@@ -96,6 +96,11 @@ class LossBins:
             expected = own * (np.rint(p[:, code] / _UNIT) * _UNIT)
             self._sums["expected"].add_at(keys, expected, 0)
 
+    def merge(self, other: LossBins) -> None:
+        """Add the cases of other bins of the same kind."""
+        for name, sums in self._sums.items():
+            sums.merge(other._sums[name])
+
     def rows(self) -> DecidedRows:
         """All cases: a row for each decision and bin."""
         n, length = self._n_classes, self._layout.length

@@ -16,6 +16,7 @@ from ..index.certified import CertifiedIndex
 from ..index.influence import LEAST_REST
 from ..index.root import solve
 from .index import KnownIndex, PairSums, pair_scale
+from .spread import nine_digits
 
 #: Up to this share -ln(1 - x) comes from four terms of its series.
 _SMALL_SHARE = 1e-3
@@ -192,7 +193,7 @@ class PairReading:
 
     def __init__(self, influence: ScoreInfluence, weight: Floats) -> None:
         known = influence.known
-        self._weight = weight
+        self._weight, self._in_parts = weight, False
         n_classes, n_pairs = weight.size, len(known.pairs)
         self.sums = PairSums(np.zeros(n_classes), np.zeros((n_classes, n_pairs, n_pairs)))
         groups = [known.groups_with_mistakes(pair) for pair in known.pairs]
@@ -223,3 +224,16 @@ class PairReading:
             row *= (1.0 if weights is None else weights) / weight
         places = [member.pair for member in members]
         self.sums.products[code][np.ix_(places, places)] += excesses @ excesses.T
+
+    def merge(self, other: PairReading) -> None:
+        """Add the sums of other cases."""
+        for own, more in zip(self.sums, other.sums, strict=True):
+            own += more
+        self._in_parts = True
+
+    def finish(self) -> PairSums:
+        """The sums over all cases."""
+        if self._in_parts:
+            for part in self.sums:
+                part[...] = np.vectorize(nine_digits, otypes=[np.float64])(part)
+        return self.sums

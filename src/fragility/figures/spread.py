@@ -107,6 +107,7 @@ class MoveSums:
         self._factors[0] = order_one_factor(scale)
         self._sums = np.zeros((2, len(names), population.support.size))
         self._clusters = ClusterSums(len(names) + 1)  # the last row has the weight
+        self._in_parts = False
 
     @classmethod
     def of_units(
@@ -134,6 +135,11 @@ class MoveSums:
         moves *= moves
         self._sums[0, :, code] += moves.sum(axis=1)
         self._sums[1, :, code] += np.einsum("fn,fn->f", moves, moves)
+
+    def merge(self, other: MoveSums) -> None:
+        """Add the sums of other cases of the same population, which come without clusters."""
+        self._sums += other._sums
+        self._in_parts = True
 
     @property
     def n_clusters(self) -> float:
@@ -169,7 +175,18 @@ class MoveSums:
             n_cases = int(population.support.sum())
             found = spread_of_mean(total, fourth, self._size, n_cases)
         error, freedom = found.rounded
-        return Spread(error / float(self._factors[place]), freedom)
+        error /= float(self._factors[place])
+        if self._in_parts:
+            error, freedom = nine_digits(error), nine_digits(freedom)
+        return Spread(error, freedom)
+
+
+def nine_digits(value: float) -> float:
+    """A number that sums of floats over parts told: the same however the cases were spread.
+
+    Such sums differ in the last digits with the order of their terms, which engines do not keep.
+    """
+    return float(f"{value:.9g}")
 
 
 def spread_of_mean(squares: float, fourths: float, size: float, number: int) -> Spread:

@@ -20,6 +20,7 @@ from ..figures.rank import auc
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
+from .rereading import CaseRows, Mapped, PartReader
 
 #: Where bins leave more than this of the AUC open, they are too wide for calibration.
 _UNRESOLVED = 2e-3
@@ -155,3 +156,23 @@ def check_sample(state: ScoreState) -> None:
     except CannotCalibrateError as error:
         flaw = f"in the sample for calibration, {sample_share(state)}, {error}; raise --hold"
         raise CannotCalibrateError(flaw) from None
+
+
+class Filling(PartReader):
+    """Fills a state, which holds no case, with cases whose scores are mapped."""
+
+    KNOWN = ("_mapped",)
+
+    def __init__(self, state: ScoreState, mapped: Mapped) -> None:
+        self.state, self._mapped = state, mapped
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        self.state.add(self._mapped(found.cases)._replace(groups=None))
+
+    def merge(self, other: Filling) -> None:
+        """Add what another one was filled with."""
+        self.state.merge(other.state)
+
+    def finish(self) -> None:
+        """Nothing is handed on."""

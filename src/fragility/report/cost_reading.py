@@ -13,13 +13,13 @@ from .._typing import Floats, Integers, Mask
 from ..deferral.paired_costs import CostSums, PairedCosts
 from ..deferral.policy import Policy
 from ..deferral.problems import dominant_case
-from ..figures.spread import ClusterSums
+from ..figures.spread import ClusterSums, nine_digits
 from ..measured import Estimator
 from ..scores.cases import Cases
 from ..scores.sums import Shape
 from .group_sums import GroupSums
 from .policy_cells import PolicyCells
-from .rereading import CaseNames, CaseRows
+from .rereading import CaseNames, CaseRows, PartReader
 
 
 class DecidedCases(NamedTuple):
@@ -62,7 +62,7 @@ class Decided(NamedTuple):
     estimator: Estimator = "cross_fitted"
 
 
-class CostReader:
+class CostReader(PartReader):
     """What a reading of the cases tells of the costs of models at their policies.
 
     Parameters
@@ -73,6 +73,8 @@ class CostReader:
     groups : Shape, optional
         Of a state with groups: models are compared in each of them, too.
     """
+
+    KNOWN = ("_decided", "_groups")
 
     def __init__(
         self, decided: Mapping[str, Decided], *, paired: bool, groups: Shape | None = None
@@ -88,6 +90,7 @@ class CostReader:
         self._clusters = ClusterSums(len(decided) + 1)
         #: By model the cost of the dearest case, its row, and the cost of all.
         self._dearest = dict.fromkeys(decided, (0.0, -1, 0.0))
+        self._in_parts = False
 
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
@@ -120,8 +123,25 @@ class CostReader:
                 most, row = float(weighted[place]), int(rows[place])
             self._dearest[model] = most, row, total + float(weighted.sum())
 
+    def merge(self, other: CostReader) -> None:
+        """Add what a reader of other cases, without clusters, was told."""
+        if self.by_group is not None and other.by_group is not None:
+            self.by_group.merge(other.by_group)
+        for pair, sums in other._pairs.items():
+            self._pairs[pair] = self._pairs[pair].plus(sums)
+        for model, (most, row, total) in other._dearest.items():
+            own, own_row, before = self._dearest[model]
+            dearest = (most, row) if most > own else (own, own_row)
+            self._dearest[model] = *dearest, before + total
+        self._in_parts = True
+
     def finish(self) -> None:
-        """Nothing is handed on."""
+        """Sums over parts are rounded: their last digits depend on the order of cases."""
+        if self._in_parts:
+            for pair, sums in self._pairs.items():
+                self._pairs[pair] = CostSums._make(map(nine_digits, sums))
+            for model, (most, row, total) in self._dearest.items():
+                self._dearest[model] = most, row, nine_digits(total)
 
     def tests(self, confidence: float) -> dict[tuple[str, str], PairedCosts]:
         """A test of every two models."""

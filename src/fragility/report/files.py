@@ -22,6 +22,7 @@ from .findings import check_mute
 from .inputs import check_confident, check_prevalence
 from .mistakes import found_rows
 from .model_figures import Settings
+from .parts import ModelReport
 from .report import Report
 from .rereading import CaseRows, Rereading
 
@@ -96,7 +97,7 @@ def report_on_file(
     def read(batches: Iterable[PredictionBatch]) -> Iterator[CaseRows]:
         nonlocal done
         for batch in batches:
-            yield _cases(file, batch)
+            yield case_rows(file, batch)
             done += batch.n_rows
             if progress is not None:
                 progress(done)
@@ -130,18 +131,24 @@ def report_on_file(
 
 def finished(made: Report, file: CaseFile[Any], columns: Mapping[str, Sequence[str]]) -> Report:
     """The same report with policies that know their columns, and a note on rows left out."""
-    models = [
+    source = made.provenance.from_files(file.table.paths, file.table.name)
+    made = replace(made, models=with_columns(made.models, columns), provenance=source)
+    return made.with_notes(*dropped_rows(file))
+
+
+def with_columns(
+    models: Sequence[ModelReport], columns: Mapping[str, Sequence[str]]
+) -> tuple[ModelReport, ...]:
+    """The same models with policies that know their columns."""
+    return tuple(
         part
         if part.policy is None
         else replace(part, policy=replace(part.policy, columns=tuple(columns[part.name])))
-        for part in made.models
-    ]
-    source = made.provenance.from_file(file.table.path, file.table.name)
-    made = replace(made, models=tuple(models), provenance=source)
-    return made.with_notes(*_dropped_rows(file))
+        for part in models
+    )
 
 
-def _cases(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
+def case_rows(file: PredictionFile, batch: PredictionBatch) -> CaseRows:
     """Rows that have weight, with one column of scores for two classes, and their numbers."""
     scores = {}
     for name, values in batch.scores.items():
@@ -169,7 +176,7 @@ class FileCases:
     @property
     def read(self) -> Rereading:
         """Gives the cases with the numbers of their rows."""
-        return lambda: (_cases(self.file, batch) for batch in self.file.batches())
+        return lambda: (case_rows(self.file, batch) for batch in self.file.batches())
 
     def names(self, rows: Sequence[int]) -> Mapping[int, str]:
         """Names of the cases of some rows."""
@@ -191,7 +198,7 @@ def _named_cases(file: PredictionFile, case_column: str | None) -> FileCases:
     return FileCases(file, state, case_column)
 
 
-def _dropped_rows(file: CaseFile[Any]) -> list[str]:
+def dropped_rows(file: CaseFile[Any]) -> list[str]:
     """A sentence on the rows that were left out, if there are any."""
     if not file.n_dropped:
         return []

@@ -8,6 +8,7 @@ from math import isnan, nan
 
 import numpy as np
 
+from .._typing import Floats
 from ..deferral.paired_costs import PairedCosts
 from ..figures.intervals import simultaneous
 from ..figures.spread import Spread
@@ -16,14 +17,14 @@ from ..scores.state import ScoreState
 from .comparing import holm
 from .group_sums import GroupSums
 from .parts import GroupComparison, GroupFigures
-from .rereading import CaseRows
+from .rereading import CaseRows, PartReader
 from .views import View
 
 #: Figures that are compared by group.
 _FIGURES = ("log_loss", "calibrated_log_loss", "cost")
 
 
-class LossReader:
+class LossReader(PartReader):
     """Reads cases, and sums what every model loses on those of each group.
 
     Parameters
@@ -33,9 +34,12 @@ class LossReader:
         The models, as they are or after calibration.
     """
 
+    KNOWN = ("_state", "_views")
+
     def __init__(self, state: ScoreState, views: Mapping[str, View]) -> None:
-        self._state, self._views = state, views
-        self.sums = GroupSums(len(state.group_support), list(views))
+        self._state, self._views = state.without_cases(), views
+        pivots = None if state.complete or not state.groups else _mean_losses(state)
+        self.sums = GroupSums(len(state.group_support), list(views), pivots=pivots)
 
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
@@ -47,8 +51,23 @@ class LossReader:
         places = self._state.shape.group_places(cases)
         self.sums.add(places, losses, cases.weights, found.clusters)
 
+    def merge(self, other: LossReader) -> None:
+        """Add what a reader of other cases was told."""
+        self.sums.merge(other.sums)
+
     def finish(self) -> None:
         """Nothing is handed on."""
+
+
+def _mean_losses(state: ScoreState) -> dict[str, Floats]:
+    """Mean log-loss by group of each model as it is: near that after calibration, too."""
+    found = {}
+    for name, own in state.sums().groups.items():
+        groups = range(len(state.group_support))
+        weights = [max(float(own.tally.cells(group).weight.sum()), 1e-300) for group in groups]
+        losses = [own.log_loss(group) for group in groups]
+        found[name] = np.array(losses) / np.array(weights)
+    return found
 
 
 def group_comparisons(

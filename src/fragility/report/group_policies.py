@@ -13,12 +13,13 @@ from scipy.special import stdtrit
 from .._typing import Floats, Integers, Interval
 from ..figures.intervals import share_interval
 from ..figures.rank import measured_between
+from ..figures.spread import nine_digits
 from ..measured import Measured
 from ..scores.bins import ScoreBins
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import GroupPolicy
-from .rereading import CaseRows
+from .rereading import CaseRows, PartReader
 
 if TYPE_CHECKING:
     from .cost_reading import Decided, DecidedCases
@@ -182,7 +183,7 @@ def _cost_interval(
     return Interval(low, more * exp(min(reach, log(1e300))))
 
 
-class GroupDecisions:
+class GroupDecisions(PartReader):
     """Reads cases, and sums what each policy does to those of each group.
 
     Parameters
@@ -191,8 +192,11 @@ class GroupDecisions:
     decided : mapping of str to Decided
     """
 
+    KNOWN = ("_state", "_decided")
+
     def __init__(self, state: ScoreState, decided: Mapping[str, Decided]) -> None:
-        self._state, self._decided = state, decided
+        self._state, self._decided = state.without_cases(), decided
+        self._in_parts = False
         self._n_groups = len(state.group_support)
         self._sums = {name: np.zeros((len(_AMOUNTS), self._n_groups)) for name in decided}
         #: Of the dearest case, which may be dearer than any cost of the matrix.
@@ -216,8 +220,18 @@ class GroupDecisions:
             for sums, amounts in zip(self._sums[name], terms, strict=True):
                 sums += np.bincount(places, amounts, self._n_groups)
 
+    def merge(self, other: GroupDecisions) -> None:
+        """Add what a reader of other cases was told."""
+        for name, sums in other._sums.items():
+            self._sums[name] += sums
+            self._highest[name] = max(self._highest[name], other._highest[name])
+        self._in_parts = True
+
     def finish(self) -> None:
-        """Nothing is handed on."""
+        """Sums over parts are rounded: their last digits depend on the order of cases."""
+        if self._in_parts:
+            for sums in self._sums.values():
+                sums[...] = np.vectorize(nine_digits, otypes=[np.float64])(sums)
 
     def sums(self, name: str) -> tuple[DecisionSums, float]:
         """Of one model, and the cost of its dearest case."""

@@ -10,11 +10,12 @@ import numpy as np
 
 from .._typing import Floats, Integers, Mask
 from ..deferral.paired_costs import CostSums
-from ..figures.spread import Spread, spread_of_mean
+from ..figures.spread import Spread, nine_digits, spread_of_mean
 from ..index.influence import clustered_error
 
 #: Sums by key wait until there are so many, or as many as are known.
 _WAITING = 1 << 16
+_NINE_DIGITS = np.vectorize(nine_digits, otypes=[np.float64])
 
 
 class GroupSums:
@@ -37,6 +38,8 @@ class GroupSums:
     centred : bool, default=True
         Whether values are taken from the first mean of their group: values that differ little then
         lose no digits. Costs are not, since their own powers are asked for.
+    pivots : mapping of str to ndarray of shape (n_groups,), optional
+        What values are taken from instead, by model. Sums merge if they have the same.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class GroupSums:
         *,
         some_declined: bool = False,
         centred: bool = True,
+        pivots: Mapping[str, Floats] | None = None,
     ) -> None:
         self.models, self._some_declined, self._centred = tuple(models), some_declined, centred
         #: Cases by group, their weight and its square.
@@ -53,6 +57,9 @@ class GroupSums:
         #: By model and group: what values are taken from, Σ y, and Σ y times the rest.
         start = np.nan if centred else 0.0
         self._pivots = {name: np.full(n_groups, start) for name in self.models}
+        if pivots is not None:
+            self._pivots = {name: pivots[name].copy() for name in self.models}
+        self._in_parts = False
         self._totals = {name: np.zeros((2, n_groups)) for name in self.models}
         self._products = {
             pair: {powers: np.zeros(n_groups) for powers in _powers(4 if some_declined else 2)}
@@ -131,6 +138,25 @@ class GroupSums:
             keys = clusters.astype(np.int64) * n_groups + places
             self._clusters.add(keys, [*rests.values(), *masses.values()])
 
+    def merge(self, other: GroupSums) -> None:
+        """Add the sums of other cases, which have the same pivots and no clusters."""
+        same = all(np.array_equal(own, other._pivots[name]) for name, own in self._pivots.items())
+        assert same, "values were taken from different pivots"
+        self.number += other.number
+        self.weight += other.weight
+        self._squares += other._squares
+        for name, totals in self._totals.items():
+            totals += other._totals[name]
+        for pair, products in self._products.items():
+            for powers, sums in products.items():
+                sums += other._products[pair][powers]
+            np.maximum(self._largest[pair], other._largest[pair], out=self._largest[pair])
+        self._in_parts = True
+
+    def _told(self, values: Floats) -> Floats:
+        """Values that sums tell, to as many digits as do not depend on the order of cases."""
+        return _NINE_DIGITS(values) if self._in_parts else values
+
     def _amounts(
         self, rests: Sequence[Floats] | Floats, masses: Sequence[Floats] | Floats
     ) -> list[Floats]:
@@ -157,7 +183,7 @@ class GroupSums:
         """Mean by group; NaN where the model has no value."""
         mass, rest = self._totals[model]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self._pivots[model] + rest / mass)
+            return self._told(np.asarray(self._pivots[model] + rest / mass))
 
     def farthest(self, a: str, b: str, *, of_all: bool = False) -> Floats:
         r"""By group, how far a single case or cluster is from telling two models alike.
@@ -179,7 +205,7 @@ class GroupSums:
             largest = np.full(self.number.size, largest.max(initial=0.0))
         weight = np.minimum(self._totals[a][0], self._totals[b][0])
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(largest / weight)
+            return self._told(np.asarray(largest / weight))
 
     def spreads(self, a: str, b: str) -> list[Spread]:
         """By group, the standard error of the difference of two means."""
@@ -195,12 +221,13 @@ class GroupSums:
             moved[len(powers)] += ways * np.prod(factors[list(powers)], axis=0) * sums
         with np.errstate(divide="ignore", invalid="ignore"):
             sizes = self.weight**2 / self._squares
-        return [
+        found = [
             spread_of_mean(max(square, 0.0), fourth, size, int(number)).rounded
             for square, fourth, size, number in zip(
                 *(part.tolist() for part in (moved[2], moved[4], sizes, self.number)), strict=True
             )
         ]
+        return [Spread(*map(nine_digits, part)) for part in found] if self._in_parts else found
 
     def cost_sums(self, a: str, b: str) -> list[CostSums]:
         """By group, what two costs are compared by; clusters count as cases."""
@@ -214,7 +241,7 @@ class GroupSums:
         first = self._totals[a][1] - self._totals[b][1]
         powers = products[0, 1], products[0, 0], products[0, 0, 0, 0]
         columns = np.stack([self.weight, self._squares, first, *powers])
-        return [CostSums(*column) for column in columns.T.tolist()]
+        return [CostSums(*column) for column in self._told(columns).T.tolist()]
 
     def _by_cluster(self, a: str, b: str) -> Iterator[tuple[Floats, Floats]]:
         """By group, rests and weights of two models, (2, n_clusters) each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .group_policies import DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import GroupFigures, GroupPolicy, ModelReport
-from .rereading import BlockReader, CaseRows, Reader, Rereading, read_again
+from .rereading import BlockReader, CaseRows, PartReader, Reader, Rereading, read_again
 from .sum_views import BinView
 from .views import DataView, View, levelled
 
@@ -304,11 +304,11 @@ class Groups:
         return lambda group: found.policy(group, self._confidence, highest)
 
 
-class _ByGroup:
+class _ByGroup(PartReader):
     """Hands the cases of each group to its reader."""
 
     def __init__(self, places: Sequence[_Place], readers: Mapping[int, Reader]) -> None:
-        self._readers = readers
+        self._places, self._readers = places, readers
         self._held: list[CaseRows] = []
         #: By column of groups and place in it.
         self._by_place = {
@@ -335,6 +335,22 @@ class _ByGroup:
                 reader = self._by_place.get((column, place))
                 if reader is not None:
                     reader.add(found.take(rows))
+
+    def anew(self) -> Self:
+        """A copy that knows the same."""
+        return type(self)(self._places, {k: reader.anew() for k, reader in self._readers.items()})
+
+    def told(self) -> Self:
+        """What the readers were told."""
+        self._hand_on()
+        return type(self)([], {k: reader.told() for k, reader in self._readers.items()})
+
+    def merge(self, other: _ByGroup) -> None:
+        """Add what another one was told of other cases."""
+        for part in (self, other):
+            part._hand_on()
+        for group, reader in self._readers.items():
+            reader.merge(other._readers[group])
 
     def finish(self) -> None:
         """Hand on what was read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from ..scores.sums import Sums
 from .calibrating import (
+    Filling,
     check_sample,
     chosen_for,
     fits_of_several,
@@ -37,7 +38,15 @@ from .model_figures import Settings, model_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import Built, Comparison, ModelReport, SharedMistake, WorstCase
 from .policy_cells import cells_of_model
-from .rereading import BlockReader, CaseNames, CaseRows, Reader, Rereading, one_part, read_again
+from .rereading import (
+    BlockReader,
+    CaseNames,
+    MappedReading,
+    Reader,
+    Rereading,
+    one_part,
+    read_again,
+)
 from .sum_views import BinView, CalibratedView
 from .views import DataView, View, levelled
 
@@ -308,9 +317,7 @@ class Builder:
             self._take_calibrated(mapped(cases))
         elif reread is not None:
             self.mapped = mapped
-            self.reread_after = lambda: (
-                found._replace(cases=mapped(found.cases)) for found in reread()
-            )
+            self.reread_after = MappedReading(reread, mapped)
 
     def _take_calibrated(self, cases: Cases) -> None:
         self.after = self._data_views(cases, self.clusters)
@@ -456,15 +463,10 @@ class Builder:
         if mapped is None:
             read_again(reread, readers)
         else:
-            target = ScoreState(state.labels, state.models, weighted=state.weighted, hold=0)
-
-            def filling() -> Iterator[CaseRows]:
-                for found in reread():
-                    target.add(mapped(found.cases)._replace(groups=None))
-                    yield found
-
-            read_again(filling, readers)
-            self.after = self._bin_views(target.sums())
+            after = ScoreState(state.labels, state.models, weighted=state.weighted, hold=0)
+            filling = Filling(after, mapped)
+            read_again(reread, [filling, *readers])
+            self.after = self._bin_views(filling.state.sums())
         if self.after is not None and self.reread_after is not None:
             self.reader_after = self._reader(self.after, intervals=summed)
             self.losses += [LossReader(state, self.after)] * in_groups

@@ -15,7 +15,7 @@ from ..scores.answers import Answers
 from ..scores.cases import Cases
 from ..scores.state import ScoreState
 from .parts import NewMistake, NewMistakes, SharedMistake
-from .rereading import CaseRows, Rereading
+from .rereading import CaseRows, PartReader, Rereading
 
 
 class Made(NamedTuple):
@@ -44,7 +44,7 @@ def made_answers(answers: Mapping[str, Answers], level: float) -> dict[str, Made
     return found
 
 
-class SharedMistakes:
+class SharedMistakes(PartReader):
     """Reads cases, and keeps those that every model gets confidently wrong.
 
     Parameters
@@ -56,8 +56,10 @@ class SharedMistakes:
         Number of cases to keep: those of which the least sure model is surest.
     """
 
+    KNOWN = ("_state",)
+
     def __init__(self, state: ScoreState, level: float, n_listed: int) -> None:
-        self._state, self._n_listed = state, n_listed
+        self._state, self._n_listed = state.without_cases(), n_listed
         self.level = level
         #: How many there are.
         self.n = 0
@@ -94,6 +96,15 @@ class SharedMistakes:
             )
             for place in wrong[np.argsort(-surest, kind="stable")[: self._n_listed]].tolist()
         ]
+        self._keep_surest()
+
+    def merge(self, other: SharedMistakes) -> None:
+        """Add what a reader of other cases was told."""
+        self.n += other.n
+        self.cases += other.cases
+        self._keep_surest()
+
+    def _keep_surest(self) -> None:
         self.cases.sort(key=lambda case: (-min(case.confidence.values()), case.row))
         del self.cases[self._n_listed :]
 

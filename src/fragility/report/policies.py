@@ -37,7 +37,7 @@ from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from .cost_reading import Decided, DecidedCases, DecidedPlaces
 from .policy_cells import cells_of_problem
-from .rereading import Rereading
+from .rereading import CaseRows, PartReader, Rereading, read_again
 
 
 class PolicyMaker:
@@ -176,12 +176,11 @@ class PolicyMaker:
 
     def of_bins(self, reread: Rereading, temperatures: Mapping[str, float]) -> dict[str, Decided]:
         """Several classes, more cases than are held: in bins of the loss, filled by a reading."""
-        bins = {model: self._bins(temperature) for model, temperature in temperatures.items()}
-        for found in reread():
-            for model, own in bins.items():
-                add_to_bins(own, found.cases, model)
+        reader = _BinReader({model: self._bins(own) for model, own in temperatures.items()})
+        read_again(reread, [reader])
         return {
-            model: self._of_bins(model, own, temperatures[model]) for model, own in bins.items()
+            model: self._of_bins(model, own, temperatures[model])
+            for model, own in reader.bins.items()
         }
 
     def _of_bins(self, model: str, bins: LossBins, temperature: float) -> Decided:
@@ -259,3 +258,23 @@ def _equally_weighted(cases: Cases | None) -> bool:
     if cases is None or cases.weights is None:
         return False
     return bool(cases.weights.min() == cases.weights.max())
+
+
+class _BinReader(PartReader):
+    """Fills the bins of the losses of each model."""
+
+    def __init__(self, bins: dict[str, LossBins]) -> None:
+        self.bins = bins
+
+    def add(self, found: CaseRows) -> None:
+        """Add a block of cases."""
+        for model, own in self.bins.items():
+            add_to_bins(own, found.cases, model)
+
+    def merge(self, other: _BinReader) -> None:
+        """Add what a reader of other cases was told."""
+        for model, own in self.bins.items():
+            own.merge(other.bins[model])
+
+    def finish(self) -> None:
+        """Nothing is handed on."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -58,15 +58,22 @@ class Provenance:
         versions |= {name: version(name) for name in _PACKAGES}
         return cls(_now(), "arrays", None, versions, settings.random_state)
 
-    def from_file(self, path: Path, name: str) -> Provenance:
-        """The same for a file, which people call so."""
-        return replace(self, source=seen(Path(name).name), sha256=sha256_of(path))
+    def from_files(self, paths: Sequence[Path], name: str) -> Provenance:
+        """The same for a file, or for several one after the other, which people call so."""
+        return replace(self, source=seen(Path(name).name), sha256=sha256_of(*paths))
 
 
-def sha256_of(path: str | os.PathLike[str]) -> str:
-    """Checksum of a file."""
-    with open(path, "rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+def sha256_of(*paths: str | os.PathLike[str]) -> str:
+    """Checksum of a file, or of several one after the other."""
+    if len(paths) == 1:
+        with open(paths[0], "rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    found = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+    return found.hexdigest()
 
 
 def _now() -> str:

@@ -24,6 +24,7 @@ from .arrays import (
 from .context import Context
 from .exports import Exports
 from .findings import check_mute, unmuted
+from .from_source import FromSource
 from .inputs import (
     Metric,
     as_costs,
@@ -51,10 +52,10 @@ from .verdict_text import verdict_sentences
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Measurements, Exports):
+class Report(Measurements, Exports, FromSource):
     """Several models on the same cases: figures, comparisons, findings, worst cases.
 
-    Made by `from_predictions`, `from_outcomes`, `from_estimators` or `from_state`.
+    Made by `from_predictions`, `from_outcomes`, `from_estimators`, `from_source` or `from_state`.
     ``print(report)`` shows the table and the findings; `to_html` writes a page, `to_json`,
     `to_frame` and `to_markdown` the same as data.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy, deepcopy
+from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -39,6 +41,8 @@ class CaseRows(NamedTuple):
         return CaseRows(cases, rows, clusters)
 
 
+#: The same cases with other scores.
+Mapped = Callable[[Cases], Cases]
 #: Gives the same cases whenever it is called.
 Rereading = Callable[[], Iterable[CaseRows]]
 #: Names of the cases of some rows.
@@ -50,7 +54,31 @@ def one_part(cases: Cases, clusters: Integers | None = None) -> Rereading:
     return lambda: [CaseRows(cases, np.arange(cases.size), clusters)]
 
 
-class Reader:
+class PartReader:
+    """A reader that can be sent to parts of the cases, where each part has one of its own.
+
+    Attributes
+    ----------
+    KNOWN : tuple of str
+        Attributes that no case changes, and that may be large: not copied, and not sent back.
+    """
+
+    KNOWN: ClassVar[tuple[str, ...]] = ()
+
+    def anew(self) -> Self:
+        """A copy that knows the same, for a reader that was told nothing yet."""
+        shared = [getattr(self, name) for name in self.KNOWN]
+        return deepcopy(self, {id(part): part for part in shared})
+
+    def told(self) -> Self:
+        """What it was told, which is enough to be merged."""
+        found = copy(self)
+        for name in self.KNOWN:
+            setattr(found, name, None)
+        return found
+
+
+class Reader(PartReader):
     """What a second reading of some cases tells of some models.
 
     Parameters
@@ -73,6 +101,8 @@ class Reader:
         Number of worst cases to list for each model.
     """
 
+    KNOWN = ("_state", "_influences", "_population", "_figures")
+
     def __init__(
         self,
         state: ScoreState,
@@ -85,7 +115,8 @@ class Reader:
         intervals: bool = False,
         n_worst: int = 0,
     ) -> None:
-        self._state, self._influences, self._population = state, influences, population
+        self._state, self._influences = state.without_cases(), influences
+        self._population = population
         self._n_worst = n_worst
         self._figures = figures or {}
         scales = {name: found.known.largest for name, found in influences.items()}
@@ -141,6 +172,21 @@ class Reader:
                     self._note_worst(name, block, own, rows, lift / len(tilted))
             for (a, b), sums in self.pairs.items():
                 sums.add(code, moves[a] - moves[b], shares * total, together)
+
+    def merge(self, other: Reader) -> None:
+        """Add what a reader of other cases was told."""
+        for pair, sums in self.pairs.items():
+            sums.merge(other.pairs[pair])
+        for name, sums in self.own.items():
+            sums.merge(other.own[name])
+        for name, reading in self._readings.items():
+            reading.merge(other._readings[name])
+        for name, kinds in other._held.items():
+            for kind, cases in kinds.items():
+                held = self._held[name].setdefault(kind, [])
+                held += cases
+                held.sort(key=_worst_first)
+                del held[self._n_worst :]
 
     def _note_worst(
         self, name: str, block: Cases, own: Indices, rows: Integers, lift: Floats
@@ -212,7 +258,7 @@ class Reader:
     def finish(self) -> None:
         """Hand the sums to the indices that need them."""
         for name, reading in self._readings.items():
-            self._influences[name].known.sums = reading.sums
+            self._influences[name].known.sums = reading.finish()
 
 
 def _worst_first(case: WorstCase) -> tuple[float, int]:
@@ -232,17 +278,62 @@ class BlockReader(Protocol):
     def add(self, found: CaseRows) -> None:
         """Add a block of cases."""
 
+    def merge(self, other: Any) -> None:
+        """Add what a reader of the same kind was told of other cases."""
+
     def finish(self) -> None:
         """Hand on what was read."""
+
+    def anew(self) -> Self:
+        """As in `PartReader`."""
+
+    def told(self) -> Self:
+        """As in `PartReader`."""
+
+
+@runtime_checkable
+class PartedReading(Protocol):
+    """A reading of cases that lie in parts elsewhere, where readers are sent to."""
+
+    def __call__(self) -> Iterable[CaseRows]:
+        """The cases one after the other; few readings need that."""
+
+    def readers_of_parts(
+        self, readers: Sequence[BlockReader], mapped: Mapped | None
+    ) -> Sequence[BlockReader]:
+        """Copies of new readers that were told all cases, after a map of their scores."""
+
+
+@dataclass(frozen=True)
+class MappedReading:
+    """A reading of cases with other scores."""
+
+    reread: Rereading
+    mapped: Mapped
+
+    def __call__(self) -> Iterable[CaseRows]:
+        return (found._replace(cases=self.mapped(found.cases)) for found in self.reread())
 
 
 def read_again(reread: Rereading, readers: Sequence[BlockReader]) -> None:
     """One reading of all cases for all readers; none if there are no readers."""
     if not readers:
         return
-    with np.errstate(over="ignore", under="ignore"):
-        for block in even_blocks(reread(), CaseRows.joined):
-            for reader in readers:
-                reader.add(block)
+    mapped = reread.mapped if isinstance(reread, MappedReading) else None
+    source = reread.reread if isinstance(reread, MappedReading) else reread
+    if isinstance(source, PartedReading):
+        told = source.readers_of_parts(readers, mapped)
+        for reader, found in zip(readers, told, strict=True):
+            reader.merge(found)
+    else:
+        add_blocks(reread(), readers)
     for reader in readers:
         reader.finish()
+
+
+def add_blocks(parts: Iterable[CaseRows], readers: Sequence[BlockReader]) -> None:
+    """Tell all readers of some cases, in blocks of one size."""
+    with np.errstate(over="ignore", under="ignore"):
+        for block in even_blocks(parts, CaseRows.joined):
+            for reader in readers:
+                reader.add(block)

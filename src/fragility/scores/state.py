@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -420,6 +421,12 @@ class ScoreState:
             self._sums.merge(other._sums)
             self._drawn.merge(other._drawn, self.weighted)
         return self
+
+    def without_cases(self) -> ScoreState:
+        """What is known beside the cases and sums over them: enough to read them once more."""
+        found = copy(self)
+        found.held, found._sums, found._drawn = [], None, LowestHashes(0)
+        return found
 
     def take_sums(self, sums: Sums, sample: CountedCases | None) -> None:
         """Become a state of these sums over cases that it has counted."""

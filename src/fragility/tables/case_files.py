@@ -104,13 +104,39 @@ class CaseFile(ABC, Generic[Batch]):
         """Groups, and all other names, from `data` or else from a reading of their columns."""
         if self._groups is not None:
             return self._groups
-        survey = GroupSurvey(self.table, self._used.groups, cross=self._cross)
-        asked = [*self._asked_first(), *survey.asked]
+        survey = self.new_survey()
+        asked = self.asked_first(survey)
         if asked:
             with numbers_explained(self.table, self._used.numeric):
                 for batch in self.table.batches(asked, self._types) if data is None else data:
-                    survey.add(batch)
-                    self._look(batch)
+                    self.look(survey, batch)
+        return self.take_names(survey)
+
+    # Names may be surveyed, and rows read, in parts that lie elsewhere.
+
+    def new_survey(self) -> GroupSurvey:
+        """A survey of no rows."""
+        return GroupSurvey(self.table, self._used.groups, cross=self._cross)
+
+    def asked_first(self, survey: GroupSurvey) -> list[str]:
+        """Columns that must be looked through before rows can be read."""
+        return list(dict.fromkeys([*self._asked_first(), *survey.asked]))
+
+    def look(self, survey: GroupSurvey, data: Any) -> None:
+        """Look through the next rows of these columns."""
+        survey.add(data)
+        self._look(data)
+
+    def new_reading(self) -> Reading[Batch]:
+        """A reading of no rows, when all names are known."""
+        return self._reading()
+
+    def finish(self, reading: Reading[Batch]) -> None:
+        """Checks that only the whole allows, and numbers of rows."""
+        self._finish(reading)
+
+    def take_names(self, survey: GroupSurvey) -> KnownGroups:
+        """Groups, and all other names, from a survey of all rows."""
         found = survey.found()
         self._groups = found
         try:

@@ -21,13 +21,13 @@ class ParquetTable(Table):
     kind = "Parquet"
     n_rows: int
 
-    def __init__(self, path: Path, name: str | None = None) -> None:
+    def __init__(self, path: Path, name: str | None = None, *, may_be_empty: bool = False) -> None:
         super().__init__(path, name)
         with self._explained(), self._file({}) as file:
             self.schema = file.schema_arrow
             self.n_rows = file.metadata.num_rows
         self.column_names = checked_names(self.name, self.schema.names)
-        if not self.n_rows:
+        if not self.n_rows and not may_be_empty:
             raise self.error("the table has no rows.")
 
     def _whole(self, columns: list[str], types: Types) -> Any:

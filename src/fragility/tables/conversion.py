@@ -74,6 +74,12 @@ class Conversion(Reading[PredictionBatch]):
             **kept.shared,
         )
 
+    def merge(self, other: Reading[PredictionBatch]) -> None:
+        """Add what a reading of other rows has counted."""
+        super().merge(other)
+        assert isinstance(other, Conversion)
+        self._support += other._support
+
     def finish(self) -> None:
         """Checks that only the whole table allows."""
         super().finish()

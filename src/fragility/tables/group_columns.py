@@ -125,7 +125,7 @@ class GroupSurvey:
     """
 
     def __init__(self, table: Table, columns: tuple[GroupBy, ...], *, cross: bool) -> None:
-        self._table, self._columns = table, columns
+        self.table, self._columns = table, columns
         self._cross = cross and len(columns) > 1
         self.asked = [by.column for by in columns if by.ranges is None or self._cross]
         self._values: dict[str, set[Any]] = {by.column: set() for by in columns if not by.ranges}
@@ -139,10 +139,10 @@ class GroupSurvey:
             if by.ranges is None:
                 if not self._cross and self._knows(data.column(by.column), by):
                     continue
-                codes, there = encoded_or_refused(self._table, data, by.column)
+                codes, there = encoded_or_refused(self.table, data, by.column)
                 self._values[by.column].update(there)
             elif self._cross:
-                codes, gaps = _codes(self._table, data, by, by.ranges)
+                codes, gaps = _codes(self.table, data, by, by.ranges)
                 codes, there = np.where(gaps, -1, codes), list(range(len(by.ranges.names)))
             else:
                 continue
@@ -153,6 +153,12 @@ class GroupSurvey:
             for row in np.unique(codes[(codes >= 0).all(axis=1)], axis=0).tolist():
                 self._held.add(tuple(part[code] for part, code in zip(values, row, strict=True)))
 
+    def merge(self, other: GroupSurvey) -> None:
+        """Add what a survey of other rows has seen."""
+        for column, values in other._values.items():
+            self._values[column] |= values
+        self._held |= other._held
+
     def _knows(self, column: Any, by: GroupBy) -> bool:
         """Whether the ends of a column of whole numbers show that there is nothing new in it."""
         known, whole = self._values[by.column], narrow_integers(column)
@@ -161,7 +167,7 @@ class GroupSurvey:
     def found(self) -> KnownGroups:
         """All that was seen."""
         parts = tuple(
-            by.ranges or found_groups(self._table, by.column, self._values[by.column])
+            by.ranges or found_groups(self.table, by.column, self._values[by.column])
             for by in self._columns
         )
         if not self._cross:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -54,7 +55,8 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     values are found out. JSON has one object a line, and columns are paths in it, such as
     ``sample.target``; a small list of objects will do, too. Nothing but the beginning, or what
     describes the table, is read. ``"-"`` is standard input, which is kept in a temporary file for
-    as long as the table is used.
+    as long as the table is used. A folder of Parquet files, or a pattern such as
+    ``"scores/*.parquet"``, is one table.
 
     Raises
     ------
@@ -72,12 +74,31 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     {'label': 1, 'score': 0.9}
     """
     if os.fspath(path) != "-":
+        several = _several(os.fspath(path))
+        if several is not None:
+            return several
         file = Path(path)
         return _opened(file, str(file), _first_bytes(os.fspath(path), file))
     with spooled() as (file, keep):
         table = _opened(file, STANDARD_INPUT, _beginning(file))
         keep(table)
     return table
+
+
+def _several(given: str) -> Table | None:
+    """The table of a folder of Parquet files, or of a pattern; None if it is neither."""
+    if "://" in given or "\0" in given:
+        return None
+    is_folder = os.path.isdir(given)
+    if not is_folder and (os.path.lexists(given) or not glob.has_magic(given)):
+        return None
+    from .several_files import ParquetFiles, parquet_files
+
+    try:
+        paths = parquet_files(given)
+    except (TableError, OSError):  # which is told below, with what there is in the folder
+        return None
+    return ParquetFiles(given, paths)
 
 
 def _opened(file: Path, name: str, start: bytes) -> Table:

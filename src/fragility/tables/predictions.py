@@ -123,6 +123,19 @@ class PredictionFile(CaseFile[PredictionBatch]):
         return None if place is None else self.classes[place]
 
     @property
+    def labels(self) -> list[Any]:
+        """The classes as values: whole numbers, booleans if all are, or text."""
+        known = self._names.classes
+        if known.are_numbers and self._labels and all(isinstance(v, bool) for v in self._labels):
+            return [bool(key) for key in known.keys]
+        return list(known.keys) if known.are_numbers else list(known.names)
+
+    def merge_names(self, other: PredictionFile) -> None:
+        """Add the labels that were seen in other rows."""
+        self._labels |= other._labels
+        self._orders += [order for order in other._orders if order not in self._orders]
+
+    @property
     def score_columns(self) -> dict[str, list[str]]:
         """Columns of each model that its scores are read from: of the positive class of two."""
         known = self._names

@@ -78,6 +78,14 @@ class Reading(ABC, Generic[Batch]):
     def batch(self, data: Any, fraction: float) -> Batch | None:
         """The next rows as arrays; None if all are left out."""
 
+    def merge(self, other: Reading[Batch]) -> None:
+        """Add what a reading of other rows has counted."""
+        self.n_rows += other.n_rows
+        self.n_dropped += other.n_dropped
+        for name, lowest in other.lowest.items():
+            self.lowest[name] = min(lowest, self.lowest.get(name, lowest))
+        self._has_weight = self._has_weight or other._has_weight
+
     def finish(self) -> None:
         """Checks that only the whole table allows."""
         if not self.n_rows:

@@ -69,12 +69,19 @@ class Table(ABC):
     schema: Any = None
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
+    #: Rows of a larger whole that come before these.
+    rows_before = 0
 
     def __init__(self, path: Path, name: str | None = None) -> None:
         self.path = path
         self.name = str(path) if name is None else name
         self.column_names: list[str] = []
         self.size_bytes = os.path.getsize(path)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The file, or all of several."""
+        return [self.path]
 
     def read(
         self, columns: Sequence[str] | None = None, types: Mapping[str, Any] | None = None

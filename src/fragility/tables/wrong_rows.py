@@ -71,5 +71,6 @@ class WrongRows:
 
     def places(self, table: Table) -> str:
         """The first rows for a message."""
-        numbers = ", ".join(map(str, self.rows)) + (", ..." if self.count > _MOST_ROWS else "")
+        rows = [row + table.rows_before for row in self.rows]
+        numbers = ", ".join(map(str, rows)) + (", ..." if self.count > _MOST_ROWS else "")
         return f"data row{'' if self.count == 1 else 's'} {numbers}, {table.row_note}"

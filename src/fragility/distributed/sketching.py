@@ -1,0 +1,350 @@
+"""The sketch of rows on any engine: a sketch for each part, merged; the same bytes everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .._labels import listed
+from .._typing import Labels
+from .._validation import check_labels
+from ..scores.bins import ScoreBins
+from ..scores.sketch import FragilitySketch
+from ..sources.opening import open_source
+from ..sources.source import Part, Source
+from ..tables.arrow import as_numpy, pyarrow
+from ..tables.values import encoded, narrow_integers, numbers
+
+#: Most memory of the sketches of all groups.
+_MOST_BYTES = 1 << 30
+#: Bytes of a sketch without weights, by bin: five digits of exact sums, and counts before these.
+_BYTES_OF_A_BIN = 56
+#: More labels than this are identifiers or measurements.
+_MOST_LABELS = 1_000
+
+
+def sketch(
+    data: Any,
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = None,
+    labels: Labels = None,
+    pos_label: Any = None,
+    n_bins: int = 4096,
+    multi_class: Literal["ovo", "ovr"] = "ovo",
+) -> FragilitySketch:
+    """The sketch of all rows of some data, wherever they are.
+
+    Every part of the data fills a sketch where it is, and sketches are merged: the bytes are the
+    same for the same rows, however they are spread. A part that fails fails the call.
+
+    Parameters
+    ----------
+    data : mapping of str to array, table, path, dataset, query or DataFrame
+        Arrays by column; anything with ``__arrow_c_stream__``; Parquet files, a folder of them or a
+        pattern such as ``"scores/*.parquet"``; an Arrow dataset; a LazyFrame of polars; a relation
+        of DuckDB; a DataFrame of Dask or Spark, a Dataset of Ray.
+    label : str
+        Column of the true labels: text, booleans or whole numbers.
+    score : str or sequence of str
+        Column with the probability of the positive class; or one for each class, in the order of
+        `labels`.
+    weight : str, optional
+        Column of weights.
+    labels : sequence, optional
+        All classes. Without them the label column is read once more, to find them: a part of the
+        data may lack a class.
+    pos_label, n_bins, multi_class
+        As in `fragility.FragilitySketch`.
+
+    Returns
+    -------
+    FragilitySketch
+
+    Raises
+    ------
+    PartitionError
+        If a part cannot be read, a value is missing, or a score is not from 0 to 1; it names the
+        part, and its file where that is known.
+
+    Examples
+    --------
+    >>> from fragility.distributed import sketch
+    >>> found = sketch({"sick": [1, 0, 1, 0], "p": [0.6, 0.1, 0.9, 0.8]}, label="sick", score="p")
+    >>> round(found.fragility().value, 6)
+    0.163282
+    """
+    source = open_source(data)
+    make = _making(source, label, score, weight, labels, pos_label, n_bins, multi_class)
+    found = source.reduce(_Fill(make), _merged, make.columns)
+    return make.empty() if found is None else found
+
+
+def sketch_by(
+    data: Any,
+    by: str | Sequence[str],
+    *,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None = None,
+    labels: Labels = None,
+    pos_label: Any = None,
+    n_bins: int = 4096,
+    multi_class: Literal["ovo", "ovr"] = "ovo",
+) -> dict[Any, FragilitySketch]:
+    """The sketch of each group of rows, in one reading of the data.
+
+    Parameters
+    ----------
+    data : as in `sketch`
+    by : str or sequence of str
+        Column of groups, or several: then a group is a tuple.
+    label, score, weight, labels, pos_label, n_bins, multi_class
+        As in `sketch`.
+
+    Returns
+    -------
+    dict of group to FragilitySketch
+        In the order of the groups.
+
+    Raises
+    ------
+    PartitionError
+        As `sketch` does; and if the sketches of all groups would take more than 1 GiB.
+
+    Examples
+    --------
+    >>> from fragility.distributed import sketch_by
+    >>> data = {"site": ["a", "b", "a", "b"], "sick": [1, 1, 0, 0], "p": [0.6, 0.9, 0.1, 0.8]}
+    >>> {site: int(found.support.sum())
+    ...  for site, found in sketch_by(data, "site", label="sick", score="p").items()}
+    {'a': 2, 'b': 2}
+    """
+    source = open_source(data)
+    make = _making(source, label, score, weight, labels, pos_label, n_bins, multi_class)
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    if not columns:
+        raise ValueError("by names no column of groups.")
+    fill = _FillGroups(make, columns, isinstance(by, str))
+    found = source.reduce(fill, fill.merge, [*make.columns, *columns])
+    return dict(sorted((found or {}).items(), key=lambda item: _sorted_first(item[0])))
+
+
+@dataclass(frozen=True)
+class _Making:
+    """What sketches are made of: columns and settings."""
+
+    label: str
+    scores: tuple[str, ...]
+    weight: str | None
+    labels: NDArray[Any]
+    pos_label: Any
+    n_bins: int
+    multi_class: Literal["ovo", "ovr"]
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns to read."""
+        return [self.label, *self.scores, *([] if self.weight is None else [self.weight])]
+
+    def empty(self) -> FragilitySketch:
+        """A sketch of no rows."""
+        return FragilitySketch(self.n_bins, self.labels, self.pos_label, self.multi_class)
+
+    def arrays(self, batch: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+        """Labels, scores and weights of a batch; a missing one is refused."""
+        truths = _labels_of(batch, self.label)
+        scores = [_numbers(batch, name) for name in self.scores]
+        weights = None if self.weight is None else _numbers(batch, self.weight)
+        return truths, scores[0] if len(scores) == 1 else np.stack(scores, axis=1), weights
+
+    @property
+    def bytes_of_a_sketch(self) -> int:
+        """Memory of a sketch without weights, about."""
+        n = self.labels.size
+        columns, classes = (1, 2) if n == 2 else (n, n if self.multi_class == "ovo" else 2)
+        digits = ScoreBins.state_bytes(self.n_bins + 1, columns, classes)
+        return max(digits, _BYTES_OF_A_BIN * columns * classes * (self.n_bins + 1))
+
+
+def _making(
+    source: Source,
+    label: str,
+    score: str | Sequence[str],
+    weight: str | None,
+    labels: Labels,
+    pos_label: Any,
+    n_bins: int,
+    multi_class: Literal["ovo", "ovr"],
+) -> _Making:
+    """Settings, checked before the long work; labels are found in a reading of their own."""
+    scores = (score,) if isinstance(score, str) else tuple(score)
+    if not scores:
+        raise ValueError("score names no column of scores.")
+    asked = [label, *scores, *([] if weight is None else [weight])]
+    twice = {name for name in asked if asked.count(name) > 1}
+    if twice:
+        raise ValueError(f"Column {listed(sorted(twice))} is named for two things.")
+    if labels is None:
+        FragilitySketch(n_bins, multi_class=multi_class)
+        found = source.reduce(partial(_survey, label), _united, [label])
+        labels = _ordered(label, found or set())
+    known = check_labels(labels)
+    if len(scores) not in (1, known.size) or (len(scores) == 1 and known.size > 2):
+        raise ValueError(
+            f"There are {known.size} classes ({listed(known)}) and {len(scores)} columns of scores "
+            f"({listed(scores)}); give one for each class{', or one' * (known.size == 2)}."
+        )
+    made = _Making(label, scores, weight, known, pos_label, n_bins, multi_class)
+    made.empty()  # which refuses what cannot be
+    return made
+
+
+def _survey(label: str, known: set[Any] | None, batch: Any, part: Part) -> set[Any]:
+    """Labels of the rows up to now."""
+    found = set() if known is None else known
+    whole = narrow_integers(batch.column(label))
+    if whole is None or not found.issuperset(range(whole[1], whole[2] + 1)):
+        found.update(_encoded(batch, label)[1])
+    if len(found) > _MOST_LABELS:
+        raise ValueError(
+            f"column {label!r} holds more than {_MOST_LABELS:,} different labels; it looks like an "
+            "identifier or a measurement. Name the column of the true classes."
+        )
+    return _one_kind(label, found)
+
+
+def _united(first: set[Any], second: set[Any]) -> set[Any]:
+    return first | second
+
+
+def _one_kind(label: str, values: set[Any]) -> set[Any]:
+    """The same values; text among numbers is refused."""
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise ValueError(f"column {label!r} holds text and numbers: {listed(values)}.")
+    return values
+
+
+def _ordered(label: str, values: set[Any]) -> list[Any]:
+    """Classes in their order: numbers by size, text by alphabet."""
+    if len(values) < 2:
+        held = f"only the class {next(iter(values))!r}" if values else "no label"
+        raise ValueError(
+            f"Column {label!r} holds {held}; two classes or more are needed: name all of them with "
+            "labels=."
+        )
+    return sorted(_one_kind(label, values))
+
+
+def _encoded(batch: Any, name: str) -> tuple[NDArray[Any], list[Any]]:
+    """Codes and values of a column of which none is missing."""
+    column = batch.column(name)
+    found = encoded(column)
+    if found is None:
+        raise ValueError(
+            f"column {name!r} holds values of type {column.type}; labels and groups must be text, "
+            "booleans or whole numbers."
+        )
+    missing = int(np.count_nonzero(found[0] < 0))
+    if missing:
+        raise ValueError(f"column {name!r} has missing values, {missing} in a batch of rows.")
+    return found
+
+
+def _labels_of(batch: Any, name: str) -> NDArray[Any]:
+    column, types = batch.column(name), pyarrow().types
+    plain = types.is_integer(column.type) or types.is_boolean(column.type)
+    if plain and not column.null_count:
+        return as_numpy(column)
+    codes, values = _encoded(batch, name)
+    return np.array(values).take(codes)
+
+
+def _numbers(batch: Any, name: str) -> NDArray[Any]:
+    column = batch.column(name)
+    try:
+        found = numbers(column)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"column {name!r} does not hold numbers ({error}).") from None
+    if np.isnan(found.min()):
+        missing = int(np.count_nonzero(np.isnan(found)))
+        raise ValueError(
+            f"column {name!r} has missing values (null or NaN), {missing} in a batch of rows."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """Adds rows to a sketch."""
+
+    make: _Making
+
+    def __call__(self, state: FragilitySketch | None, batch: Any, part: Part) -> FragilitySketch:
+        return (state or self.make.empty()).update(*self.make.arrays(batch))
+
+
+def _merged(first: FragilitySketch, second: FragilitySketch) -> FragilitySketch:
+    return first.merge(second)
+
+
+_Groups = dict[Any, FragilitySketch]
+
+
+@dataclass(frozen=True)
+class _FillGroups:
+    """Adds rows to the sketches of their groups."""
+
+    make: _Making
+    columns: tuple[str, ...]
+    single: bool
+
+    def __call__(self, state: _Groups | None, batch: Any, part: Part) -> _Groups:
+        sketches = {} if state is None else state
+        truths, scores, weights = self.make.arrays(batch)
+        for group, rows in self._groups(batch):
+            if group not in sketches:
+                self._check_room(len(sketches) + 1)
+                sketches[group] = self.make.empty()
+            own = None if weights is None else weights[rows]
+            sketches[group].update(truths[rows], scores[rows], own)
+        return sketches
+
+    def _groups(self, batch: Any) -> Iterator[tuple[Hashable, NDArray[Any]]]:
+        """Groups and their rows."""
+        found = [_encoded(batch, name) for name in self.columns]
+        codes = np.zeros(batch.num_rows, dtype=np.int64)
+        for own, values in found:
+            codes = codes * len(values) + own
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        for rows in np.split(order, starts[1:]):
+            key = tuple(values[own[rows[0]]] for own, values in found)
+            yield key[0] if self.single else key, rows
+
+    def merge(self, first: _Groups, second: _Groups) -> _Groups:
+        """Sketches of the groups of both."""
+        for group, own in second.items():
+            first[group] = first[group].merge(own) if group in first else own
+        self._check_room(len(first))
+        return first
+
+    def _check_room(self, n_groups: int) -> None:
+        needed = n_groups * self.make.bytes_of_a_sketch
+        if needed > _MOST_BYTES:
+            raise ValueError(
+                f"The sketches of {n_groups:,} groups or more take more than 1 GiB. Use fewer bins "
+                f"(n_bins={max(self.make.n_bins // 4, 16)}), or coarser groups."
+            )
+
+
+def _sorted_first(group: Any) -> tuple[Any, ...]:
+    """Groups of numbers by size, then text by alphabet."""
+    parts = group if isinstance(group, tuple) else (group,)
+    return tuple((isinstance(part, str), part) for part in parts)

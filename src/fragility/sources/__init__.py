@@ -1,0 +1,1 @@
+"""Rows wherever they are, on one machine or many, as Arrow batches that fill states."""

@@ -1,0 +1,125 @@
+"""Rows in a DataFrame of Dask: a state for each partition, merged in a tree on the workers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Generic
+
+from .._optional import needed_for
+from ..exceptions import PartitionError
+from ..tables.arrow import pyarrow
+from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
+
+#: States that a task merges.
+_WIDTH = 8
+
+
+@dataclass(frozen=True)
+class _Work(Generic[State]):
+    """What is done to partitions: sent to the workers once, however many partitions there are."""
+
+    add: Add[State]
+    merge: Merge[State]
+    columns: list[str]
+    parts: list[Part]
+
+    def fold(self, frame: Any, number: int) -> State | None:
+        """The state of a partition."""
+        pa, part = pyarrow(), self.parts[number]
+        try:
+            table = pa.Table.from_pandas(frame[self.columns], preserve_index=False)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise part.error(f"a column is not of one type ({error})") from error
+        return folded(table.to_batches(MOST_ROWS), part, self.add)
+
+    def merged(self, parts: Sequence[State | None]) -> State | None:
+        """States as one. They are copied: tasks may run again, and must find their input."""
+        return merged(map(deepcopy, parts), self.merge)
+
+
+class DaskSource(Source):
+    """A `dask.dataframe.DataFrame`, computed by the scheduler that is in use."""
+
+    name = "the DataFrame"
+
+    def __init__(self, frame: Any) -> None:
+        if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
+            raise ValueError(f"Of Dask give a DataFrame; got {type(frame).__name__}.")
+        pa = pyarrow()
+        self._frame = frame
+        self.schema = pa.schema([(str(name), pa.null()) for name in frame.columns])
+
+    def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
+        with needed_for("DataFrames of Dask are computed by dask", "dask"):
+            import dask as module
+        dask: Any = module  # of whose functions not all have types
+        chosen = self._frame[columns]
+        files = _files(chosen, chosen.npartitions)
+        parts = [Part(k, f"partition {k}", file) for k, file in enumerate(files)]
+        work = dask.delayed(_Work(add, merge, columns, parts), pure=False, traverse=False)
+        join = dask.delayed(_merged, pure=False)
+        # In one task with what makes the partition, which then never moves to another worker.
+        folded_there = chosen.map_partitions(
+            _fold, work, meta=chosen._meta, enforce_metadata=False, clear_divisions=True
+        )
+        states = folded_there.to_delayed()
+        while len(states) > 1:
+            groups = [states[k : k + _WIDTH] for k in range(0, len(states), _WIDTH)]
+            states = [join(work, group) for group in groups]
+        try:
+            with warnings.catch_warnings():
+                # Readers of a report take some megabytes: once, not for each partition.
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                (found,) = dask.compute(states[0])
+        except PartitionError:
+            raise
+        except Exception as error:
+            raise _blamed(dask, chosen.to_delayed(), parts, error) from error
+        return found  # type: ignore[no-any-return]
+
+
+def _fold(frame: Any, work: _Work[State], partition_info: Any = None) -> State | None:
+    return work.fold(frame, partition_info["number"])
+
+
+def _merged(work: _Work[State], parts: Sequence[State | None]) -> State | None:
+    return work.merged(parts)
+
+
+def _blamed(dask: Any, partitions: Sequence[Any], parts: Sequence[Part], error: Any) -> Exception:
+    """The error of the first partition that cannot be made; the same if that is none of them."""
+    for partition, part in zip(partitions, parts, strict=True):
+        try:
+            dask.compute(dask.delayed(len)(partition))
+        except Exception as own:
+            return part.error(str(own) or type(own).__name__)
+    return error  # type: ignore[no-any-return]
+
+
+def _files(frame: Any, n_partitions: int) -> list[str | None]:
+    """File of each partition, where each is read from one; Dask has no public name for it."""
+    nothing: list[str | None] = [None] * n_partitions
+    try:
+        nodes = [node for node in frame.optimize(fuse=False).expr.walk() if _reads_parquet(node)]
+        if len(nodes) != 1:
+            return nothing
+        node = nodes[0]
+        if hasattr(node, "fragments"):
+            found = [str(fragment.path) for fragment in node.fragments]
+        else:
+            found = [_piece(part) for part in node._plan["parts"]]
+    except Exception:  # another version: partitions have a number still
+        return nothing
+    return [*found] if len(found) == n_partitions else nothing
+
+
+def _reads_parquet(node: Any) -> bool:
+    return type(node).__name__.startswith("ReadParquet")
+
+
+def _piece(part: Any) -> str:
+    pieces = part if isinstance(part, list) else [part]
+    return ", ".join(str(piece["piece"][0]) for piece in pieces)

@@ -1,0 +1,150 @@
+"""What every source of rows can do: fill a state from each of its parts, and merge these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from .._labels import listed
+from .._names import did_you_mean
+from ..exceptions import PartitionError
+from ..tables.arrow import pyarrow
+
+State = TypeVar("State")
+
+#: Fewer rows than this are joined: a state takes many at a time much faster than few.
+LEAST_ROWS = 1 << 16
+#: More rows than this are cut: temporary arrays stay small.
+MOST_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the data, such as a file or a partition.
+
+    Attributes
+    ----------
+    number : int
+        From 0, in the order of the parts.
+    name : str
+    file : str, optional
+        That the rows come from, if it is known.
+    """
+
+    number: int
+    name: str
+    file: str | None = None
+
+    def error(self, reason: object) -> PartitionError:
+        """An error that names this part."""
+        return PartitionError(self.name, self.file, " ".join(str(reason).split()))
+
+
+#: Adds a batch of a part to the state of the rows before it, which is None at first.
+Add = Callable[[State | None, Any, Part], State]
+#: Merges the state of later rows into that of earlier ones.
+Merge = Callable[[State, State], State]
+
+
+class Source(ABC):
+    """Rows in parts, which an engine may hold.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+        Names and types of the columns.
+    name : str
+        What messages call the data.
+    """
+
+    schema: Any
+    name = "the data"
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema.names)
+
+    def reduce(self, add: Add[State], merge: Merge[State], columns: Sequence[str]) -> State | None:
+        """The state of all rows; None if there are none.
+
+        Parameters
+        ----------
+        add : callable
+            ``add(state, batch, part)`` gives the state with the rows of a `pyarrow.RecordBatch`. It
+            may change the state that it is given, which is None before the first batch of a part,
+            or of a row of parts.
+        merge : callable
+            ``merge(earlier, later)`` gives the state of both. It may change both. Parts are merged
+            in their order.
+        columns : sequence of str
+            That the batches have, in this order.
+
+        Raises
+        ------
+        PartitionError
+            If a part cannot be read or added. Nothing is left out.
+        """
+        names = list(dict.fromkeys(columns))
+        missing = [name for name in names if name not in self.schema.names]
+        if missing:
+            hint = did_you_mean(missing, self.column_names, cutoff=0.5)
+            raise ValueError(
+                f"{self.name} has no column {listed(missing)}. The columns are "
+                f"{listed(self.column_names, most=20)}.{hint}"
+            )
+        return self._reduce(add, merge, names)
+
+    @abstractmethod
+    def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
+        """The same for columns that are there."""
+
+
+def folded(
+    batches: Iterable[Any], part: Part, add: Add[State], state: State | None = None
+) -> State | None:
+    """The state with all rows of a part; what is wrong with them is said with its name."""
+    try:
+        for batch in even_batches(batches):
+            state = add(state, batch, part)
+    except (PartitionError, MemoryError):
+        raise
+    except Exception as error:  # of damaged data, readers raise anything
+        raise part.error(str(error) or type(error).__name__) from error
+    return state
+
+
+def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
+    """The same rows in batches that are neither tiny nor huge."""
+    waiting: list[Any] = []
+    n_waiting = 0
+    for batch in batches:
+        if batch.num_rows:
+            waiting.append(batch)
+            n_waiting += batch.num_rows
+        if n_waiting >= LEAST_ROWS:
+            yield from _cut(waiting)
+            waiting, n_waiting = [], 0
+    if waiting:
+        yield from _cut(waiting)
+
+
+def _cut(batches: list[Any]) -> Iterator[Any]:
+    if len(batches) > 1:
+        batches = pyarrow().Table.from_batches(batches).combine_chunks().to_batches()
+    for batch in batches:
+        for start in range(0, batch.num_rows, MOST_ROWS):
+            yield batch.slice(start, MOST_ROWS)
+
+
+def merged(parts: Iterable[State | None], merge: Merge[State]) -> State | None:
+    """All states as one, in their order; None if there is none."""
+    found: State | None = None
+    for part in parts:
+        if found is None:
+            found = part
+        elif part is not None:
+            found = merge(found, part)
+    return found

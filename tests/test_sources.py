@@ -1,0 +1,224 @@
+"""Sources on this machine: all give the bytes of the same rows in memory, and say what is wrong."""
+
+from __future__ import annotations
+
+import pickle
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.parquet as pq
+import pytest
+
+from fragility import FragilitySketch, fragility_index
+from fragility.distributed import sketch, sketch_by
+from fragility.exceptions import PartitionError
+from fragility.sources import source as source_module
+from fragility.sources.opening import open_source
+from fragility.tables.several_files import parquet_files
+
+from .engine_data import columns, write_parts, wrong_parts
+
+DATA = columns()
+KINDS = ["arrays", "table", "pandas", "polars", "folder", "pattern", "paths", "dataset", "lazy"]
+KINDS += ["relation"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_parts(tmp_path_factory.mktemp("rows"), DATA)
+
+
+def made(kind, folder):
+    """The rows as one of `KINDS`."""
+    pattern = str(folder / "*.parquet")
+    return {
+        "arrays": lambda: DATA,
+        "table": lambda: pa.table(DATA),
+        "pandas": lambda: pd.DataFrame(DATA).assign(odd=[{1}] * len(DATA["p"])),
+        "polars": lambda: pl.DataFrame(DATA),
+        "folder": lambda: folder,
+        "pattern": lambda: pattern,
+        "paths": lambda: sorted(folder.glob("*.parquet")),
+        "dataset": lambda: pyarrow.dataset.dataset(folder),
+        "lazy": lambda: pl.scan_parquet(pattern),
+        "relation": lambda: duckdb.read_parquet(pattern),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_source_gives_the_bytes_of_memory(kind, folder):
+    data = made(kind, folder)
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"])
+    assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
+    weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
+    asked = {"label": "sick", "score": "p", "weight": "w", "labels": [0, 1]}
+    assert sketch(data, **asked).to_bytes() == weighted.to_bytes()
+
+
+def test_interval_holds_the_index(folder):
+    found = sketch(folder, label="sick", score="q").fragility()
+    exact = fragility_index(DATA["sick"], DATA["q"])
+    assert found.lower - 1e-13 <= exact <= found.upper + 1e-13
+
+
+@pytest.mark.parametrize("kind", ["arrays", "folder", "lazy"])
+def test_groups_in_one_reading(kind, folder):
+    found = sketch_by(made(kind, folder), "site", label="sick", score="p", weight="w")
+    assert list(found) == ["a", "b", "c"]
+    for site, own in found.items():
+        rows = DATA["site"] == site
+        alone = FragilitySketch(labels=[0, 1]).update(*(DATA[c][rows] for c in ("sick", "p", "w")))
+        assert own.to_bytes() == alone.to_bytes()
+
+
+def test_several_columns_of_groups_are_tuples(folder):
+    found = sketch_by(folder, ["sick", "site"], label="sick", score="p", labels=[0, 1])
+    expected = {(y, s) for y, s in zip(DATA["sick"].tolist(), DATA["site"], strict=True)}
+    assert set(found) == expected
+    assert sum(int(own.support.sum()) for own in found.values()) == len(DATA["p"])
+
+
+@pytest.mark.parametrize("labels", [["no", "yes"], [False, True], [-3, 12], [0.0, 1.0]])
+def test_labels_of_every_kind(labels):
+    y = np.array(labels)[DATA["sick"]]
+    found = sketch({"y": y, "p": DATA["p"]}, label="y", score="p", pos_label=labels[0])
+    expected = FragilitySketch(labels=labels, pos_label=labels[0]).update(y, DATA["p"])
+    assert found.to_bytes() == expected.to_bytes()
+    codes = pa.array(y).dictionary_encode()
+    assert sketch({"y": codes, "p": DATA["p"]}, label="y", score="p", pos_label=labels[0]) == found
+
+
+def test_several_classes(folder):
+    rng = np.random.default_rng(5)
+    scores = rng.dirichlet([1.0, 1.0, 1.0], 4_000)
+    y = np.array(["x", "y", "z"])[rng.integers(0, 3, 4_000)]
+    data = {"truth": y, **{f"p{k}": scores[:, k] for k in range(3)}}
+    for multi_class in ("ovo", "ovr"):
+        found = sketch(data, label="truth", score=["p0", "p1", "p2"], multi_class=multi_class)
+        expected = FragilitySketch(labels=["x", "y", "z"], multi_class=multi_class)
+        assert found.to_bytes() == expected.update(y, scores).to_bytes()
+
+
+@pytest.mark.parametrize("flaw", wrong_parts())
+@pytest.mark.parametrize("reader", ["folder", "dataset"])
+def test_errors_name_the_file(tmp_path, flaw, reader):
+    part, words = wrong_parts()[flaw]
+    write_parts(tmp_path, DATA)
+    pq.write_table(pa.table(part), tmp_path / "part-1b.parquet")
+    data = tmp_path if reader == "folder" else pyarrow.dataset.dataset(tmp_path)
+    labels = [0, 1] if flaw == "third label" else None
+    with pytest.raises(PartitionError, match=words) as caught:
+        sketch(data, label="sick", score="p", labels=labels)
+    assert "part-1b.parquet" in caught.value.file
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.file) == (str(caught.value), caught.value.file)
+
+
+def test_mixed_types_in_one_part(tmp_path):
+    write_parts(tmp_path, DATA)
+    text = {"sick": pa.array(["yes", "no"]), "p": pa.array([0.5, 0.25])}
+    pq.write_table(pa.table(text), tmp_path / "part-9.parquet")
+    with pytest.raises(ValueError, match="text and numbers"):
+        sketch(tmp_path, label="sick", score="p")
+    with pytest.raises(PartitionError, match="part-9"):
+        sketch(tmp_path, label="sick", score="p", labels=[0, 1])
+    frame = pd.DataFrame({"sick": [0, 1, 0], "p": [0.5, "often", 0.25]})
+    with pytest.raises(PartitionError, match=r"often|type"):
+        sketch(frame, label="sick", score="p")
+
+
+def test_a_damaged_file_fails_the_call(tmp_path):
+    write_parts(tmp_path, DATA)
+    (tmp_path / "part-2.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(PartitionError, match=r"part-2\.parquet"):
+        sketch(tmp_path, label="sick", score="p")
+    lacking = pa.table({"sick": [0, 1]})
+    pq.write_table(lacking, tmp_path / "part-2.parquet")
+    with pytest.raises(PartitionError, match="no column 'p'"):
+        sketch(tmp_path, label="sick", score="p")
+
+
+def test_small_batches_are_joined_and_large_ones_cut(monkeypatch):
+    monkeypatch.setattr(source_module, "LEAST_ROWS", 100)
+    monkeypatch.setattr(source_module, "MOST_ROWS", 250)
+    sizes = [1, 0, 60, 45, 900, 3]
+    batches = [pa.RecordBatch.from_pydict({"x": np.arange(n) + 1000 * n}) for n in sizes]
+    found = list(source_module.even_batches(batches))
+    assert [batch.num_rows for batch in found] == [106, 250, 250, 250, 150, 3]
+    rows = pa.Table.from_batches(found).column("x").to_pylist()
+    assert rows == pa.Table.from_batches(batches).column("x").to_pylist()
+
+
+def test_parts_are_merged_in_their_order(folder):
+    def add(state, batch, part):
+        return (state or []) + batch.column("patient").to_pylist()
+
+    found = open_source(folder).reduce(add, lambda a, b: a + b, ["patient"])
+    assert found == DATA["patient"].tolist()
+
+
+def test_a_stream_is_read_once():
+    table = pa.table({"y": [0, 1], "p": [0.2, 0.7]})
+    found = sketch(table.to_reader(), label="y", score="p", labels=[0, 1])
+    assert found.support.tolist() == [1, 1]
+    with pytest.raises(ValueError, match="can be read once"):
+        sketch(table.to_reader(), label="y", score="p")
+
+
+def test_no_rows_are_an_empty_sketch():
+    empty = pa.table({"y": pa.array([], pa.int64()), "p": pa.array([], pa.float64())})
+    found = sketch(empty, label="y", score="p", labels=[0, 1])
+    assert found.to_bytes() == FragilitySketch(labels=[0, 1]).to_bytes()
+    with pytest.raises(ValueError, match="no label"):
+        sketch(empty, label="y", score="p")
+    assert sketch_by(empty, "y", label="y", score="p", labels=[0, 1]) == {}
+
+
+def test_too_many_groups_are_refused():
+    n = 200
+    data = {"g": np.arange(n), "y": np.arange(n) % 2, "p": np.linspace(0, 1, n)}
+    with pytest.raises(PartitionError, match=r"1 GiB.*n_bins=262144"):
+        sketch_by(data, "g", label="y", score="p", n_bins=1 << 20)
+
+
+def test_files_of_folders_and_patterns(tmp_path):
+    for name in ("b.parquet", "a.parquet", "deep/c.pq", "_temporary/d.parquet", ".e.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"PAR1")
+    names = [path.removeprefix(f"{tmp_path}/") for path in parquet_files(tmp_path)]
+    assert names == ["a.parquet", "b.parquet", "deep/c.pq"]
+    assert parquet_files(tmp_path / "?.parquet") == [str(tmp_path / f"{x}.parquet") for x in "ab"]
+    for given, words in (("nothing", "no such file"), ("*.csv", "no file has such a name")):
+        with pytest.raises(ValueError, match=words):
+            parquet_files(tmp_path / given)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no Parquet file"):
+        parquet_files(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"label": "sik", "score": "p"}, "no column 'sik'.*Did you mean 'sick'"),
+        ({"label": "sick", "score": "sick"}, "two things"),
+        ({"label": "sick", "score": []}, "names no column"),
+        ({"label": "sick", "score": ["p", "q"], "labels": [0, 1, 2]}, "3 classes"),
+        ({"label": "sick", "score": "p", "n_bins": 100}, "power of two"),
+        ({"label": "patient", "score": "p"}, "more than 1,000 different labels"),
+        ({"label": "q", "score": "p"}, "more than 1,000 different labels"),
+    ],
+)
+def test_wrong_requests(options, words):
+    with pytest.raises(ValueError, match=words):
+        sketch(DATA, **options)
+
+
+def test_what_is_no_source():
+    with pytest.raises(ValueError, match=r"int, which is no source.*Parquet"):
+        sketch(3, label="y", score="p")
+    with pytest.raises(ValueError, match="different lengths"):
+        sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
