@@ -8,17 +8,36 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Floats
+from .base import PairCost
 from .gaps import GapLoss
+from .pair_costs import CostlyGaps, mean_cost
 from .smoothed_hinge import SmoothedHinge
 
 
-@dataclass(frozen=True)
-class Hinge(GapLoss):
+@dataclass(frozen=True, repr=False)
+class Hinge(CostlyGaps, GapLoss):
     r"""How much the true class lacks to be ahead by one.
 
-    :math:`\max(0, 1 - m)`, or :math:`\max(0, \max_{c \ne y} 1 + u_c - u_y)` for several classes.
+    :math:`\max(0, 1 - m)`, or :math:`\max(0, \max_{j \ne y} 1 + u_j - u_y)` for several classes.
+
+    Parameters
+    ----------
+    pair_cost : array-like of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. The loss
+        is :math:`\max(0, \max_{j \ne y} c_{yj} (1 + u_j - u_y))`.
+
+    Examples
+    --------
+    To take the second class for the first costs five times as much as the other way round:
+
+    >>> import numpy as np
+    >>> from fragility.losses import Hinge
+    >>> loss = Hinge(pair_cost=[[0, 1], [5, 0]])
+    >>> loss.value(np.array([0.5, 0.5]), np.array([0, 1]))
+    array([1.5, 2.5])
     """
 
+    pair_cost: PairCost | None = None
     zero_from_some_margin: ClassVar[bool] = True
     bends: ClassVar[bool] = False
 
@@ -31,14 +50,16 @@ class Hinge(GapLoss):
     def piece_bend(self, gap: Floats) -> Floats:
         return np.zeros_like(gap)
 
-    def best_constant(self, shares: Floats) -> Floats:
+    def best_constant(self, shares: Floats) -> Floats | None:
+        if self.pair_cost is not None:
+            return None
         # No class ahead costs one; the most frequent one ahead by one costs the others two.
         ahead = np.zeros(shares.size)
         ahead[shares.argmax()] = float(2.0 * (1.0 - shares.max()) < 1.0)
         return ahead
 
     def softened(self) -> SmoothedHinge:
-        return SmoothedHinge()
+        return SmoothedHinge(mean_cost(self.pair_cost), self.pair_cost)
 
     def is_smooth(self, n_classes: int) -> bool:
         return False
