@@ -33,6 +33,7 @@ AMBIGUITIES = {
     "Wasserstein, finite label cost": Wasserstein(label_cost=0.5),
 }
 PENALTIES = (None, "l2", "l1")
+COLUMNS = tuple(itertools.product((2, 3), PENALTIES))
 PAIR_COSTS = {2: ((0, 1), (3, 0)), 3: ((0, 1, 2), (3, 0, 0.5), (1, 5, 0))}
 ALPHA, RADIUS = 1e-2, {"KL": 0.02, "Wasserstein, finite label cost": 0.02}
 ROOT = """# What is solved
@@ -51,7 +52,8 @@ of your own (a subclass of `fragility.losses.Loss`) is solved as cross_entropy i
 PAIRS = """## Costs of pairs of classes: `pair_cost`
 
 The same with a cost for each class taken for each other one, such as
-`Hinge(pair_cost=[[0, 1], [3, 0]])`. All that is above is solved with costs, too; these cells are tested.
+`Hinge(pair_cost=[[0, 1], [3, 0]])`. All that is above is solved with costs, too; these cells are
+tested.
 """
 
 
@@ -175,7 +177,7 @@ def robust(cell):
     return model.solver_
 
 
-def table(solve, columns=tuple(itertools.product((2, 3), PENALTIES)), pair_cost=False):
+def table(solve, columns=COLUMNS, pair_cost=False):
     """Rows of losses and ambiguities, columns of classes and penalties."""
     head = [f"{count} classes, {penalty or 'no penalty'}" for count, penalty in columns]
     lines = [
