@@ -14,12 +14,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from pandas import DataFrame
 
-from experiments import errata_index, errata_training, figures
+from experiments import errata_index, errata_training, errata_transport, figures
 from experiments.claims import Claim, Verdict
 from experiments.errata_item import stands, verdict
 from experiments.experiment import Condition, Experiment, Report, Row
 
-ITEMS = errata_index.ITEMS | errata_training.ITEMS
+ITEMS = errata_index.ITEMS | errata_training.ITEMS | errata_transport.ITEMS
 
 
 def conditions(quick: bool) -> list[Condition]:

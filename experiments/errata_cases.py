@@ -220,7 +220,7 @@ def wasserstein_bound(seed: int) -> dict[str, tuple[float, float]]:
     y = np.repeat([0, 1], 200)
     bound = max(2.0, 2.0 * float(np.mean(np.logaddexp(0, logits) + np.logaddexp(0, -logits))))
     return {
-        name: (bound, float(wasserstein_fragility_index(truth, logits, weight_norm=1.0)))
+        name: (bound, wasserstein_fragility_index(truth, logits, weight_norm=1.0, label_cost=1.0))
         for name, truth in (("right labels", y), ("swapped labels", 1 - y))
     }
 

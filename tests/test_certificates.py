@@ -416,7 +416,10 @@ class Elsewhere(Ambiguity):
         ({"target": 1.5}, "no ranking error exceeds 1, so the index at 1.5 is 0"),
         ({"target": 1.5, "ambiguity": "kl"}, "so the index at 1.5 is 0 for every model"),
         ({"target": 0.8, "ambiguity": "kl"}, "no ranking error exceeds 0.8, so the index there"),
-        ({"target": 0.8, "ambiguity": "kl", "loss": SmoothedHinge(20.0)}, "a loss below 2p - 1"),
+        (
+            {"target": 0.8, "ambiguity": "kl", "loss": SmoothedHinge(20.0)},
+            "below 0 or 2p - 1",
+        ),
         ({"target": 0.8, "sample_weight": [1, 1, 0, 0]}, "only one class has samples"),
         ({"target": 0.8, "ambiguity": Elsewhere()}, "none is known under"),
     ],
@@ -427,9 +430,9 @@ def test_vacuous_index_bounds_say_why(options, reason):
     assert reason in found.reason
 
 
-def test_index_bounds_are_for_two_classes():
+def test_one_index_bound_is_for_two_classes():
     found = certified(problem(3)).index_bound()
     assert found.vacuous
     assert found.bound == math.inf
     assert math.isnan(found.measured)
-    assert found.reason == "it is stated for two classes only; there are 3"
+    assert found.reason == "it is one of pairs; there are 3 classes: see index_bounds()"

@@ -105,7 +105,7 @@ def test_printed():
     assert "target is missed" not in text
     assert len(text.splitlines()) == 7
     assert "target is missed" in repr(certify(model, X, y, target=0.01))
-    assert "says nothing: it is stated for two classes" in repr(certified(problem(3)))
+    assert "of each two classes: index_bounds()" in repr(certified(problem(3)))
     assert isinstance(result, Certificate)
 
 

@@ -126,9 +126,20 @@ def test_every_statement_is_judged(results):
         for holds in ("holds", "does not hold")
     }
     theorem = [f"theorem_1{part}" for part in "abcde"]
-    assert by["holds"] == [*theorem, *("tail", "value_at_risk", "cost", "label_flips", "k_dagger")]
+    right = ["lower_bound", "lower_bound_attained", "lipschitz", "several_classes_repaired"]
+    assert by["holds"] == [
+        *theorem,
+        *("tail", "value_at_risk", "cost", "label_flips", "k_dagger"),
+        *right,
+        *("piecewise_repaired", "robust_ball"),
+    ]
     refuted = ["definition", "alignment", "weights", "wasserstein_bound"]
-    assert by["does not hold"] == [*refuted, *("label_flips_free", "symmetric", "uci_sets")]
+    assert by["does not hold"] == [
+        *refuted,
+        *("label_flips_free", "symmetric", "uci_sets", "support"),
+    ]
+    for name in ("piecewise", "piecewise_corollary", "lipschitz_beside", "robust_labels"):
+        assert found[name].holds == "holds partly"
     assert found["k_dagger_better"].holds == "holds partly"
     failing = stands(results).query("not agrees")
     assert set(failing.query("item == 'generalisation'")["quantity"]) == {

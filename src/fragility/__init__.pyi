@@ -118,6 +118,8 @@ from .metrics import (
     risk_coverage_curve,
     surest_error_rate,
     wasserstein_fragility_index,
+    wasserstein_pair_bound,
+    wasserstein_pair_index,
 )
 from .monitoring import ErrorAlarm, error_alarm
 from .planning import EvaluationPlan, plan_evaluation
@@ -215,4 +217,6 @@ __all__ = [
     "shift_distance",
     "surest_error_rate",
     "wasserstein_fragility_index",
+    "wasserstein_pair_bound",
+    "wasserstein_pair_index",
 ]

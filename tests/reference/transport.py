@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize_scalar
+from scipy.sparse import csr_array
 
 
 def worst_case_errors_lp(negatives, positives, k, weight_norm, grid):
@@ -79,3 +80,98 @@ def transport_distance(X_ref, y_ref, X_new, y_new, weights, *, norm, label_cost,
         sums[i, place] = sums[n + j, place] = 1.0
     found = linprog(costs, A_eq=sums, b_eq=np.concatenate(total), method="highs-ipm")
     return found.fun if found.success else math.inf
+
+
+def worst_case_relabelled_lp(logits, y, weights, k, weight_norm, label_cost, grid):
+    """sup over P of E[ε] - k D(P, P̂) where labels move, too: a transport program for each share.
+
+    Mass goes from each sample to a logit of `grid` with a label. Each class counts by its own mean,
+    of errors and of costs; D is half the sum of the two. The share of the positives is scanned,
+    then refined where the value is largest.
+    """
+    mass = np.asarray(weights, float) / np.sum(weights)
+    n, m = len(logits), len(grid)
+    score = 1 / (1 + np.exp(-np.asarray(grid)))
+    way = np.abs(np.subtract.outer(np.asarray(logits), grid)) / weight_norm
+    as_negative = score - k / 2 * (way + label_cost * (np.asarray(y) != 0)[:, None])
+    as_positive = -score - k / 2 * (way + label_cost * (np.asarray(y) != 1)[:, None])
+    # What each sample sends, under either label; and what ends as positives.
+    sent = np.kron(np.ones((1, 2)), np.kron(np.eye(n), np.ones(m)))
+    rows = csr_array(np.vstack([sent, np.repeat([0.0, 1.0], n * m)]))
+
+    def value(share):
+        gain = np.concatenate([as_negative.ravel() / (1 - share), as_positive.ravel() / share])
+        found = linprog(-gain, A_eq=rows, b_eq=np.append(mass, share), bounds=(0, None))
+        return -found.fun
+
+    # Plans that split no sample are corners of the value as a function of the share.
+    whole = [q for q in _whole_shares(mass) if 0.0 < q < 1.0 - 1e-12]
+    shares = np.unique([*np.linspace(0.05, 0.95, 7), *whole])
+    values = [value(q) for q in shares]
+    top = int(np.argmax(values))
+    near = (shares[max(top - 1, 0)], shares[min(top + 1, len(shares) - 1)])
+    refined = minimize_scalar(
+        lambda q: -value(q), bounds=near, method="bounded", options={"xatol": 1e-4, "maxiter": 12}
+    )
+    return max(*values, -refined.fun)
+
+
+def _whole_shares(mass):
+    sums = {0.0}
+    for w in mass:
+        sums |= {s + w for s in sums}
+    return sorted(sums)
+
+
+def worst_case_relabelled(logits, y, weights, k, weight_norm, label_cost):
+    """The same by trying every set of samples that end as positives, with a part of one more."""
+    mass = np.asarray(weights, float) / np.sum(weights)
+    price = k / (2 * weight_norm)
+
+    def reached(z):  # max over u of σ(u) - price |u - z|, by search
+        grid = np.linspace(z, z + 60.0, 4001)
+        values = 1 / (1 + np.exp(-grid)) - price * (grid - z)
+        top = int(np.argmax(values))
+        found = minimize_scalar(
+            lambda u: price * (u - z) - 1 / (1 + math.exp(-u)),
+            bounds=(grid[max(top - 1, 0)], grid[min(top + 1, 4000)]),
+            method="bounded",
+            options={"xatol": 1e-9},
+        )
+        return max(-found.fun, values[top], 1 / (1 + math.exp(-z)))
+
+    flipped = k / 2 * label_cost
+    up = np.array([reached(-z) - 1 - flipped * (c != 1) for z, c in zip(logits, y, strict=True)])
+    down = np.array([reached(z) - flipped * (c != 0) for z, c in zip(logits, y, strict=True)])
+    n, best = len(logits), -math.inf
+    parts = np.linspace(0.0, 1.0, 201)
+    for chosen in range(2**n):
+        whole = np.array([(chosen >> i) & 1 for i in range(n)], float)
+        for split in range(n):
+            r = np.repeat((mass * whole)[None], len(parts), axis=0)
+            r[:, split] = mass[split] * parts
+            inside, outside = r.sum(axis=1), (mass - r).sum(axis=1)
+            possible = (inside > 1e-12) & (outside > 1e-12)
+            r, inside, outside = r[possible], inside[possible], outside[possible]
+            values = r @ up / inside + (mass - r) @ down / outside
+            best = max(best, float(values.max()))
+    return best
+
+
+def worst_case_points_lp(proba, X, codes, pair, k, points):
+    """sup over P of E[p_i(xʲ) - p_i(xⁱ)] - k D(P, P̂) for one ordered pair (i, j), labels fixed.
+
+    Each class sends its samples to some of `points` (ℓ2 distances); D is half the sum of the two
+    classes' costs. `proba` gives p_i of points.
+    """
+    i, j = pair
+    total = 0.0
+    for code, sign in ((j, 1.0), (i, -1.0)):
+        own = np.asarray(X)[np.asarray(codes) == code]
+        n, m = len(own), len(points)
+        way = np.linalg.norm(own[:, None] - points[None], axis=2)
+        gain = sign * proba(points)[None, :] - k / 2 * way
+        rows = csr_array(np.kron(np.eye(n), np.ones(m)))
+        found = linprog(-gain.ravel(), A_eq=rows, b_eq=np.full(n, 1 / n), bounds=(0, None))
+        total -= found.fun
+    return total

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from math import inf, isfinite
 from numbers import Real
 from typing import Any, overload
@@ -24,7 +25,7 @@ from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile
 from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..transport import ShiftDistance
-from .index_bounds import BinaryModel, IndexBound, bound_index, no_bound
+from .index_bounds import IndexBound, ScoredSamples, bound_index, no_bound
 from .promise import Promise
 
 
@@ -67,15 +68,15 @@ class Certificate(Summary):
     classes: NDArray[Any]
     losses: Floats
     weights: Floats
-    # The samples of some weight; what relabelling one adds at most; scores and classes of two, and
-    # the dual norm of the coefficients (without an intercept, whatever its price: it is of features
-    # that an index speaks) are all that index bounds need. X is not kept: a fitted model would drag
-    # its data along.
+    # The samples of some weight; what relabelling one adds at most; scores and classes, and the
+    # coefficients (without an intercept, whatever its price: it is of features that an index
+    # speaks) are all that index bounds need. X is not kept: a fitted model would drag its data
+    # along.
     _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
-    _scores: Floats | None = field(repr=False)
-    _positive: Mask | None = field(repr=False)
-    _norm: float = field(repr=False)
+    _scores: Floats = field(repr=False)
+    _codes: NDArray[Any] = field(repr=False)
+    _coef: Floats = field(repr=False)
 
     @property
     def headroom(self) -> float:
@@ -215,7 +216,7 @@ class Certificate(Summary):
     def index_bound(self) -> IndexBound:
         r"""Bound of the Fragility Index of the probabilities :math:`\sigma(u)` from training.
 
-        For two classes. Under Wasserstein ambiguity the index of
+        For two classes (several: `index_bounds`). Under Wasserstein ambiguity the index of
         `fragility.wasserstein_fragility_index` at target :math:`\tau - R` is at most half the dual
         norm of the coefficients, which is k over twice the steepest slope of the loss if labels do
         not move and there is no ball (less if the intercept is priced). Under KL the index of
@@ -223,13 +224,41 @@ class Certificate(Summary):
         the shares of the classes and k the fragility without a ball: often vacuous, and then said
         to be.
         """
-        if self._scores is None or self._positive is None:
-            return no_bound(f"it is stated for two classes only; there are {self.classes.size}")
+        if self.classes.size > 2:
+            return no_bound(
+                f"it is one of pairs; there are {self.classes.size} classes: see index_bounds()"
+            )
+        return self._index_bounds([(1, 0)])[0]
+
+    def index_bounds(self) -> dict[tuple[Any, Any], IndexBound]:
+        r"""Bounds of the Fragility Index of every ordered pair of classes, from training.
+
+        Of a pair i|j, samples of class j scored as i. Under KL the index of i|j in
+        `fragility.fragility_index` of the softmax, at target :math:`(\tau - R) / (2 \min(\pi_i,
+        \pi_j))`, is at most k / 2. Under Wasserstein ambiguity that of
+        `fragility.wasserstein_pair_index` at target :math:`\tau - R` is at most half the dual norm
+        of :math:`\beta_i - \beta_j`, once the mean ranking error of the pair meets the target,
+        which is asked of the samples: with several classes the mean loss does not ensure it. Two
+        classes have the bound of `index_bound` for both pairs.
+
+        Returns
+        -------
+        dict
+            From (i, j), classes by name, to `IndexBound`.
+        """
+        pairs = list(permutations(range(self.classes.size), 2))
+        names = self.classes.tolist()
+        bounds = self._index_bounds(pairs)
+        return {(names[i], names[j]): b for (i, j), b in zip(pairs, bounds, strict=True)}
+
+    def _index_bounds(self, pairs: list[tuple[int, int]]) -> list[IndexBound]:
+        """Of pairs of codes, the positive class first."""
         room, fragility = self.target - self.penalty, self.fragility
         if self.radius < inf:  # the index knows no ball
             fragility = self.ambiguity.fragility(self._profile, room)
-        samples = self._scores, self._positive, self.weights, self.losses
-        return bound_index(self.ambiguity, BinaryModel(*samples, room, fragility, self._norm))
+        scored = ScoredSamples(self._scores, self._codes, self.weights, self.losses, self._coef)
+        d = self.ambiguity
+        return [bound_index(d, scored.pair(d, i, j, room, fragility)) for i, j in pairs]
 
     def worst_case_weights(self) -> Floats:
         r"""Weights of the samples in the worst case under KL ambiguity, summing to one.
@@ -267,7 +296,10 @@ class Certificate(Summary):
         note = f"says nothing: {index.reason}"
         if not index.vacuous:
             note = f"of the {index.kind} index at target {index.target:.4g}: {index.measured:.4g}"
-        yield "index bound", f"{index.bound:.4g}", note
+        if self.classes.size > 2:
+            yield "index bound", "by pair", "of each two classes: index_bounds()"
+        else:
+            yield "index bound", f"{index.bound:.4g}", note
         yield "samples", str(self.n_samples), f"of the classes {listed(self.classes)}"
 
 
@@ -304,13 +336,12 @@ def certificate_of(
         )
     carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
-    steepness = _felt_steepness(loss, codes[carrying], classes.size, ambiguity.moves_labels)
-    differences = _differences(linear.inside, steepness)
+    slopes = _slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
     moves = ambiguity.with_constant() if linear.priced else ambiguity
     profile = LossProfile(
         _selected(losses, carrying),
         _selected(weights, carrying),
-        moves.steepest(steepness[steepness > 0.0][:, np.newaxis] * differences),
+        moves.steepest(slopes),
         None if relabelled is None else _selected(relabelled, carrying),
     )
     room = target - penalty
@@ -329,9 +360,9 @@ def certificate_of(
         weights=weights,
         _profile=profile,
         _relabelling=loss.relabelling_bound(classes.size, float(spread[carrying].max())),
-        _scores=scores if binary else None,
-        _positive=codes == 1 if binary else None,
-        _norm=ambiguity.steepest(differences[:, : coef.shape[1]]),
+        _scores=scores,
+        _codes=codes,
+        _coef=coef.copy(),
     )
 
 
@@ -340,22 +371,20 @@ def _selected(values: Floats, mask: Mask) -> Floats:
     return values if mask.all() else values[mask]
 
 
-def _felt_steepness(loss: Loss, codes: NDArray[Any], n_classes: int, every: bool) -> Floats:
-    """Steepness of each pair of classes, zero for a pair that no loss depends on."""
+def _slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
+    """Steepest slopes of the loss by the features, one row for each pair that it depends on."""
     # A loss depends on differences to the sample's own class: one of the two must have samples,
     # or be a label that a sample may get. Each way round has its own steepness.
+    n_classes = max(2, len(coef))
     present = (np.bincount(codes, minlength=n_classes) > 0) | every
     ways = loss.pair_steepness(n_classes) * present[:, np.newaxis]
-    return np.maximum(ways, ways.T)[np.triu_indices(n_classes, 1)]
-
-
-def _differences(coef: Floats, steepness: Floats) -> Floats:
-    """Differences of the classes' coefficients, one row for each pair that some loss depends on."""
+    first, second = np.triu_indices(n_classes, 1)
+    steepness = np.maximum(ways, ways.T)[first, second][:, np.newaxis]
     if len(coef) == 1:
-        return coef
-    first, second = np.triu_indices(len(coef), 1)
-    felt = steepness > 0.0
-    return coef[first[felt]] - coef[second[felt]]
+        return steepness * coef
+    felt = steepness[:, 0] > 0.0
+    rows: Floats = steepness[felt] * (coef[first[felt]] - coef[second[felt]])
+    return rows
 
 
 def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:

@@ -3,6 +3,10 @@ r"""What the fragility of a trained model says about its Fragility Index.
 Two classes, :math:`p = \sigma(u)`, room :math:`t = \tau - R`. Write :math:`v` for the score on the
 wrong side, u of a negative and -u of a positive, so that a ranking error is
 :math:`\varepsilon = \sigma(v) + \sigma(v') - 1` for a negative v and a positive v'.
+
+Of several classes a pair i|j is bounded like two classes, i the positive one. Under KL its score is
+:math:`p_i` of the softmax, so that u is the log-odds of :math:`p_i`; under Wasserstein it is that
+of the two classes alone, :math:`\sigma(u_i - u_j)`, whose index is exact.
 """
 
 from __future__ import annotations
@@ -13,7 +17,8 @@ from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from numpy.typing import NDArray
+from scipy.special import expit, logsumexp
 
 from .._typing import Floats, Mask
 from ..ambiguity import KL, Wasserstein
@@ -51,9 +56,10 @@ class IndexBound:
 
 
 class BinaryModel(NamedTuple):
-    """A model of two classes on its samples; those in `positive` are of the second class.
+    """A model of two classes on their samples; those in `positive` are of the second class.
 
-    `fragility` is the fragility without a ball, `norm` the dual norm of the coefficients.
+    `fragility` is the fragility without a ball, `norm` the dual norm of the coefficients,
+    `elsewhere` the smallest loss of samples of other classes.
     """
 
     scores: Floats
@@ -63,6 +69,7 @@ class BinaryModel(NamedTuple):
     room: float
     fragility: float
     norm: float
+    elsewhere: float = 0.0
 
     @property
     def least_share(self) -> float:
@@ -76,6 +83,49 @@ class BinaryModel(NamedTuple):
             Sample(values, selection=carrying & ~self.positive, weights=self.weights),
             Sample(values, factor=-1.0, selection=carrying & self.positive, weights=self.weights),
         ]
+
+
+class ScoredSamples(NamedTuple):
+    """A linear model of any number of classes on its samples, with coefficients (C, d) or (1, d).
+
+    `scores` has a column for each class, or is that of the second of two.
+    """
+
+    scores: Floats
+    codes: NDArray[Any]
+    weights: Floats
+    losses: Floats
+    coef: Floats
+
+    def pair(self, ambiguity: Any, i: int, j: int, room: float, fragility: float) -> BinaryModel:
+        """Two of the classes; i is the positive one."""
+        if self.scores.ndim == 1:
+            positive, norm = self.codes == 1, ambiguity.steepest(self.coef)
+            samples = self.scores, positive, self.weights, self.losses
+            return BinaryModel(*samples, room, fragility, norm)
+        rows = (self.codes == i) | (self.codes == j)
+        others = self.losses[~rows & (self.weights > 0.0)]
+        return BinaryModel(
+            _pair_scores(ambiguity, self.scores[rows], i, j),
+            self.codes[rows] == i,
+            self.weights[rows],
+            self.losses[rows],
+            room,
+            fragility,
+            ambiguity.steepest(self.coef[[i]] - self.coef[[j]]),
+            float(others.min(initial=0.0)),
+        )
+
+
+@singledispatch
+def _pair_scores(ambiguity: Any, scores: Floats, i: int, j: int) -> Floats:
+    return scores[:, i] - scores[:, j]
+
+
+@_pair_scores.register(KL)
+def _log_odds(ambiguity: KL, scores: Floats, i: int, j: int) -> Floats:
+    odds: Floats = scores[:, i] - logsumexp(np.delete(scores, i, axis=1), axis=1)
+    return odds
 
 
 def no_bound(reason: str, kind: str = "", target: float = nan, measured: float = nan) -> IndexBound:
@@ -123,9 +173,10 @@ def _wasserstein(ambiguity: Wasserstein, model: BinaryModel) -> IndexBound:
 def _kl(ambiguity: KL, model: BinaryModel) -> IndexBound:
     # Let A, B be the means of exp(loss / k) in the two classes. As ln is concave,
     #   π₀ ln A + π₁ ln B <= ln(π₀ A + π₁ B) <= t / k,
-    # and for losses of zero or more ln A + ln B <= t / (k min π). If besides no loss is below
-    # 2σ(v) - 1 then 2ε is at most the sum of the two losses, so E exp(2ε / k) <= A B: the index is
-    # at most k / 2 at the target t / (2 min π).
+    # and for losses of zero or more ln A + ln B <= t / (k min π), also if they are two of several
+    # classes, whose terms are zero or more. If besides no loss is below 2σ(v) - 1 then 2ε is at
+    # most the sum of the two losses, so E exp(2ε / k) <= A B: the index is at most k / 2 at the
+    # target t / (2 min π).
     target = model.room / (2.0 * model.least_share)
     s = solve(model.groups(expit(model.scores)), target)
     measured = inf if s == 0.0 else 1.0 / s
@@ -133,8 +184,8 @@ def _kl(ambiguity: KL, model: BinaryModel) -> IndexBound:
         return _missed("kl", target, measured)
     wrong = np.where(model.positive, -model.scores, model.scores)
     enough = model.losses >= np.maximum(np.tanh(wrong / 2.0), 0.0)
-    if not enough[model.weights > 0.0].all():
-        reason = "some sample has a loss below 2p - 1, p the probability of the wrong class"
+    if model.elsewhere < 0.0 or not enough[model.weights > 0.0].all():
+        reason = "some sample has a loss below 0 or 2p - 1, p the probability of a wrong class"
         return no_bound(reason, "kl", target, measured)
     reason = _no_error_beyond(target)
     if not reason and measured == 0.0:

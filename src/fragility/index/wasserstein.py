@@ -46,16 +46,32 @@ def smallest_multiplier(groups: Sequence[Sample], target: float) -> float:
 
 def _violation(multiplier: float, groups: Sequence[Sample], allowed: float) -> float:
     """Worst-case mean error minus the target, which falls with the multiplier."""
+    return fsum([allowed, *(-_mean(g, lambda z: least_lack(z, multiplier)) for g in groups)])
+
+
+def least_lack(z: Floats, multiplier: float) -> Floats:
+    """Least 1 - σ(u) + κ|u - z| over all moves from z to u."""
+    reach, lack_at_reach = _reach(multiplier)
+    moved = lack_at_reach + multiplier * np.maximum(reach - z, 0.0)
+    lack: Floats = np.minimum(expit(-z), moved)
+    return lack
+
+
+def moves(z: Floats, multiplier: float) -> Floats:
+    """How far each logit moves where that is best: the slope of `least_lack` in the multiplier."""
+    reach, lack_at_reach = _reach(multiplier)
+    way = np.maximum(reach - z, 0.0)
+    return np.where(lack_at_reach + multiplier * way < expit(-z), way, 0.0)
+
+
+def _reach(multiplier: float) -> tuple[float, float]:
+    """The logit z_κ up to which samples move, and 1 - σ(z_κ).
+
+    Above a quarter no move pays; then the line from the point that is returned is never below the
+    curve.
+    """
     root = sqrt(max(1.0 - 4.0 * multiplier, 0.0))
-    lack_at_reach = 2.0 * multiplier / (1.0 + root)  # 1 - σ(z_κ)
-    reach = 2.0 * log((1.0 + root) / 2.0) - log(multiplier)  # z_κ
-
-    def least_lack(z: Floats) -> Floats:
-        moved = lack_at_reach + multiplier * np.maximum(reach - z, 0.0)
-        lack: Floats = np.minimum(expit(-z), moved)
-        return lack
-
-    return fsum([allowed, *(-_mean(g, least_lack) for g in groups)])
+    return 2.0 * log((1.0 + root) / 2.0) - log(multiplier), 2.0 * multiplier / (1.0 + root)
 
 
 def _mean(group: Sample, function: Callable[[Floats], Floats]) -> float:

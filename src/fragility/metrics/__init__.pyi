@@ -24,7 +24,6 @@ from .functions import (
     fragility_ratio,
     loss_fragility,
     measure_fragility,
-    wasserstein_fragility_index,
 )
 from .operating import OperatingPoints, implied_threshold, net_benefit, operating_points
 from .reliability import (
@@ -36,6 +35,11 @@ from .reliability import (
     reliability_curve,
 )
 from .scorers import neg_fragility_index_scorer, neg_fragility_ratio_scorer
+from .wasserstein import (
+    wasserstein_fragility_index,
+    wasserstein_pair_bound,
+    wasserstein_pair_index,
+)
 
 __all__ = [
     "ConfidenceDisplay",
@@ -77,4 +81,6 @@ __all__ = [
     "risk_coverage_curve",
     "surest_error_rate",
     "wasserstein_fragility_index",
+    "wasserstein_pair_bound",
+    "wasserstein_pair_index",
 ]

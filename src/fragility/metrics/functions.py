@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
@@ -15,7 +15,6 @@ from .._validation import check_index_weights, check_labelled_scores, check_valu
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import inverse, solve
-from ..index.wasserstein import smallest_multiplier
 from ..moments import Sample, order_one_factor
 
 MultiClass = Literal["ovo", "ovr"]
@@ -275,71 +274,6 @@ def loss_fragility(
     group = Sample(values, factor=factor, selection=carrying, weights=weights)
     s = solve([group], check_number(target, "target") * factor)
     return inverse(s) / factor
-
-
-def wasserstein_fragility_index(
-    y_true: ArrayLike,
-    logits: ArrayLike,
-    *,
-    weight_norm: float,
-    target: float = 0.0,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    r"""Fragility Index of a linear logistic score under class-wise 1-Wasserstein shifts.
-
-    For :math:`p = \sigma(w^\top x + b)` and shifts of the features measured by
-    :math:`\tfrac12 (W_1(P_0, \hat P_0) + W_1(P_1, \hat P_1))`; labels do not move. Exact, from the
-    logits alone. At most :math:`\lVert w \rVert_* / 2`; infinite when the mean ranking error
-    exceeds the target. It falls when all logits grow, unlike `fragility_index`: it measures how far
-    features may move, not how confident mistakes are.
-
-    Parameters
-    ----------
-    y_true : array-like of shape (n_samples,)
-        Labels of two classes; the second in sorted order is positive (also of ordered categories,
-        as in `decision_function` of a linear model).
-    logits : array-like of shape (n_samples,)
-        :math:`w^\top x + b`.
-    weight_norm : float
-        Dual norm of the coefficients: for shifts measured in ℓ2, ``np.linalg.norm(coef_)``; in ℓ1
-        the largest absolute coefficient; in ℓ∞ their sum.
-    target : float, default=0.0
-    sample_weight : array-like of shape (n_samples,), optional
-
-    Returns
-    -------
-    float
-
-    Examples
-    --------
-    >>> from fragility import wasserstein_fragility_index
-    >>> round(wasserstein_fragility_index([0, 0, 1, 1], [-2, 1, -1, 3], weight_norm=1.5), 6)
-    0.423869
-    """
-    if np.ndim(logits) > 1 and np.shape(logits)[1] > 1:
-        raise ValueError(
-            f"logits has shape {np.shape(logits)}; give one column, w·x + b of the positive class."
-        )
-    data = check_labelled_scores(y_true, logits, sample_weight=sample_weight, name="logits")
-    if not data.is_binary:
-        raise ValueError(
-            f"wasserstein_fragility_index needs two classes; y_true has {data.labels.size}."
-        )
-    norm = check_number(weight_norm, "weight_norm")
-    constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
-    if norm < 0.0 or (norm == 0.0 and not constant):
-        raise ValueError(
-            f"weight_norm must be a positive number; got {weight_norm!r}. Give the dual norm of "
-            "the coefficients, such as np.linalg.norm(model.coef_)."
-        )
-    positives = data.codes == 1  # as those of linear models: ordered categories are sorted, too
-    carrying = np.True_ if data.weights is None else data.weights > 0.0
-    groups = [
-        Sample(data.scores, selection=~positives & carrying, weights=data.weights),
-        Sample(data.scores, factor=-1.0, selection=positives & carrying, weights=data.weights),
-    ]
-    multiplier = smallest_multiplier(groups, check_number(target, "target"))
-    return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
 
 def ranking_errors(
