@@ -8,6 +8,8 @@ import pytest
 
 from fragility import KL, DROClassifier, ERMClassifier, SatisficingClassifier, Wasserstein
 from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
+from fragility.solvers.interior_program import InteriorProgram
+from fragility.solvers.norm_cones import Shape, norm_cone
 
 from .reference import programs
 from .reference.linear import Judged
@@ -137,3 +139,27 @@ def test_labels_that_move_where_no_feature_is_needed(loss, n_classes):
         model.fit(X, y)
     assert model.fragility_ == 0.0
     assert not model.coef_.any()
+
+
+@pytest.mark.parametrize("norm", [1, 2, inf])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_hard_margins(norm, n_classes, scale):
+    """Separable data at a target of zero: every gap is at most minus one, whatever it costs."""
+    rng = np.random.default_rng(n_classes)
+    y = np.arange(30) % n_classes
+    X = 4.0 * np.eye(3)[y] + 0.5 * rng.normal(size=(30, 3))
+    costs = scale * np.exp(rng.normal(size=(n_classes, n_classes))) * (1.0 - np.eye(n_classes))
+    model = SatisficingClassifier(Hinge(pair_cost=costs), Wasserstein(norm), target=0.0)
+    model.fit(X, y)
+    best = programs.wasserstein(X, y, n_classes, "hinge", 0.0, norm=norm, pair_cost=costs)
+    assert model.fragility_ == pytest.approx(best.k, rel=1e-5)
+
+
+def test_programs_of_other_weights_of_pairs_are_not_solved_together():
+    kinds = []
+    for weights in ((), (1.0, 0.5, 0.25), (1.0, 0.5, 0.2)):
+        cone = norm_cone(2, 3, 2, weights)
+        shape = Shape(cone, np.arange(6), np.ones(6))
+        kinds.append(InteriorProgram(np.zeros(6), 1e-6, 10, shape=shape).kind)
+    assert len(set(kinds)) == 3
