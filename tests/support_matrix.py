@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from fragility import KL, DROClassifier, SatisficingClassifier, Wasserstein, prove
+from fragility.losses import as_loss
 
 from . import support_bounds, support_transport
 from .reference import linear
@@ -33,6 +34,8 @@ AMBIGUITIES = {
     "Wasserstein, finite label cost": Wasserstein(label_cost=0.5),
 }
 PENALTIES = (None, "l2", "l1")
+COLUMNS = tuple(itertools.product((2, 3), PENALTIES))
+PAIR_COSTS = {2: ((0, 1), (3, 0)), 3: ((0, 1, 2), (3, 0, 0.5), (1, 5, 0))}
 ALPHA, RADIUS = 1e-2, {"KL": 0.02, "Wasserstein, finite label cost": 0.02}
 ROOT = """# What is solved
 
@@ -48,6 +51,12 @@ Columns: number of classes and penalty. A cell names the solver that `solver="au
 of your own (a subclass of `fragility.losses.Loss`) is solved as cross_entropy is, except by
 "conic".
 """
+PAIRS = """## Costs of pairs of classes: `pair_cost`
+
+The same with a cost for each class taken for each other one, such as
+`Hinge(pair_cost=[[0, 1], [3, 0]])`. All that is above is solved with costs, too; these cells are
+tested.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,7 @@ class Cell:
     name: str
     n_classes: int
     penalty: str | None
+    pair_cost: bool = False
 
     @property
     def ambiguity(self):
@@ -73,9 +83,10 @@ class Cell:
 
     def fitted(self, classifier, as_given=np.asarray, **parameters):
         X, y = self.data
-        model = classifier(
-            self.loss, self.ambiguity, penalty=self.penalty, alpha=ALPHA, **parameters
-        )
+        loss = as_loss(self.loss)
+        if self.pair_cost:
+            loss = replace(loss, pair_cost=PAIR_COSTS[self.n_classes])
+        model = classifier(loss, self.ambiguity, penalty=self.penalty, alpha=ALPHA, **parameters)
         with warnings.catch_warnings():
             if parameters.get("solver") == "conic":  # Clarabel stalls on some cones, and says so
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -99,6 +110,7 @@ class Cell:
             label_cost=getattr(self.ambiguity, "label_cost", inf),
             alpha=ALPHA if self.penalty else 0.0,
             penalty_kind=self.penalty or "l2",
+            pair_cost=PAIR_COSTS[self.n_classes] if self.pair_cost else None,
         )
         object.__setattr__(own, "prices", prices)
         return own
@@ -125,10 +137,6 @@ class Cell:
 
 class _Priced(linear.Judged):
     """A model under prices of features."""
-
-    @property
-    def least_price(self):
-        return 0.0 if self.norm is None else self.slopes.max()
 
     @property
     def slopes(self):
@@ -172,16 +180,15 @@ def robust(cell):
     return model.solver_
 
 
-def table(solve):
+def table(solve, columns=COLUMNS, pair_cost=False):
     """Rows of losses and ambiguities, columns of classes and penalties."""
-    columns = list(itertools.product((2, 3), PENALTIES))
     head = [f"{count} classes, {penalty or 'no penalty'}" for count, penalty in columns]
     lines = [
         "| loss | ambiguity | " + " | ".join(head) + " |",
         "|" + " --- |" * (2 + len(head)),
     ]
     for loss, name in itertools.product(LOSSES, AMBIGUITIES):
-        cells = [Cell(loss, name, *column) for column in columns]
+        cells = [Cell(loss, name, *column, pair_cost) for column in columns]
         words = [solve(cell).replace("_", " ") + " *" * cell.starred for cell in cells]
         lines.append(f"| {loss} | {name} | " + " | ".join(words) + " |")
     return "\n".join(lines) + "\n"
@@ -199,6 +206,11 @@ def matrix() -> str:
             table(robust),
             support_transport.section(),
             support_bounds.section(),
+            PAIRS,
+            "### Least fragility\n",
+            table(satisficing, ((2, None), (3, None), (3, "l1")), pair_cost=True),
+            "### Least worst-case loss\n",
+            table(robust, ((2, "l2"), (3, None)), pair_cost=True),
         ]
     )
 

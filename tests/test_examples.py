@@ -129,3 +129,16 @@ class TestNetwork:
             "FI lower by 0.030, calibrated alike higher by 0.030; AUC worse by 0.030; calibrated "
             "loss better by 0.030."
         )
+
+
+def test_costs_of_confusions_are_compared_on_test_data():
+    example = runpy.run_path(str(ROOT / "examples" / "pair_costs.py"), run_name="pair_costs")
+    X, y, n_train = example["data_sets"]()["breast cancer"]
+    found = example["compared"](X, y, n_train, example["LOSSES"]["cross-entropy"], 4)
+    assert found.shape == (4, 2, len(example["DECISIONS"]))
+    argmax, least, policy = (found[:, 1] - found[:, 0]).mean(axis=0)
+    assert argmax < -0.05  # training with costs saves where the highest score decides,
+    assert least > -0.02  # and hardly where the matrix decides anyway
+    assert policy > -0.02
+    # To decide by the matrix saves as much.
+    assert abs(found[:, 1, 0].mean() - found[:, 0, 1].mean()) < 0.1

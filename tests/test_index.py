@@ -80,13 +80,14 @@ def test_multi_class(n_classes, weighted, target):
     assert np.isnan(np.diag(found)).all()
     mean = fragility_index(codes, scores, target=target, sample_weight=weights)
     assert mean == pytest.approx(np.nanmean(expected), rel=1e-10)
-    pair_weight = rng.integers(0, 3, (n_classes, n_classes))
-    counted = (pair_weight > 0) & ~np.eye(n_classes, dtype=bool)
+    pair_cost = rng.integers(0, 3, (n_classes, n_classes)) * (1 - np.eye(n_classes, dtype=int))
+    weights_of_pairs = pair_cost.T  # true i taken for j is the error of samples of i scored as j
+    counted = weights_of_pairs > 0
     weighted_mean = fragility_index(
-        codes, scores, target=target, sample_weight=weights, pair_weight=pair_weight
+        codes, scores, target=target, sample_weight=weights, pair_cost=pair_cost
     )
     assert weighted_mean == pytest.approx(
-        np.average(expected[counted], weights=pair_weight[counted]), rel=1e-10
+        np.average(expected[counted], weights=weights_of_pairs[counted]), rel=1e-10
     )
     rest = fragility_index(
         codes, scores, target=target, average=None, multi_class="ovr", sample_weight=weights

@@ -196,9 +196,9 @@ def test_infinite_pairs_are_counted_not_hidden():
     assert result.median == np.median(result.pairs[~np.eye(3, dtype=bool)])
     assert "infinite" in repr(result)
     weight = np.isfinite(result.pairs).astype(float)
-    without = fragility_index(codes, scores, pair_weight=weight)
+    without = fragility_index(codes, scores, pair_cost=weight.T)
     assert without == pytest.approx(finite.mean())  # 0 · inf does not enter
-    assert measure_fragility(codes, scores, pair_weight=weight).n_infinite_pairs == 0
+    assert measure_fragility(codes, scores, pair_cost=weight.T).n_infinite_pairs == 0
 
 
 def test_zero_weight_is_absence():
@@ -227,9 +227,9 @@ def test_no_floating_point_warning_escapes():
         for weights in (None, np.geomspace(1e-300, 1, long_y.size)):
             measure_fragility(long_y, long_p, sample_weight=weights)
         three = np.random.default_rng(0).random((400, 3))
-        pair_weight = [[0, 1e-300, 1], [1, 0, 1e10], [1, 1, 0]]
+        pair_cost = [[0, 1e-300, 1], [1, 0, 1e10], [1, 1, 0]]
         codes = np.arange(400) % 3
-        measure_fragility(codes, three, pair_weight=pair_weight).var_bound(0.5)
+        measure_fragility(codes, three, pair_cost=pair_cost).var_bound(0.5)
         fragility_index(y, np.r_[np.zeros(200), np.ones(200)] + 1e-308)
 
 

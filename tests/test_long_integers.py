@@ -70,7 +70,7 @@ def test_scores_and_weights(measure, long):
         "weights of losses": lambda v: fr.loss_fragility(P, target=0.6, sample_weight=[v] * 8),
         "target of the sketch": lambda v: fr.FragilitySketch().update(Y, P).fragility(v),
         "n_bins of the sketch": lambda v: fr.FragilitySketch(v),
-        "pair_weight": lambda v: fr.fragility_index(Y, P, pair_weight=[[0, v], [1, 0]]),
+        "pair_cost": lambda v: fr.fragility_index(Y, P, pair_cost=[[0, v], [1, 0]]),
         "logits": lambda v: fr.wasserstein_fragility_index(Y, [v, *P[1:]], weight_norm=1),
         "weight_norm": lambda v: fr.wasserstein_fragility_index(Y, P, weight_norm=v),
         "target of logits": lambda v: fr.wasserstein_fragility_index(Y, P, target=v, weight_norm=1),

@@ -111,10 +111,10 @@ def test_value_and_ratio_are_those_of_the_functions():
     assert result.ratio == fragility_ratio(y, p)
     assert math.isnan(measure_fragility(y, p, target=0.1).ratio)  # defined at target 0 only
     codes, scores = multi_problem(3)
-    pair_weight = [[0, 1, 2], [0, 0, 3], [1, 1, 0]]
-    result = measure_fragility(codes, scores, pair_weight=pair_weight)
-    assert result.value == fragility_index(codes, scores, pair_weight=pair_weight)
-    assert result.ratio == fragility_ratio(codes, scores, pair_weight=pair_weight)
+    pair_cost = [[0, 1, 2], [0, 0, 3], [1, 1, 0]]
+    result = measure_fragility(codes, scores, pair_cost=pair_cost)
+    assert result.value == fragility_index(codes, scores, pair_cost=pair_cost)
+    assert result.ratio == fragility_ratio(codes, scores, pair_cost=pair_cost)
     np.testing.assert_array_equal(result.pairs, fragility_index(codes, scores, average=None))
 
 

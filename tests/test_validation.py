@@ -67,11 +67,12 @@ THREE = [[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.5, 0.4, 0.1]]
         (Y, P, {"sample_weight": [1, -1, 1, 1]}, "1 negative values"),
         (Y, P, {"sample_weight": [1, np.nan, 1, 1]}, "sample_weight has NaN"),
         (Y, P, {"sample_weight": [0] * 4}, "zero for every sample"),
-        (Y, P, {"pair_weight": [1, 1]}, r"give \(2, 2\)"),
-        (Y, P, {"pair_weight": [[0, -1], [1, 0]]}, "zero or more"),
-        (Y, P, {"pair_weight": np.eye(2)}, "zero for every pair"),
-        (Y, P, {"pair_weight": np.ones((2, 2)), "multi_class": "ovr"}, 'multi_class="ovo"'),
-        (Y, P, {"pair_weight": np.ones((2, 2)), "average": None}, 'average="macro"'),
+        (Y, P, {"pair_cost": [1, 1]}, r"give \(2, 2\)"),
+        (Y, P, {"pair_cost": [[0, -1], [1, 0]]}, "zero or more"),
+        (Y, P, {"pair_cost": np.zeros((2, 2))}, "zero for every pair"),
+        (Y, P, {"pair_cost": np.ones((2, 2))}, "zero on the diagonal"),
+        (Y, P, {"pair_cost": np.ones((2, 2)), "multi_class": "ovr"}, 'multi_class="ovo"'),
+        (Y, P, {"pair_cost": np.ones((2, 2)), "average": None}, 'average="macro"'),
     ],
 )
 def test_errors(y, p, options, message):
@@ -106,7 +107,7 @@ def test_absent_classes_are_named_and_left_out():
         pytest.raises(ValueError, match="zero for every pair of classes that have samples"),
     ):
         fragility_index(
-            codes, scores, labels=[0, 1, 2], pair_weight=[[0, 0, 1], [0, 0, 1], [1, 1, 0]]
+            codes, scores, labels=[0, 1, 2], pair_cost=[[0, 0, 1], [0, 0, 1], [1, 1, 0]]
         )
 
 
@@ -305,11 +306,11 @@ def test_wasserstein_errors():
 
 def test_input_is_not_changed():
     y, p = np.array(Y * 20_000), np.array(P * 20_000)
-    weights, pair = np.full(80_000, 2.0), np.ones((2, 2))
+    weights, pair = np.full(80_000, 2.0), 1.0 - np.eye(2)
     copies = [v.copy() for v in (y, p, weights, pair)]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        measure_fragility(y, p, sample_weight=weights, pair_weight=pair)
+        measure_fragility(y, p, sample_weight=weights, pair_cost=pair)
     for value, copy in zip((y, p, weights, pair), copies, strict=True):
         np.testing.assert_array_equal(value, copy)
 

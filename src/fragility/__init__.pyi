@@ -71,6 +71,7 @@ from .deferral import (
     best_policy,
     compare_costs,
     deferral_curve,
+    pair_cost_of,
     policy_confusion,
 )
 from .exceptions import AbsentClassWarning
@@ -227,6 +228,7 @@ __all__ = [
     "net_benefit",
     "observed_expected_ratio",
     "operating_points",
+    "pair_cost_of",
     "plan_evaluation",
     "policy_confusion",
     "population_stability_index",

@@ -440,27 +440,44 @@ def column_names(frame: Any) -> list[Any]:
     return [] if names is None or callable(names) else list(names)
 
 
-def check_pair_weight(
-    pair_weight: ArrayLike | None, n_classes: int, multi_class: str, average: str | None = "macro"
+def check_pair_cost(given: ArrayLike, n_classes: int | None = None) -> Floats:
+    """Costs of the confusions: true class × decided class, zero or more, zero on the diagonal."""
+    costs = check_values(given, "pair_cost")
+    count = len(costs) if n_classes is None and costs.ndim else n_classes
+    if costs.shape != (count, count) or costs.size < 4:
+        shape = (
+            "one row and one column for each class" if n_classes is None else f"{(count, count)}"
+        )
+        raise ValueError(
+            f"pair_cost has shape {costs.shape}; give {shape}, entry [i, j] the cost of true i "
+            "taken for j."
+        )
+    costs = check_nonnegative(costs, "pair_cost")
+    if costs.diagonal().any():
+        raise ValueError(
+            "pair_cost must be zero on the diagonal, as a class taken for itself is no confusion; "
+            "fragility.pair_cost_of turns the costs of decisions into what errors cost beyond that."
+        )
+    if not costs.any():
+        raise ValueError("pair_cost is zero for every pair; at least one must count.")
+    return costs
+
+
+def check_index_weights(
+    pair_cost: ArrayLike | None, n_classes: int, multi_class: str, average: str | None = "macro"
 ) -> Floats | None:
-    """Weights of the class pairs: (C, C), not negative, the diagonal is ignored."""
-    if pair_weight is None:
+    """Weights of the class pairs in an index: entry [i, j] weighs true j scored as i.
+
+    The one place where costs, true × decided, are turned into weights, scored × true.
+    """
+    if pair_cost is None:
         return None
     if multi_class != "ovo" or average is None:
         raise ValueError(
-            'pair_weight weighs pairs of classes in a mean: use it with multi_class="ovo" and '
+            'pair_cost weighs pairs of classes in a mean: use it with multi_class="ovo" and '
             f'average="macro"; got multi_class={multi_class!r}, average={average!r}.'
         )
-    weights = check_values(pair_weight, "pair_weight").astype(np.float64)
-    if weights.shape != (n_classes, n_classes):
-        raise ValueError(
-            f"pair_weight has shape {weights.shape}; give ({n_classes}, {n_classes}), entry [i, j] "
-            "weighing true j scored as i."
-        )
-    np.fill_diagonal(weights, 0.0)
-    check_nonnegative(weights, "pair_weight")
-    if not weights.any():
-        raise ValueError("pair_weight is zero for every pair; at least one must count.")
+    costs = check_pair_cost(pair_cost, n_classes)
     with np.errstate(under="ignore"):
-        scaled: Floats = weights / weights.max()
-    return scaled
+        weights: Floats = costs.T / costs.max()
+    return weights

@@ -63,8 +63,28 @@ def value_and_shares(loss, gap, smoothing=1.0):
     return t + (beyond**2).sum(axis=1) / (2 * smoothing), beyond / smoothing
 
 
-def losses(coef, intercept, X, y, loss):
-    return value_and_shares(loss, gaps(coef, intercept, X, y))[0]
+def costs_of_gaps(y, pair_cost):
+    """Cost of each wrong class for each sample: (n, wrong classes)."""
+    table = np.asarray(pair_cost, float)
+    return np.array([[table[label][c] for c in range(len(table)) if c != label] for label in y])
+
+
+def costly_value(loss, gap, costs, smoothing=1.0):
+    """Loss of each row of gaps, with a cost for each of them."""
+    if loss == "cross_entropy":
+        return value_and_shares(loss, gap + np.log(costs))[0]
+    if loss == "hinge":
+        return np.maximum(0.0, (costs * (1 + gap)).max(axis=1))
+    if loss == "max_logistic":
+        return (costs * np.logaddexp(0.0, gap)).max(axis=1)
+    return value_and_shares("smoothed_hinge", costs * (1 + gap) - 1, smoothing)[0]
+
+
+def losses(coef, intercept, X, y, loss, pair_cost=None):
+    gap = gaps(coef, intercept, X, y)
+    if pair_cost is None:
+        return value_and_shares(loss, gap)[0]
+    return costly_value(loss, gap, costs_of_gaps(y, pair_cost))
 
 
 def slopes(coef, intercept, X, y, loss, weights, alpha=0.0):
@@ -88,12 +108,24 @@ def dual_norms(coef, norm, feature_weight=None):
     return np.linalg.norm(differences(coef) / weight, ord=DUAL[norm], axis=1)
 
 
+def steepest_pair(norms, y, n_classes, loss, pair_cost):
+    """The largest dual norm of β_y - β_c, y a label, times the largest slope of its loss there."""
+    pairs = list(combinations(range(n_classes), 2))
+    steepest = 0.0
+    for (i, j), norm in zip(pairs, norms, strict=True):
+        for true, other in ((i, j), (j, i)):
+            if true in y:
+                slope = 1.0 if loss == "cross_entropy" else pair_cost[true][other]
+                steepest = max(steepest, slope * norm)
+    return steepest
+
+
 @dataclass(frozen=True, eq=False)
 class Judged:
     """A model as its definition sees it; `norm` is that of the transport, None for KL.
 
     sup_P E_P ℓ - k D + R falls as k grows; it is infinite for k below the least price, the largest
-    dual norm of a difference of two rows.
+    dual norm of a difference of two rows (times its largest cost, if the loss has costs).
     """
 
     coef: Any
@@ -106,6 +138,7 @@ class Judged:
     weights: Any = None
     alpha: float = 0.0
     penalty_kind: str = "l2"
+    pair_cost: Any = None
 
     @cached_property
     def shares(self):
@@ -119,21 +152,31 @@ class Judged:
 
     @cached_property
     def losses(self):
-        return losses(self.coef, self.intercept, self.X, self.y, self.loss)
+        return self._losses_at(self.y)
+
+    def _losses_at(self, labels):
+        return losses(self.coef, self.intercept, self.X, labels, self.loss, self.pair_cost)
 
     @cached_property
     def gains(self):
         """What the worst of the other labels adds to the loss of each sample."""
         n_classes = max(2, len(self.coef))
-        relabelled = [
-            losses(self.coef, self.intercept, self.X, (self.y + step) % n_classes, self.loss)
-            for step in range(1, n_classes)
-        ]
+        steps = range(1, n_classes)
+        relabelled = [self._losses_at((self.y + step) % n_classes) for step in steps]
         return np.max(relabelled, axis=0) - self.losses
 
     @cached_property
+    def slopes(self):
+        return dual_norms(self.coef, self.norm)
+
+    @cached_property
     def least_price(self):
-        return 0.0 if self.norm is None else dual_norms(self.coef, self.norm).max()
+        if self.norm is None:
+            return 0.0
+        if self.pair_cost is None:
+            return self.slopes.max()
+        labels = set(range(len(self.pair_cost)) if np.isfinite(self.label_cost) else self.y)
+        return steepest_pair(self.slopes, labels, len(self.pair_cost), self.loss, self.pair_cost)
 
     def supremum(self, k):
         """sup_P E_P ℓ - k D + R, for k not below the least price."""

@@ -92,10 +92,42 @@ LOSSES = {
 }
 
 
+def costly_cross_entropy(gaps, costs):
+    """ln(1 + Σ_c cost exp(g_c)), with exp(g + ln cost) for each term of the sum."""
+    return cross_entropy(gaps + np.log(costs))
+
+
+def costly_smoothed_hinge(gaps, costs, smoothing=1.0):
+    """As without costs, with z = cost (1 + g)."""
+    price = cp.Variable((gaps.shape[0], 1), nonneg=True)
+    short = cp.multiply(costs, 1 + gaps)
+    beyond = cp.pos(short - price @ np.ones((1, gaps.shape[1])))
+    return price[:, 0] + cp.sum(cp.square(beyond), axis=1) / (2 * smoothing)
+
+
+def costly_hinge(gaps, costs):
+    """max(0, max_c cost (1 + g_c))."""
+    return cp.pos(cp.max(cp.multiply(costs, 1 + gaps), axis=1))
+
+
+def costly_max_logistic(gaps, costs):
+    """max_c cost ln(1 + exp(g_c))."""
+    return cp.max(cp.multiply(costs, cp.logistic(gaps)), axis=1)
+
+
+COSTLY = {
+    "cross_entropy": costly_cross_entropy,
+    "smoothed_hinge": costly_smoothed_hinge,
+    "hinge": costly_hinge,
+    "max_logistic": costly_max_logistic,
+}
+
+
 class Model(NamedTuple):
     """Variables of a linear model and what follows from them.
 
-    `relabelled` are the losses at each of the labels that a sample does not have.
+    `relabelled` are the losses at each of the labels that a sample does not have; `slopes` is the
+    largest slope of the loss of each class in the gap to each other one.
     """
 
     coef: Any
@@ -106,6 +138,7 @@ class Model(NamedTuple):
     mean_loss: Any
     shares: np.ndarray
     gauge: list
+    slopes: np.ndarray
 
 
 def linear_model(
@@ -119,8 +152,12 @@ def linear_model(
     fit_intercept=True,
     weights=None,
     n_rows=None,
+    pair_cost=None,
 ):
-    """`loss` is a name or a function of gaps; `n_rows=2` gives two classes a row each."""
+    """`loss` is a name or a function of gaps; `n_rows=2` gives two classes a row each.
+
+    `pair_cost` has the cost of each class taken for each other one: true × taken for.
+    """
     X, y = np.asarray(X, float), np.asarray(y)
     n, d = X.shape
     n_rows = n_rows or (1 if n_classes == 2 else n_classes)
@@ -128,10 +165,21 @@ def linear_model(
     coef, intercept = cp.Variable((n_rows, d)), cp.Variable((1, n_rows))
     scores = X @ coef.T + np.ones((n, 1)) @ intercept
     of_gaps = LOSSES[loss] if isinstance(loss, str) else loss
-    losses, *relabelled = [
-        of_gaps(gaps_to_others(scores, (y + step) % n_classes, n_classes))
-        for step in range(n_classes)
-    ]
+    slopes = np.ones((n_classes, n_classes))
+    if pair_cost is not None:
+        table = np.asarray(pair_cost, float)
+        slopes = slopes if loss == "cross_entropy" else table
+
+        def of_labels(labels):
+            others = [[c for c in range(n_classes) if c != label] for label in labels]
+            gaps = gaps_to_others(scores, labels, n_classes)
+            return COSTLY[loss](gaps, np.take_along_axis(table[labels], np.array(others), axis=1))
+    else:
+
+        def of_labels(labels):
+            return of_gaps(gaps_to_others(scores, labels, n_classes))
+
+    losses, *relabelled = [of_labels((y + step) % n_classes) for step in range(n_classes)]
     gauge = [] if fit_intercept else [intercept == 0]
     if n_rows > 1:
         # The same vector on every row changes no gap. A sum of squares is least where the rows sum
@@ -141,7 +189,8 @@ def linear_model(
             gauge.append(cp.sum(coef, axis=0) == 0)
     size = {"l1": cp.sum(cp.abs(coef)), "l2": cp.sum_squares(coef)}[penalty_kind]
     penalty = alpha * size if alpha else cp.Constant(0.0)
-    return Model(coef, intercept, losses, relabelled, penalty, shares @ losses, shares, gauge)
+    mean_loss = shares @ losses
+    return Model(coef, intercept, losses, relabelled, penalty, mean_loss, shares, gauge, slopes)
 
 
 def gaps_to_others(scores, labels, n_classes):
@@ -195,14 +244,19 @@ def erm(X, y, n_classes, loss, **options):
 
 
 def within_reach(model, k, norm, feature_weight=None, steepness=1.0):
-    """steepness ‖(β_i - β_j) / feature_weight‖_* <= k for each pair of classes."""
+    """steepness ‖(β_i - β_j) / feature_weight‖_* <= k for each pair of classes.
+
+    Times the slope of each class taken for each other one; all classes are labels.
+    """
     coef, n_rows = model.coef, model.coef.shape[0]
     mobility = 1 / np.asarray(np.ones(coef.shape[1]) if feature_weight is None else feature_weight)
-    differences = [coef[i] - coef[j] for i, j in combinations(range(n_rows), 2)] or [coef[0]]
-    return [
-        steepness * cp.norm(cp.multiply(mobility, difference), DUAL[norm]) <= k
-        for difference in differences
-    ]
+    sizes = {
+        (i, j): cp.norm(cp.multiply(mobility, coef[0] if n_rows == 1 else coef[i] - coef[j]), dual)
+        for (i, j) in combinations(range(len(model.slopes)), 2)
+        for dual in [DUAL[norm]]
+    }
+    steepest = {(i, j): max(model.slopes[i, j], model.slopes[j, i]) for i, j in sizes}
+    return [steepness * steepest[pair] * size <= k for pair, size in sizes.items()]
 
 
 def mean_of_worst_labels(model, k, label_cost):

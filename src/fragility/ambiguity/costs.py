@@ -2,7 +2,7 @@ r"""Costs of moving a sample by e: convex, zero for no move, with their conjugat
 
 .. math:: h^*(v) = \sup_e \, v^\top e - h(e)
 
-What a programme needs of a cost is :math:`k h^*(v / k)`, which is how much a linear function of
+What a program needs of a cost is :math:`k h^*(v / k)`, which is how much a linear function of
 slope v gains at most by a move that is paid for at the price k.
 """
 
@@ -325,7 +325,7 @@ class Power(RadialCost):
     Parameters
     ----------
     p : float
-        Above 1; for 1 take `Norm`. Below 1 the cost is not convex: no exact programme is known.
+        Above 1; for 1 take `Norm`. Below 1 the cost is not convex: no exact program is known.
     norm : {1, 2, inf}, Norm or Mahalanobis, default=2
     """
 
@@ -504,7 +504,7 @@ def check_cost(cost: Any, n_features: int) -> None:
         if (middle > (here + there) / 2.0 + room).any():
             raise ValueError(
                 f"{name} is not convex: a move half way between two costs more than their mean. "
-                "No exact programme is known for such a cost."
+                "No exact program is known for such a cost."
             )
         conjugate = np.asarray(cost.conjugate(two))
         finite = np.isfinite(conjugate)

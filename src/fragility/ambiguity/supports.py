@@ -1,6 +1,6 @@
 r"""Where samples may go: closed convex sets of features.
 
-A programme needs the support function :math:`\delta^*(v) = \sup_{x \in \mathcal X} v^\top x` as
+A program needs the support function :math:`\delta^*(v) = \sup_{x \in \mathcal X} v^\top x` as
 cones, and how far a sample can travel along a direction.
 """
 
@@ -24,7 +24,7 @@ from .._validation import check_values
 class SupportDual:
     """Slopes v, one in each row, and an upper bound of the support function at each, for cvxpy.
 
-    After the programme is solved `read` gives both as numbers, made from the solver's multipliers
+    After the program is solved `read` gives both as numbers, made from the solver's multipliers
     so that the bound holds whatever they are.
     """
 

@@ -43,7 +43,7 @@ class Transport(NormMoves):
 
     Notes
     -----
-    Exact programmes: hinge, `PiecewiseLinear` and losses of your own that have `pieces`, for every
+    Exact programs: hinge, `PiecewiseLinear` and losses of your own that have `pieces`, for every
     cost and support; cross-entropy of two classes at a squared cost, or at `Norm(1)` inside a
     `Box`; every loss at a norm without a support. All else is refused, never approximated.
 

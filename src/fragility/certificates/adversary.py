@@ -182,6 +182,7 @@ def _steepest_ways(
         loss.value(attack.scores[atoms.source], atoms.codes),
     )
     best, chosen = np.full(m, np.inf), np.full(m, -1)
+    steepness = loss.pair_steepness(n_classes)
     ways: list[Floats] = []
     for label in range(n_classes):
         own = np.flatnonzero(atoms.codes == label)
@@ -189,7 +190,7 @@ def _steepest_ways(
             if rival == label or not own.size:
                 continue
             towards = coef[rival] - coef[label] if n_classes > 2 else coef[0] * (rival - label)
-            rate = loss.steepness * float(ambiguity.dual_norms(towards[np.newaxis])[0])
+            rate = steepness[label, rival] * float(ambiguity.dual_norms(towards[np.newaxis])[0])
             if rate < slope * (1.0 - same):
                 continue
             way = ambiguity.steepest_moves(towards[np.newaxis])[0]

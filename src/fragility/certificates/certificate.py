@@ -166,7 +166,7 @@ class Certificate(Summary):
             "distance must be a number of zero or more, or what fragility.shift_distance found; "
             f"got {shown(distance)}.",
         )
-        zeros = _losses_of_zero_scores(self.loss, self.classes.size)
+        zeros = self.loss.of_zero_scores(self.classes.size)
         return Promise(
             distance=float(far),
             loss=inf if far == inf else float(self.violation_bound(far)),
@@ -209,7 +209,8 @@ class Certificate(Summary):
         .. math:: \text{attained loss} + c \, \Delta \cdot rate, \qquad
             \Delta = \max_{n, i, j} |u_{ni} - u_{nj}| \le \varphi K + \max_{i, j} |b_i - b_j|,
 
-        with c = 1 for cross-entropy and twice the steepest slope for other losses. The largest
+        with c = 1 for cross-entropy and twice the steepest slope for other losses; costs of pairs
+        of classes add what they can at equal scores. The largest
         difference of two scores over the samples, Δ, is never above what is known without the
         scores: from the longest sample φ, the largest dual norm K of a difference of coefficients,
         which training under Wasserstein ambiguity keeps small, and the intercepts b. It holds under
@@ -345,6 +346,7 @@ def certificate_of(
     weights = np.ones(codes.size) if weights is None else weights / weights.max()
     weights = weights / weights.sum()
     binary = classes.size == 2
+    loss.check_classes(classes.size)
     scores = samples.X @ (coef[0] if binary else coef.T)
     scores = scores + (linear.intercept[0] if binary else linear.intercept)
     losses = loss.value(scores, codes)
@@ -357,12 +359,7 @@ def certificate_of(
         )
     carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
-    # From zero scores, where labels may differ already, each loss moves by steepness times Δ.
-    apart = float(np.ptp(_losses_of_zero_scores(loss, classes.size)))
-    slope = loss.relabelling * loss.steepness
-    if isinstance(loss, LipschitzLoss):
-        spread, slope = bounded_spread(loss, ambiguity, scores)
-    differences = _differences(linear.inside, codes[carrying], every=ambiguity.moves_labels)
+    slopes = _slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
     moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
     if isinstance(moves, Transport):
         profile = _transport_profile(loss, moves, linear, samples, weights, carrying)
@@ -372,9 +369,14 @@ def certificate_of(
             _selected(weights, carrying),
             bounded_slope(loss, moves, linear.inside)
             if isinstance(loss, LipschitzLoss)
-            else loss.steepness * moves.steepest(differences),
+            else moves.steepest(slopes),
             None if relabelled is None else _selected(relabelled, carrying),
         )
+    relabelling = loss.relabelling_bound(classes.size, float(spread[carrying].max()))
+    if isinstance(loss, LipschitzLoss):
+        spread, steep = bounded_spread(loss, ambiguity, scores)
+        relabelling = float(np.ptp(loss.of_zero_scores(classes.size)))
+        relabelling += steep * float(spread[carrying].max())
     room = target - penalty
     if room < mean <= room + 1e-12 * abs(target):  # a target that is met but for rounding is met
         room = mean
@@ -390,7 +392,7 @@ def certificate_of(
         losses=losses,
         weights=weights,
         _profile=profile,
-        _relabelling=apart + slope * float(spread[carrying].max()),
+        _relabelling=relabelling,
         _scores=scores,
         _codes=codes,
         _coef=coef.copy(),
@@ -428,22 +430,20 @@ def _selected(values: Floats, mask: Mask) -> Floats:
     return values if mask.all() else values[mask]
 
 
-def _differences(coef: Floats, codes: NDArray[Any], *, every: bool) -> Floats:
-    """Differences of the classes' coefficients, one row for each pair that some loss depends on."""
-    if len(coef) == 1:
-        return coef
+def _slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
+    """Steepest slopes of the loss by the features, one row for each pair that it depends on."""
     # A loss depends on differences to the sample's own class: one of the two must have samples,
-    # or be a label that a sample may get.
-    present = (np.bincount(codes, minlength=len(coef)) > 0) | every
-    first, second = np.triu_indices(len(coef), 1)
-    felt = present[first] | present[second]
-    return coef[first[felt]] - coef[second[felt]]
-
-
-def _losses_of_zero_scores(loss: Loss, n_classes: int) -> Floats:
-    """Loss of each class where no score tells classes apart."""
-    zeros = np.zeros(2) if n_classes == 2 else np.zeros((n_classes, n_classes))
-    return loss.value(zeros, np.arange(n_classes))
+    # or be a label that a sample may get. Each way round has its own steepness.
+    n_classes = max(2, len(coef))
+    present = (np.bincount(codes, minlength=n_classes) > 0) | every
+    ways = loss.pair_steepness(n_classes) * present[:, np.newaxis]
+    first, second = np.triu_indices(n_classes, 1)
+    steepness = np.maximum(ways, ways.T)[first, second][:, np.newaxis]
+    if len(coef) == 1:
+        return steepness * coef
+    felt = steepness[:, 0] > 0.0
+    rows: Floats = steepness[felt] * (coef[first[felt]] - coef[second[felt]])
+    return rows
 
 
 def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:

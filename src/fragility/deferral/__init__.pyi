@@ -1,7 +1,7 @@
 from .classifier import DeferralClassifier
 from .compare import CostComparison, compare_costs
 from .confusion import PolicyConfusion, PolicyConfusionDisplay, policy_confusion
-from .costs import Costs
+from .costs import Costs, pair_cost_of
 from .curve import DeferralCurve, OperatingPoint, deferral_curve
 from .decision_rules import LossLimit, TwoThresholds
 from .decisions import Decisions
@@ -33,6 +33,7 @@ __all__ = [
     "best_policy",
     "compare_costs",
     "deferral_curve",
+    "pair_cost_of",
     "policy_confusion",
     "read_policy",
 ]

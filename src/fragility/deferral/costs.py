@@ -141,6 +141,49 @@ def mean_regrets(matrix: Floats) -> Floats:
     return found
 
 
+def pair_cost_of(error_cost: ArrayLike | Costs) -> tuple[tuple[float, ...], ...]:
+    r"""What confusions cost, from the cost matrix of a policy: for training and for the index.
+
+    Entry [i][j] is what it costs to take true class i for class j beyond the right decision,
+    :math:`c_{ij} - c_{ii}`, over the mean of these regrets: a loss with costs of one is the loss
+    without costs, and costs of any currency train the same model. A policy takes `error_cost`
+    itself, whose unit is that of its reviews.
+
+    Parameters
+    ----------
+    error_cost : array-like of shape (n_classes, n_classes), or Costs
+        True class × decided class, in the order of the sorted labels.
+
+    Returns
+    -------
+    tuple of tuples of float
+        For `pair_cost` of `fragility.losses` (all confusions must cost something there) and of
+        `fragility.fragility_index`.
+
+    Examples
+    --------
+    Right decisions for the second class cost one each, too:
+
+    >>> from fragility import pair_cost_of
+    >>> pair_cost_of([[0, 1], [6, 1]])
+    ((0.0, 0.3333333333333333), (1.6666666666666667, 0.0))
+    """
+    given = error_cost.error_cost if isinstance(error_cost, Costs) else error_cost
+    given = check_values(given, "error_cost")
+    if given.ndim < 2:
+        raise ValueError(
+            "error_cost must be a matrix, true × decided class; with one number, or one for each "
+            "case, all confusions cost the same: leave pair_cost out."
+        )
+    costs = np.asarray(_check_error_cost(given, len(given), None))
+    regrets = costs - costs.diagonal()[:, np.newaxis]
+    count = len(costs)
+    if not regrets.any():
+        raise ValueError("error_cost has no error that costs more than the right decision.")
+    mean = regrets.sum() / (count * (count - 1))
+    return tuple(map(tuple, (regrets / mean).tolist()))
+
+
 def chow_threshold(costs: Costs) -> float:
     """Threshold of Chow's rule, 1 − C_man / C_err − reviewer's error rate, within [0, 1].
 

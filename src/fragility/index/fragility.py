@@ -65,7 +65,7 @@ def solve_pairs(
             values[entry], separations[entry] = index
     shares = np.where(np.isnan(values), 0.0, 1.0 if pair_weight is None else pair_weight)
     if not shares.any():
-        raise ValueError("pair_weight is zero for every pair of classes that have samples.")
+        raise ValueError("pair_cost is zero for every pair of classes that have samples.")
     return PairTable(values, separations, shares / shares.sum())
 
 

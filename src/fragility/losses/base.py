@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from .._typing import Floats
 
 Codes = NDArray[Any]
+#: Cost of each true class (rows) taken for each other one.
+PairCost = tuple[tuple[float, ...], ...]
 
 _ALL = slice(None)
 _SIGNS = np.array([-1.0, 1.0])
@@ -47,6 +49,8 @@ class Loss(ABC):
         What another label adds to the loss at most, per unit of the largest difference of two
         scores and of `steepness`, beyond what it adds where all scores are zero. From there each
         label's loss moves by `steepness` at most, up or down: two holds for every loss.
+    pair_cost : tuple of tuples of float, or None
+        What it costs to take a class (row) for another, where the loss has such costs.
     """
 
     steepness: ClassVar[float] = 1.0
@@ -54,6 +58,7 @@ class Loss(ABC):
     #: step ago may be wrong now.
     curvature_jumps: ClassVar[bool] = False
     relabelling: ClassVar[float] = 2.0
+    pair_cost: PairCost | None = None
 
     #: Whether it, or its pieces, are not linear.
     bends: ClassVar[bool] = True
@@ -65,9 +70,6 @@ class Loss(ABC):
     #: Whether each slope is a multiple of a difference e_c - e_y, or a mixture of such: then the
     #: norms of differences of two classes' coefficients are all that moves of features depend on.
     slopes_by_pair: ClassVar[bool] = True
-
-    def check_classes(self, n_classes: int) -> None:  # noqa: B027 - most are for any number
-        """Refuse a number of classes that it is not for."""
 
     def pieces(self, n_classes: int) -> Any:
         """The linear functions that it is the maximum of, as `Pieces`; None if it is no such."""
@@ -100,6 +102,29 @@ class Loss(ABC):
         for shift in range(1, n_classes):
             np.maximum(worst, self.value(scores, (y + shift) % n_classes), out=worst)
         return worst
+
+    def relabelling_bound(self, n_classes: int, spread: float) -> float:
+        """What another label adds at most, where no two scores differ by more than `spread`."""
+        # From zero scores, where labels may differ already, each loss moves by steepness at most.
+        apart = float(np.ptp(self.of_zero_scores(n_classes)))
+        return apart + self.relabelling * self.steepness * spread
+
+    def of_zero_scores(self, n_classes: int) -> Floats:
+        """Loss of each class where no score tells classes apart."""
+        zeros = np.zeros(2) if n_classes == 2 else np.zeros((n_classes, n_classes))
+        return self.value(zeros, np.arange(n_classes))
+
+    def pair_steepness(self, n_classes: int) -> Floats:
+        """Steepness in the gap of each class to the true one (rows), by pairs of classes."""
+        return np.full((n_classes, n_classes), self.steepness)
+
+    def check_classes(self, n_classes: int) -> None:
+        """Refuse a number of classes that the loss is not for."""
+        if self.pair_cost is not None and len(self.pair_cost) != n_classes:
+            raise ValueError(
+                f"pair_cost is a table of {len(self.pair_cost)} classes, but there are "
+                f"{n_classes}; give one row and one column for each, in their sorted order."
+            )
 
     @abstractmethod
     def value(self, scores: Floats, y: Codes) -> Floats:

@@ -9,23 +9,53 @@ from typing import ClassVar
 import numpy as np
 
 from .._typing import Floats
-from .base import Codes, Loss, LossPoint, margins, signs
+from .base import Codes, LossPoint, PairCost, margins, signs
+from .pair_costs import PairCostLoss
 
 
-@dataclass(frozen=True)
-class CrossEntropy(Loss):
-    r"""Logistic loss: :math:`\ln(1 + e^{-m})`, or :math:`\ln \sum_c e^{u_c} - u_y`."""
+@dataclass(frozen=True, repr=False)
+class CrossEntropy(PairCostLoss):
+    r"""Logistic loss: :math:`\ln(1 + e^{-m})`, or :math:`\ln \sum_c e^{u_c} - u_y`.
 
+    Parameters
+    ----------
+    pair_cost : array-like of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. The loss
+        is :math:`\ln(1 + \sum_{j \ne y} c_{yj} e^{u_j - u_y})`: far out its slope is what it is
+        without costs. Its scores are no logits of probabilities then: calibrate them.
+    """
+
+    pair_cost: PairCost | None = None
     #: Another label changes it by the difference of two scores itself.
     relabelling: ClassVar[float] = 1.0
-    relabelled_by_gap: ClassVar[bool] = True
+
+    @property
+    def relabelled_by_gap(self) -> bool:  # type: ignore[override]
+        """With costs, another label adds more than a gap."""
+        return self.pair_cost is None
+
+    def relabelling_bound(self, n_classes: int, spread: float) -> float:
+        if self.pair_cost is None:
+            return super().relabelling_bound(n_classes, spread)
+        # The gap, and the logarithm of two sums of the same exponentials with other costs.
+        logs = self._logs(n_classes)
+        return spread + float(np.ptp(logs, axis=0).max())
 
     def best_constant(self, shares: Floats) -> Floats | None:
-        return np.log(shares) if shares.min() > 0.0 else None
+        known = self.pair_cost is None and shares.min() > 0.0
+        return np.log(shares) if known else None
 
     def at(self, scores: Floats, y: Codes) -> LossPoint:
         point = _OfOneScore if scores.ndim == 1 else _OfSeveralScores
+        if self.pair_cost is not None:  # a cost is an exponential of a score that is higher by this
+            logs = self._logs(len(self.pair_cost))[y]
+            two = scores.ndim == 1
+            scores = scores + (logs[:, 1] - logs[:, 0] if two else logs)
         return point(self, scores, y)
+
+    def _logs(self, n_classes: int) -> Floats:
+        """Logarithms of the costs, zero for a class itself."""
+        return np.log(np.asarray(self.pair_cost) + np.eye(n_classes))
 
     def value(self, scores: Floats, y: Codes) -> Floats:
         return self.at(scores, y).value

@@ -8,17 +8,26 @@ import numpy as np
 from scipy.special import expit
 
 from .._typing import Floats
-from .base import Codes, LossPoint
+from .base import Codes, LossPoint, PairCost
 from .cross_entropy import CrossEntropy
 from .gaps import GapLoss
+from .pair_costs import CostlyGaps
 
 
-@dataclass(frozen=True)
-class MaxLogistic(GapLoss):
+@dataclass(frozen=True, repr=False)
+class MaxLogistic(CostlyGaps, GapLoss):
     r"""Logistic loss against the wrong class of the highest score.
 
-    :math:`\max_{c \ne y} \ln(1 + e^{u_c - u_y})`; for two classes it is cross-entropy.
+    :math:`\max_{j \ne y} \ln(1 + e^{u_j - u_y})`; for two classes it is cross-entropy.
+
+    Parameters
+    ----------
+    pair_cost : array-like of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. The loss
+        is :math:`\max_{j \ne y} c_{yj} \ln(1 + e^{u_j - u_y})`.
     """
+
+    pair_cost: PairCost | None = None
 
     def piece(self, gap: Floats) -> Floats:
         return np.log1p(np.exp(-np.abs(gap))) + np.maximum(gap, 0.0)
@@ -33,10 +42,13 @@ class MaxLogistic(GapLoss):
         return bend
 
     def at(self, scores: Floats, y: Codes) -> LossPoint:
-        return CrossEntropy().at(scores, y) if scores.ndim == 1 else super().at(scores, y)
+        plain = scores.ndim == 1 and self.pair_cost is None
+        return CrossEntropy().at(scores, y) if plain else super().at(scores, y)
 
-    def softened(self) -> CrossEntropy:
-        return CrossEntropy()
+    def softened(self) -> CrossEntropy | None:
+        if self.pair_cost is not None and self.is_smooth(len(self.pair_cost)):
+            return None
+        return CrossEntropy(self.pair_cost)
 
     def is_smooth(self, n_classes: int) -> bool:
         return n_classes == 2

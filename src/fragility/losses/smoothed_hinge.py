@@ -15,11 +15,12 @@ import numpy as np
 
 from .._parameters import check_positive
 from .._typing import Floats, Indices
-from .base import Codes, Loss, LossPoint, margins, signs
+from .base import Codes, LossPoint, PairCost, margins, signs
+from .pair_costs import CostlyGaps, mean_cost
 
 
-@dataclass(frozen=True)
-class SmoothedHinge(Loss):
+@dataclass(frozen=True, repr=False)
+class SmoothedHinge(CostlyGaps):
     r"""Hinge loss (Crammer–Singer for several classes), smoothed over a width :math:`\gamma`.
 
     For two classes: 0 for margins from 1 on, :math:`(1 - m)^2 / 2\gamma` down to
@@ -29,17 +30,26 @@ class SmoothedHinge(Loss):
     ----------
     smoothing : float, default=1.0
         The width :math:`\gamma`.
+    pair_cost : array-like of shape (n_classes, n_classes), optional
+        Cost of each class (row) taken for each other one, positive; zero on the diagonal. What is
+        smoothed is the hinge loss with these costs, whose :math:`z_c` are :math:`c_{yc}` times
+        those without.
     """
 
     smoothing: float = 1.0
+    pair_cost: PairCost | None = None
     curvature_jumps: ClassVar[bool] = True
     zero_from_some_margin: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self.smoothing, "smoothing")
+        super().__post_init__()
 
     def softened(self) -> SmoothedHinge | None:
-        return SmoothedHinge(min(1.0, 4.0 * self.smoothing)) if self.smoothing < 1.0 else None
+        wide = mean_cost(self.pair_cost)
+        if self.smoothing >= wide:
+            return None
+        return SmoothedHinge(min(wide, 4.0 * self.smoothing), self.pair_cost)
 
     def at(self, scores: Floats, y: Codes) -> LossPoint:
         return _Point(self, scores, y)
@@ -60,15 +70,20 @@ class _Point(LossPoint):
     loss: SmoothedHinge
 
     @cached_property
+    def _costs(self) -> Floats:
+        return self.loss.costs(self.y, 2 if self.scores.ndim == 1 else self.scores.shape[1])
+
+    @cached_property
     def _shortfalls(self) -> Floats:
-        """How much each wrong class lacks to be beaten by one; 0 for the true class."""
+        """How much each wrong class lacks to be beaten by one, at its cost; 0 for the true one."""
         scores, y = self.scores, self.y
         if scores.ndim == 1:
-            return 1.0 - margins(scores, y)
+            short = 1.0 - margins(scores, y)
+            return short if self.loss.pair_cost is None else short * self._costs
         rows = np.arange(y.size)
         short = 1.0 + scores - scores[rows, y][:, np.newaxis]
         short[rows, y] = 0.0
-        return short
+        return short if self.loss.pair_cost is None else short * self._costs
 
     @cached_property
     def _shares(self) -> Floats:
@@ -90,9 +105,12 @@ class _Point(LossPoint):
 
     @cached_property
     def gradient(self) -> Floats:
+        slopes = self._shares
+        if self.loss.pair_cost is not None:
+            slopes = slopes * self._costs
         if self.scores.ndim == 1:
-            return -signs(self.y) * self._shares
-        gradient = self._shares.copy()
+            return -signs(self.y) * slopes
+        gradient = slopes.copy()
         gradient[np.arange(self.y.size), self.y] = -gradient.sum(axis=1)
         return gradient
 
@@ -100,15 +118,19 @@ class _Point(LossPoint):
         width = self.loss.smoothing
         if self.scores.ndim == 1:
             short = self._shortfalls[part]
-            return ((short > 0.0) & (short <= width)) / width
+            bend = ((short > 0.0) & (short <= width)) / width
+            return bend if self.loss.pair_cost is None else bend * self._costs[part] ** 2
         share, y = self._shares[part], self.y[part]
         active = (share > 0.0).astype(np.float64)
         # Where the shares sum to one they can only be exchanged.
         full = share.sum(axis=1) > 1.0 - 1e-12
         count = np.where(full, np.maximum(active.sum(axis=1), 1.0), np.inf)
-        bend: Floats = -active[:, :, np.newaxis] * (active / count[:, np.newaxis])[:, np.newaxis, :]
+        bend = -active[:, :, np.newaxis] * (active / count[:, np.newaxis])[:, np.newaxis, :]
         rows, diagonal = np.arange(y.size), np.arange(share.shape[1])
         bend[:, diagonal, diagonal] += active
+        if self.loss.pair_cost is not None:
+            costs = self._costs[part]
+            bend *= costs[:, :, np.newaxis] * costs[:, np.newaxis, :]
         # By differences to the true class: what a wrong class gains, the true one loses.
         bend[rows, :, y] -= bend.sum(axis=2)
         bend[rows, y, :] -= bend.sum(axis=1)

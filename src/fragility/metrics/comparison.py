@@ -14,7 +14,7 @@ from .._labels import check_clusters
 from .._parameters import check_choice, check_confidence, check_number
 from .._summary import aligned
 from .._typing import Labels
-from .._validation import check_labelled_scores, check_pair_weight
+from .._validation import check_index_weights, check_labelled_scores
 from ..index.errors import RankingErrors
 from ..index.fragility import solve_pairs, solved_pairs
 from ..index.inference import PairedDifference, SampleEvidence
@@ -102,7 +102,7 @@ def compare_fragility(
     labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-    pair_weight: ArrayLike | None = None,
+    pair_cost: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> FragilityComparison:
@@ -122,7 +122,7 @@ def compare_fragility(
     y_true : array-like of shape (n_samples,)
     score_a, score_b : array-like of shape (n_samples,) or (n_samples, n_classes)
         Scores of the two models for the same samples.
-    target, multi_class, labels, pos_label, sample_weight, pair_weight
+    target, multi_class, labels, pos_label, sample_weight, pair_cost
         As in `fragility_index`.
     cluster : array-like of shape (n_samples,), optional
         Samples that belong together, such as those of one patient, count as one.
@@ -150,7 +150,7 @@ def compare_fragility(
     for name, score in (("score_a", score_a), ("score_b", score_b)):
         data = check_labelled_scores(y_true, score, labels, pos_label, sample_weight, name=name)
         models.append(RankingErrors(data))
-    weights = check_pair_weight(pair_weight, models[0].data.labels.size, multi_class)
+    weights = check_index_weights(pair_cost, models[0].data.labels.size, multi_class)
     clusters = check_clusters(cluster, models[0].data.codes.size)
     with np.errstate(over="ignore", under="ignore"):
         tables = [solve_pairs(errors, target, multi_class, weights) for errors in models]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from .._labels import check_clusters
 from .._parameters import check_choice, check_number
 from .._typing import Floats, Labels
-from .._validation import check_labelled_scores, check_pair_weight, check_values, check_weights
+from .._validation import check_index_weights, check_labelled_scores, check_values, check_weights
 from ..index.errors import RankingErrors
 from ..index.fragility import Fragility, PairTable, measure, solve_pairs
 from ..index.root import inverse, solve
@@ -27,7 +27,7 @@ class _Options(TypedDict, total=False):
     labels: Labels
     pos_label: Any
     sample_weight: ArrayLike | None
-    pair_weight: ArrayLike | None
+    pair_cost: ArrayLike | None
 
 
 @overload
@@ -58,7 +58,7 @@ def fragility_index(
     labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-    pair_weight: ArrayLike | None = None,
+    pair_cost: ArrayLike | None = None,
 ) -> float | Floats:
     r"""Fragility Index: the tail risk of a classifier's confident mistakes.
 
@@ -99,8 +99,11 @@ def fragility_index(
         of scikit-learn's ``predict_proba`` are, so give both columns of it.
     sample_weight : array-like of shape (n_samples,), optional
         Weights; an integer weight is the same as repeating the sample.
-    pair_weight : array-like of shape (n_classes, n_classes), optional
-        Weight of each pair in the mean; entry [i, j] weighs true j scored as i. Only for "ovo".
+    pair_cost : array-like of shape (n_classes, n_classes), optional
+        Cost of taking true class i for class j, entry [i, j], zero on the diagonal; in the order of
+        `labels`. It weighs ``pairs[j, i]``, the samples of class i scored as class j, in the mean.
+        Only for "ovo". The same table trains a model (``Hinge(pair_cost=...)``), and
+        `fragility.pair_cost_of` makes it from the costs of a policy.
 
     Returns
     -------
@@ -123,7 +126,7 @@ def fragility_index(
     0.163282
     """
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    table = _table(errors, target, multi_class, average, pair_weight)
+    table = _table(errors, target, multi_class, average, pair_cost)
     return table.values if average is None else table.average(table.values)
 
 
@@ -148,7 +151,7 @@ def fragility_ratio(
     labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-    pair_weight: ArrayLike | None = None,
+    pair_cost: ArrayLike | None = None,
 ) -> float | Floats:
     r"""Fragility Index divided by the mean separation of the classes.
 
@@ -160,7 +163,7 @@ def fragility_ratio(
 
     Parameters
     ----------
-    y_true, y_score, multi_class, average, labels, pos_label, sample_weight, pair_weight
+    y_true, y_score, multi_class, average, labels, pos_label, sample_weight, pair_cost
         As in `fragility_index`.
 
     Returns
@@ -178,7 +181,7 @@ def fragility_ratio(
     0.544274
     """
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    table = _table(errors, 0.0, multi_class, average, pair_weight)
+    table = _table(errors, 0.0, multi_class, average, pair_cost)
     return table.ratios if average is None else table.average(table.ratios)
 
 
@@ -191,14 +194,14 @@ def measure_fragility(
     labels: Labels = None,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-    pair_weight: ArrayLike | None = None,
+    pair_cost: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
 ) -> Fragility:
     """Fragility Index with ratio, worst case, class pairs, bounds and attribution.
 
     Parameters
     ----------
-    y_true, y_score, target, multi_class, labels, pos_label, sample_weight, pair_weight
+    y_true, y_score, target, multi_class, labels, pos_label, sample_weight, pair_cost
         As in `fragility_index`.
     cluster : array-like of shape (n_samples,), optional
         Samples that belong together, such as those of one patient: standard error and interval
@@ -224,7 +227,7 @@ def measure_fragility(
     """
     target = check_number(target, "target")
     errors = ranking_errors(y_true, y_score, multi_class, labels, pos_label, sample_weight)
-    weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class)
+    weights = check_index_weights(pair_cost, errors.data.labels.size, multi_class)
     clusters = check_clusters(cluster, errors.data.codes.size)
     return measure(errors, target, multi_class, weights, clusters)
 
@@ -292,8 +295,8 @@ def _table(
     target: float,
     multi_class: str,
     average: str | None,
-    pair_weight: ArrayLike | None,
+    pair_cost: ArrayLike | None,
 ) -> PairTable:
     check_choice(average, ("macro", None), "average")
-    weights = check_pair_weight(pair_weight, errors.data.labels.size, multi_class, average)
+    weights = check_index_weights(pair_cost, errors.data.labels.size, multi_class, average)
     return solve_pairs(errors, check_number(target, "target"), multi_class, weights)

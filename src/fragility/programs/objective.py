@@ -21,6 +21,7 @@ from .._parameters import check_choice
 from .._typing import Floats
 from ..losses import Loss
 from ..losses.base import LossPoint
+from ..losses.gaps import widest_gap
 from .gram import estimated_gram, paired_gram
 from .low_rank import LowRank
 from .rows import TrainingRows
@@ -319,6 +320,12 @@ class Evaluation:
     def relabelled(self) -> Floats:
         """Loss of each sample with the worst of the other labels."""
         return self.objective.loss.relabelled(self.scores, self.objective.rows.y)
+
+    @property
+    def least_margin(self) -> float:
+        """Smallest lead of the score of the true class over the others."""
+        gaps, _ = widest_gap(self.scores, self.objective.rows.y)
+        return -float(gaps.max())
 
     @property
     def curvature_jumps(self) -> bool:

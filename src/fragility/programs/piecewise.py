@@ -112,6 +112,11 @@ class _TwoClassGaps(Piecewise):
         self.loss, self.floor, self.bends, self.y = loss, floor, loss.bends, y
         own = -signs(y)
         self.directions = np.stack([own, -own] if labels_move else [own], axis=1)
+        self.costly = loss.pair_cost is not None
+        if self.costly:
+            table = np.asarray(loss.pair_cost)
+            costs = [table[y, 1 - y], table[1 - y, y]]
+            self.costs = np.stack(costs if labels_move else costs[:1], axis=1)
         flips = np.array([[0.0], [0.0], [1.0]])[: 2 + labels_move]
         self.flips = np.tile(flips, (len(y), 1, 1))
 
@@ -124,6 +129,11 @@ class _TwoClassGaps(Piecewise):
         if self.bends:
             self.slopes = self.directions * self.loss.piece_slope(gaps)
             self.curvatures = self.loss.piece_bend(gaps)
+        if self.costly:
+            self.values[:, 1:] *= self.costs
+            self.slopes = self.slopes * self.costs
+            if self.bends:
+                self.curvatures *= self.costs
 
     def forward(self, change: Floats) -> Floats:
         moved = np.zeros(self.values.shape)
@@ -138,7 +148,7 @@ class _TwoClassGaps(Piecewise):
         slopes, D = self.slopes[..., part], weights[..., part]
         inverse = hold.inverse[:, part]
         # By pairs of functions, of which the first is constant.
-        apart = D[:, 1:] * slopes**2 if self.bends else D[:, 1:]
+        apart = D[:, 1:] * slopes**2 if self.bends or self.costly else D[:, 1:]
         held = D[:, 0] * inverse + hold.held[:, part]
         form: Floats = (apart[:, 0] if apart.shape[1] == 1 else apart.sum(axis=1)) * held
         if D.shape[1] == 3:
@@ -158,12 +168,17 @@ class _OwnGaps(Piecewise):
         self.loss, self.n_classes, self.floor = loss, n_classes, floor
         self.bends, self.y = loss.bends, y[:, np.newaxis]
         self.flips = np.zeros((len(y), n_classes, 1))
+        self.costly = loss.pair_cost is not None
+        if self.costly:
+            self.costs = np.asarray(loss.pair_cost)[y].swapaxes(1, 2)
         if not self.bends:
             self._bend(np.zeros((len(y), n_classes, y.shape[1])))
 
     def _evaluate(self, scores: Floats) -> None:
         gaps = scores - np.take_along_axis(scores, self.y, axis=1)
         self.values = self.loss.piece(gaps)
+        if self.costly:
+            self.values *= self.costs
         np.put_along_axis(self.values, self.y, self.floor, axis=1)
         if self.bends:
             self._bend(gaps)
@@ -171,6 +186,8 @@ class _OwnGaps(Piecewise):
     def _bend(self, gaps: Floats) -> None:
         self.slopes, self.curvatures = self.loss.piece_slope(gaps), self.loss.piece_bend(gaps)
         for derivative in (self.slopes, self.curvatures):
+            if self.costly:
+                derivative *= self.costs
             np.put_along_axis(derivative, self.y, 0.0, axis=1)
 
     def forward(self, change: Floats) -> Floats:
@@ -198,7 +215,7 @@ class _OwnGaps(Piecewise):
             scaled = -weighted[:, one] * inverse
             for other in range(one):
                 np.multiply(scaled, weighted[:, other], out=form[:, index[one, other]])
-            if self.bends:
+            if self.bends or self.costly:
                 for other in range(count):
                     if other != one:
                         sums[:, one] += shares[:, other] * (slopes[:, one] - slopes[:, other])
@@ -228,6 +245,10 @@ class _AllGaps(Piecewise):
         gaps = scores[:, np.newaxis] - scores[:, :, np.newaxis]
         values, self.slopes = self.loss.piece(gaps), self.loss.piece_slope(gaps)
         self.curvatures = self.loss.piece_bend(gaps)
+        if self.loss.pair_cost is not None:
+            costs = np.asarray(self.loss.pair_cost)[:, :, np.newaxis]
+            for of_gaps in (values, self.slopes, self.curvatures):
+                of_gaps *= costs
         own = np.arange(self.count)
         values[:, own, own] = self.floor
         self.slopes[:, own, own] = self.curvatures[:, own, own] = 0.0

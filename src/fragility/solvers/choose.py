@@ -17,7 +17,13 @@ from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
 from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport
-from .erm import ReferenceModels, RiskMinimum, descend_below, least_norm_equivalent
+from .erm import (
+    ReferenceModels,
+    RiskMinimum,
+    descend_below,
+    least_norm_equivalent,
+    same_for_all_labels,
+)
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
@@ -57,9 +63,9 @@ def solve(
         return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
     method = _chosen(solver, objective, program.ambiguity)
     if program.ambiguity.moves_labels:
-        zero = np.zeros(objective.size)
-        if target.value >= _relabelled_mean(objective.at(zero)):
-            return Solution(zero, Outcome.TRIVIAL, 1, "none")
+        safest = yield from same_for_all_labels(objective, max_iter=max_iter)
+        if target.value >= _relabelled_mean(safest):
+            return Solution(safest.parameters, Outcome.TRIVIAL, 1, "none")
     if target.tight and not target.learnable:
         return Solution(references.trivial.parameters, Outcome.NOTHING_LEARNED, 1, "none")
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)

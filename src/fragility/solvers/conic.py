@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from math import inf, nan
 from typing import Any
 
@@ -17,8 +18,9 @@ import numpy as np
 from .._optional import needed_for
 from .._typing import Floats
 from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
-from ..losses import CrossEntropy, Hinge, Loss, MaxLogistic, SmoothedHinge
+from ..losses import CrossEntropy, GapLoss, Hinge, Loss, MaxLogistic, SmoothedHinge
 from ..losses.base import signs
+from ..programs.objective import Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
 from .transport_cones import CostUnits, PieceCones
 
@@ -151,46 +153,51 @@ def lowered(cp: Any, loss: Loss, scores: Any, y: Any) -> Any:
 
 
 def _cross_entropy(cp: Any, loss: CrossEntropy, scores: Any, y: Floats) -> Any:
-    if scores.shape[1] == 1:
-        return cp.logistic(cp.multiply(-signs(y), scores[:, 0]))
-    own = cp.sum(cp.multiply(np.eye(scores.shape[1])[y], scores), axis=1)
-    return cp.log_sum_exp(scores, axis=1) - own
+    classes = max(2, scores.shape[1])
+    logs = 0.0 if loss.pair_cost is None else np.log(loss.costs(y, classes))
+    if classes == 2:
+        return cp.logistic(cp.multiply(-signs(y), scores[:, 0]) + logs)
+    own = cp.sum(cp.multiply(np.eye(classes)[y], scores), axis=1)
+    return cp.log_sum_exp(scores + logs, axis=1) - own
 
 
 def _smoothed_hinge(cp: Any, loss: SmoothedHinge, scores: Any, y: Floats) -> Any:
     # The maximum over shares that sum to at most one; t is the multiplier of that sum.
-    t = cp.Variable(y.size, nonneg=True)
-    if scores.shape[1] == 1:
-        short = 1.0 - cp.multiply(signs(y), scores[:, 0])
+    t, classes = cp.Variable(y.size, nonneg=True), max(2, scores.shape[1])
+    costs = 1.0 if loss.pair_cost is None else loss.costs(y, classes)
+    if classes == 2:
+        short = cp.multiply(costs, 1.0 - cp.multiply(signs(y), scores[:, 0]))
         squares = cp.square(cp.pos(short - t))
     else:
-        mine = np.eye(scores.shape[1])[y]
-        wide = np.ones((1, scores.shape[1]))
+        mine, wide = np.eye(classes)[y], np.ones((1, classes))
         own = cp.sum(cp.multiply(mine, scores), axis=1, keepdims=True) @ wide
-        short = 1.0 + scores - own - cp.reshape(t, (y.size, 1), order="C") @ wide
+        price = cp.reshape(t, (y.size, 1), order="C") @ wide
+        short = cp.multiply(costs, 1.0 + scores - own) - price
         squares = cp.sum(cp.multiply(1.0 - mine, cp.square(cp.pos(short))), axis=1)
     return t + squares / (2.0 * loss.smoothing)
 
 
 def _hinge(cp: Any, loss: Hinge, scores: Any, y: Floats) -> Any:
-    return cp.pos(1.0 + _largest_gap(cp, scores, y))
+    return cp.pos(_largest(cp, loss, scores, y, lambda gap: 1.0 + gap))
 
 
 def _max_logistic(cp: Any, loss: MaxLogistic, scores: Any, y: Floats) -> Any:
-    return cp.logistic(_largest_gap(cp, scores, y))
+    return _largest(cp, loss, scores, y, cp.logistic)
 
 
-def _largest_gap(cp: Any, scores: Any, y: Floats) -> Any:
-    """How far the best wrong class is ahead of the true one."""
-    classes = scores.shape[1]
-    if classes == 1:
-        return cp.multiply(-signs(y), scores[:, 0])
-    unit = np.eye(classes)
-    ahead = [
-        cp.sum(cp.multiply(unit[(y + step) % classes] - unit[y], scores), axis=1)
-        for step in range(1, classes)
-    ]
-    return cp.maximum(*ahead)
+def _largest(cp: Any, loss: GapLoss, scores: Any, y: Any, piece: Callable[[Any], Any]) -> Any:
+    """The largest piece of a loss: of how far the wrong classes are ahead of the true one."""
+    classes = max(2, scores.shape[1])
+    if classes == 2:
+        gaps, others = [cp.multiply(-signs(y), scores[:, 0])], [1 - y]
+    else:
+        unit, others = np.eye(classes), [(y + step) % classes for step in range(1, classes)]
+        gaps = [cp.sum(cp.multiply(unit[label] - unit[y], scores), axis=1) for label in others]
+    if loss.pair_cost is None:  # the widest gap has the largest piece
+        return piece(gaps[0] if classes == 2 else cp.maximum(*gaps))
+    table, pairs = np.asarray(loss.pair_cost), zip(gaps, others, strict=True)
+    pieces = [cp.multiply(table[y, label], piece(gap)) for gap, label in pairs]
+    return pieces[0] if classes == 2 else cp.maximum(*pieces)
 
 
 def _kl(model: _Model, ambiguity: KL) -> tuple[Any, list[Any]]:
@@ -206,9 +213,17 @@ def _wasserstein(model: _Model, ambiguity: Wasserstein) -> tuple[Any, list[Any]]
     metric = ambiguity.mobility(coef.shape[1]) / objective.rows.scale
     dual = {1.0: "inf", 2.0: 2, inf: 1}[ambiguity.norm]
     losses = _with_labels(model, ambiguity)
-    differences = _differences(coef)
-    reach = [cp.norm(cp.multiply(metric, one), dual) <= k for one in differences]
+    sizes = [cp.norm(cp.multiply(metric, one), dual) for one in _differences(coef)]
+    slopes = _pair_slopes(objective)
+    reach = [slope * size <= k for slope, size in zip(slopes, sizes, strict=True)]
     return objective.rows.weights @ losses, reach
+
+
+def _pair_slopes(objective: Objective) -> list[float]:
+    """Steepest slope of the losses between each two classes."""
+    classes = objective.rows.n_classes
+    steepness = objective.loss.pair_steepness(classes)
+    return [max(steepness[i, j], steepness[j, i]) for i, j in combinations(range(classes), 2)]
 
 
 def _differences(coef: Any) -> list[Any]:
@@ -236,7 +251,8 @@ def _transport(model: _Model, ambiguity: Transport) -> tuple[Any, list[Any]]:
     slopes = cp.multiply(factors, model.coef)
     pieces = objective.loss.pieces(rows.n_classes)
     if pieces is None:  # a norm: any loss
-        differences = cp.vstack([one[units.moving] for one in _differences(slopes)])
+        pairs = zip(_pair_slopes(objective), _differences(slopes), strict=True)
+        differences = cp.vstack([steep * one[units.moving] for steep, one in pairs])
         _, reach = units.cost.cone(cp, differences, model.price)
         return rows.weights @ _with_labels(model, ambiguity), reach
     cones = PieceCones(

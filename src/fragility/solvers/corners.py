@@ -61,7 +61,7 @@ def satisfice(
         aggregate = Maximum  # a hinge whose mean is zero is zero for every sample
     shape, parameters = Shape.of(objective, ambiguity), inside.parameters
     if aggregate is Maximum:  # far enough out that every margin has room
-        parameters = parameters * (2.0 / (1.0 - float(inside.losses.max())))
+        parameters = parameters * (2.0 / inside.least_margin)
     interior = InteriorProgram(
         parameters,
         _accuracy(tol),

@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._typing import Floats, Mask
-from ..losses.gaps import widest_gap
 from ..programs.gram import weighted_gram
 from ..programs.objective import Evaluation, Objective
-from .corners import lowest_loss, shortest_meeting
+from .corners import lowest_loss, shortest_meeting, smallest_largest_loss
 from .newton import Curvature, minimise
 from .searching import Search
 from .tuning import LOWEST_LOSS as TUNING
@@ -80,7 +79,7 @@ def erm(
         rough=rough,
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
-        smallest = _least_margin(found.point)
+        smallest = found.point.least_margin
         far = objective.at(found.point.parameters * (TUNING.far / smallest))
         if far.value == 0.0:
             near = objective.at(found.point.parameters * (TUNING.near / smallest))
@@ -147,7 +146,7 @@ def _shortest_separation(
     objective: Objective, start: Evaluation, *, max_iter: int
 ) -> Search[Evaluation]:
     """The model of zero loss and nearly the least norm: the minimiser under a vanishing penalty."""
-    smallest = _least_margin(start)
+    smallest = start.least_margin
     if not objective.is_smooth:
         ample = start.parameters * (2.0 / smallest)
         found = yield from shortest_meeting(objective, 0.0, ample, tol=1e-6, max_iter=max_iter)
@@ -178,11 +177,27 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Search
     found = yield from erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # the loss is zero far enough out
-        parameters = parameters * (TUNING.far / _least_margin(found.point))
+        parameters = parameters * (TUNING.far / found.point.least_margin)
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
     return objective.at(objective.join(coef, intercept))
+
+
+def same_for_all_labels(objective: Objective, *, max_iter: int) -> Search[Evaluation]:
+    """The model of no features whose loss is least where every sample has its worst label."""
+    rows, zero = objective.rows, objective.at(np.zeros(objective.size))
+    if objective.loss.pair_cost is None or not rows.fit_intercept:
+        return zero  # classes are alike
+    every = np.arange(rows.n_classes)
+    few = replace(rows, X=np.empty((every.size, 0)), y=every, scale=rows.scale[:0])
+    few = replace(few, centre=rows.centre[:0], weights=np.full(every.size, 1.0 / every.size))
+    constant = replace(objective, rows=few)
+    start = np.zeros(constant.size)
+    found = yield from smallest_largest_loss(constant, start, tol=1e-12, max_iter=max_iter)
+    coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
+    point = objective.at(objective.join(coef, constant.split(found.parameters)[1]))
+    return point if found.converged else zero
 
 
 def least_norm_equivalent(objective: Objective, parameters: Floats) -> Floats:
@@ -226,13 +241,7 @@ def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | 
 
 def _separates(point: Evaluation) -> bool:
     """Whether the model classifies every sample correctly."""
-    return _least_margin(point) > 0.0
-
-
-def _least_margin(point: Evaluation) -> float:
-    """Smallest lead of the score of the true class over the others."""
-    gaps, _ = widest_gap(point.scores, point.objective.rows.y)
-    return -float(gaps.max())
+    return point.least_margin > 0.0
 
 
 class ReferenceModels(NamedTuple):

@@ -131,5 +131,6 @@ class InteriorProgram:
             parts += [self.aggregate, self.label_cost == inf, sparse.issparse(rows.X)]
             parts += [objective.is_penalised, np.flatnonzero(objective.lasso_weights).tobytes()]
         if shape is not None:
-            parts += [type(shape.cone), shape.cone.shape, shape.moves.tobytes()]
+            cone = shape.cone
+            parts += [type(cone), cone.shape, cone.pairs.weights, shape.moves.tobytes()]
         return tuple(parts)

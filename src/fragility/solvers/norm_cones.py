@@ -17,18 +17,24 @@ import numpy as np
 
 from .._typing import Floats, Indices
 from ..ambiguity import Ambiguity, Wasserstein
+from ..losses import Loss
 from ..programs.objective import Objective
 from .cones import Orthant, OrthantScaling, SecondOrder, SecondOrderScaling, by_problem
 
 
 class ClassPairs:
-    """Differences of the rows of a table; a single row is its own difference."""
+    """Differences of the rows of a table, times weights; a single row is its own difference.
 
-    def __init__(self, n_outputs: int) -> None:
-        self.n_outputs = n_outputs
+    `weights` has one for each pair of rows, in the order of an upper triangle; none are all one.
+    """
+
+    def __init__(self, n_outputs: int, weights: tuple[float, ...] = ()) -> None:
+        self.n_outputs, self.weights = n_outputs, weights
         first, second = np.triu_indices(n_outputs, 1)
         unit = np.eye(n_outputs)
         self.signs = unit[first] - unit[second] if n_outputs > 1 else unit
+        if weights:
+            self.signs = self.signs * np.array(weights)[:, np.newaxis]
         self.count = len(self.signs)
         self._squares = (self.signs[:, :, np.newaxis] * self.signs[:, np.newaxis, :]).reshape(
             self.count, -1
@@ -80,8 +86,8 @@ class NormCone:
 
     cone: Any
 
-    def __init__(self, n_outputs: int, n_features: int) -> None:
-        self.pairs = ClassPairs(n_outputs)
+    def __init__(self, n_outputs: int, n_features: int, weights: tuple[float, ...] = ()) -> None:
+        self.pairs = ClassPairs(n_outputs, weights)
         self.shape = (n_outputs, n_features)
         self.n_main = n_outputs * n_features
 
@@ -157,8 +163,34 @@ class BoxCone(NormCone):
         normal.corner += by_problem(scaling.weights).sum(axis=1)
 
 
+class PairBoxCone(NormCone):
+    """ℓ∞ of the weighted differences of several rows: no entry of one is above k."""
+
+    cone = Orthant()
+
+    def norm(self, table: Floats) -> Floats:
+        return np.abs(self.pairs.differences(table)).max(axis=(1, 2))  # type: ignore[no-any-return]
+
+    def forward(self, x: Floats) -> Floats:
+        table, k, _ = self.split(x)
+        differences, most = self.pairs.differences(table), k[:, np.newaxis, np.newaxis]
+        return np.stack([most - differences, most + differences], axis=1)
+
+    def adjoint(self, y: Floats) -> Floats:
+        return self.join(self.pairs.adjoint(y[:, 1] - y[:, 0]), by_problem(y).sum(axis=1))
+
+    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
+        upper, lower = scaling.weights[:, 0], scaling.weights[:, 1]
+        self.pairs.add_diagonals(normal.main, upper + lower)
+        normal.border += by_problem(self.pairs.adjoint(lower - upper))
+        normal.corner += by_problem(scaling.weights).sum(axis=1)
+
+
 class CentredBoxCone(NormCone):
-    """ℓ∞ of the differences of several rows: entries are at most k / 2 from a centre c."""
+    """ℓ∞ of the differences of several rows: entries are at most k / 2 from a centre c.
+
+    Weights would put differences of some rows closer together: `PairBoxCone`.
+    """
 
     cone = Orthant()
 
@@ -296,11 +328,12 @@ class Ray(NormCone):
         normal.corner += scaling.weights[:, 0]
 
 
-def norm_cone(norm: float, n_outputs: int, n_features: int) -> Any:
-    """The cone of the norm that is dual to the norm of a move."""
-    box = BoxCone if n_outputs == 1 else CentredBoxCone
+def norm_cone(norm: float, n_outputs: int, n_features: int, weights: tuple[float, ...] = ()) -> Any:
+    """The cone of the norm that is dual to the norm of a move; `weights` are of pairs of rows."""
+    several: Any = PairBoxCone if weights else CentredBoxCone
+    box = BoxCone if n_outputs == 1 else several
     cones: dict[float, Any] = {1: box, 2: PairBallCone, inf: OctahedronCone}
-    return cones[norm](n_outputs, n_features)
+    return cones[norm](n_outputs, n_features, weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -322,10 +355,11 @@ class Shape:
         if not isinstance(ambiguity, Wasserstein):
             return cls(Ray(), np.zeros(0, dtype=np.intp), np.zeros(0))
         rows, n_outputs = objective.rows, objective.n_outputs
-        mobility = ambiguity.mobility(rows.X.shape[1])
-        metric = objective.per_parameter(mobility / rows.scale * objective.loss.steepness)
+        mobility, loss = ambiguity.mobility(rows.X.shape[1]), objective.loss
+        metric = objective.per_parameter(mobility / rows.scale * loss.steepness)
         moves = np.flatnonzero(metric > 0.0)
-        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs)
+        weights = _pair_weights(loss, n_outputs)
+        cone = norm_cone(ambiguity.norm, n_outputs, moves.size // n_outputs, weights)
         return cls(cone, moves, metric[moves], ambiguity.norm)
 
     def table(self, parameters: Floats) -> Floats:
@@ -334,3 +368,15 @@ class Shape:
 
     def norm(self, parameters: Floats) -> float:
         return float(self.cone.norm(self.table(parameters)[np.newaxis])[0])
+
+
+def _pair_weights(loss: Loss, n_outputs: int) -> tuple[float, ...]:
+    """Steepness of a loss by pairs of classes, the larger of both ways, over the largest of all.
+
+    None where all are alike, as those of two classes are, or of a loss without costs.
+    """
+    if loss.pair_cost is None or n_outputs == 1:
+        return ()
+    steepness = loss.pair_steepness(n_outputs)
+    both = np.maximum(steepness, steepness.T)[np.triu_indices(n_outputs, 1)]
+    return () if np.ptp(both) == 0.0 else tuple((both / loss.steepness).tolist())

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._typing import Floats, Indices
-from ..ambiguity import Ambiguity, Support
+from ..ambiguity import Support, Wasserstein
 from ..losses import Pieces
 from ..programs.objective import Objective
 from .multipliers import PairMoves, multipliers_of
@@ -22,7 +22,7 @@ _PROVED = 1e-7
 
 
 def fits_inside(
-    objective: Objective, free: Ambiguity, support: Support, parameters: Floats, target: float
+    objective: Objective, free: Wasserstein, support: Support, parameters: Floats, target: float
 ) -> bool:
     """Whether a model that is least fragile on the whole space is so inside a support."""
     rows, pieces = objective.rows, objective.loss.pieces(objective.rows.n_classes)
@@ -32,7 +32,7 @@ def fits_inside(
     own = found.shares[np.arange(rows.y.size), rows.y] >= 1.0 - 1e-9  # labels that do not move
     scores = objective.at(parameters).scores.reshape(rows.y.size, -1)
     return all(
-        _room(moves, pieces, rows.y, scores, rows.weights * own, rows.given, support)
+        _room(moves, pieces, rows.y, scores, rows.weights * own, rows.given, support, free)
         >= moves.distance * (1.0 + 1e-9)
         for moves in found.moves
     )
@@ -46,6 +46,7 @@ def _room(
     weights: Floats,
     X: Floats,
     support: Support,
+    free: Wasserstein,
 ) -> float:
     """Average distance that samples between two classes can go the steepest way."""
     values = np.einsum("nio,no->ni", pieces.slopes[y], scores) + pieces.offsets[y]
@@ -59,7 +60,8 @@ def _room(
         steep = (y == label) & (values[:, piece] > others + 1e-7)
         rows = np.flatnonzero(steep & (weights > 0.0))
         if rows.size:
-            ways = np.broadcast_to(sign * moves.direction, (rows.size, X.shape[1]))
+            one = sign * moves.direction / free.move_costs(moves.direction[np.newaxis])
+            ways = np.broadcast_to(one, (rows.size, X.shape[1]))
             total += float(weights[rows] @ np.minimum(support.travel(X[rows], ways), 1e300))
     return total
 

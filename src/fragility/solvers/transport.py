@@ -29,7 +29,7 @@ from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, S
 from . import conic
 from .transport_cones import CostUnits, PieceCones, size_of
 
-#: Numbers in the per-sample vectors of a programme, at most: a few gigabytes of cones.
+#: Numbers in the per-sample vectors of a program, at most: a few gigabytes of cones.
 _MOST = 20_000_000
 #: Rounds of cutting planes; a handful is the rule.
 _ROUNDS = 60
@@ -45,27 +45,33 @@ _ADVICE = " Scale the features, or give a larger target."
 
 
 def why_not(loss: Loss, ambiguity: Transport, n_classes: int | None = None) -> str:
-    """Why there is no exact programme; nothing if there is one. The number of classes if known."""
-    if loss.pieces(n_classes or 2) is not None if loss.slopes_by_pair else True:
+    """Why there is no exact program; nothing if there is one. The number of classes if known."""
+    count = n_classes or (2 if loss.pair_cost is None else len(loss.pair_cost))
+    if not loss.slopes_by_pair or loss.pieces(count) is not None:
         return ""
     if ambiguity.is_norm:
         return conic.why_not(loss)
     what = f"{loss!r} under {ambiguity!r}"
     if not isinstance(loss, CrossEntropy):
         return (
-            f"No exact programme is known for {what}. Give loss='hinge', a PiecewiseLinear, "
+            f"No exact program is known for {what}. Give loss='hinge', a PiecewiseLinear, "
             "cross_entropy with two classes, or a norm without a support."
+        )
+    if loss.pair_cost is not None:
+        return (
+            f"No exact program is known for {what} with pair_cost. Give loss='hinge', or a norm "
+            "without a support."
         )
     squared = ambiguity.support is None and isinstance(ambiguity.cost, SquaredNorm)
     box = isinstance(ambiguity.support, Box) and ambiguity.cost == Norm(1)
     if not (squared or box):
         return (
-            f"No exact programme is known for {what}: cross-entropy is solved at SquaredNorm "
+            f"No exact program is known for {what}: cross-entropy is solved at SquaredNorm "
             "without a support, or at Norm(1) inside a Box. Give one of these, or loss='hinge'."
         )
     if n_classes is not None and n_classes > 2:
         return (
-            f"No exact programme is known for {what} with {n_classes} classes: the worst case of a "
+            f"No exact program is known for {what} with {n_classes} classes: the worst case of a "
             "sample is then not a convex problem. Give two classes, loss='hinge', or a norm "
             "without a support."
         )
@@ -94,7 +100,7 @@ def robust(program: RobustProgram, start: Floats, say: Say | None = None) -> Sol
 
 @dataclass(frozen=True, eq=False)
 class _Room:
-    """A programme, its samples in the user's units, and how it is told."""
+    """A program, its samples in the user's units, and how it is told."""
 
     program: SatisficingProgram | RobustProgram
     start: Floats
@@ -126,7 +132,7 @@ class _Room:
         return pieces is None and not self.ambiguity.is_norm
 
     def by_cones(self) -> Solution:
-        """A piecewise linear loss: one conic programme."""
+        """A piecewise linear loss: one conic program."""
         begun, rows = perf_counter(), self.objective.rows
         pieces = self.objective.loss.pieces(rows.n_classes)
         size = 0
@@ -140,7 +146,7 @@ class _Room:
             )
         if size:
             self._tell(
-                f"conic programme with a vector for each sample and piece: {size:,} numbers, "
+                f"conic program with a vector for each sample and piece: {size:,} numbers, "
                 f"about {max(1, round(size / 7_000))} s"
             )
         solution = (
@@ -148,14 +154,14 @@ class _Room:
             if isinstance(self.program, SatisficingProgram)
             else conic.solve_robust(self.program)
         )
-        self._tell(f"conic programme solved in {perf_counter() - begun:.1f} s")
+        self._tell(f"conic program solved in {perf_counter() - begun:.1f} s")
         return solution
 
     def by_cuts(self, target: float, radius: float) -> Solution:
         """Cross-entropy of two classes: samples at their worst places are added until none is new.
 
         The loss of a sample at one place, less its cost, is convex in model and price. So the
-        programme with some of the places is a relaxation, whose optimum bounds the true one from
+        program with some of the places is a relaxation, whose optimum bounds the true one from
         below; the model itself bounds it from above.
         """
         smooth = _Descent(self, target, radius).run()
@@ -402,7 +408,7 @@ def profile_of_model(
         relabelled = None
         if ambiguity.moves_labels:
             relabelled = loss.relabelled(scores[:, 0] if n_classes == 2 else scores, y)
-        slope = loss.steepness * ambiguity.steepest(_differences(coef))
+        slope = ambiguity.steepest(_steepest_differences(loss, coef, n_classes))
         return LossProfile(losses, weights, slope, relabelled)
     adversary = adversary_of(loss, ambiguity, samples)
     if adversary is None:
@@ -417,19 +423,19 @@ def profile_of_model(
     )
 
 
-def _differences(coef: Floats) -> Floats:
-    """Differences of the coefficients of each two classes."""
-    if len(coef) == 1:
-        return coef
-    first, second = np.triu_indices(len(coef), 1)
-    return coef[first] - coef[second]
+def _steepest_differences(loss: Loss, coef: Floats, n_classes: int) -> Floats:
+    """Differences of the coefficients of each two classes, times the steepness between them."""
+    ways = loss.pair_steepness(n_classes)
+    first, second = np.triu_indices(n_classes, 1)
+    steepness = np.maximum(ways, ways.T)[first, second][:, np.newaxis]
+    return steepness * (coef if len(coef) == 1 else coef[first] - coef[second])
 
 
 @dataclass(frozen=True, eq=False)
 class ConicProfile(TransportProfile):
     """The worst case of one model in a support of which no closed form is known.
 
-    A conic programme with the model fixed gives multipliers, and these an upper bound of each
+    A conic program with the model fixed gives multipliers, and these an upper bound of each
     sample's worst loss that holds in NumPy whatever the solver did.
     """
 

@@ -66,7 +66,7 @@ class CostUnits:
 
 @dataclass(frozen=True, eq=False)
 class PieceBound:
-    """One piece for some samples, in the programme: values without what moves of price k add."""
+    """One piece for some samples, in the program: values without what moves of price k add."""
 
     rows: Indices
     flipped: bool
@@ -201,7 +201,7 @@ class PieceCones:
 
 
 def size_of(pieces: Pieces, y: Indices, ambiguity: Transport, n_features: int) -> int:
-    """Numbers in the per-sample vectors of a programme; zero if it has none."""
+    """Numbers in the per-sample vectors of a program; zero if it has none."""
     support, cost = ambiguity.support, ambiguity.cost
     if support is None or (isinstance(support, Box) and cost == Norm(1)):
         return 0
