@@ -14,8 +14,10 @@ import matplotlib
 matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
+import support
 from equal_auc import predictions
 from label_cost import REACH, data, label_costs
+from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullFormatter
 from numpy import isfinite
 from PIL import Image
@@ -110,6 +112,21 @@ def what_an_adversary_does():
     return figure
 
 
+def what_a_support_does():
+    X, y = support.data()
+    found = support.bound(X, y)
+    figure, axes = plt.subplots(1, 2, figsize=(15, 4.4), layout="constrained")
+    (left, low), (right, high) = found.box.ends
+    models = {"On the plane": found.free, "In the box": found.boxed}
+    for ax, (name, model) in zip(axes, models.items(), strict=True):
+        AdversaryDisplay.from_estimator(
+            model, X, y, name=f"{name}, k = {model.fragility_:.2f}", ax=ax
+        )
+        ax.add_patch(Rectangle((left, low), right - left, high - low, fill=False, ls=":", ec=GREY))
+        ax.set(xlabel="texture", ylabel="concavity")
+    return figure
+
+
 def page_screens():
     """The page of ``make demo`` in a browser, moved to what the threshold does."""
     with TemporaryDirectory() as folder, sync_playwright() as driver:
@@ -139,6 +156,7 @@ def main() -> None:
         "deferral": DeferralDisplay.from_predictions(y, scores, error_cost=10).figure_,
         "label_cost": what_labels_cost(),
         "path": what_a_target_costs(),
+        "support": what_a_support_does(),
         "ranking_errors": RankingErrorDisplay.from_predictions(y, p, name=name).figure_,
     }
     FOLDER.mkdir(parents=True, exist_ok=True)
