@@ -64,7 +64,7 @@ def _penalty(B, alpha, kind):
 
 
 def _solved(objective, constraints, B, b):
-    holder = Variables(B.T, b, None, [], None, None, None, [])
+    holder = Variables(B.T, b, None, [], None, None, None, [], None)
     found = solved(objective, constraints, holder)
     return Reference(found.value, B.value.T, b.value[0], found.status)
 
