@@ -13,7 +13,7 @@ from .transport_rows import LOSSES, ROWS, data
 HEAD = """## Transport at any cost, inside a support: `Transport`
 
 Least fragility (and least worst-case loss) at costs and in supports of every kind. The fragility of
-each model is found again by a conic program in which every sample, piece and label is written out,
+each model (of every third row that of the worst-case loss, too) is found again by a conic program in which every sample, piece and label is written out,
 to 1e-5. Cells name the solver; "none known" is refused with a sentence, never approximated. A cell
 that names the interior point has a support, and was proved to be the same without it.
 """
@@ -23,7 +23,7 @@ COLUMNS = ("hinge", "hinge of three classes", "pieces", "cross_entropy")
 def solved(row, column, classifier, **asked):
     """Which solver takes a cell, after its model is judged; "none known" if none does."""
     given, n_classes, pieces = LOSSES.get(column, ("cross_entropy", 2, None))
-    X, y = data(row, n_classes, 1, n=20)
+    X, y = data(row, n_classes, 1, n=12)
     try:
         model = classifier(given, row.ambiguity, **asked).fit(X, y)
     except NotImplementedError:
@@ -53,10 +53,9 @@ def section() -> str:
     ]
     for row in ROWS:
         words = [solved(row, column, SatisficingClassifier, slack=0.3) for column in COLUMNS]
-        radius = 0.02 if row.kind == "norm" else 0.001
-        robust = [solved(row, column, DROClassifier, radius=radius) for column in COLUMNS[::3]]
-        assert [word == "none known" for word in robust] == [
-            word == "none known" for word in words[::3]
-        ]
+        if row in ROWS[::3]:
+            radius = 0.02 if row.kind == "norm" else 0.001
+            robust = solved(row, "hinge", DROClassifier, radius=radius)
+            assert (robust == "none known") == (words[0] == "none known")
         lines.append(f"| {row.name} | " + " | ".join(words) + " |")
     return "\n".join(lines) + "\n"

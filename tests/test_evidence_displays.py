@@ -233,7 +233,7 @@ def test_estimators_of_other_classes():
 
 def test_every_display_has_the_same_base():
     found = [getattr(fragility, name) for name in dir(fragility) if name.endswith("Display")]
-    assert len(found) == 12
+    assert len(found) == 13
     for display in found:
         assert issubclass(display, Display)
         assert display.plot is Display.plot

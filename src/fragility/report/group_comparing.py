@@ -60,14 +60,18 @@ class LossReader(PartReader):
 
 
 def _mean_losses(state: ScoreState) -> dict[str, Floats]:
-    """Mean log-loss by group of each model as it is: near that after calibration, too."""
+    """Mean log-loss by group, over all models as they are: near that after calibration, too.
+
+    The same for every model, so that models which lose the same differ by exactly nothing.
+    """
     found = {}
     for name, own in state.sums().groups.items():
         groups = range(len(state.group_support))
         weights = [max(float(own.tally.cells(group).weight.sum()), 1e-300) for group in groups]
         losses = [own.log_loss(group) for group in groups]
         found[name] = np.array(losses) / np.array(weights)
-    return found
+    common = np.mean(list(found.values()), axis=0)
+    return dict.fromkeys(found, common)
 
 
 def group_comparisons(
