@@ -15,8 +15,8 @@ HEAD = """## Transport at any cost, inside a support: `Transport`
 Least fragility at costs and in supports of every kind. The fragility of each model (in every third
 row the least worst-case loss of a hinge, too) is found again by a conic program in which every
 sample, piece and label is written out, to 1e-5. Cells name the solver; "none known" is refused with
-a sentence, never approximated. A cell that names the interior point has no support, or was proved to
-be the same without it.
+a sentence, never approximated. A cell that names the interior point has no support, or was proved
+to be the same without it.
 """
 COLUMNS = ("hinge", "hinge of three classes", "pieces", "cross_entropy")
 
