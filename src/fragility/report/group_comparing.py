@@ -70,8 +70,8 @@ def _mean_losses(state: ScoreState) -> dict[str, Floats]:
         weights = [max(float(own.tally.cells(group).weight.sum()), 1e-300) for group in groups]
         losses = [own.log_loss(group) for group in groups]
         found[name] = np.array(losses) / np.array(weights)
-    common = np.mean(list(found.values()), axis=0)
-    return dict.fromkeys(found, common)
+    common: Floats = np.mean(list(found.values()), axis=0)
+    return {name: common.copy() for name in found}
 
 
 def group_comparisons(
