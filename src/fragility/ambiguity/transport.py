@@ -12,7 +12,6 @@ from scipy.sparse import issparse
 
 from .._parameters import check_positive_or_inf
 from .._typing import Floats, Mask
-from .._validation import check_values
 from ..losses import Loss
 from .base import Ambiguity
 from .costs import Norm, NormCost, TransportCost, as_norm, check_cost
@@ -75,14 +74,9 @@ class Transport(NormMoves):
                 f"{self.support!r}."
             )
         check_positive_or_inf(self.label_cost, "label_cost")
-        if self.feature_weight is not None:
-            given = check_values(self.feature_weight, "feature_weight").astype(np.float64)
-            if given.ndim != 1 or not np.all(given > 0.0):
-                raise ValueError(
-                    "feature_weight must be one positive number for each feature (inf for one "
-                    f"that cannot shift); got {self.feature_weight!r}."
-                )
-            object.__setattr__(self, "feature_weight", tuple(given.tolist()))
+        # The same weights as those of a norm, checked there.
+        weight = Wasserstein(feature_weight=self.feature_weight).feature_weight
+        object.__setattr__(self, "feature_weight", weight)
 
     def __repr__(self) -> str:
         parts = [repr(self.cost)]
