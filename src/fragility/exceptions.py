@@ -81,6 +81,10 @@ class PartitionError(ValueError):
         return type(self), (self.partition, self.file, self.reason)
 
 
+class FitInterrupted(KeyboardInterrupt):  # noqa: N818
+    """A fit that was interrupted from the keyboard; the message says what it had reached."""
+
+
 class AnswersWarning(UserWarning):
     """A table looks like answers with a confidence, which are not predictions of classes."""
 

@@ -359,7 +359,7 @@ def certificate_of(
         )
     carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
-    slopes = _slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
+    slopes = steepest_slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
     moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
     if isinstance(moves, Transport):
         profile = _transport_profile(loss, moves, linear, samples, weights, carrying)
@@ -430,7 +430,7 @@ def _selected(values: Floats, mask: Mask) -> Floats:
     return values if mask.all() else values[mask]
 
 
-def _slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
+def steepest_slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
     """Steepest slopes of the loss by the features, one row for each pair that it depends on."""
     # A loss depends on differences to the sample's own class: one of the two must have samples,
     # or be a label that a sample may get. Each way round has its own steepness.

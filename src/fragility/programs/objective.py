@@ -342,8 +342,7 @@ class Evaluation:
         `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
         """
         mean = self.collected(tilted)
-        squares = self._collect_squares(tilted, tilted / k)
-        return squares - np.multiply.outer(mean, mean / k)
+        return self.tilted_squares(tilted, k) - np.multiply.outer(mean, mean / k)
 
     def rough_moment_hessian(self, tilted: Floats, k: float) -> Floats | None:
         """The same from some of the rows; None where that saves no time."""
@@ -352,6 +351,10 @@ class Evaluation:
             return None
         mean = self.collected(tilted)
         return squares - np.multiply.outer(mean, mean / k)
+
+    def tilted_squares(self, tilted: Floats, k: float) -> Floats:
+        """Weighted sum of second derivatives, and of squared slopes over k, plus the ridge."""
+        return self._collect_squares(tilted, tilted / k)
 
     def barrier_hessian(self, pull: Floats) -> Floats:
         r"""Hessian of :math:`-\sum_n \ln(\tau - \ell_n)` plus the ridge; `pull` is 1/(τ - ℓ)."""

@@ -1,0 +1,448 @@
+r"""The least fragile model from few readings of the data.
+
+A sample is solved in memory. Then each reading sums value, gradient and Hessian at the model of the
+lowest loss and at the least fragile one together: the target follows from the first, and both take
+Newton's step. The last reading sums the next models without Hessians, and is the certificate.
+
+By convexity a mixture of two models has at most the mixture of their losses: a model that meets
+the target just so is known without another reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._typing import Floats
+from ..ambiguity import Ambiguity, LossProfile
+from ..exceptions import InfeasibleTargetError
+from ..linear_model.out_of_fold import ALPHAS, OutOfFold, TargetOrigin
+from ..programs.objective import Evaluation, Objective
+from ..programs.row_sums import Request, RowSums, SummedPoint
+from ..programs.satisficing import SatisficingProgram
+from ..programs.targets import Target
+from ..solvers.erm import ReferenceModels, RiskMinimum
+from ..solvers.passes import LeastNorm, LeastTilt, LowestLoss
+from .passes import N_FOLDS
+
+#: The target is known well enough to go for it, as a share of what can be learned.
+_KNOWN = 0.05
+#: Gaps below this share are some 1e-8 after another step, so that the next reading may be the last.
+_NEARLY = 1e-4
+#: Losses of the models of the last reading lie apart by this share of the target: at least, most.
+_APART, _FURTHEST = 1e-9, 1e-4
+#: A gap of the lowest loss below this share of the trivial one is rounding.
+_SETTLED = 1e-10
+
+Sums = Callable[[list[Request]], list[RowSums]]
+
+
+@dataclass
+class Start:
+    """Where searches begin: the solution of a sample, or what is known of it.
+
+    `least` is its least fragile model, `inverse` one over its fragility, `losses` gives those of
+    the sample and their weights for any model.
+    """
+
+    lowest: Floats
+    least: Floats | None
+    inverse: float
+    losses: Callable[[Floats], tuple[Floats, Floats]]
+
+
+@dataclass
+class Reached:
+    """What readings have found up to now.
+
+    Attributes
+    ----------
+    target : Target
+    parameters : ndarray
+    loss : float
+        Penalised mean loss of this model, or a number just above it.
+    fragility : float
+    gap : float
+        How far the fragility may be above its minimum, relatively.
+    slope : float
+        How fast it falls as the target rises.
+    point : SummedPoint
+        A model that was summed, at this one or next to it.
+    """
+
+    target: Target
+    parameters: Floats
+    loss: float
+    fragility: float
+    gap: float
+    slope: float
+    point: SummedPoint
+
+
+class _Told(NamedTuple):
+    """Sums, what they are of, and which search asked for them."""
+
+    place: str
+    request: Request
+    sums: RowSums
+
+
+class NothingToTellError(NotImplementedError):
+    """The rows make a program that is not solved out of memory."""
+
+
+class JointSearch:
+    """Searches for the lowest loss and the least fragility, in one reading after the other.
+
+    Parameters
+    ----------
+    objective : Objective
+        Without rows, but for one of zeros for each class, weighted by its share.
+    ambiguity : Ambiguity or None
+        None: only the lowest loss is wanted.
+    wanted : dict
+        ``target``, ``target_ratio`` and ``slack``; none of them: out of fold.
+    start : Start
+    trivial : Evaluation or LowestLoss
+        The best model without features that may shift, or the search for it.
+    sums : callable
+        Reads the data.
+    tol : float
+    say : callable
+        Told what a reading found, and how many more are expected.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        ambiguity: Ambiguity | None,
+        wanted: dict[str, Any],
+        start: Start,
+        trivial: Evaluation | LowestLoss,
+        sums: Sums,
+        *,
+        tol: float,
+        max_iter: int,
+        say: Callable[[str, int], None],
+    ) -> None:
+        self.objective, self.ambiguity, self.wanted = objective, ambiguity, wanted
+        self.start, self.trivial = start, trivial
+        self.lowest = LowestLoss(objective, start.lowest)
+        self.least: LeastNorm | LeastTilt | None = None
+        self.origin: TargetOrigin | None = None
+        self.reached: Reached | None = None
+        self._sums, self._say = sums, say
+        self._tol, self._max_iter = tol, max_iter
+        self._out_of_fold: OutOfFold | None = None
+        self._by_folds = ambiguity is not None and not any(
+            value is not None for value in wanted.values()
+        )
+
+    @property
+    def trivial_loss(self) -> float:
+        """Lowest loss without features that may shift."""
+        return self.trivial.loss if isinstance(self.trivial, LowestLoss) else self.trivial.value
+
+    @property
+    def products(self) -> Floats | None:
+        """Second derivatives at the lowest loss, which vanish where scores do not change."""
+        return None if self.lowest.point is None else self.lowest.hessian
+
+    @property
+    def references(self) -> ReferenceModels:
+        """The models that targets lie between."""
+        point: Any = self.lowest.point
+        separates = self.lowest.separates
+        loss = 0.0 if separates else self.lowest.loss
+        minimum = RiskMinimum(point, None, loss, 1, True, separates, not separates)
+        trivial: Any = self.trivial
+        if isinstance(trivial, LowestLoss):
+            trivial = trivial.point
+        return ReferenceModels(minimum, trivial)
+
+    def lowest_loss(self) -> SummedPoint:
+        """The model of the lowest loss, alone."""
+        last = False
+        for _ in range(self._max_iter):
+            (sums,) = self._sums([self.lowest.request(self._order(last))])
+            self.lowest.tell(sums)
+            point, scale = self.lowest.point, _SETTLED * self.trivial_loss
+            assert point is not None
+            done = last and self.lowest.gap <= scale
+            last = self.lowest.gap <= _NEARLY * self.trivial_loss and not done
+            self._say(f"lowest loss {self.lowest.loss:.8g}", 0 if done else 1 if last else 2)
+            if done or self.lowest.failed or self.lowest.separates:
+                break
+        assert self.lowest.point is not None
+        return self.lowest.point
+
+    def least_fragile(self) -> Reached | None:
+        """The least fragile model; None where no search is needed or none was settled."""
+        last = False
+        for _ in range(self._max_iter):
+            asked, by_folds = self._asked(last)
+            told = [
+                _Told(place, request, sums)
+                for (place, request), sums in zip(
+                    asked, self._sums([request for _, request in asked]), strict=True
+                )
+            ]
+            self._tell_lowest(told, by_folds)
+            target = self._target()
+            if target is None:
+                self._say(f"lowest loss about {self.lowest.loss:.6g}", 3)
+                last = False
+                if self.lowest.failed:
+                    break
+                continue
+            if self._is_settled(target):
+                return None
+            self._tell_least(target, told)
+            assert self.least is not None
+            if self.least.failed:
+                break
+            done = self._keep(target, told, last)
+            last = not done and self._is_near()
+            k = self.reached.fragility if self.reached is not None else self.least.k
+            self._say(
+                f"lowest loss {target.erm_loss:.8g}, target {target.value:.8g}, fragility {k:.8g}",
+                0 if done else 1 if last else 2,
+            )
+            if done:
+                break
+        return self.reached
+
+    def _order(self, last: bool) -> int:
+        """Whether Hessians are needed: where curvatures jump, an old one proves nothing."""
+        return 1 if last and not self.objective.loss.curvature_jumps else 2
+
+    def _asked(self, last: bool) -> tuple[list[tuple[str, Request]], bool]:
+        """What to sum, and for whom; whether the lowest loss is summed by folds."""
+        order = self._order(last)
+        own = self.lowest.request(order)
+        by_folds = self._by_folds and self._out_of_fold is None and order == 2
+        if self.lowest.separates:
+            asked = []
+        elif by_folds:
+            asked = [("lowest", own._replace(fold=fold)) for fold in range(N_FOLDS)]
+        else:
+            asked = [("lowest", own)]
+        if isinstance(self.trivial, LowestLoss):
+            asked.append(("trivial", self.trivial.request(order)))
+        if self.least is not None:
+            asked.append(("least", self.least.request(order)))
+            if last and isinstance(self.least, LeastNorm):
+                apart = self._apart
+                for name, share in (("longer", apart), ("shorter", -apart)):
+                    asked.append((name, Request(self.least.stretched(share), 0)))
+        elif self.start.least is not None:
+            assert self.ambiguity is not None
+            inverse = self.start.inverse if self.ambiguity.reweights else None
+            asked.append(("least", Request(self.start.least, order, inverse)))
+        return asked, by_folds
+
+    @property
+    def _apart(self) -> float:
+        assert self.least is not None
+        miss = 3.0 * (self.least.gap / max(self.least.k, 1e-300)) ** 1.5
+        return min(max(miss, _APART), _FURTHEST)
+
+    def _tell_lowest(self, told: list[_Told], by_folds: bool) -> None:
+        parts = [one.sums for one in told if one.place == "lowest"]
+        if parts:
+            request = self.lowest.request(2)
+            whole = RowSums()
+            for part in parts:
+                whole.merge(part, request)
+            tried = self.lowest.trial
+            self.lowest.tell(whole)
+            if by_folds:
+                self._out_of_fold = out_of_fold(self.objective, tried, parts)
+        if isinstance(self.trivial, LowestLoss):
+            self.trivial.tell(next(one.sums for one in told if one.place == "trivial"))
+
+    def _target(self) -> Target | None:
+        """The target, as well as it is known; None if the lowest loss is not known well enough."""
+        references = self.references
+        minimum, trivial = references.minimum, self.trivial_loss
+        learned = trivial - minimum.loss
+        settled = minimum.separable or self.lowest.gap <= _SETTLED * trivial
+        if not settled and not self.lowest.gap <= _KNOWN * learned:
+            return None
+        wanted = dict(self.wanted)
+        if self._by_folds:
+            assert self._out_of_fold is not None
+            self.origin = TargetOrigin.between(self._out_of_fold, references)
+            wanted["target"] = self.origin.target
+        try:
+            return Target.resolved(
+                **wanted,
+                erm_loss=minimum.loss,
+                trivial_loss=trivial,
+                separable=minimum.separable,
+                attained=minimum.attained,
+            )
+        except InfeasibleTargetError:
+            if settled:
+                raise
+            return None
+
+    def _is_settled(self, target: Target) -> bool:
+        """Whether no search is needed, because a model without features that shift will do."""
+        assert self.ambiguity is not None
+        if target.tight and not target.learnable:
+            return True
+        return not self.ambiguity.reweights and target.value >= target.trivial_loss
+
+    def _tell_least(self, target: Target, told: list[_Told]) -> None:
+        found = [one.sums for one in told if one.place == "least"]
+        if self.least is None:
+            self.least = self._new_search(target, bool(found))
+            self.start.least = None
+            if not found:
+                self.least.gap = inf
+                return
+        self.least.retarget(target.value)
+        self.least.tell(found[0])
+        if self.least.point is None and self.least.failed:  # a bad start: from the lowest loss
+            self.least = self._new_search(target, False)
+
+    def _new_search(self, target: Target, known: bool) -> LeastNorm | LeastTilt:
+        assert self.ambiguity is not None and self.lowest.point is not None
+        program = SatisficingProgram(self.objective, self.ambiguity, target)
+        parameters = self.start.least if known else self.lowest.point.parameters
+        assert parameters is not None
+        if not self.ambiguity.reweights:
+            curvature = self.lowest.curvature
+            underdetermined = not self.objective.is_penalised and (
+                curvature is None or curvature.singular
+            )
+            return LeastNorm(program, parameters, underdetermined)
+        largest = self.lowest.point.sums.largest
+        if largest + self.lowest.point.penalty <= target.value:
+            raise NothingToTellError(
+                f"Every single row can meet the target {target.value:.6g}, so that the fragility "
+                "is 0 and many models have it; the least of these is found in memory only. Give a "
+                'smaller target, or ambiguity="wasserstein".'
+            )
+        inverse = self.start.inverse if known else self._inverse(program, parameters)
+        return LeastTilt(program, parameters, inverse)
+
+    def _inverse(self, program: SatisficingProgram, parameters: Floats) -> float:
+        """One over the fragility of a model, about, by the losses of the sample."""
+        losses, weights = self.start.losses(parameters)
+        room = program.target.value - self.objective.penalty(parameters)
+        k = program.ambiguity.fragility(LossProfile(losses, weights), room)
+        if 0.0 < k < inf:
+            return 1.0 / k
+        mean = float(weights @ losses)
+        spread = float(weights @ (losses - mean) ** 2)
+        return 2.0 * max(room - mean, 1e-3 * abs(room)) / max(spread, 1e-300)
+
+    def _errors(self) -> tuple[float, float]:
+        """How far the fragility may be off by its own search, and by the target: relatively."""
+        least = self.least
+        assert least is not None
+        k = max(least.k, 1e-300)
+        ratio = self.wanted.get("target_ratio")
+        moved = 0.0 if self.wanted.get("target") is not None else ratio or 1.0
+        trivial = self.trivial.gap if isinstance(self.trivial, LowestLoss) else 0.0
+        gaps = (0.0 if self.lowest.separates else self.lowest.gap) + trivial
+        return least.gap / k, moved * gaps * least.multiplier / k
+
+    def _is_near(self) -> bool:
+        return self.least is not None and max(self._errors()) <= _NEARLY
+
+    def _keep(self, target: Target, told: list[_Told], last: bool) -> bool:
+        """Keep the best model that meets the target; whether it is the one that was asked for."""
+        least = self.least
+        assert least is not None
+        if least.point is None:
+            return False
+        if isinstance(least, LeastTilt):
+            found = self._tilted(target, least)
+        else:
+            found = self._shortest(target, least, told)
+        if found is not None:
+            self.reached = found
+        own, by_target = self._errors()
+        accurate = max(self._tol, 1e-9)
+        return last and found is not None and max(found.gap, own, by_target) <= 0.3 * accurate
+
+    def _tilted(self, target: Target, least: LeastTilt) -> Reached | None:
+        point = least.point
+        assert point is not None
+        if not point.value <= target.value:
+            return None
+        if point.sums.largest + point.penalty <= target.value:
+            raise NothingToTellError(
+                f"A model was found with which every single row meets the target "
+                f"{target.value:.6g}: the fragility is 0, and many models have it; the least of "
+                "these is found in memory only. Give a smaller target, or "
+                'ambiguity="wasserstein".'
+            )
+        gap, slope = least.gap / least.k, 1.0 / point.divergence
+        return Reached(target, point.parameters, point.value, least.k, gap, slope, point)
+
+    def _shortest(
+        self, target: Target, least: LeastNorm, told: list[_Told]
+    ) -> Reached | None:
+        """The shortest mixture of models that were summed that is known to meet the target."""
+        point, lowest = least.point, self.lowest.point
+        assert point is not None and lowest is not None
+        known = [(point.parameters, point.value)]
+        for place, request, sums in told:
+            if place in ("longer", "shorter"):
+                there = SummedPoint(self.objective, request.parameters, sums)
+                known.append((there.parameters, there.value))
+        if lowest.value < target.value:
+            known.append((lowest.parameters, lowest.value))
+        known.sort(key=lambda one: one[1])
+        best: tuple[float, Floats, float] | None = None
+        for (inside, below), (outside, above) in zip(known[:-1], known[1:], strict=True):
+            if below <= target.value < above:
+                share = (target.value - below) / (above - below)
+                mixed = inside + share * (outside - inside)
+                best = least.norm(mixed), mixed, target.value
+        for parameters, value in known:
+            if value <= target.value and (best is None or least.norm(parameters) < best[0]):
+                best = least.norm(parameters), parameters, value
+        if best is None:
+            return None
+        lower = least.k + least.multiplier * (point.value - target.value) - least.gap
+        gap = max(best[0] - lower, 0.0) / best[0] if best[0] > 0.0 else 0.0
+        return Reached(target, best[1], best[2], best[0], gap, least.multiplier, point)
+
+
+def out_of_fold(objective: Objective, parameters: Floats, parts: list[RowSums]) -> OutOfFold:
+    """Lowest loss on folds of models that were not fitted to them, by quadratic models.
+
+    Each fold, and all rows but its own, have a quadratic model of their loss about one model, which
+    should be nearly that of the lowest loss. With many rows for each parameter models of folds lie
+    next to it, and this is their loss.
+    """
+    plain = replace(objective, alpha=0.0)
+    points = [SummedPoint(plain, parameters, part) for part in parts]
+    weights = np.array([part.weight for part in parts])
+    gradients = np.array([point.gradient for point in points])
+    hessians = np.array([point.hessian for point in points])
+    unit = 2.0 * objective.per_parameter(np.ones(objective.rows.X.shape[1]))
+    losses = []
+    for alpha in ALPHAS:
+        total = 0.0
+        for fold, point in enumerate(points):
+            others = np.where(np.arange(len(points)) == fold, 0.0, weights)
+            others /= others.sum()
+            gradient = others @ gradients + alpha * unit * parameters
+            hessian = np.einsum("f,fij->ij", others, hessians) + np.diag(alpha * unit)
+            fixed = objective.fixed_gauge(hessian)
+            move = -np.linalg.lstsq(fixed, gradient, rcond=1e-12)[0]
+            bend = 0.5 * float(move @ hessians[fold] @ move)
+            total += weights[fold] * (point.value + float(gradients[fold] @ move) + bend)
+        losses.append(total / weights.sum())
+    best = int(np.argmin(losses))
+    return OutOfFold(float(losses[best]), ALPHAS[best], [])

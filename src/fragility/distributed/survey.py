@@ -1,0 +1,202 @@
+"""The first reading of data to train on: classes, means and deviations of columns, and a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._labels import listed
+from .._typing import Floats, Indices
+from ..sources.source import Part
+from ..tables.values import numbers
+from .sketching import _MOST_LABELS, _encoded, _numbers, _one_kind
+
+
+@dataclass(frozen=True)
+class TrainingColumns:
+    """Columns to train on, and how their rows become arrays."""
+
+    label: str
+    features: tuple[str, ...]
+    weight: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Columns to read."""
+        return [self.label, *self.features, *([] if self.weight is None else [self.weight])]
+
+    @property
+    def n_features(self) -> int:
+        """Columns of the features."""
+        return len(self.features)
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """Names of the features that a model sees."""
+        return self.features
+
+    def table(self, batch: Any) -> Floats:
+        """The features of a batch, row by row."""
+        found = np.empty((batch.num_rows, len(self.features)))
+        for place, name in enumerate(self.features):
+            try:
+                found[:, place] = numbers(batch.column(name))
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"column {name!r} does not hold numbers ({error}).") from None
+        return found
+
+    def labels(self, batch: Any) -> tuple[Indices, list[Any]]:
+        """Codes of the labels of a batch, and what they stand for."""
+        return _encoded(batch, self.label)
+
+    def weights(self, batch: Any) -> Floats:
+        """Weights of the rows of a batch."""
+        if self.weight is None:
+            return np.ones(batch.num_rows)
+        found = _numbers(batch, self.weight).astype(np.float64)
+        if not (np.isfinite(found).all() and found.min(initial=0.0) >= 0.0):
+            wrong = found[~(np.isfinite(found) & (found >= 0.0))][0]
+            raise ValueError(
+                f"column {self.weight!r} holds the weight {wrong:g}; weights must be finite and "
+                "not negative."
+            )
+        return found
+
+
+@dataclass
+class ClassSurvey:
+    """What is known of the rows of one class.
+
+    `squares` are sums of squares about the mean. Of the sample, rows of the lowest random keys are
+    kept.
+    """
+
+    count: int
+    weight: float
+    mean: Floats
+    squares: Floats
+    keys: Floats
+    X: Floats
+    weights: Floats
+
+    def join(self, other: ClassSurvey, most: int) -> None:
+        """Add other rows."""
+        total = self.weight + other.weight
+        if other.weight > 0.0:
+            apart = other.mean - self.mean
+            self.mean = self.mean + apart * (other.weight / total)
+            share = self.weight / total * other.weight if self.weight > 0.0 else 0.0
+            self.squares = self.squares + other.squares + share * apart**2
+        self.count, self.weight = self.count + other.count, total
+        keys = np.concatenate([self.keys, other.keys])
+        kept = np.sort(np.argpartition(keys, most - 1)[:most]) if keys.size > most else slice(None)
+        self.keys = keys[kept]
+        self.X = np.concatenate([self.X, other.X])[kept]
+        self.weights = np.concatenate([self.weights, other.weights])[kept]
+
+
+@dataclass
+class Survey:
+    """What one reading tells of data: classes, and the largest size of each feature."""
+
+    classes: dict[Any, ClassSurvey] = field(default_factory=dict)
+    largest: Floats = field(default_factory=lambda: np.zeros(0))
+    #: Rows of the part that is being read, for the random keys of the next ones.
+    rows: int = 0
+    part: int = -1
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return sum(own.count for own in self.classes.values())
+
+
+@dataclass(frozen=True)
+class Surveying:
+    """Adds batches to a survey; the sample of a class has `most` rows."""
+
+    columns: TrainingColumns
+    most: int
+
+    def __call__(self, state: Survey | None, batch: Any, part: Part) -> Survey:
+        found = Survey() if state is None else state
+        if found.part != part.number:
+            found.part, found.rows = part.number, 0
+        X, weights = self.columns.table(batch), self.columns.weights(batch)
+        self._check(X)
+        codes, values = self.columns.labels(batch)
+        sizes = np.maximum(X.max(axis=0), -X.min(axis=0))
+        found.largest = np.maximum(found.largest, sizes) if found.largest.size else sizes
+        keys = np.random.default_rng([part.number, found.rows]).random(len(X))
+        found.rows += len(X)
+        for code, value in enumerate(values):
+            own = codes == code
+            self._add(found, value, X[own], weights[own], keys[own])
+        _one_kind(self.columns.label, set(found.classes))
+        if len(found.classes) > _MOST_LABELS:
+            raise ValueError(
+                f"column {self.columns.label!r} holds more than {_MOST_LABELS:,} different labels; "
+                "it looks like an identifier or a measurement. Name the column of the classes."
+            )
+        return found
+
+    def _check(self, X: Floats) -> None:
+        """Refuse missing and infinite values, by the name of their column."""
+        if np.isfinite(X.sum()):
+            return
+        wrong = ~np.isfinite(X)
+        if not wrong.any():
+            return
+        place = int(np.flatnonzero(wrong.any(axis=0))[0])
+        column = X[:, place]
+        what = "missing values (null or NaN)" if np.isnan(column).any() else "infinite values"
+        raise ValueError(
+            f"column {self.columns.inputs[place]!r} has {what}, {int(wrong[:, place].sum())} in a "
+            "batch of rows; fill them in or leave these rows out."
+        )
+
+    def _add(self, found: Survey, value: Any, X: Floats, weights: Floats, keys: Floats) -> None:
+        total = float(weights.sum())
+        mean = weights @ X / total if total > 0.0 else np.zeros(X.shape[1])
+        known = found.classes.get(value)
+        limit = np.inf
+        if known is not None and known.keys.size >= self.most:
+            limit = float(known.keys.max())
+        kept = np.flatnonzero((keys < limit) & (weights > 0.0))
+        if kept.size > self.most:
+            kept = np.sort(kept[np.argpartition(keys[kept], self.most - 1)[: self.most]])
+        apart = X - mean
+        squares = weights @ np.multiply(apart, apart, out=apart)
+        more = ClassSurvey(len(X), total, mean, squares, keys[kept], X[kept], weights[kept])
+        if known is None:
+            found.classes[value] = more
+        else:
+            known.join(more, self.most)
+
+    def merge(self, first: Survey, second: Survey) -> Survey:
+        """The survey of both; the rows of `second` come later."""
+        for value, own in second.classes.items():
+            if value in first.classes:
+                first.classes[value].join(own, self.most)
+            else:
+                first.classes[value] = own
+        _one_kind(self.columns.label, set(first.classes))
+        first.largest = np.maximum(first.largest, second.largest)
+        first.part, first.rows = second.part, second.rows
+        return first
+
+
+def check_classes(columns: TrainingColumns, survey: Survey | None) -> list[Any]:
+    """The classes in their order; fewer than two are refused."""
+    if survey is None:
+        raise ValueError("The data have no rows.")
+    names = sorted(survey.classes)
+    if len(names) < 2:
+        raise ValueError(
+            f"Column {columns.label!r} holds only the class {listed(names)}; two classes or more "
+            "are needed."
+        )
+    return names

@@ -1,0 +1,243 @@
+r"""Searches whose steps are readings of the data: each asks for sums, and is told them.
+
+In memory an evaluation is cheap and a search may ask for many. Here every one is a pass over data
+that may take minutes. So searches for the lowest loss and for the least fragility go on together,
+each with one model a pass, and a step that leads too far is shortened in the next one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from .._typing import Floats, Mask
+from ..programs.objective import Objective
+from ..programs.row_sums import Request, RowSums, SummedPoint, TiltedPoint
+from ..programs.satisficing import SatisficingProgram
+from .geometry import Geometry
+from .newton import Curvature
+from .searching import result
+
+#: A step is shortened by this factor, and not beyond that share of it.
+_SHORTENED, _SHORTEST = 4.0, 1e-9
+#: Differences of sums below this share are rounding.
+_ROUNDING = 1e-12
+#: Curvature that stands in where there is none, as a share of the mean one.
+_DAMPED = 1e-6
+#: Accuracy of a least norm in an ellipsoid.
+_ACCURACY = 1e-11
+#: Sums under the tilt of an s tell the root of the model if it is nearer than this, relatively.
+_NEAR_ROOT = 0.3
+
+P = TypeVar("P", bound=SummedPoint)
+
+
+class PassSearch(ABC, Generic[P]):
+    """A search with one model a pass.
+
+    Attributes
+    ----------
+    point : SummedPoint or None
+        The best model that was summed.
+    trial : ndarray
+        Parameters of the model to sum next.
+    gap : float
+        How far what is minimised may be above its minimum, by the last sums.
+    failed : bool
+        Whether no share of a step led down.
+    """
+
+    point: P | None = None
+    gap = inf
+    failed = False
+
+    def __init__(self, objective: Objective, start: Floats) -> None:
+        self.objective, self.trial = objective, start
+        self._step = np.zeros_like(start)
+        self._length = 1.0
+
+    def _shorten(self) -> None:
+        assert self.point is not None
+        self._length /= _SHORTENED
+        self.failed = self._length < _SHORTEST
+        self.trial = self.point.parameters + self._length * self._step
+
+    def _go_on(self, step: Floats) -> None:
+        assert self.point is not None
+        self._step, self._length = step, 1.0
+        self.trial = self.point.parameters + step
+
+    @abstractmethod
+    def request(self, order: int) -> Request:
+        """What to sum next."""
+
+
+class LowestLoss(PassSearch[SummedPoint]):
+    """Newton's method for the lowest penalised mean loss, of the parameters that `free` has."""
+
+    def __init__(self, objective: Objective, start: Floats, free: Mask | None = None) -> None:
+        super().__init__(objective, start)
+        self._free = np.ones(objective.size, dtype=bool) if free is None else free
+        self.curvature: Curvature | None = None
+        self.hessian: Floats | None = None
+
+    def request(self, order: int) -> Request:
+        return Request(self.trial, order)
+
+    @property
+    def loss(self) -> float:
+        """The lowest loss, by the quadratic model of the last sums."""
+        assert self.point is not None
+        return self.point.value - self.gap
+
+    @property
+    def separates(self) -> bool:
+        """Whether a model without a penalty classifies every row correctly."""
+        return (
+            self.point is not None
+            and not self.objective.is_penalised
+            and self.point.sums.least_margin > 0.0
+        )
+
+    def tell(self, sums: RowSums) -> None:
+        """Take the sums of the trial, and choose the next."""
+        there, here = SummedPoint(self.objective, self.trial, sums), self.point
+        if here is not None:
+            enough = here.value - 1e-4 * self._length * 2.0 * self.gap
+            if not there.value <= enough + _ROUNDING * abs(here.value):
+                self._shorten()
+                return
+        self.point = there
+        hessian, free = there.hessian, self._free
+        if hessian is not None:
+            self.hessian = hessian
+            hessian = self.objective.fixed_gauge(hessian)
+            self.curvature = Curvature(hessian[np.ix_(free, free)])
+        assert self.curvature is not None
+        step = np.zeros(self.objective.size)
+        step[free] = self.curvature.step(there.gradient[free])
+        self.gap = max(-0.5 * float(there.gradient @ step), 0.0)
+        self._go_on(step)
+
+
+class LeastNorm(PassSearch[SummedPoint]):
+    """Least norm of a model that meets the target: quadratic models of the loss."""
+
+    def __init__(self, program: SatisficingProgram, start: Floats, underdetermined: bool) -> None:
+        super().__init__(program.objective, start)
+        headroom = max(program.target.value - program.target.erm_loss, 1e-9 * program.target.value)
+        self._geometry = Geometry(program, underdetermined, headroom, near=False)
+        self.target, self.k, self.multiplier = program.target.value, inf, 0.0
+        self._hessian: Floats | None = None
+        self._weight = self._damping = 0.0
+
+    def request(self, order: int) -> Request:
+        return Request(self.trial, order)
+
+    def norm(self, parameters: Floats) -> float:
+        return self._geometry.shape.norm(parameters)
+
+    def retarget(self, target: float) -> None:
+        """Go on with a target that is known better."""
+        self.target = self._geometry.target = target
+
+    def tell(self, sums: RowSums) -> None:
+        """Take the sums of the trial, and choose the next."""
+        there, k = SummedPoint(self.objective, self.trial, sums), self.norm(self.trial)
+        if self.point is not None:
+            before, now = self._merit(self.point, self.k), self._merit(there, k)
+            if not now <= before * (1.0 + _ROUNDING) + self.gap * 0.9:
+                self._damping = max(10.0 * self._damping, _DAMPED)
+                self._shorten()
+                return
+        self.point, self.k = there, k
+        if there.hessian is not None:
+            self._hessian = there.hessian
+            if Curvature(self.objective.fixed_gauge(self._hessian)).singular:
+                self._damping = max(self._damping, _DAMPED)
+        assert self._hessian is not None
+        unit = float(self._hessian.trace()) / len(self._hessian)
+        step = self._geometry.step(there, self._hessian, _ACCURACY, self._damping * unit)
+        model = result(step)
+        self._damping = 0.1 * self._damping if self._length == 1.0 else self._damping
+        self.multiplier = model.multiplier
+        self._weight = max(self._weight, 2.0 * model.multiplier)
+        gain = k + model.multiplier * (there.value - self.target) - model.norm
+        self.gap = abs(gain) if model.multiplier > 0.0 else inf
+        self._go_on(model.parameters - there.parameters)
+
+    def _merit(self, point: SummedPoint, k: float) -> float:
+        return k + self._weight * max(0.0, point.value - self.target)
+
+    def stretched(self, share: float) -> Floats:
+        """The trial with its coefficients in the norm longer, so that the loss falls by a share."""
+        moving = self.trial.copy()
+        moving[self._geometry.free] = 0.0
+        assert self.point is not None
+        slope = float(self.point.gradient @ moving)
+        if not slope < 0.0:
+            return self.trial
+        return self.trial + (share * self.target / -slope) * moving
+
+
+class LeastTilt(PassSearch[TiltedPoint]):
+    r"""Least fragility under KL: Newton's method for :math:`\nabla_\theta f = 0, f = \tau`."""
+
+    def __init__(self, program: SatisficingProgram, start: Floats, inverse: float) -> None:
+        super().__init__(program.objective, start)
+        self.target, self.inverse = program.target.value, inverse
+        self.k, self.curvature = inf, None
+        self._inverse_there = inverse
+
+    def request(self, order: int) -> Request:
+        return Request(self.trial, order, self.inverse)
+
+    def retarget(self, target: float) -> None:
+        """Go on with a target that is known better."""
+        self.target = target
+
+    @property
+    def multiplier(self) -> float:
+        """Fall of the fragility as the target rises."""
+        assert self.point is not None
+        return 1.0 / max(self.point.divergence, 1e-300)
+
+    def tell(self, sums: RowSums) -> None:
+        """Take the sums of the trial, and choose the next."""
+        there = TiltedPoint(self.objective, self.trial, sums, self.inverse)
+        root = there.root(self.target)
+        away = abs(root / self.inverse - 1.0)
+        if not (root > 0.0 and there.divergence > 0.0):
+            if self.point is None:
+                self.failed = True
+            else:
+                self.inverse = self._inverse_there
+                self._shorten()
+            return
+        if away > _NEAR_ROOT and there.value < self.target:
+            # The tilt is of another s than the model has: the same model again.
+            self.inverse = min(max(root, self.inverse / 4.0), self.inverse * 4.0)
+            return
+        k = 1.0 / root
+        if self.point is not None and not k <= self.k * (1.0 + _ROUNDING) + 0.9 * self.gap:
+            self.inverse = self._inverse_there
+            self._shorten()
+            return
+        self.point, self.k, self._inverse_there = there, k, root
+        hessian = there.hessian
+        if hessian is not None:
+            self.curvature = Curvature(self.objective.fixed_gauge(hessian))
+        assert self.curvature is not None
+        down = self.curvature.step(there.gradient)
+        fall = max(-0.5 * float(there.gradient @ down), 0.0)
+        self.gap = fall / there.divergence
+        # By k: the derivative of f is minus the divergence, that of s is -s².
+        own = 1.0 / there.inverse
+        better = own + (there.worst - fall - self.target) / there.divergence
+        better = min(max(better, 0.5 * k), 2.0 * k)
+        along = self.curvature.step(there.cross)
+        self.inverse = 1.0 / better
+        self._go_on(down + (self.inverse - there.inverse) * along)
