@@ -44,8 +44,6 @@ _SAMPLE = 1 << 21
 _MOST_PARAMETERS = 3_000
 #: Ridge of the start where the sample has no lowest loss, for features of deviation one.
 _RIDGE = 1e-3
-#: Slack of the sample's solution where the target comes out of folds.
-_FOLD_SLACK = 2e-3
 
 E = TypeVar("E", bound=LinearClassifier)
 
@@ -321,6 +319,7 @@ class _Training:
             parameters = as_loss(plain.loss), plain._checked_penalty(), plain._checked_intercept()
             objective = data.objective(*parameters, reducible=False)
         start = np.zeros(objective.size)
+        references = None
         if training is None:
             minimum = result(erm(objective, start, **limits))
         else:
@@ -330,22 +329,11 @@ class _Training:
             even = replace(objective.rows, scale=np.ones_like(objective.rows.scale))
             ridged = replace(objective, rows=even, alpha=_RIDGE)
             near = minimise(ridged.at, start, tol=1e-6, max_iter=estimator.max_iter).point
-            return self._start(objective, near.parameters, None, 0.0)
-        least, inverse = None, 0.0
-        if training is not None and training.ambiguity.fixed(objective.rows.X.shape[1]).all():
-            training = None
-        if training is not None:
-            try:
-                _, solution = result(training.solve(references, **self._wanted_of_sample))
-            except TargetError:
-                pass
-            else:
-                if solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED):
-                    least, inverse = solution.parameters, 1.0 / (solution.fragility or inf)
-        return self._start(objective, minimum.point.parameters, least, inverse)
+            return self._start(objective, near.parameters, None, None)
+        return self._start(objective, minimum.point.parameters, training, references)
 
     def _start(
-        self, objective: Objective, lowest: Floats, least: Floats | None, inverse: float
+        self, objective: Objective, lowest: Floats, training: Training | None, references: Any
     ) -> Start:
         """Solutions of the sample in the coordinates of all rows."""
 
@@ -359,10 +347,19 @@ class _Training:
             assert there is not None
             return objective.at(there).losses, objective.rows.weights
 
-        reweights = self.ambiguity.reweights
-        if least is not None and reweights and not 0.0 < inverse < inf:
-            least = None
-        return Start(known(lowest), None if least is None else known(least), inverse, losses)
+        def solve(wanted: dict[str, Any]) -> tuple[Floats, float] | None:
+            if training is None:
+                return None
+            try:
+                _, solution = result(training.solve(references, **wanted))
+            except TargetError:
+                return None
+            k = solution.fragility
+            if solution.outcome not in (Outcome.SOLVED, Outcome.UNSETTLED) or not k or k == inf:
+                return None
+            return known(solution.parameters) - known(lowest), 1.0 / k
+
+        return Start(known(lowest), solve, losses)
 
     @property
     def _wanted(self) -> dict[str, Any]:
@@ -370,12 +367,6 @@ class _Training:
         own = self.estimator
         target = None if isinstance(own.target, str) else own.target
         return {"target": target, "target_ratio": own.target_ratio, "slack": own.slack}
-
-    @property
-    def _wanted_of_sample(self) -> dict[str, Any]:
-        wanted = self._wanted
-        given = any(value is not None for value in wanted.values())
-        return wanted if given else {**wanted, "slack": _FOLD_SLACK}
 
     def _sums(self, requests: list[Request]) -> Any:
         return self.passes.sums(requests, self.objective, self.classes, self.factors)

@@ -26,13 +26,11 @@ from ..programs.row_sums import Request, RowSums, SummedPoint
 from ..programs.satisficing import SatisficingProgram
 from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels, RiskMinimum
-from ..solvers.passes import LeastNorm, LeastTilt, LowestLoss
+from ..solvers.passes import NEARLY, LeastNorm, LeastTilt, LowestLoss
 from .passes import N_FOLDS
 
 #: The target is known well enough to go for it, as a share of what can be learned.
 _KNOWN = 0.05
-#: Gaps below this share are some 1e-8 after another step, so that the next reading may be the last.
-_NEARLY = 1e-4
 #: Losses of the models of the last reading lie apart by this share of the target: at least, most.
 _APART, _FURTHEST = 1e-9, 1e-4
 #: A gap of the lowest loss below this share of the trivial one is rounding.
@@ -43,15 +41,21 @@ Sums = Callable[[list[Request]], list[RowSums]]
 
 @dataclass
 class Start:
-    """Where searches begin: the solution of a sample, or what is known of it.
+    """Where searches begin: a sample that is solved in memory.
 
-    `least` is its least fragile model, `inverse` one over its fragility, `losses` gives those of
-    the sample and their weights for any model.
+    Attributes
+    ----------
+    lowest : ndarray
+        Its model of the lowest loss.
+    solve : callable
+        How its least fragile model, for a target that is given as wanted, differs from that of
+        the lowest loss, and one over the fragility; None if there is none.
+    losses : callable
+        Its losses for any model, and their weights.
     """
 
     lowest: Floats
-    least: Floats | None
-    inverse: float
+    solve: Callable[[dict[str, Any]], tuple[Floats, float] | None]
     losses: Callable[[Floats], tuple[Floats, Floats]]
 
 
@@ -138,9 +142,11 @@ class JointSearch:
         self._sums, self._say = sums, say
         self._tol, self._max_iter = tol, max_iter
         self._out_of_fold: OutOfFold | None = None
-        self._by_folds = ambiguity is not None and not any(
-            value is not None for value in wanted.values()
-        )
+        given = any(value is not None for value in wanted.values())
+        given = given and ambiguity is not None
+        self._by_folds = ambiguity is not None and not given
+        #: The sample's least fragile model, before any search has it.
+        self._near = self._beside(start.lowest, wanted) if given else None
 
     @property
     def trivial_loss(self) -> float:
@@ -173,7 +179,7 @@ class JointSearch:
             point, scale = self.lowest.point, _SETTLED * self.trivial_loss
             assert point is not None
             done = last and self.lowest.gap <= scale
-            last = self.lowest.gap <= _NEARLY * self.trivial_loss and not done
+            last = self.lowest.gap <= NEARLY * self.trivial_loss and not done
             self._say(f"lowest loss {self.lowest.loss:.8g}", 0 if done else 1 if last else 2)
             if done or self.lowest.failed or self.lowest.separates:
                 break
@@ -239,10 +245,11 @@ class JointSearch:
                 apart = self._apart
                 for name, share in (("longer", apart), ("shorter", -apart)):
                     asked.append((name, Request(self.least.stretched(share), 0)))
-        elif self.start.least is not None:
+        elif self._near is not None:
             assert self.ambiguity is not None
-            inverse = self.start.inverse if self.ambiguity.reweights else None
-            asked.append(("least", Request(self.start.least, order, inverse)))
+            parameters, inverse = self._near
+            s = inverse if self.ambiguity.reweights else None
+            asked.append(("least", Request(parameters, order, s)))
         return asked, by_folds
 
     @property
@@ -301,47 +308,69 @@ class JointSearch:
     def _tell_least(self, target: Target, told: list[_Told]) -> None:
         found = [one.sums for one in told if one.place == "least"]
         if self.least is None:
-            self.least = self._new_search(target, bool(found))
-            self.start.least = None
+            self.least = self._new_search(target, self._near)
             if not found:
-                self.least.gap = inf
                 return
         self.least.retarget(target.value)
+        tried = self.least.trial
         self.least.tell(found[0])
-        if self.least.point is None and self.least.failed:  # a bad start: from the lowest loss
-            self.least = self._new_search(target, False)
+        if self.least.point is None and self.least.failed:
+            self.least = self._new_search(target, self._nearer(target, tried, found[0]))
 
-    def _new_search(self, target: Target, known: bool) -> LeastNorm | LeastTilt:
-        assert self.ambiguity is not None and self.lowest.point is not None
-        program = SatisficingProgram(self.objective, self.ambiguity, target)
-        parameters = self.start.least if known else self.lowest.point.parameters
-        assert parameters is not None
-        if not self.ambiguity.reweights:
+    def _new_search(
+        self, target: Target, near: tuple[Floats, float] | None
+    ) -> LeastNorm | LeastTilt:
+        lowest, ambiguity = self.lowest.point, self.ambiguity
+        assert ambiguity is not None and lowest is not None
+        if near is None:
+            learned = target.trivial_loss - target.erm_loss
+            share = {"slack": (target.value - target.erm_loss) / learned}
+            wanted = {"target": None, "target_ratio": None, **share}
+            near = self._beside(self.lowest.trial, wanted)
+        program = SatisficingProgram(self.objective, ambiguity, target)
+        parameters = lowest.parameters if near is None else near[0]
+        if not ambiguity.reweights:
             curvature = self.lowest.curvature
             underdetermined = not self.objective.is_penalised and (
                 curvature is None or curvature.singular
             )
             return LeastNorm(program, parameters, underdetermined)
-        largest = self.lowest.point.sums.largest
-        if largest + self.lowest.point.penalty <= target.value:
+        if lowest.sums.largest + lowest.penalty <= target.value:
             raise NothingToTellError(
                 f"Every single row can meet the target {target.value:.6g}, so that the fragility "
                 "is 0 and many models have it; the least of these is found in memory only. Give a "
                 'smaller target, or ambiguity="wasserstein".'
             )
-        inverse = self.start.inverse if known else self._inverse(program, parameters)
-        return LeastTilt(program, parameters, inverse)
+        return LeastTilt(program, parameters, near[1] if near else self._inverse(lowest, target))
 
-    def _inverse(self, program: SatisficingProgram, parameters: Floats) -> float:
-        """One over the fragility of a model, about, by the losses of the sample."""
-        losses, weights = self.start.losses(parameters)
-        room = program.target.value - self.objective.penalty(parameters)
-        k = program.ambiguity.fragility(LossProfile(losses, weights), room)
+    def _beside(self, lowest: Floats, wanted: dict[str, Any]) -> tuple[Floats, float] | None:
+        """The least fragile model, by how that of the sample differs from its lowest loss."""
+        found = self.start.solve(wanted)
+        return None if found is None else (lowest + found[0], found[1])
+
+    def _nearer(self, target: Target, tried: Floats, sums: RowSums) -> tuple[Floats, float]:
+        """A model half way to the target, between that of the lowest loss and one that misses."""
+        lowest = self.lowest.point
+        assert lowest is not None
+        there = SummedPoint(self.objective, tried, sums)
+        room, above = max(target.value - lowest.value, 0.0), there.value - lowest.value
+        share = min(0.5 * room / above, 1.0) if above > 0.0 else 0.0
+        mixed = lowest.parameters + share * (tried - lowest.parameters)
+        return mixed, self._inverse(lowest, target)
+
+    def _inverse(self, point: SummedPoint, target: Target) -> float:
+        """One over the fragility of a model, about, by the losses of the sample.
+
+        Their mean is another than that of all rows: what counts is the room above it.
+        """
+        assert self.ambiguity is not None
+        losses, weights = self.start.losses(point.parameters)
+        mean, room = float(weights @ losses), target.value - point.value
+        k = self.ambiguity.fragility(LossProfile(losses, weights), mean + room)
         if 0.0 < k < inf:
             return 1.0 / k
-        mean = float(weights @ losses)
         spread = float(weights @ (losses - mean) ** 2)
-        return 2.0 * max(room - mean, 1e-3 * abs(room)) / max(spread, 1e-300)
+        return 2.0 * max(room, 1e-3 * abs(mean)) / max(spread, 1e-300)
 
     def _errors(self) -> tuple[float, float]:
         """How far the fragility may be off by its own search, and by the target: relatively."""
@@ -352,10 +381,12 @@ class JointSearch:
         moved = 0.0 if self.wanted.get("target") is not None else ratio or 1.0
         trivial = self.trivial.gap if isinstance(self.trivial, LowestLoss) else 0.0
         gaps = (0.0 if self.lowest.separates else self.lowest.gap) + trivial
-        return least.gap / k, moved * gaps * least.multiplier / k
+        return least.error, moved * gaps * least.multiplier / k
 
     def _is_near(self) -> bool:
-        return self.least is not None and max(self._errors()) <= _NEARLY
+        if self.least is None or self.least.point is None:
+            return False
+        return self.least.is_near and self._errors()[1] <= NEARLY
 
     def _keep(self, target: Target, told: list[_Told], last: bool) -> bool:
         """Keep the best model that meets the target; whether it is the one that was asked for."""
@@ -371,7 +402,9 @@ class JointSearch:
             self.reached = found
         own, by_target = self._errors()
         accurate = max(self._tol, 1e-9)
-        return last and found is not None and max(found.gap, own, by_target) <= 0.3 * accurate
+        if found is None or not (last and least.accepted):
+            return False
+        return max(found.gap, own, by_target) <= 0.3 * accurate
 
     def _tilted(self, target: Target, least: LeastTilt) -> Reached | None:
         point = least.point
@@ -385,8 +418,8 @@ class JointSearch:
                 "these is found in memory only. Give a smaller target, or "
                 'ambiguity="wasserstein".'
             )
-        gap, slope = least.gap / least.k, 1.0 / point.divergence
-        return Reached(target, point.parameters, point.value, least.k, gap, slope, point)
+        slope = 1.0 / point.divergence
+        return Reached(target, point.parameters, point.value, least.k, least.error, slope, point)
 
     def _shortest(
         self, target: Target, least: LeastNorm, told: list[_Told]

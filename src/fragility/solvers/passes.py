@@ -31,6 +31,9 @@ _DAMPED = 1e-6
 _ACCURACY = 1e-11
 #: Sums under the tilt of an s tell the root of the model if it is nearer than this, relatively.
 _NEAR_ROOT = 0.3
+#: Gaps below this share are some 1e-8 after another step; so is the error of a root that is closer
+#: than that now.
+NEARLY, _CLOSE_ROOT = 1e-4, 0.03
 
 P = TypeVar("P", bound=SummedPoint)
 
@@ -46,13 +49,15 @@ class PassSearch(ABC, Generic[P]):
         Parameters of the model to sum next.
     gap : float
         How far what is minimised may be above its minimum, by the last sums.
+    accepted : bool
+        Whether the last trial was taken.
     failed : bool
         Whether no share of a step led down.
     """
 
     point: P | None = None
     gap = inf
-    failed = False
+    accepted = failed = False
 
     def __init__(self, objective: Objective, start: Floats) -> None:
         self.objective, self.trial = objective, start
@@ -61,12 +66,14 @@ class PassSearch(ABC, Generic[P]):
 
     def _shorten(self) -> None:
         assert self.point is not None
+        self.accepted = False
         self._length /= _SHORTENED
         self.failed = self._length < _SHORTEST
         self.trial = self.point.parameters + self._length * self._step
 
     def _go_on(self, step: Floats) -> None:
         assert self.point is not None
+        self.accepted = True
         self._step, self._length = step, 1.0
         self.trial = self.point.parameters + step
 
@@ -134,6 +141,16 @@ class LeastNorm(PassSearch[SummedPoint]):
         self._hessian: Floats | None = None
         self._weight = self._damping = 0.0
 
+    @property
+    def error(self) -> float:
+        """How far the fragility may be above its minimum, relatively."""
+        return self.gap / max(self.k, 1e-300)
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the next model may be the last."""
+        return self.error <= NEARLY
+
     def request(self, order: int) -> Request:
         return Request(self.trial, order)
 
@@ -189,8 +206,19 @@ class LeastTilt(PassSearch[TiltedPoint]):
     def __init__(self, program: SatisficingProgram, start: Floats, inverse: float) -> None:
         super().__init__(program.objective, start)
         self.target, self.inverse = program.target.value, inverse
-        self.k, self.curvature = inf, None
-        self._inverse_there = inverse
+        self.k = inf
+        self.curvature: Curvature | None = None
+        self._inverse_there, self._away = inverse, inf
+
+    @property
+    def error(self) -> float:
+        """How far the fragility may be above its minimum, or off by its root: relatively."""
+        return self.gap / self.k + self._away**3
+
+    @property
+    def is_near(self) -> bool:
+        """Whether the next model may be the last."""
+        return self.gap / self.k <= NEARLY and self._away <= _CLOSE_ROOT
 
     def request(self, order: int) -> Request:
         return Request(self.trial, order, self.inverse)
@@ -210,23 +238,19 @@ class LeastTilt(PassSearch[TiltedPoint]):
         there = TiltedPoint(self.objective, self.trial, sums, self.inverse)
         root = there.root(self.target)
         away = abs(root / self.inverse - 1.0)
-        if not (root > 0.0 and there.divergence > 0.0):
-            if self.point is None:
-                self.failed = True
-            else:
-                self.inverse = self._inverse_there
-                self._shorten()
+        if not (there.value < self.target and root > 0.0 and there.divergence > 0.0):
+            self._reject()
             return
-        if away > _NEAR_ROOT and there.value < self.target:
-            # The tilt is of another s than the model has: the same model again.
+        if away > _NEAR_ROOT:  # the tilt is of another s than the model has: the same model again
             self.inverse = min(max(root, self.inverse / 4.0), self.inverse * 4.0)
+            self.accepted = False
             return
         k = 1.0 / root
-        if self.point is not None and not k <= self.k * (1.0 + _ROUNDING) + 0.9 * self.gap:
-            self.inverse = self._inverse_there
-            self._shorten()
+        allowed = self.k * (1.0 + _ROUNDING) + 0.9 * self.gap + (away**3 + self._away**3) * k
+        if self.point is not None and not k <= allowed:
+            self._reject()
             return
-        self.point, self.k, self._inverse_there = there, k, root
+        self.point, self.k, self._inverse_there, self._away = there, k, root, away
         hessian = there.hessian
         if hessian is not None:
             self.curvature = Curvature(self.objective.fixed_gauge(hessian))
@@ -241,3 +265,10 @@ class LeastTilt(PassSearch[TiltedPoint]):
         along = self.curvature.step(there.cross)
         self.inverse = 1.0 / better
         self._go_on(down + (self.inverse - there.inverse) * along)
+
+    def _reject(self) -> None:
+        if self.point is None:
+            self.failed = True
+            return
+        self.inverse = self._inverse_there
+        self._shorten()
