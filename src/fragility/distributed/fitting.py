@@ -9,7 +9,6 @@ from math import inf, nan
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._labels import listed
@@ -20,7 +19,7 @@ from ..ambiguity import KL, Ambiguity, Wasserstein, as_ambiguity
 from ..certificates.summed import LossSums, certificate_of_sums
 from ..exceptions import FitInterrupted, TargetError
 from ..linear_model import ERMClassifier, SatisficingClassifier
-from ..linear_model.base import LinearClassifier, TrainingData, check_feature_sizes
+from ..linear_model.base import LinearClassifier, check_feature_sizes
 from ..linear_model.training import Training
 from ..losses import Loss, as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
@@ -28,7 +27,7 @@ from ..programs.row_sums import Request, SummedPoint
 from ..programs.rows import TrainingRows, or_one
 from ..programs.satisficing import Outcome, Solution
 from ..programs.targets import Target
-from ..solvers.erm import erm, shortest_by_products, trivial_model
+from ..solvers.erm import shortest_by_products, trivial_model
 from ..solvers.newton import minimise
 from ..solvers.passes import LowestLoss
 from ..solvers.searching import result
@@ -38,8 +37,8 @@ from .joint_search import JointSearch, Reached, Start
 from .passes import Passes
 from .survey import Survey, TrainingColumns, check_classes
 
-#: Numbers in the sample that is solved in memory first: 16 MB.
-_SAMPLE = 1 << 21
+#: Numbers in the sample that is solved in memory first: 8 MB.
+_SAMPLE = 1 << 20
 #: Parameters at most: a reading holds two tables of their square for each thread.
 _MOST_PARAMETERS = 3_000
 #: Ridge of the start where the sample has no lowest loss, for features of deviation one.
@@ -234,6 +233,8 @@ class _Training:
         """Rows of the sample, their labels and weights: of each class what all its rows have."""
         held = [survey.classes[name] for name in self.classes]
         X = np.concatenate([own.X for own in held])
+        for own in held:
+            own.X = own.X[:0]  # not twice in memory
         codes = np.repeat(np.arange(len(held)), [own.keys.size for own in held])
         weights = [own.weights for own in held]
         if not plain:
@@ -304,51 +305,30 @@ class _Training:
         return given
 
     def _solved(self, survey: Survey) -> Start:
-        """The sample, solved in memory."""
-        estimator, X_y_weights = self.estimator, self._sample(survey)
-        X, codes, weights = X_y_weights
-        data = TrainingData(X, codes, weights * self.factors[codes], np.array(self.classes))
-        limits: Any = {"tol": 1e-8, "max_iter": estimator.max_iter}
-        plain = clone(estimator).set_params(class_weight=None)
-        if isinstance(estimator, SatisficingClassifier):
-            plain.set_params(ambiguity=self.given, solver="auto")
-            training = Training.of(plain, data)
-            objective = training.objective
-        else:
-            training = None
-            parameters = as_loss(plain.loss), plain._checked_penalty(), plain._checked_intercept()
-            objective = data.objective(*parameters, reducible=False)
+        """The sample, solved in memory, in the coordinates of all rows."""
+        estimator, rows = self.estimator, self.objective.rows
+        X, codes, weights = self._sample(survey)
+        weights = weights * self.factors[codes]
+        if rows.priced:
+            X = np.column_stack([X, np.ones(len(X))])
+        X -= rows.centre
+        X *= 1.0 / rows.scale
+        few = replace(rows, X=X, y=codes, weights=weights / weights.sum())
+        objective = replace(self.objective, rows=few)
+        search = {"solver": "auto", "tol": 1e-6, "max_iter": estimator.max_iter, "say": None}
+        training = Training(None, objective, self.given, self.ambiguity, search)
         start = np.zeros(objective.size)
-        references = None
-        if training is None:
-            minimum = result(erm(objective, start, **limits))
-        else:
-            references = result(training.references(start))
-            minimum = references.minimum
-        if minimum.separable or not minimum.converged:
-            even = replace(objective.rows, scale=np.ones_like(objective.rows.scale))
+        references = result(training.references(start))
+        minimum = references.minimum
+        lowest = minimum.point.parameters
+        settled = minimum.converged and not minimum.separable
+        if not settled:
+            even = replace(few, scale=np.ones_like(rows.scale))
             ridged = replace(objective, rows=even, alpha=_RIDGE)
-            near = minimise(ridged.at, start, tol=1e-6, max_iter=estimator.max_iter).point
-            return self._start(objective, near.parameters, None, None)
-        return self._start(objective, minimum.point.parameters, training, references)
-
-    def _start(
-        self, objective: Objective, lowest: Floats, training: Training | None, references: Any
-    ) -> Start:
-        """Solutions of the sample in the coordinates of all rows."""
-
-        def known(parameters: Floats) -> Floats:
-            found = self.objective.from_user_units(*objective.in_user_units(parameters))
-            assert found is not None
-            return found
-
-        def losses(parameters: Floats) -> tuple[Floats, Floats]:
-            there = objective.from_user_units(*self.objective.in_user_units(parameters))
-            assert there is not None
-            return objective.at(there).losses, objective.rows.weights
+            lowest = minimise(ridged.at, start, tol=1e-6, max_iter=100).point.parameters
 
         def solve(wanted: dict[str, Any]) -> tuple[Floats, float] | None:
-            if training is None:
+            if not settled:
                 return None
             try:
                 _, solution = result(training.solve(references, **wanted))
@@ -357,9 +337,12 @@ class _Training:
             k = solution.fragility
             if solution.outcome not in (Outcome.SOLVED, Outcome.UNSETTLED) or not k or k == inf:
                 return None
-            return known(solution.parameters) - known(lowest), 1.0 / k
+            return solution.parameters - lowest, 1.0 / k
 
-        return Start(known(lowest), solve, losses)
+        def losses(parameters: Floats) -> tuple[Floats, Floats]:
+            return objective.at(parameters).losses, few.weights
+
+        return Start(lowest, solve, losses)
 
     @property
     def _wanted(self) -> dict[str, Any]:

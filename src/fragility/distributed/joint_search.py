@@ -33,6 +33,8 @@ from .passes import N_FOLDS
 _KNOWN = 0.05
 #: Losses of the models of the last reading lie apart by this share of the target: at least, most.
 _APART, _FURTHEST = 1e-9, 1e-4
+#: Readings at most: a search that takes more leads nowhere.
+_MOST_PASSES = 60
 #: A gap of the lowest loss below this share of the trivial one is rounding.
 _SETTLED = 1e-10
 
@@ -95,10 +97,6 @@ class _Told(NamedTuple):
     sums: RowSums
 
 
-class NothingToTellError(NotImplementedError):
-    """The rows make a program that is not solved out of memory."""
-
-
 class JointSearch:
     """Searches for the lowest loss and the least fragility, in one reading after the other.
 
@@ -140,7 +138,7 @@ class JointSearch:
         self.origin: TargetOrigin | None = None
         self.reached: Reached | None = None
         self._sums, self._say = sums, say
-        self._tol, self._max_iter = tol, max_iter
+        self._tol, self._max_iter = tol, min(max_iter, _MOST_PASSES)
         self._out_of_fold: OutOfFold | None = None
         given = any(value is not None for value in wanted.values())
         given = given and ambiguity is not None
@@ -307,6 +305,9 @@ class JointSearch:
 
     def _tell_least(self, target: Target, told: list[_Told]) -> None:
         found = [one.sums for one in told if one.place == "least"]
+        assert self.ambiguity is not None
+        if self.ambiguity.reweights and self.lowest.separates:
+            raise self._no_fragility(target)
         if self.least is None:
             self.least = self._new_search(target, self._near)
             if not found:
@@ -335,12 +336,10 @@ class JointSearch:
                 curvature is None or curvature.singular
             )
             return LeastNorm(program, parameters, underdetermined)
-        if lowest.sums.largest + lowest.penalty <= target.value:
-            raise NothingToTellError(
-                f"Every single row can meet the target {target.value:.6g}, so that the fragility "
-                "is 0 and many models have it; the least of these is found in memory only. Give a "
-                'smaller target, or ambiguity="wasserstein".'
-            )
+        zero = self.objective.at(np.zeros(self.objective.size))
+        every = min(lowest.sums.largest + lowest.penalty, float(zero.losses.max()))
+        if every <= target.value:
+            raise self._no_fragility(target)
         return LeastTilt(program, parameters, near[1] if near else self._inverse(lowest, target))
 
     def _beside(self, lowest: Floats, wanted: dict[str, Any]) -> tuple[Floats, float] | None:
@@ -412,14 +411,16 @@ class JointSearch:
         if not point.value <= target.value:
             return None
         if point.sums.largest + point.penalty <= target.value:
-            raise NothingToTellError(
-                f"A model was found with which every single row meets the target "
-                f"{target.value:.6g}: the fragility is 0, and many models have it; the least of "
-                "these is found in memory only. Give a smaller target, or "
-                'ambiguity="wasserstein".'
-            )
+            raise self._no_fragility(target)
         slope = 1.0 / point.divergence
         return Reached(target, point.parameters, point.value, least.k, least.error, slope, point)
+
+    def _no_fragility(self, target: Target) -> Exception:
+        return NotImplementedError(
+            f"Every single row can meet the target {target.value:.6g}, so that the fragility is 0 "
+            "and many models have it: the least of these is found in memory only. Give a smaller "
+            'target, a penalty, or ambiguity="wasserstein".'
+        )
 
     def _shortest(
         self, target: Target, least: LeastNorm, told: list[_Told]

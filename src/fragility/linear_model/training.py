@@ -69,10 +69,11 @@ class Training:
     """Robust satisficing on some data, for any number of targets.
 
     `given` is the ambiguity of the user, `ambiguity` that of the features of the objective, which
-    has a constant among them if the intercept is priced.
+    has a constant among them if the intercept is priced. Certificates need the data, solutions do
+    not.
     """
 
-    data: TrainingData
+    data: TrainingData | None
     objective: Objective
     given: Ambiguity
     ambiguity: Ambiguity
@@ -169,6 +170,7 @@ class Training:
         if objective.lasso == 0.0 or solution.outcome is not Outcome.NO_FRAGILITY:
             parameters = objective.tidied(parameters)
         table = objective.in_user_units(parameters)
+        assert self.data is not None
         return LinearModel(*table, self.data.classes, objective.rows.priced)
 
     def run(
@@ -198,6 +200,7 @@ class Training:
 
     def _certified(self, solution: Solution, target: float, radius: float) -> RobustModel:
         linear, objective = self.in_user_units(solution), self.objective
+        assert self.data is not None
         certificate = certificate_of(
             linear,
             self.data,

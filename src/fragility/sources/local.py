@@ -14,8 +14,10 @@ from threading import Event
 from typing import Any
 
 from ..tables.arrow import parquet, pyarrow
-from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
+from .source import Add, Merge, Part, Source, State, folded, merged, rows_at_once
 
+#: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
+_BUFFER, _FEW_COLUMNS = 1 << 17, 8
 #: Gives batches with some columns, in their order, whenever it is called.
 Opened = Callable[[list[str]], Iterable[Any]]
 
@@ -108,7 +110,7 @@ def of_table(table: Any, name: str = "the data") -> LocalSource:
     """A `pyarrow.Table`."""
 
     def opened(columns: list[str]) -> Iterable[Any]:
-        return table.select(columns).to_batches(MOST_ROWS)  # type: ignore[no-any-return]
+        return table.select(columns).to_batches(rows_at_once(len(columns)))  # type: ignore[no-any-return]
 
     return LocalSource(table.schema, [LocalPart(name, opened)], name)
 
@@ -178,13 +180,16 @@ def of_parquet(paths: Sequence[str]) -> LocalSource:
 
 def _parquet_batches(path: str) -> Opened:
     def opened(columns: list[str]) -> Iterator[Any]:
-        # Without `pre_buffer` no more than a batch is read ahead, so that memory stays bounded.
-        options = {"pre_buffer": False, "page_checksum_verification": True}
+        # Without `pre_buffer` no more than a batch is read ahead, and of a column no more than a
+        # buffer at a time, so that memory stays bounded however large groups of rows are.
+        options: Any = {"pre_buffer": False, "page_checksum_verification": True}
+        if len(columns) > _FEW_COLUMNS:
+            options["buffer_size"] = _BUFFER
         with parquet().ParquetFile(path, **options) as file:
             missing = [name for name in columns if name not in file.schema_arrow.names]
             if missing:
                 raise ValueError(f"the file has no column {missing[0]!r}")
-            for batch in file.iter_batches(MOST_ROWS, columns=columns):
+            for batch in file.iter_batches(rows_at_once(len(columns)), columns=columns):
                 yield batch.select(columns)
 
     return opened
@@ -201,7 +206,7 @@ def of_dataset(dataset: Any) -> LocalSource:
             # The default reads 16 batches of 4 files ahead, whatever memory there is.
             bounded = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
             found: Iterable[Any] = fragment.scanner(
-                schema=dataset.schema, columns=columns, batch_size=MOST_ROWS, **bounded
+                schema=dataset.schema, columns=columns, batch_size=rows_at_once(len(columns)), **bounded
             ).to_batches()
             return found
 
@@ -216,7 +221,7 @@ def of_lazy_frame(frame: Any) -> LocalSource:
 
     def opened(columns: list[str]) -> Iterator[Any]:
         chosen = frame.select(columns)
-        for batch in chosen.collect_batches(chunk_size=MOST_ROWS, maintain_order=True, lazy=True):
+        for batch in chosen.collect_batches(chunk_size=rows_at_once(len(columns)), maintain_order=True, lazy=True):
             yield from batch.to_arrow().to_batches()
 
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
@@ -228,7 +233,7 @@ def of_relation(relation: Any) -> LocalSource:
 
     def opened(columns: list[str]) -> Iterable[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-        reader: Iterable[Any] = relation.project(quoted).to_arrow_reader(MOST_ROWS)
+        reader: Iterable[Any] = relation.project(quoted).to_arrow_reader(rows_at_once(len(columns)))
         return reader
 
     schema = relation.limit(0).to_arrow_table().schema

@@ -16,8 +16,8 @@ State = TypeVar("State")
 
 #: Fewer rows than this are joined: a state takes many at a time much faster than few.
 LEAST_ROWS = 1 << 16
-#: More rows than this are cut: temporary arrays stay small.
-MOST_ROWS = 1 << 18
+#: More rows than this are cut, and more cells: temporary arrays stay small.
+MOST_ROWS, MOST_CELLS = 1 << 18, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,13 @@ def folded(
     return state
 
 
+def rows_at_once(n_columns: int) -> int:
+    """Rows of a batch at most: fewer of a wide table."""
+    if n_columns * MOST_ROWS <= 4 * MOST_CELLS:  # label, score, weight and the like
+        return MOST_ROWS
+    return max(MOST_CELLS // n_columns, 1 << 10)
+
+
 def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
     """The same rows in batches that are neither tiny nor huge."""
     waiting: list[Any] = []
@@ -124,7 +131,7 @@ def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
         if batch.num_rows:
             waiting.append(batch)
             n_waiting += batch.num_rows
-        if n_waiting >= LEAST_ROWS:
+        if n_waiting >= min(LEAST_ROWS, rows_at_once(batch.num_columns)):
             yield from _cut(waiting)
             waiting, n_waiting = [], 0
     if waiting:
@@ -135,8 +142,9 @@ def _cut(batches: list[Any]) -> Iterator[Any]:
     if len(batches) > 1:
         batches = pyarrow().Table.from_batches(batches).combine_chunks().to_batches()
     for batch in batches:
-        for start in range(0, batch.num_rows, MOST_ROWS):
-            yield batch.slice(start, MOST_ROWS)
+        most = rows_at_once(batch.num_columns)
+        for start in range(0, batch.num_rows, most):
+            yield batch.slice(start, most)
 
 
 def merged(parts: Iterable[State | None], merge: Merge[State]) -> State | None:
