@@ -81,7 +81,7 @@ class PartitionError(ValueError):
         return type(self), (self.partition, self.file, self.reason)
 
 
-class FitInterrupted(KeyboardInterrupt):  # noqa: N818
+class FitInterrupted(KeyboardInterrupt):
     """A fit that was interrupted from the keyboard; the message says what it had reached."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple, overload
 
@@ -45,7 +45,7 @@ class SummedCertificate(Certificate):
     What needs them is an error, or says that nothing is known.
     """
 
-    _sums: LossSums = LossSums(0, 0.0, 0.0, 0.0)
+    _sums: LossSums = field(default=LossSums(0, 0.0, 0.0, 0.0), repr=False)
 
     @property
     def n_samples(self) -> int:

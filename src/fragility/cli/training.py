@@ -14,6 +14,8 @@ from .options import check_ending, force_option, json_option, output_option
 if TYPE_CHECKING:
     from .._typing import Intercept
 
+#: Bytes of numbers that are read at once, unless a user asks for more.
+_MOST_IN_MEMORY = 1 << 30
 _INTERCEPTS: dict[str, Intercept] = {"free": True, "priced": "priced", "none": False}
 
 
@@ -92,6 +94,12 @@ def _target(given: str) -> float | str:
 )
 @click.option("--impute", is_flag=True, help="Fill missing values: median, most frequent.")
 @click.option("--drop-missing", is_flag=True, help="Leave out rows with missing values.")
+@click.option(
+    "--in-memory/--stream",
+    "in_memory",
+    default=None,
+    help="Hold all rows, or read Parquet files again and again [hold up to 1 GiB].",
+)
 @force_option
 @json_option
 def train(
@@ -103,6 +111,7 @@ def train(
     noise: tuple[str, ...],
     balanced: bool,
     features: tuple[str, ...],
+    in_memory: bool | None,
     force: bool,
     as_json: bool,
     **options: Any,
@@ -114,29 +123,43 @@ def train(
     \b
     fragility train data.csv --label sick --ambiguity wasserstein --output model.skops
     fragility train data.csv --label sick --noise blood_pressure=5 --output model.skops
+    fragility train 'visits/*.parquet' --label sick --slack 0.1 --output model.skops
     """  # noqa: D301
-    from ..pipelines import save_model, train_pipeline
+    from ..pipelines import save_model, train_out_of_memory, train_pipeline
     from ..report.data import json_text
     from ..tables import check_output, open_table
 
     deviations = _deviations(noise) if noise else None
     check_ending(output, ".skops")
     check_output(output, [file], force=force)
-    made = train_pipeline(
-        open_table(file).read(),
-        label,
-        norm=inf if norm == "inf" else int(norm),
-        fit_intercept=_INTERCEPTS[intercept],
-        noise=deviations,
-        features=list(features) or None,
-        class_weight="balanced" if balanced else None,
+    settings: dict[str, Any] = {
+        "norm": inf if norm == "inf" else int(norm),
+        "fit_intercept": _INTERCEPTS[intercept],
+        "noise": deviations,
+        "features": list(features) or None,
+        "class_weight": "balanced" if balanced else None,
         **options,
-    )
+    }
+    table = open_table(file)
+    if _is_held(table, in_memory):
+        made = train_pipeline(table.read(), label, **settings)
+    else:
+        made = train_out_of_memory(file, label, say=say, **settings)
     save_model(made.pipeline, output)
     if as_json:
         write_json(json_text(made.summary.to_dict()))
     show_text(repr(made.summary), stderr=as_json)
     say(f"Wrote {output}.")
+
+
+def _is_held(table: Any, in_memory: bool | None) -> bool:
+    """Whether to hold all rows of a table."""
+    if table.kind != "Parquet":
+        if in_memory is False:
+            raise click.UsageError("--stream reads Parquet files, a folder or a pattern of them.")
+        return True
+    cells = table.n_rows * len(table.column_names)
+    return 8 * cells <= _MOST_IN_MEMORY if in_memory is None else in_memory
 
 
 def _deviations(given: tuple[str, ...]) -> dict[str, float]:

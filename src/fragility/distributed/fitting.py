@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, nan
 from typing import Any, TypeVar
@@ -26,7 +26,6 @@ from ..programs.objective import Evaluation, Objective, Penalty
 from ..programs.row_sums import Request, SummedPoint
 from ..programs.rows import TrainingRows, or_one
 from ..programs.satisficing import Outcome, Solution
-from ..programs.targets import Target
 from ..solvers.erm import shortest_by_products, trivial_model
 from ..solvers.newton import minimise
 from ..solvers.passes import LowestLoss
@@ -117,9 +116,18 @@ def fit(
     return fit_columns(estimator, source, columns)
 
 
-def fit_columns(estimator: E, source: Source, columns: TrainingColumns) -> E:
-    """The same for columns that are known to be there, which may make inputs of their own."""
-    say = estimator._say if estimator.verbose else None
+def fit_columns(
+    estimator: E,
+    source: Source,
+    columns: TrainingColumns,
+    say: Callable[[str], None] | None = None,
+) -> E:
+    """The same for columns that are known to be there, which may make inputs of their own.
+
+    `say` is told of each reading; by default the estimator prints it if it is verbose.
+    """
+    if say is None and estimator.verbose:
+        say = estimator._say
     training = _Training(estimator, Passes(source, columns, say))
     with np.errstate(over="ignore", under="ignore"):
         training.run()
@@ -200,10 +208,11 @@ class _Training:
         self.classes = check_classes(columns, survey)
         assert survey is not None
         self._adopt_columns(survey)
-        estimator._say(
-            f"pass 1: {survey.n_rows:,} rows in {self.passes.seconds:.1f} s: "
-            f"{listed(self.classes, most=5)}, {columns.n_features} features"
-        )
+        if self.passes.say is not None:
+            self.passes.say(
+                f"pass 1: {survey.n_rows:,} rows in {self.passes.seconds:.1f} s: classes "
+                f"{listed(self.classes, most=5)}, {columns.n_features} features"
+            )
         loss = as_loss(estimator.loss)
         if not loss.is_smooth(len(self.classes)):
             raise NotImplementedError(
@@ -288,7 +297,7 @@ class _Training:
                 f"{self.objective.size} parameters; up to {_MOST_PARAMETERS} are supported on data "
                 "out of memory. Select features."
             )
-        self.given = KL()  # which a plain lowest loss does not need
+        self.given: Ambiguity = KL()  # which a plain lowest loss does not need
         if isinstance(estimator, SatisficingClassifier):
             self.given = self._ambiguity(as_ambiguity(estimator.ambiguity), deviation)
         self.ambiguity = self.given.with_constant() if priced else self.given
@@ -356,8 +365,10 @@ class _Training:
 
     def _say(self, found: str, more: int) -> None:
         passes = self.passes
+        if passes.say is None:
+            return
         left = f"; about {more} more, {more * passes.seconds:.0f} s" if more else ""
-        self.estimator._say(
+        passes.say(
             f"pass {passes.count}: {passes.n_rows:,} rows in {passes.seconds:.1f} s: {found}{left}"
         )
 
@@ -389,7 +400,7 @@ class _Training:
 
     def _fit_lowest(self) -> None:
         """The lowest loss alone."""
-        estimator, search = self.estimator, self._search(None, {})
+        search = self._search(None, {})
         try:
             point = search.lowest_loss()
         except KeyboardInterrupt as error:
@@ -425,8 +436,7 @@ class _Training:
         if objective.is_penalised or curvature is None or not curvature.singular:
             return parameters
         size = objective.size // objective.n_outputs
-        point = search.lowest.point
-        assert point is not None and search.products is not None
+        assert search.products is not None
         blocks = search.products.reshape(objective.n_outputs, size, objective.n_outputs, size)
         gram: Floats = np.einsum("iaib->ab", blocks)
         return shortest_by_products(objective, parameters, gram)
@@ -504,7 +514,9 @@ class _Training:
     def _interrupted(self, reached: str | bool, error: KeyboardInterrupt) -> None:
         where = f"Interrupted in pass {self.passes.count}"
         if not reached:
-            raise FitInterrupted(f"{where}, before any model was known to meet the target.") from error
+            raise FitInterrupted(
+                f"{where}, before any model was known to meet the target."
+            ) from error
         raise FitInterrupted(
             f"{where}; the estimator holds the model that was reached: {reached}."
         ) from error

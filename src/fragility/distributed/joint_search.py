@@ -11,7 +11,8 @@ the target just so is known without another reading.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -20,13 +21,14 @@ import numpy as np
 from .._typing import Floats
 from ..ambiguity import Ambiguity, LossProfile
 from ..exceptions import InfeasibleTargetError
-from ..linear_model.out_of_fold import ALPHAS, OutOfFold, TargetOrigin
+from ..linear_model.out_of_fold import OutOfFold, TargetOrigin
 from ..programs.objective import Evaluation, Objective
 from ..programs.row_sums import Request, RowSums, SummedPoint
 from ..programs.satisficing import SatisficingProgram
 from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels, RiskMinimum
 from ..solvers.passes import NEARLY, LeastNorm, LeastTilt, LowestLoss
+from .fold_losses import out_of_fold
 from .passes import N_FOLDS
 
 #: The target is known well enough to go for it, as a share of what can be learned.
@@ -254,7 +256,7 @@ class JointSearch:
     def _apart(self) -> float:
         assert self.least is not None
         miss = 3.0 * (self.least.gap / max(self.least.k, 1e-300)) ** 1.5
-        return min(max(miss, _APART), _FURTHEST)
+        return float(min(max(miss, _APART), _FURTHEST))
 
     def _tell_lowest(self, told: list[_Told], by_folds: bool) -> None:
         parts = [one.sums for one in told if one.place == "lowest"]
@@ -322,7 +324,8 @@ class JointSearch:
         self, target: Target, near: tuple[Floats, float] | None
     ) -> LeastNorm | LeastTilt:
         lowest, ambiguity = self.lowest.point, self.ambiguity
-        assert ambiguity is not None and lowest is not None
+        assert ambiguity is not None
+        assert lowest is not None
         if near is None:
             learned = target.trivial_loss - target.erm_loss
             share = {"slack": (target.value - target.erm_loss) / learned}
@@ -380,7 +383,7 @@ class JointSearch:
         moved = 0.0 if self.wanted.get("target") is not None else ratio or 1.0
         trivial = self.trivial.gap if isinstance(self.trivial, LowestLoss) else 0.0
         gaps = (0.0 if self.lowest.separates else self.lowest.gap) + trivial
-        return least.error, moved * gaps * least.multiplier / k
+        return least.error, float(moved * gaps * least.multiplier / k)
 
     def _is_near(self) -> bool:
         if self.least is None or self.least.point is None:
@@ -422,12 +425,11 @@ class JointSearch:
             'target, a penalty, or ambiguity="wasserstein".'
         )
 
-    def _shortest(
-        self, target: Target, least: LeastNorm, told: list[_Told]
-    ) -> Reached | None:
+    def _shortest(self, target: Target, least: LeastNorm, told: list[_Told]) -> Reached | None:
         """The shortest mixture of models that were summed that is known to meet the target."""
         point, lowest = least.point, self.lowest.point
-        assert point is not None and lowest is not None
+        assert point is not None
+        assert lowest is not None
         known = [(point.parameters, point.value)]
         for place, request, sums in told:
             if place in ("longer", "shorter"):
@@ -437,7 +439,7 @@ class JointSearch:
             known.append((lowest.parameters, lowest.value))
         known.sort(key=lambda one: one[1])
         best: tuple[float, Floats, float] | None = None
-        for (inside, below), (outside, above) in zip(known[:-1], known[1:], strict=True):
+        for (inside, below), (outside, above) in pairwise(known):
             if below <= target.value < above:
                 share = (target.value - below) / (above - below)
                 mixed = inside + share * (outside - inside)
@@ -450,33 +452,3 @@ class JointSearch:
         lower = least.k + least.multiplier * (point.value - target.value) - least.gap
         gap = max(best[0] - lower, 0.0) / best[0] if best[0] > 0.0 else 0.0
         return Reached(target, best[1], best[2], best[0], gap, least.multiplier, point)
-
-
-def out_of_fold(objective: Objective, parameters: Floats, parts: list[RowSums]) -> OutOfFold:
-    """Lowest loss on folds of models that were not fitted to them, by quadratic models.
-
-    Each fold, and all rows but its own, have a quadratic model of their loss about one model, which
-    should be nearly that of the lowest loss. With many rows for each parameter models of folds lie
-    next to it, and this is their loss.
-    """
-    plain = replace(objective, alpha=0.0)
-    points = [SummedPoint(plain, parameters, part) for part in parts]
-    weights = np.array([part.weight for part in parts])
-    gradients = np.array([point.gradient for point in points])
-    hessians = np.array([point.hessian for point in points])
-    unit = 2.0 * objective.per_parameter(np.ones(objective.rows.X.shape[1]))
-    losses = []
-    for alpha in ALPHAS:
-        total = 0.0
-        for fold, point in enumerate(points):
-            others = np.where(np.arange(len(points)) == fold, 0.0, weights)
-            others /= others.sum()
-            gradient = others @ gradients + alpha * unit * parameters
-            hessian = np.einsum("f,fij->ij", others, hessians) + np.diag(alpha * unit)
-            fixed = objective.fixed_gauge(hessian)
-            move = -np.linalg.lstsq(fixed, gradient, rcond=1e-12)[0]
-            bend = 0.5 * float(move @ hessians[fold] @ move)
-            total += weights[fold] * (point.value + float(gradients[fold] @ move) + bend)
-        losses.append(total / weights.sum())
-    best = int(np.argmin(losses))
-    return OutOfFold(float(losses[best]), ALPHAS[best], [])

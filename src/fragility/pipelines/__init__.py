@@ -4,7 +4,7 @@ from .model_files import load_model, read_about, save_model
 from .prediction import predict_frame
 from .reader import ColumnReader
 from .summary import TrainingSummary
-from .training import TrainedPipeline, train_pipeline
+from .training import TrainedPipeline, train_out_of_memory, train_pipeline
 
 __all__ = [
     "ColumnReader",
@@ -14,5 +14,6 @@ __all__ = [
     "predict_frame",
     "read_about",
     "save_model",
+    "train_out_of_memory",
     "train_pipeline",
 ]

@@ -69,7 +69,7 @@ def sort_columns(columns: Iterable[Column], max_categories: int | None) -> Colum
 def _is_numeric(column: Column) -> bool:
     """Whether a column holds numbers and not levels; an error if neither."""
     if column.kind == "dates":
-        raise _date_error(column.name)
+        raise date_error(column.name)
     if column.missing.all():
         raise TableError(
             f"Column {column.name!r} has no value in any row; exclude it, or fill it in."
@@ -86,7 +86,13 @@ def _is_numeric(column: Column) -> bool:
     )
 
 
-def _date_error(name: str) -> TableError:
+def looks_like_dates(levels: Iterable[Any]) -> bool:
+    """Whether all of some values are text that reads as a date."""
+    return all(isinstance(level, str) and _DATE.fullmatch(level) for level in levels)
+
+
+def date_error(name: str) -> TableError:
+    """An error for a column of dates."""
     return TableError(
         f"Column {name!r} holds dates or times, which are not features as they are. Exclude it, or "
         "turn it into numbers, such as an age or the days since an event."
@@ -116,8 +122,8 @@ def _is_counter(values: Floats) -> bool:
 def _check_levels(column: Column, counts: Counter[Any], most: int) -> None:
     """A column of few levels, or an error that says what it looks like instead."""
     if column.kind == "text" and not column.is_category:
-        if all(_DATE.fullmatch(level) for level in counts):
-            raise _date_error(column.name)
+        if looks_like_dates(counts):
+            raise date_error(column.name)
         _check_stray_text(column, counts)
     if len(counts) > most:
         raise TableError(

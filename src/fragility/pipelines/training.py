@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Any, Literal
@@ -14,17 +14,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from .._parameters import check_choice, check_count, check_intercept
-from .._typing import Intercept
+from .._typing import Floats, Intercept
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..ambiguity.noise import NOISE_FLOOR
+from ..distributed.fitting import why_not
 from ..exceptions import TableError
 from ..linear_model import DROClassifier, ERMClassifier, SatisficingClassifier
 from ..linear_model.base import LinearClassifier
 from ..losses import Loss, as_loss
+from ..sources.opening import open_source
 from .frames import check_frame, read_columns
 from .kinds import ColumnKinds, sort_columns
 from .labels import read_labels, read_weights
 from .noise import check_noise, noise_of_inputs
+from .out_of_memory import prepare, train_prepared
 from .reader import ColumnReader
 from .selection import feature_names, rows_to_use
 from .summary import TrainingSummary, guarantee_of, training_figures, units_of
@@ -132,14 +135,23 @@ def train_pipeline(
     >>> trained.pipeline.predict(pd.DataFrame({"age": [40, 60]})).tolist()
     ['no', 'yes']
     """
-    check_choice(method, ("satisficing", "dro", "erm"), "method")
     if max_categories is not None:
         check_count(max_categories, "max_categories", 2)
-    shift = _ambiguity(ambiguity, norm, label_cost, method, noise, noise_floor)
-    wanted = {"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius}
-    shared = {"loss": loss, "penalty": penalty, "alpha": alpha, "class_weight": class_weight}
-    shared["fit_intercept"] = check_intercept(fit_intercept)
-    classifier = _classifier(method, shift, wanted, shared)
+    plan = _plan(
+        ambiguity=ambiguity,
+        norm=norm,
+        label_cost=label_cost,
+        noise=noise,
+        noise_floor=noise_floor,
+        method=method,
+        wanted={"target": target, "target_ratio": target_ratio, "slack": slack, "radius": radius},
+        loss=loss,
+        penalty=penalty,
+        alpha=alpha,
+        class_weight=class_weight,
+        fit_intercept=fit_intercept,
+    )
+    classifier, shift = plan.classifier, plan.shift
     table = check_frame(frame)
     names = feature_names(table.columns, label, weight, features, exclude)
     others = [label] if weight is None else [label, weight]
@@ -157,39 +169,179 @@ def train_pipeline(
     preparation = _preparation(columns, impute)
     inputs = preparation.fit_transform(table.filter(rows.tolist()).to_native())
     if noise is not None:  # the classifier sees standardised columns, and so must their errors be
-        sigma = noise_of_inputs(noise, columns, preparation, inputs.shape[1])
-        rest = {"norm": norm, "label_cost": label_cost}
-        classifier.set_params(ambiguity=Wasserstein.from_noise(sigma, noise_floor, **rest))
+        plan.adopt_noise(noise_of_inputs(noise, columns, preparation, inputs.shape[1]))
     classifier.fit(inputs, y, sample_weight=weights)
-    certificate = getattr(classifier, "certificate_", None)
     reader = preparation.named_steps["read"]
     classes, counts = np.unique(y, return_counts=True)
     gaps = {n: int(used[n].missing.sum()) for n in (*columns.numeric, *columns.categorical)}
-    summary = TrainingSummary(
-        n_samples=y.size,
+    figures = training_figures(y, classifier.classes_, classifier.predict_proba(inputs), weights)
+    summary = _summary(
+        classifier,
+        columns,
+        {name: len(levels) for name, levels in reader.levels_.items()},
+        dict(zip(classes.tolist(), counts.tolist(), strict=True)),
+        shift,
+        method,
         n_dropped=rows.size - y.size,
-        n_features=len(columns.numeric) + len(columns.categorical),
-        n_inputs=inputs.shape[1],
-        numeric=columns.numeric,
-        categorical={name: len(levels) for name, levels in reader.levels_.items()},
-        constant=columns.constant,
         imputed={name: count for name, count in gaps.items() if count},
-        classes=tuple(zip(classes.tolist(), counts.tolist(), strict=True)),
+        noise={} if noise is None else {n: float(noise[n]) for n in columns.numeric if n in noise},
+        notes=(*columns.notes, *unused),
+        **figures,
+    )
+    return TrainedPipeline(Pipeline([*preparation.steps, ("classifier", classifier)]), summary)
+
+
+def train_out_of_memory(
+    data: Any,
+    label: str,
+    *,
+    features: Iterable[str] | None = None,
+    exclude: Iterable[str] = (),
+    weight: str | None = None,
+    max_categories: int | None = None,
+    say: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> TrainedPipeline:
+    """Train the same pipeline on Parquet files that need not fit into memory.
+
+    The rows are read some seven times: once for the columns, a few times by
+    `fragility.distributed.fit`, once for the figures of the summary, which has no AUC.
+
+    Parameters
+    ----------
+    data : path, table or DataFrame
+        As in `fragility.distributed.fit`: files, a folder or a pattern of them, say.
+    label, features, exclude, weight, max_categories
+        As in `train_pipeline`. Without `max_categories` a text column has at most 50 levels.
+    say : callable, optional
+        Told what each reading found.
+    **settings
+        Other parameters of `train_pipeline`. Programs with corners, ``method="dro"``, and `impute`
+        and `drop_missing` are refused.
+
+    Returns
+    -------
+    TrainedPipeline
+
+    Raises
+    ------
+    PartitionError
+        If rows cannot be used; it names their file.
+    """
+    for name in ("impute", "drop_missing"):
+        if settings.pop(name, False):
+            raise TableError(
+                f"{name} needs the rows in memory. Fill gaps in, or leave those rows out, before."
+            )
+    plan = _plan(**settings)
+    why = why_not(plan.classifier)
+    if why:
+        raise NotImplementedError(why)
+    source = open_source(data)
+    names = feature_names(source.column_names, label, weight, features, exclude)
+    prepared = prepare(
+        source, label, names, weight, max_categories, lambda kinds: _preparation(kinds, False)
+    )
+    kinds, noise, unused = prepared.kinds, plan.noise, []
+    if noise is not None:
+        unused = check_noise(noise, names, kinds)
+        sigma = noise_of_inputs(noise, kinds, prepared.steps, prepared.columns.n_features)
+        plan.adopt_noise(sigma)
+    counts, figures = train_prepared(plan.classifier, source, prepared, say)
+    summary = _summary(
+        plan.classifier,
+        kinds,
+        {name: len(levels) for name, levels in prepared.columns.levels},
+        counts,
+        plan.shift,
+        plan.method,
+        noise={} if noise is None else {n: float(noise[n]) for n in kinds.numeric if n in noise},
+        notes=tuple(unused),
+        **figures,
+    )
+    steps = [*prepared.steps.steps, ("classifier", plan.classifier)]
+    return TrainedPipeline(Pipeline(steps), summary)
+
+
+def _summary(
+    classifier: Any,
+    columns: ColumnKinds,
+    levels: dict[str, int],
+    counts: dict[Any, int],
+    shift: Ambiguity,
+    method: str,
+    *,
+    n_dropped: int = 0,
+    imputed: dict[str, int] | None = None,
+    **rest: Any,
+) -> TrainingSummary:
+    """What was found, of a fitted classifier and the rows that it was fitted to."""
+    certificate = getattr(classifier, "certificate_", None)
+    plain = method == "erm"
+    return TrainingSummary(
+        n_samples=sum(counts.values()),
+        n_dropped=n_dropped,
+        n_features=len(columns.numeric) + len(columns.categorical),
+        n_inputs=classifier.n_features_in_,
+        numeric=columns.numeric,
+        categorical=levels,
+        constant=columns.constant,
+        imputed=imputed or {},
+        classes=tuple(counts.items()),
         method=method,
-        loss=repr(as_loss(loss)),
-        ambiguity=None if method == "erm" else repr(shift),
+        loss=repr(as_loss(classifier.loss)),
+        ambiguity=None if plain else repr(shift),
         target=getattr(classifier, "target_", None),
         target_origin=str(getattr(classifier, "target_origin_", None) or ""),
         erm_loss=getattr(classifier, "erm_loss_", getattr(classifier, "loss_", None)),
         fragility=getattr(classifier, "fragility_", None),
-        units="" if method == "erm" else units_of(shift, bool(columns.categorical), fit_intercept),
+        units="" if plain else units_of(shift, bool(levels), classifier.fit_intercept),
         guarantee=guarantee_of(certificate),
         certificate=() if certificate is None else tuple(certificate._rows()),
-        noise={} if noise is None else {n: float(noise[n]) for n in columns.numeric if n in noise},
-        notes=(*columns.notes, *unused),
-        **training_figures(y, classifier.classes_, classifier.predict_proba(inputs), weights),
+        **rest,
     )
-    return TrainedPipeline(Pipeline([*preparation.steps, ("classifier", classifier)]), summary)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plan:
+    """The classifier that settings ask for, and the distance in the units of users."""
+
+    classifier: LinearClassifier
+    shift: Ambiguity
+    method: str
+    noise: Mapping[str, float] | None
+    noise_floor: float
+    norm: float
+    label_cost: float
+
+    def adopt_noise(self, sigma: Floats) -> None:
+        """Set the measurement errors of inputs, which are standardised."""
+        rest = {"norm": self.norm, "label_cost": self.label_cost}
+        distance = Wasserstein.from_noise(sigma, self.noise_floor, **rest)
+        self.classifier.set_params(ambiguity=distance)
+
+
+def _plan(
+    *,
+    wanted: dict[str, Any] | None = None,
+    ambiguity: str | Ambiguity = "wasserstein",
+    norm: float = 2,
+    label_cost: float = inf,
+    noise: Mapping[str, float] | None = None,
+    noise_floor: float = NOISE_FLOOR,
+    method: str = "satisficing",
+    fit_intercept: Intercept = True,
+    **shared: Any,
+) -> _Plan:
+    """Settings, checked before any work."""
+    check_choice(method, ("satisficing", "dro", "erm"), "method")
+    names = ("target", "target_ratio", "slack", "radius")
+    if wanted is None:
+        wanted = {name: shared.pop(name, None) for name in names}
+    shift = _ambiguity(ambiguity, norm, label_cost, method, noise, noise_floor)
+    shared = {"penalty": None, **shared, "fit_intercept": check_intercept(fit_intercept)}
+    classifier = _classifier(method, shift, wanted, shared)
+    return _Plan(classifier, shift, method, noise, noise_floor, norm, label_cost)
 
 
 def _ambiguity(

@@ -3,8 +3,8 @@ r"""Sums over the rows of a linear model, batch by batch: what training needs of
 Solvers ask for a value, a gradient and a Hessian, never for rows. Here these are sums that batches
 add to and that merge. Whatever is asked of one batch comes from `Evaluation`, as in memory.
 
-Under KL ambiguity rows are tilted, :math:`q_n \propto a_n e^{s \ell_n}`, with s = 1/k; sums hold the
-exponentials relative to the largest loss so far.
+Under KL ambiguity rows are tilted, :math:`q_n \propto a_n e^{s \ell_n}`, with s = 1/k; sums hold
+the exponentials relative to the largest loss so far.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Request(NamedTuple):
 
 @dataclass
 class Tilted:
-    """Sums under the tilt of one s, in units of :math:`e^{s \\cdot level}`."""
+    r"""Sums under the tilt of one s, in units of :math:`e^{s \cdot level}`."""
 
     level: float = -inf
     total: float = 0.0
@@ -208,7 +208,9 @@ class TiltedPoint(SummedPoint):
         if isinstance(tilted.hessian, float):
             return None
         mean = tilted.gradient / tilted.total
-        hessian: Floats = tilted.hessian / tilted.total - self.inverse * np.multiply.outer(mean, mean)
+        hessian: Floats = tilted.hessian / tilted.total - self.inverse * np.multiply.outer(
+            mean, mean
+        )
         hessian[np.diag_indices(self.objective.size)] += self.objective.ridge
         return hessian
 
@@ -217,13 +219,12 @@ class TiltedPoint(SummedPoint):
         """Derivative of the gradient by s."""
         tilted = self.sums.tilted
         slopes = tilted.gradient / tilted.total
-        crossed: Floats = tilted.cross / tilted.total - self.tilted_loss * slopes
-        return crossed
+        return np.asarray(tilted.cross / tilted.total - self.tilted_loss * slopes)
 
     def root(self, target: float) -> float:
-        """The s at which f is the target, for this model, if it is near the one of the tilt.
+        r"""The s at which f is the target, for this model, if it is near the one of the tilt.
 
-        By Halley's step on :math:`\\ln \\sum a e^{s \\ell} - s (\\tau - R)`.
+        By Halley's step on :math:`\ln \sum a e^{s \ell} - s (\tau - R)`.
         """
         s, room = self.inverse, target - self.penalty
         value = self.log_moment + s * (self.sums.tilted.level - room)
@@ -232,4 +233,3 @@ class TiltedPoint(SummedPoint):
             return 0.0
         newton = value / slope
         return s - newton / max(1.0 - 0.5 * newton * self.variance / slope, 0.1)
-

@@ -7,7 +7,7 @@ eliminated, and what is left is the least norm in an ellipsoid.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -31,6 +31,17 @@ class Model(NamedTuple):
     parameters: Floats
     norm: float
     multiplier: float
+
+
+class Valued(Protocol):
+    """A model with its penalised mean loss and gradient, from rows or from sums over them."""
+
+    @property
+    def parameters(self) -> Floats: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def gradient(self) -> Floats: ...
 
 
 class Geometry:
@@ -89,7 +100,7 @@ class Geometry:
         return point
 
     def step(
-        self, point: Evaluation, hessian: Floats | LowRank, tol: float, damping: float
+        self, point: Valued, hessian: Floats | LowRank, tol: float, damping: float
     ) -> Search[Model]:
         """Least norm where the quadratic model of the loss meets the target.
 
@@ -105,7 +116,7 @@ class Geometry:
                 boost *= 1e3
 
     def _step(
-        self, point: Evaluation, hessian: Floats | LowRank, tol: float, damping: float, boost: float
+        self, point: Valued, hessian: Floats | LowRank, tol: float, damping: float, boost: float
     ) -> Search[Model]:
         hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, self.target - point.value

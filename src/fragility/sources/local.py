@@ -206,7 +206,10 @@ def of_dataset(dataset: Any) -> LocalSource:
             # The default reads 16 batches of 4 files ahead, whatever memory there is.
             bounded = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
             found: Iterable[Any] = fragment.scanner(
-                schema=dataset.schema, columns=columns, batch_size=rows_at_once(len(columns)), **bounded
+                schema=dataset.schema,
+                columns=columns,
+                batch_size=rows_at_once(len(columns)),
+                **bounded,
             ).to_batches()
             return found
 
@@ -221,7 +224,9 @@ def of_lazy_frame(frame: Any) -> LocalSource:
 
     def opened(columns: list[str]) -> Iterator[Any]:
         chosen = frame.select(columns)
-        for batch in chosen.collect_batches(chunk_size=rows_at_once(len(columns)), maintain_order=True, lazy=True):
+        for batch in chosen.collect_batches(
+            chunk_size=rows_at_once(len(columns)), maintain_order=True, lazy=True
+        ):
             yield from batch.to_arrow().to_batches()
 
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
