@@ -38,6 +38,8 @@ from .survey import Survey, TrainingColumns, check_classes
 
 #: Numbers in the sample that is solved in memory first: 8 MB.
 _SAMPLE = 1 << 20
+#: Rows of each class in it at least.
+_LEAST_SAMPLE = 200
 #: Parameters at most: a reading holds two tables of their square for each thread.
 _MOST_PARAMETERS = 3_000
 #: Ridge of the start where the sample has no lowest loss, for features of deviation one.
@@ -203,7 +205,7 @@ class _Training:
     def run(self) -> None:
         """Fit the estimator."""
         columns, estimator = self.passes.columns, self.estimator
-        most = max(_SAMPLE // (columns.n_features + 1) // 2, 1_000)
+        most = max(_SAMPLE // (columns.n_features + 1) // 2, _LEAST_SAMPLE)
         survey = self.passes.survey(most)
         self.classes = check_classes(columns, survey)
         assert survey is not None

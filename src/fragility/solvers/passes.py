@@ -208,7 +208,7 @@ class LeastTilt(PassSearch[TiltedPoint]):
         self.target, self.inverse = program.target.value, inverse
         self.k = inf
         self.curvature: Curvature | None = None
-        self._inverse_there, self._away = inverse, inf
+        self._away = inf
 
     @property
     def error(self) -> float:
@@ -224,8 +224,13 @@ class LeastTilt(PassSearch[TiltedPoint]):
         return Request(self.trial, order, self.inverse)
 
     def retarget(self, target: float) -> None:
-        """Go on with a target that is known better."""
+        """Go on with a target that is known better, at which the model has another fragility."""
         self.target = target
+        if self.point is None:
+            return
+        root = self.point.root(target) if self.point.value < target else 0.0
+        self.k = 1.0 / root if root > 0.0 else inf
+        self._away = abs(root / self.point.inverse - 1.0)
 
     @property
     def multiplier(self) -> float:
@@ -250,7 +255,7 @@ class LeastTilt(PassSearch[TiltedPoint]):
         if self.point is not None and not k <= allowed:
             self._reject()
             return
-        self.point, self.k, self._inverse_there, self._away = there, k, root, away
+        self.point, self.k, self._away = there, k, away
         hessian = there.hessian
         if hessian is not None:
             self.curvature = Curvature(self.objective.fixed_gauge(hessian))
@@ -270,5 +275,5 @@ class LeastTilt(PassSearch[TiltedPoint]):
         if self.point is None:
             self.failed = True
             return
-        self.inverse = self._inverse_there
+        self.inverse = self.point.inverse if self.k == inf else 1.0 / self.k
         self._shorten()
