@@ -205,8 +205,7 @@ class _Training:
     def run(self) -> None:
         """Fit the estimator."""
         columns, estimator = self.passes.columns, self.estimator
-        most = max(_SAMPLE // (columns.n_features + 1) // 2, _LEAST_SAMPLE)
-        survey = self.passes.survey(most)
+        survey = self.passes.survey(_SAMPLE // (columns.n_features + 1), _LEAST_SAMPLE)
         self.classes = check_classes(columns, survey)
         assert survey is not None
         self._adopt_columns(survey)

@@ -121,9 +121,9 @@ class Passes:
     n_rows: int = 0
     seconds: float = field(default=0.0, repr=False)
 
-    def survey(self, most: int) -> Survey | None:
-        """The first reading; the sample has at most so many rows of a class."""
-        add = Surveying(self.columns, most)
+    def survey(self, most: int, least: int) -> Survey | None:
+        """The first reading; the sample has about `most` rows, and `least` of each class."""
+        add = Surveying(self.columns, most, least)
         found: Survey | None = self._read(add, add.merge)
         self.n_rows = 0 if found is None else found.n_rows
         return found

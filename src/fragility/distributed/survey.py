@@ -91,11 +91,39 @@ class ClassSurvey:
             share = self.weight / total * other.weight if self.weight > 0.0 else 0.0
             self.squares = self.squares + other.squares + share * apart**2
         self.count, self.weight = self.count + other.count, total
-        keys = np.concatenate([self.keys, other.keys])
-        kept = np.sort(np.argpartition(keys, most - 1)[:most]) if keys.size > most else slice(None)
-        self.keys = keys[kept]
-        self.X = np.concatenate([self.X, other.X])[kept]
-        self.weights = np.concatenate([self.weights, other.weights])[kept]
+        self._keep(other, most)
+
+    def _keep(self, other: ClassSurvey, most: int) -> None:
+        """Keep the rows of the lowest keys of both."""
+        before = self.keys.size
+        chosen = _lowest(np.concatenate([self.keys, other.keys]), most)
+        stay, come = chosen[chosen < before], chosen[chosen >= before] - before
+        leave = np.setdiff1d(np.arange(before), stay, assume_unique=True)[: come.size]
+        more = come[leave.size :]
+        for name in ("keys", "X", "weights"):  # in place: there may be little room for copies
+            mine, theirs = getattr(self, name), getattr(other, name)
+            mine[leave] = theirs[come[: leave.size]]
+            if more.size:
+                mine = np.concatenate([mine, theirs[more]])
+            setattr(self, name, mine)
+        self.cut(most)
+
+    def cut(self, most: int) -> None:
+        """Keep at most so many rows."""
+        if self.keys.size > most:
+            chosen = _lowest(self.keys, most)
+            self.keys, self.X, self.weights = (
+                self.keys[chosen],
+                self.X[chosen],
+                self.weights[chosen],
+            )
+
+
+def _lowest(keys: Floats, most: int) -> Indices:
+    """Places of the lowest keys, in order."""
+    if keys.size <= most:
+        return np.arange(keys.size)
+    return np.sort(np.argpartition(keys, most - 1)[:most])
 
 
 @dataclass
@@ -116,10 +144,15 @@ class Survey:
 
 @dataclass(frozen=True)
 class Surveying:
-    """Adds batches to a survey; the sample of a class has `most` rows."""
+    """Adds batches to a survey; the sample has `most` rows, of a class its share or `least`."""
 
     columns: TrainingColumns
     most: int
+    least: int
+
+    def limit(self, survey: Survey) -> int:
+        """Rows of a class in the sample."""
+        return max(self.most // max(len(survey.classes), 2), self.least)
 
     def __call__(self, state: Survey | None, batch: Any, part: Part) -> Survey:
         found = Survey() if state is None else state
@@ -161,28 +194,34 @@ class Surveying:
     def _add(self, found: Survey, value: Any, X: Floats, weights: Floats, keys: Floats) -> None:
         total = float(weights.sum())
         mean = weights @ X / total if total > 0.0 else np.zeros(X.shape[1])
-        known = found.classes.get(value)
-        limit = np.inf
-        if known is not None and known.keys.size >= self.most:
-            limit = float(known.keys.max())
-        kept = np.flatnonzero((keys < limit) & (weights > 0.0))
-        if kept.size > self.most:
-            kept = np.sort(kept[np.argpartition(keys[kept], self.most - 1)[: self.most]])
+        known, most = found.classes.get(value), self.limit(found)
+        highest = np.inf
+        if known is not None and known.keys.size >= most:
+            highest = float(known.keys.max())
+        kept = np.flatnonzero((keys < highest) & (weights > 0.0))
+        kept = kept[_lowest(keys[kept], most)]
         apart = X - mean
         squares = weights @ np.multiply(apart, apart, out=apart)
         more = ClassSurvey(len(X), total, mean, squares, keys[kept], X[kept], weights[kept])
         if known is None:
             found.classes[value] = more
+            self._cut(found)
         else:
-            known.join(more, self.most)
+            known.join(more, most)
+
+    def _cut(self, found: Survey) -> None:
+        """Another class leaves less room for the others."""
+        for own in found.classes.values():
+            own.cut(self.limit(found))
 
     def merge(self, first: Survey, second: Survey) -> Survey:
         """The survey of both; the rows of `second` come later."""
         for value, own in second.classes.items():
             if value in first.classes:
-                first.classes[value].join(own, self.most)
+                first.classes[value].join(own, self.limit(first))
             else:
                 first.classes[value] = own
+        self._cut(first)
         _one_kind(self.columns.label, set(first.classes))
         first.largest = np.maximum(first.largest, second.largest)
         first.part, first.rows = second.part, second.rows
