@@ -198,14 +198,16 @@ def test_certificates_are_those_of_the_formulas(ambiguity):
     read = fit(SatisficingClassifier(ambiguity=ambiguity, slack=0.1), table(X, y), label="y")
     losses = losses_of(X, y, read.coef_, read.intercept_)
     certificate = read.certificate_
-    assert certificate.attained_loss == pytest.approx(losses.mean(), rel=1e-9)
+    # It may be a number just above the loss, never below.
+    assert certificate.attained_loss == pytest.approx(losses.mean(), rel=1e-7)
+    assert certificate.attained_loss >= losses.mean() * (1.0 - 1e-12)
     if ambiguity == KL():
         k = fragility_of(losses, np.ones(losses.size), read.target_)
         assert certificate.worst_loss(1e9) == pytest.approx(losses.max(), rel=1e-9)
     else:
         apart = [a - b for a in read.coef_ for b in read.coef_]
         k = max(np.linalg.norm(one) for one in apart)
-        assert certificate.worst_loss(0.5) == pytest.approx(losses.mean() + 0.5 * k, rel=1e-8)
+        assert certificate.worst_loss(0.5) == pytest.approx(losses.mean() + 0.5 * k, rel=1e-7)
     assert read.fragility_ == pytest.approx(k, rel=1e-8)
     scores = X @ read.coef_.T + read.intercept_
     spread = np.ptp(scores, axis=1).max()
