@@ -108,7 +108,7 @@ def fit(
     >>> data = {"x": x[:, 0], "z": x[:, 1], "sick": sick}
     >>> model = fit(SatisficingClassifier(slack=0.1), data, label="sick")
     >>> round(model.fragility_, 3), model.n_passes_
-    (0.598, 1)
+    (0.743, 1)
     """
     why = why_not(estimator)
     if why:
