@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import Floats, Integers
-from ..exact import ExactSums
+from ..exact import ExactSums, whole_numbers
 from ..index.certified import BinMoments
 from .atoms import Atoms, PointSample
 from .cases import REVIEW_SUMS, case_amounts
@@ -27,9 +27,10 @@ from .unit_counts import MOST, UnitCounts
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: No x or x² is more than so many units.
 _MOST_X = 1 << 37
-#: Samples per block, few enough for the cache, and samples that are summed together.
-BLOCK = 1 << 14
-CHUNK = 3 * BLOCK
+#: Samples per block, few enough for the cache, and samples that are summed together: no more than
+#: exact sums take at once.
+BLOCK = 1 << 15
+CHUNK = 2 * BLOCK
 #: All classes.
 ALL = slice(None)
 
@@ -174,10 +175,10 @@ class ScoreBins:
 
     def _count(self, column: int, bins: Integers, x: Floats) -> None:
         """Add unweighted samples."""
-        units = _whole(x * (1.0 / MEAN_UNIT))
+        units = whole_numbers(x * (1.0 / MEAN_UNIT))
         x *= x
         x *= 1.0 / SQUARE_UNIT
-        squares = _whole(x)
+        squares = whole_numbers(x)
         n_columns, n_bins = self._sums["weight"].shape
         if n_columns == 1:
             if self._counts is not None and not self._counts.has_room(bins.size):
@@ -368,8 +369,3 @@ class ScoreBins:
             columns, bins = np.divmod(held, self.sums["weight"].shape[1])
             bins = np.unique(columns * self.layout.length + bins % self.layout.length)
             self.ranges.reshape(2, -1)[:, bins] = ranges[0]
-
-
-def _whole(terms: Floats) -> Integers:
-    """Terms, which are written over, as the nearest whole numbers."""
-    return np.rint(terms, out=terms).astype(np.int64)
