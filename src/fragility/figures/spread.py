@@ -122,9 +122,11 @@ class MoveSums:
         """Of the cases of each class: moves that cases have in common, and how many have them."""
         sums = cls(population, scale, names)
         for code, (moves, counts) in enumerate(units):
-            squares = (moves * sums._factors[:, np.newaxis]) ** 2
+            squares = moves * sums._factors[:, np.newaxis]
+            squares *= squares
             sums._sums[0, :, code] = squares @ counts
-            sums._sums[1, :, code] = squares**2 @ counts
+            squares *= squares
+            sums._sums[1, :, code] = squares @ counts
         return sums
 
     def add(
