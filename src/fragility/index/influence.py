@@ -76,7 +76,7 @@ def group_influences(
 
 
 def error_of_squares(
-    squares: Sequence[float] | Floats, sizes: Mapping[int, float], added: float = 0.0
+    squares: Sequence[float] | NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
 ) -> float:
     """Standard error from the sum of squared influences of each class.
 
@@ -130,9 +130,7 @@ def degrees_of_freedom(errors: RankingErrors, by_sample: Floats) -> float:
     squares = (by_sample / unit) ** 2
     by_class = np.bincount(codes, squares, n_classes)
     fourths = np.bincount(codes, squares * squares, n_classes)
-    return freedom_of_squares(
-        by_class.tolist(), fourths.tolist(), errors.data.support.tolist()
-    )
+    return freedom_of_squares(by_class.tolist(), fourths.tolist(), errors.data.support.tolist())
 
 
 def freedom_of_squares(

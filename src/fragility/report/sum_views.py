@@ -42,7 +42,9 @@ class BinView(View):
 
     @cached_property
     def known(self) -> KnownIndex:
-        return KnownIndex(BinSource(self._bins, self._first, self._near), self.support, self.positive)
+        return KnownIndex(
+            BinSource(self._bins, self._first, self._near), self.support, self.positive
+        )
 
     def atoms(self, column: int, code: int) -> Atoms:
         if self.n_classes > 2:

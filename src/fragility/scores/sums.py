@@ -274,9 +274,7 @@ class Sums:
             keys = self._key_of(predicted, confidence, thresholds)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
         confidence = np.minimum(confidence, 1.0)
-        lost, claimed = (
-            whole_numbers(terms * (1.0 / _UNIT)) for terms in (losses, confidence)
-        )
+        lost, claimed = (whole_numbers(terms * (1.0 / _UNIT)) for terms in (losses, confidence))
         of_class = self.shape.n_classes * thresholds.size
         return _Made(
             keys % thresholds.size,
