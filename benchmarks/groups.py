@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few samples, nothing written")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--only", choices=["coverage", "files"])
+    parser.add_argument("--only", choices=["coverage", "files"], help="keep the other table")
     args = parser.parse_args()
     sections = {}
     if args.only != "files":
@@ -205,15 +205,19 @@ def main() -> None:
         )
     if args.only != "coverage":
         sections["files"] = large_files(ROWS // 50 if args.quick else ROWS, 1 if args.quick else 3)
-    if args.quick or args.only:
+    if args.quick:
         return
     about = (
         f"fragility {fragility.__version__}, NumPy {np.__version__}, Python "
         f"{platform.python_version()}, {platform.machine()}; CPU seconds, medians of 3 runs."
     )
-    text = ["# Groups", "", f"Made by `python benchmarks/groups.py`. {about}", ""]
-    text += [*sections["coverage"], "", *sections["files"], ""]
-    RESULTS.write_text("\n".join(text))
+    command = "python benchmarks/groups.py" + (f" --only {args.only}" if args.only else "")
+    kept = " The other table is that of an earlier run." if args.only else ""
+    _, _, *before = RESULTS.read_text().rstrip().split("\n\n")
+    tables = dict(zip(("coverage", "files"), before, strict=True))
+    tables |= {name: "\n".join(lines) for name, lines in sections.items()}
+    text = ["# Groups", f"Made by `{command}`. {about}{kept}", *tables.values()]
+    RESULTS.write_text("\n\n".join(text) + "\n")
     print(f"Wrote {RESULTS}")
 
 

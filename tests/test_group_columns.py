@@ -8,10 +8,12 @@ import json
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import pytest
 
 from fragility import Report, in_ranges
-from fragility.tables import text_files, write_table
+from fragility.tables import open_table, text_files, write_table
+from fragility.tables.column_files import ParquetTable
 from fragility.tables.group_columns import GroupBy, GroupSurvey
 
 from .command import fragility, patients, refused, write_csv
@@ -208,3 +210,53 @@ def test_whole_numbers_of_any_size(tmp_path):
         write_table(pa.table(columns), path)
         codes = predicted(tmp_path, path, groups=["ward"]).read().groups[:, 0]
         assert codes.tolist() == [numbers.index(number) for number in ward.tolist()]
+
+
+class TestStatistics:
+    """Parquet files say between which ends whole numbers lie: names may be known before the end."""
+
+    @staticmethod
+    def written(folder, **columns):
+        n = len(next(iter(columns.values())))
+        whole = {"y": np.arange(n) % 2, "p": np.linspace(0.1, 0.9, n)} | columns
+        pq.write_table(pa.table(whole), folder / "t.parquet", row_group_size=1_500)
+        return folder / "t.parquet"
+
+    def test_ends(self, tmp_path):
+        n = 4_000
+        path = self.written(
+            tmp_path,
+            site=np.arange(n, dtype=np.int16) % 7 - 3,
+            gaps=[None, *range(n - 1)],
+            text=["a"] * n,
+            part=np.linspace(0, 1, n),
+        )
+        opened = open_table(path)
+        assert opened.ends("site") == (-3, 3)
+        assert opened.ends("y") == (0, 1)
+        assert [opened.ends(name) for name in ("gaps", "text", "part")] == [None] * 3
+        pq.write_table(pq.read_table(path), path, write_statistics=False)
+        assert open_table(path).ends("site") is None
+
+    @pytest.mark.parametrize("lacking", [None, 2])
+    def test_reading_ends_when_all_names_are_known(self, tmp_path, monkeypatch, lacking):
+        """Sites are 1, 2, 3 and 4; if one between the ends is not there, all rows are read."""
+        monkeypatch.setattr("fragility.tables.table._CELLS_AT_ONCE", 1_024)
+        site = np.arange(4_096) % 4 + 1
+        if lacking is not None:
+            site[site == lacking] = lacking + 1
+        made = predicted(tmp_path, self.written(tmp_path, site=site), groups=["site"])
+        looked = []
+        monkeypatch.setattr(made, "_look", lambda data: looked.append(data.num_rows))
+        monkeypatch.setattr(made, "_know", lambda: None)
+        monkeypatch.setattr(made, "_seen", lambda column: [0, 1])
+        assert made.groups == {"site": sorted(set(site.astype(str).tolist()))}
+        assert sum(looked) == (1_024 if lacking is None else 4_096)
+
+    def test_statistics_that_are_wrong(self, tmp_path, monkeypatch):
+        """A value that they do not tell is refused, not lost."""
+        monkeypatch.setattr("fragility.tables.table._CELLS_AT_ONCE", 1_024)
+        path = self.written(tmp_path, site=np.repeat([1, 2, 3], [2_000, 1, 999]))
+        told = {"y": (0, 1), "site": (1, 1)}
+        monkeypatch.setattr(ParquetTable, "ends", lambda self, column: told[column])
+        refuses(lambda: list(predicted(tmp_path, path, groups=["site"]).batches()), "'site'", "2")

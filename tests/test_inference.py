@@ -522,3 +522,16 @@ def test_a_figure_is_of_the_first_reading_that_is_accurate_enough(s):
 
     expected = 2.0 if s == 1.0 else 1.0
     assert inference._first_accurate(iter([bins, finer, samples]), figure) == expected
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_limits_do_not_depend_on_where_the_search_begins(seed):
+    """From s*, near to it, or far away, on both sides."""
+    y, p = binary(seed, n=200)
+    errors = RankingErrors(check_labelled_scores(y, p))
+    groups = errors.groups(Pair(1, (0,)))
+    s = 1.0 / fragility_index(y, p)
+    for limit in (inference.lowest_accepted, inference.highest_accepted):
+        expected = limit(groups, 0.0, Z95)
+        for factor in (1.0, 0.98, 1.05, 0.1, 30.0):
+            assert limit(groups, 0.0, Z95, factor * s) == pytest.approx(expected, rel=1e-8)

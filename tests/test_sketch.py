@@ -23,7 +23,7 @@ from fragility import (
 )
 from fragility.envelope import Envelope
 from fragility.exact import ExactSums
-from fragility.index.certified import BinMoments
+from fragility.index.certified import BinMoments, certify
 from fragility.scores.bins import ScoreBins
 from fragility.scores.layout import Tails, Uniform
 
@@ -718,3 +718,17 @@ def test_the_bin_of_a_score_does_not_depend_on_its_class(multi_class, weighted):
         held = sketch._content()[1][1]
         places.append((held % (n_bins + 1)).tolist())
     assert places[0] == places[1] == places[2]
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.9, 1.3, 1e-6, 1e6])
+def test_index_does_not_depend_on_what_it_is_thought_to_be_near(factor):
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 3_000)
+    p = 1.0 / (1.0 + np.exp(-2.0 * rng.normal(size=y.size) - y))
+    bins = ScoreBins(Tails(10), 1, 2)
+    bins.add(p, y)
+    groups = bins.moments(0, 0), bins.moments(0, 1).negated()
+    expected = certify(*groups, 0.0)
+    found = certify(*groups, 0.0, factor * expected.fragility)
+    assert found == pytest.approx(expected, rel=1e-11)
+    assert found.low <= found.fragility <= found.high

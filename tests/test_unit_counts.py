@@ -7,6 +7,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from fragility.exact import whole_numbers
 from fragility.scores import unit_counts
 from fragility.scores.bins import MEAN_UNIT, SQUARE_UNIT, ScoreBins
 from fragility.scores.layout import Tails
@@ -26,7 +27,7 @@ def counted(parts, n_bins):
 def test_totals():
     rng = np.random.default_rng(0)
     parts = []
-    for n in (1, 7, 40_000, 0):  # more than are added at once, too
+    for n in (1, 7, 40_000, 0):
         bins, x = rng.integers(0, 5, n), rng.integers(-(2**37), 2**37, n, endpoint=True)
         parts.append((bins, x, rng.integers(0, 2**21, n, endpoint=True)))
     counts = UnitCounts(6)
@@ -101,3 +102,12 @@ def test_extremes(few):
     for code, values in seen.items():
         found = bins.moments(0, code)
         assert (found.smallest, found.largest) == (min(values), max(values))
+
+
+def test_whole_numbers():
+    """The nearest ones, of two the even one, as Python rounds."""
+    rng = np.random.default_rng(1)
+    near = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 2.0**51, -(2.0**51), 2.0**50 + 0.5]
+    terms = np.concatenate([near, rng.normal(size=200) * 2.0 ** rng.integers(-5, 48, 200)])
+    expected = [round(term) for term in terms.tolist()]
+    assert whole_numbers(terms).tolist() == expected

@@ -28,6 +28,9 @@ _LARGEST_TOTAL = 1 << 53
 _LEAST_BITS = -1074
 #: Powers of two that products with are exact but for the rounding of the product.
 _LEAST_FACTOR, _LARGEST_FACTOR = -1022, 1023
+#: Added to a float, it leaves no room for a fraction; and its own bits.
+_WHOLE = 1.5 * 2.0**52
+_WHOLE_BITS = np.float64(_WHOLE).view(np.int64)
 
 
 class ExactSums:
@@ -181,3 +184,14 @@ def _times_power(digits: Integers, exponent: int) -> Floats:
         found *= 2.0**bits  # the same as `ldexp`, and faster
         return found
     return np.asarray(np.ldexp(found, bits))
+
+
+def whole_numbers(terms: Floats) -> Integers:
+    """The nearest whole numbers, of equally near ones the even, of terms that are written over.
+
+    Terms of sizes up to 2⁵¹. The same as `rint`, without the slow conversion.
+    """
+    terms += _WHOLE
+    found: Integers = terms.view(np.int64)
+    found -= _WHOLE_BITS
+    return found

@@ -297,10 +297,12 @@ def score_influences(
     )
     means = rows @ np.concatenate([part.weight for part in atoms]) / total
     rows -= means[:, np.newaxis]
-    parts = np.split(rows / total, [atoms[0].mean.size], axis=1)
-    tables = [np.concatenate([of_pair, part]) for of_pair, part in zip(pairs, parts, strict=True)]
+    largest = float(rows[0].max() + means[0])
+    rows /= total
+    own = rows[:, : atoms[0].mean.size], rows[:, atoms[0].mean.size :]
+    tables = [np.concatenate(parts) for parts in zip(pairs, own, strict=True)]
     worst = ranked.worst if positive else ranked.worst[::-1]
-    lows, largest = [part.low for part in atoms], float(rows[0].max() + means[0])
+    lows = [part.low for part in atoms]
     return ScoreInfluences(lows, tables, worst, calibration.variances, largest)
 
 

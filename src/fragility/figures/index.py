@@ -96,11 +96,13 @@ class CaseSource(Source):
 class BinSource(Source):
     """Scores of all cases, or of one group, as bins know them.
 
-    `first` is the class of the bins that is the first class here.
+    `first` is the class of the bins that is the first class here, and `near` what the index may be
+    near to; 0 if nothing is known of it.
     """
 
     bins: ScoreBins
     first: int = 0
+    near: float = 0.0
     #: Of the latest pair of classes, whose samples may be asked for next, by column and class.
     _moments: dict[tuple[int, int], BinMoments] = field(init=False, default_factory=dict)
 
@@ -112,7 +114,7 @@ class BinSource(Source):
             self.bins.moments(column, self.first + code) for code in (negative, positive)
         )
         self._moments = {(column, negative): negatives, (column, positive): positives}
-        return certify(negatives, positives.negated(), 0.0)
+        return certify(negatives, positives.negated(), 0.0, self.near)
 
     def top(self, column: int, code: int, sign: float) -> tuple[float, float]:
         """Least value of the topmost bin, whose values bins cannot tell apart, and its share."""

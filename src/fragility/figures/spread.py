@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from math import nan, sqrt
 from typing import NamedTuple
@@ -29,14 +30,15 @@ _ROUNDING = 1e-13
 _BY_CLASS = {"fragility_index", "ratio", *OF_PAIRS}
 
 
-class Population(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Population:
     """Numbers, weights and effective numbers of the cases of each class."""
 
     support: Integers
     weight: Floats
     sizes: Floats
 
-    @property
+    @cached_property
     def size(self) -> float:
         """Effective number of all cases."""
         held = self.sizes > 0.0
@@ -120,9 +122,11 @@ class MoveSums:
         """Of the cases of each class: moves that cases have in common, and how many have them."""
         sums = cls(population, scale, names)
         for code, (moves, counts) in enumerate(units):
-            squares = (moves * sums._factors[:, np.newaxis]) ** 2
+            squares = moves * sums._factors[:, np.newaxis]
+            squares *= squares
             sums._sums[0, :, code] = squares @ counts
-            sums._sums[1, :, code] = squares**2 @ counts
+            squares *= squares
+            sums._sums[1, :, code] = squares @ counts
         return sums
 
     def add(
@@ -166,12 +170,16 @@ class MoveSums:
             *moves, weight = self._clusters.totals
             found = Spread(*clustered_error(moves[place][weight > 0.0]))
         elif name in _BY_CLASS:
-            by_class, fourths = self._sums[:, place]
-            unit = float(by_class.max()) or 1.0
-            freedom = freedom_of_squares(by_class / unit, fourths / unit**2, population.support)
-            found = Spread(error_of_squares(by_class, self._sizes), freedom)
+            squares, fourths = self._sums[:, place].tolist()
+            unit = max(squares) or 1.0
+            freedom = freedom_of_squares(
+                [part / unit for part in squares],
+                [part / unit**2 for part in fourths],
+                population.support.tolist(),
+            )
+            found = Spread(error_of_squares(squares, self._sizes), freedom)
         else:
-            total, fourth = self._sums[:, place].sum(axis=1).tolist()
+            total, fourth = map(sum, self._sums[:, place].tolist())
             n_cases = int(population.support.sum())
             found = spread_of_mean(total, fourth, self._size, n_cases)
         error, freedom = found.rounded
@@ -204,7 +212,5 @@ def spread_of_mean(squares: float, fourths: float, size: float, number: int) -> 
     if not size >= LEAST_EFFECTIVE:
         return Spread(nan, nan)
     unit = float(squares) or 1.0
-    freedom = freedom_of_squares(
-        np.array([squares / unit]), np.array([fourths / unit**2]), np.array([number])
-    )
+    freedom = freedom_of_squares([squares / unit], [fourths / unit**2], [number])
     return Spread(sqrt(squares * size / (size - 1.0)), freedom)

@@ -235,15 +235,20 @@ class BinMoments:
         return exp(reach) * slopes
 
 
-def certify(negatives: BinMoments, positives: BinMoments, target: float) -> CertifiedIndex:
-    """Index of a pair with bounds, from the bins of its negatives and of minus its positives."""
+def certify(
+    negatives: BinMoments, positives: BinMoments, target: float, near: float = 0.0
+) -> CertifiedIndex:
+    """Index of a pair with bounds, from the bins of its negatives and of minus its positives.
+
+    `near` is what it is thought to be, where that is known: it saves some steps.
+    """
     problem = _Problem((negatives, positives), target)
     separation = -fsum([negatives.mean, positives.mean])
     if problem.excess <= 0.0:
         return CertifiedIndex(0.0, 0.0, 0.0, separation)
     if problem.margin.high <= 0.0:
         return CertifiedIndex(inf, inf, inf, separation)
-    root = problem.root()
+    root = problem.root(near)
     distance = problem.first_distance(root) if root > 0.0 else 1.0
     low = problem.largest_bound_below(root, distance)
     high = problem.smallest_bound_above(root, distance)
@@ -276,11 +281,15 @@ class _Problem:
         low, high = self(s)
         return (low + high) / 2.0
 
-    def root(self) -> float:
-        """An estimate of the root; 0 if there seems to be none."""
+    def root(self, near: float = 0.0) -> float:
+        """An estimate of the root; 0 if there seems to be none. Its inverse may be `near`."""
         margin = (self.margin.low + self.margin.high) / 2.0
         if margin <= 4.0 * EPS * sum(g.spread for g in self._groups):  # as in `index.root`
             return 0.0
+        if 0.0 < near < inf:
+            found = self._root_by_secants(margin, 1.0 / near)
+            if found:
+                return found
         # From the root of normal values, as far as needed to either side.
         deviation = hypot(*(g.deviation for g in self._groups))
         guess = 2.0 * (margin / deviation) / deviation if deviation > 0.0 else inf

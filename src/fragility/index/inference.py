@@ -356,6 +356,13 @@ class _Test(SampleEquation):
             squares += group.squared_mean_error / (1.0 - group.concentration)
         return _over(-self.margin, sqrt(squares))
 
+    def accepted(self, z: float, near: float | None) -> float:
+        """A root that the data accept: `near` if they do so clearly, else s*, perhaps 0 or ∞."""
+        has_root = self.excess > 0.0 and self.margin > self.least_margin
+        if near is not None and 0.0 < near < inf and has_root and abs(self.z(near)) < 0.5 * z:
+            return near
+        return self.root(near)
+
     def step(self, s: float, z: float) -> float:
         """Half the distance at which a linear Z would change by `z`."""
         return min(max(0.5 * z * self._at(s)[1] / self(s).slope, 1e-6 * s), 0.5 * s)
@@ -372,12 +379,12 @@ def lowest_accepted(
 ) -> tuple[float, float]:
     """Lower limit of the index, and its inverse: the first root above s* that the data reject.
 
-    The search for s* begins at `start`.
+    The search begins at `start`, if the data accept it, else at s*.
     """
-    s = solve(groups, target, start)
+    test = _Test(groups, target)
+    s = test.accepted(z, start)
     if s == inf:
         return 0.0, inf
-    test = _Test(groups, target)
     if s == 0.0:
         if test.z_at_zero >= z:
             return inf, 0.0
@@ -399,12 +406,12 @@ def highest_accepted(
 ) -> tuple[float, float]:
     """Upper limit of the index, and its inverse: the first root below s* that the data reject.
 
-    The search for s* begins at `start`.
+    The search begins at `start`, if the data accept it, else at s*.
     """
-    s = solve(groups, target, start)
+    test = _Test(groups, target)
+    s = test.accepted(z, start)
     if s == inf:
         return 0.0, inf
-    test = _Test(groups, target)
     if s == 0.0 or test.z_at_zero >= -z:
         return inf, 0.0
     least = 1e-9 * s

@@ -76,7 +76,7 @@ def group_influences(
 
 
 def error_of_squares(
-    squares: NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
+    squares: Sequence[float] | NDArray[Any], sizes: Mapping[int, float], added: float = 0.0
 ) -> float:
     """Standard error from the sum of squared influences of each class.
 
@@ -111,10 +111,9 @@ def clustered_error(totals: Floats) -> tuple[float, float]:
     if unit == 0.0:
         return 0.0, inf
     squares = (totals / unit) ** 2
-    total = squares.sum(keepdims=True)
-    fourths = (squares**2).sum(keepdims=True)
-    freedom = freedom_of_squares(total, fourths, np.array([n]))
-    return unit * sqrt(float(total[0]) * n / (n - 1.0)), freedom
+    total = float(squares.sum())
+    freedom = freedom_of_squares([total], [float((squares**2).sum())], [n])
+    return unit * sqrt(total * n / (n - 1.0)), freedom
 
 
 def counted_classes(solved: Sequence[SolvedPair]) -> list[int]:
@@ -131,19 +130,20 @@ def degrees_of_freedom(errors: RankingErrors, by_sample: Floats) -> float:
     squares = (by_sample / unit) ** 2
     by_class = np.bincount(codes, squares, n_classes)
     fourths = np.bincount(codes, squares * squares, n_classes)
-    return freedom_of_squares(by_class, fourths, errors.data.support)
+    return freedom_of_squares(by_class.tolist(), fourths.tolist(), errors.data.support.tolist())
 
 
-def freedom_of_squares(squares: NDArray[Any], fourths: NDArray[Any], support: Integers) -> float:
+def freedom_of_squares(
+    squares: Sequence[float], fourths: Sequence[float], support: Sequence[int]
+) -> float:
     """Degrees of freedom from the sums of squares and of fourth powers of each class.
 
     No more than samples beyond one in each class: equal squares do not make few samples many.
     """
-    counts = support.tolist()
-    most = max(float(sum(max(count - 1, 0) for count in counts)), 1.0)
-    parts = zip(squares.tolist(), fourths.tolist(), counts, strict=True)
+    most = max(float(sum(max(count - 1, 0) for count in support)), 1.0)
+    parts = zip(squares, fourths, support, strict=True)
     total = sum(fourth - square * square / max(count, 1) for square, fourth, count in parts)
-    return min(2.0 * float(squares.sum()) ** 2 / total, most) if total > 0.0 else most
+    return min(2.0 * sum(squares) ** 2 / total, most) if total > 0.0 else most
 
 
 def _tilt_excess(group: Sample, s: float) -> Floats:

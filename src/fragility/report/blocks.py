@@ -12,7 +12,8 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..scores.bins import BLOCK
+#: Cases of a block, few enough for the cache.
+BLOCK = 1 << 14
 
 
 class _Sliced(Protocol):

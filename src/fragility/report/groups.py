@@ -83,11 +83,14 @@ class Groups:
         self._summed: dict[int, dict[str, View]] = {}
         self._readers: dict[int, Reader] = {}
         self._decisions: GroupDecisions | None = None
+        #: Index of all cases, by model, once it is known.
+        self._near: dict[str, float] = {}
 
     def _summed_views(self, group: int) -> dict[str, View]:
         sums, support = self._state.sums(), self._state.group_support[group]
         views = {
-            name: BinView(part, sums.shape, support, group) for name, part in sums.groups.items()
+            name: BinView(part, sums.shape, support, group, self._near.get(name, 0.0))
+            for name, part in sums.groups.items()
         }
         for view in views.values():
             view.tail_bins = _TAIL_BINS
@@ -159,6 +162,7 @@ class Groups:
     def figures(self, models: Sequence[ModelReport]) -> Iterator[GroupFigures]:
         """Every model in every group; undefined in a group of one class."""
         state = self._state
+        self._near = {model.name: model.raw.figures["fragility_index"].value for model in models}
         measured = {group: self._measured(group) for group in self._measurable}
         counted = state.group_support[:, state.support > 0]
         for model in models:

@@ -26,18 +26,25 @@ _MOST_CALIBRATED = 4096
 
 
 class BinView(View):
-    """Sums over cases that are not held: figures of ranks have bounds."""
+    """Sums over cases that are not held: figures of ranks have bounds.
 
-    def __init__(self, sums: ModelSums, shape: Shape, support: Integers, part: int = 0) -> None:
+    Of a `part` of them the index may be `near` to that of all.
+    """
+
+    def __init__(
+        self, sums: ModelSums, shape: Shape, support: Integers, part: int = 0, near: float = 0.0
+    ) -> None:
         super().__init__(shape.task, support, whole=not shape.weighted)
-        self._sums, self._bins, self._part = sums, sums.bins, part
+        self._sums, self._bins, self._part, self._near = sums, sums.bins, part, near
         self._first = part * shape.n_classes
         #: Of two classes, which are asked for again and again.
         self._made: dict[tuple[int, bool], Atoms] = {}
 
     @cached_property
     def known(self) -> KnownIndex:
-        return KnownIndex(BinSource(self._bins, self._first), self.support, self.positive)
+        return KnownIndex(
+            BinSource(self._bins, self._first, self._near), self.support, self.positive
+        )
 
     def atoms(self, column: int, code: int) -> Atoms:
         if self.n_classes > 2:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil, inf, log2
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .._typing import Floats, Integers
-from ..exact import ExactSums
+from .._typing import Floats, Indices, Integers
+from ..exact import ExactSums, whole_numbers
 from ..index.certified import BinMoments
 from .atoms import Atoms, PointSample
 from .cases import REVIEW_SUMS, case_amounts
@@ -27,11 +27,21 @@ from .unit_counts import MOST, UnitCounts
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: No x or x² is more than so many units.
 _MOST_X = 1 << 37
-#: Samples per block, few enough for the cache, and samples that are summed together.
-BLOCK = 1 << 14
-CHUNK = 3 * BLOCK
+#: Samples per block, few enough for the cache, and samples that are summed together: no more than
+#: exact sums take at once.
+BLOCK = 1 << 15
+CHUNK = 2 * BLOCK
 #: All classes.
 ALL = slice(None)
+
+
+class ClassSums(NamedTuple):
+    """Sums of a class: weight, x and x² in their units, by bin; and the bins that hold any."""
+
+    weight: Floats
+    x: Floats
+    x_squares: Floats
+    held: Indices
 
 
 class ScoreBins:
@@ -75,6 +85,8 @@ class ScoreBins:
         self._smallest = np.full((n_columns, n_classes), inf)
         self._largest = np.full((n_columns, n_classes), -inf)
         self._lightest = np.full((n_columns, n_classes), inf)
+        #: Of the two classes that were asked for last, by column and class.
+        self._latest: dict[tuple[int, int], ClassSums] = {}
 
     @property
     def sums(self) -> dict[str, ExactSums]:
@@ -117,6 +129,7 @@ class ScoreBins:
         they are known: `take_ranges` must follow then. Returns the bins of the last column, block
         by block.
         """
+        self._latest.clear()
         found: list[Integers] = []
         columns = scores.reshape(codes.size, -1)
         for start in range(0, codes.size, CHUNK):
@@ -174,10 +187,10 @@ class ScoreBins:
 
     def _count(self, column: int, bins: Integers, x: Floats) -> None:
         """Add unweighted samples."""
-        units = _whole(x * (1.0 / MEAN_UNIT))
+        units = whole_numbers(x * (1.0 / MEAN_UNIT))
         x *= x
         x *= 1.0 / SQUARE_UNIT
-        squares = _whole(x)
+        squares = whole_numbers(x)
         n_columns, n_bins = self._sums["weight"].shape
         if n_columns == 1:
             if self._counts is not None and not self._counts.has_room(bins.size):
@@ -219,6 +232,7 @@ class ScoreBins:
 
     def merge(self, other: ScoreBins) -> None:
         """Add the samples of other bins of the same kind; without weights each weighs one."""
+        self._latest.clear()
         for name, own in self.sums.items():
             own.merge(other.sums.get(name, other.sums["weight"]))
         np.minimum(self._smallest, other._smallest, out=self._smallest)
@@ -241,6 +255,7 @@ class ScoreBins:
         2⁻²³, each term rounded to a whole number; and the smallest and largest scores. Of samples
         with weights that are whole numbers: their weight, sums by weight, and the least weight.
         """
+        self._latest.clear()
         for own, totals in zip(self.sums.values(), (counts, sums, squares), strict=True):
             own.add_integers(totals.reshape(own.shape))
         np.minimum(self._smallest, extremes[0], out=self._smallest)
@@ -267,20 +282,30 @@ class ScoreBins:
 
     def squared_distance(self, column: int, code: int, point: float) -> float:
         """Sum over a class of weight times the squared distance of the scores to a point."""
-        layout, own = self.layout, slice(code, code + 1)
+        layout, own = self.layout, self._class_sums(column, code)
         apart = layout.centres - point
-        terms = self.table("weight", column, own) * apart**2
-        terms += self.table("x", column, own) * (2.0 * MEAN_UNIT * apart * layout.widths)
-        terms += self.table("x_squares", column, own) * (SQUARE_UNIT * layout.widths**2)
+        terms = own.weight * apart**2
+        terms += own.x * (2.0 * MEAN_UNIT * apart * layout.widths)
+        terms += own.x_squares * (SQUARE_UNIT * layout.widths**2)
         return float(terms.sum())
+
+    def _class_sums(self, column: int, code: int) -> ClassSums:
+        """Sums of a class, which figures ask for again and again."""
+        if (column, code) not in self._latest:
+            parts = (
+                self.table(name, column, slice(code, code + 1))[0]
+                for name in ("weight", "x", "x_squares")
+            )
+            weight, x, x_squares = parts
+            if len(self._latest) > 1:
+                del self._latest[next(iter(self._latest))]
+            held = np.flatnonzero(weight)
+            self._latest[column, code] = ClassSums(weight, x, x_squares, held)
+        return self._latest[column, code]
 
     def moments(self, column: int, code: int) -> BinMoments:
         """What is known of the scores of a class, which must have samples."""
-        own = slice(code, code + 1)
-        weights, sums, squares = (
-            self.table(name, column, own)[0] for name in ("weight", "x", "x_squares")
-        )
-        held = np.flatnonzero(weights)
+        weights, sums, squares, held = self._class_sums(column, code)
         weights = weights.take(held)
         return BinMoments(
             centres=self.layout.centres.take(held),
@@ -295,12 +320,12 @@ class ScoreBins:
 
     def atoms(self, column: int, code: int) -> Atoms:
         """The bins of a class that hold any; `ranges` must be kept."""
-        own = slice(code, code + 1)
-        weight = self.table("weight", column, own)[0]
-        held = np.flatnonzero(weight)
+        layout, (weight, x, _, held) = self.layout, self._class_sums(column, code)
         weight = weight.take(held)
         low, high = (part[column].take(held) for part in self.ranges)
-        mean = self.score_sums(column, own)[0].take(held) / weight
+        mean = weight * layout.centres.take(held)
+        mean += x.take(held) * (layout.widths.take(held) * MEAN_UNIT)
+        mean /= weight
         np.minimum(np.maximum(mean, low, out=mean), high, out=mean)
         return Atoms(low, high, weight, mean, self._squares(column, code, weight))
 
@@ -358,6 +383,7 @@ class ScoreBins:
 
     def take_arrays(self, arrays: list[NDArray[Any]]) -> None:
         """Become the state that `to_arrays` gave; `fragility.scores.stored` checks the arrays."""
+        self._latest.clear()
         held, lowest, *rest = arrays
         count = len(self.sums)
         for part, exponent, rows in zip(self.sums.values(), lowest, rest[:count], strict=True):
@@ -368,8 +394,3 @@ class ScoreBins:
             columns, bins = np.divmod(held, self.sums["weight"].shape[1])
             bins = np.unique(columns * self.layout.length + bins % self.layout.length)
             self.ranges.reshape(2, -1)[:, bins] = ranges[0]
-
-
-def _whole(terms: Floats) -> Integers:
-    """Terms, which are written over, as the nearest whole numbers."""
-    return np.rint(terms, out=terms).astype(np.int64)

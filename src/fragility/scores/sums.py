@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil, log
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .._typing import Floats, Integers, Mask
-from ..exact import ExactSums
+from ..exact import ExactSums, whole_numbers
 from ..measured import LEAST_PROBABILITY
 from .bins import BLOCK, CHUNK, ScoreBins
 from .cases import Cases
@@ -24,6 +25,8 @@ _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
+#: No logarithm or confidence is more than so many units.
+_MOST_UNITS = ceil(-log(LEAST_PROBABILITY) / _UNIT) + 1
 
 
 @dataclass(frozen=True)
@@ -271,9 +274,7 @@ class Sums:
             keys = self._key_of(predicted, confidence, thresholds)
         losses = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
         confidence = np.minimum(confidence, 1.0)
-        lost, claimed = (
-            np.rint(terms * (1.0 / _UNIT)).astype(np.int64) for terms in (losses, confidence)
-        )
+        lost, claimed = (whole_numbers(terms * (1.0 / _UNIT)) for terms in (losses, confidence))
         of_class = self.shape.n_classes * thresholds.size
         return _Made(
             keys % thresholds.size,
@@ -335,6 +336,6 @@ def _add_predictions(sums: ModelSums, block: Cases, made: _Made, parts: Integers
         terms.append((1 + made.cells, made.claimed))
     for places, amounts in terms:
         if weights is None:
-            sums.totals.add_each(places, amounts)
+            sums.totals.add_each(places, amounts, most=_MOST_UNITS)
         else:
             sums.totals.add_at(places, amounts * weights)

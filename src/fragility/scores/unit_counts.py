@@ -15,8 +15,6 @@ from .._typing import Integers
 _SQUARE_BITS = 42
 #: A bin may hold fewer samples than this.
 MOST = 1 << (_SQUARE_BITS // 2)
-#: Samples that are added at once: the memory that they need stays in the cache.
-_AT_ONCE = 1 << 14
 
 
 class UnitCounts:
@@ -51,12 +49,9 @@ class UnitCounts:
         pairs = self._pairs.reshape(-1)
         bins *= 2
         squares += 1 << _SQUARE_BITS
-        for start in range(0, bins.size, _AT_ONCE):
-            part = slice(start, start + _AT_ONCE)
-            own = bins[part]
-            np.add.at(pairs, own, x[part])
-            own += 1
-            np.add.at(pairs, own, squares[part])
+        np.add.at(pairs, bins, x)
+        bins += 1
+        np.add.at(pairs, bins, squares)
 
     def totals(self) -> tuple[Integers, Integers, Integers]:
         """By bin: number of samples, and sums of x and of squares."""

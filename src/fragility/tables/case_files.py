@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Generic
 
 from .case_batch import Batch, joined
@@ -90,6 +90,17 @@ class CaseFile(ABC, Generic[Batch]):
     def _look(self, data: Any) -> None:
         """Look through the next rows of these columns."""
 
+    def _seen(self, column: str) -> Collection[Any]:
+        """Values of one of these columns that were seen."""
+        return ()
+
+    def _has_seen(self, survey: GroupSurvey, column: str, ends: tuple[int, int] | None) -> bool:
+        """Whether every whole number between the ends of a column was seen."""
+        if ends is None or survey.is_crossed:
+            return False
+        known = set(survey.seen(column) or self._seen(column))
+        return ends[1] - ends[0] < len(known) and known.issuperset(range(ends[0], ends[1] + 1))
+
     def _know(self) -> None:
         """Make use of what was seen."""
 
@@ -108,8 +119,11 @@ class CaseFile(ABC, Generic[Batch]):
         asked = self.asked_first(survey)
         if asked:
             with numbers_explained(self.table, self._used.numeric):
+                ends = {column: self.table.ends(column) for column in asked}
                 for batch in self.table.batches(asked, self._types) if data is None else data:
                     self.look(survey, batch)
+                    if all(self._has_seen(survey, *column) for column in ends.items()):
+                        break  # a value that is not between the ends is refused when it is read
         return self.take_names(survey)
 
     # Names may be surveyed, and rows read, in parts that lie elsewhere.

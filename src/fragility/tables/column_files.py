@@ -63,6 +63,21 @@ class ParquetTable(Table):
             known = str(about.created_by).startswith(_KEEP_ORDER)
             return known and all(group.has_dictionary_page for group in groups)
 
+    def ends(self, column: str) -> tuple[int, int] | None:
+        """From the statistics of all parts of the file."""
+        if not pyarrow().types.is_integer(self.schema.field(column).type):
+            return None
+        found = []
+        with self._explained(), self._file({}) as file:
+            about = file.metadata
+            paths = [about.schema.column(place).path for place in range(about.num_columns)]
+            for k in range(about.num_row_groups):
+                told = about.row_group(k).column(paths.index(column)).statistics
+                if told is None or not told.has_min_max or told.null_count != 0:
+                    return None
+                found.append((told.min, told.max))
+        return min(low for low, _ in found), max(high for _, high in found)
+
     @contextmanager
     def _file(self, types: Types, **options: Any) -> Iterator[Any]:
         pa = pyarrow()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,6 +131,15 @@ class GroupSurvey:
         self._values: dict[str, set[Any]] = {by.column: set() for by in columns if not by.ranges}
         #: Combinations of values, or of places of ranges, that occur.
         self._held: set[tuple[Any, ...]] = set()
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether combinations of values are looked for, too."""
+        return self._cross
+
+    def seen(self, column: str) -> Collection[Any]:
+        """Values of a column of groups that were seen."""
+        return self._values.get(column, ())
 
     def add(self, data: Any) -> None:
         """Look through the next rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Collection, Mapping, Sequence, Sized
 from typing import Any
 
 from .._labels import listed
@@ -174,6 +174,9 @@ class PredictionFile(CaseFile[PredictionBatch]):
             order = category_order(data.column(label))
             if order is not None and order not in self._orders[-1:]:
                 self._orders.append(order)
+
+    def _seen(self, column: str) -> Collection[Any]:
+        return self._labels
 
     def _know(self) -> None:
         """Classes, which of two is the positive one, and which column is for which."""

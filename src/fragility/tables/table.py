@@ -122,6 +122,10 @@ class Table(ABC):
         """Whether ordered categories of a column are stored in their order."""
         return True
 
+    def ends(self, column: str) -> tuple[int, int] | None:
+        """Least and largest of a column of whole numbers, if the file says it; none is missing."""
+        return None
+
     def missing_columns(self, names: Sequence[str]) -> list[str]:
         """Those of these names that no column has."""
         return [name for name in dict.fromkeys(names) if name not in self.column_names]
