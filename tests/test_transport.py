@@ -155,6 +155,23 @@ def test_no_search_exceeds_the_certificate(row):
             assert search.largest(k * (1.0 - 1e-3), rng) > target
 
 
+@pytest.mark.parametrize("label_cost", [inf, 0.5])
+def test_only_labels_that_occur_make_a_norm_steep(label_cost):
+    """Costs of pairs between classes without samples do not count, unless labels move."""
+    rng = np.random.default_rng(0)
+    model, X = drawn(3, rng), rng.normal(size=(5, 3))
+    loss = Hinge(pair_cost=[[0, 1, 1], [9, 0, 9], [9, 9, 0]])
+    given = {"target": 20.0, "loss": loss}
+    turned, euclidean = (
+        certify(model, X, np.zeros(5, int), ambiguity=ambiguity, **given).fragility
+        for ambiguity in (
+            Transport(Mahalanobis(np.eye(3)), None, label_cost),
+            Wasserstein(2, label_cost),
+        )
+    )
+    assert turned == pytest.approx(euclidean, rel=1e-12)
+
+
 CROSS_ENTROPY = [row for row in ROWS if row.name in ("squared norm 2", "norm 1 in a box")]
 CROSS_ENTROPY += [
     row for row in ROWS if row.name in ("squared norm, labels move", "norm 1 in a box, labels move")

@@ -14,7 +14,8 @@ from .._parameters import check_positive_or_inf
 from .._typing import Floats, Mask
 from ..losses import Loss
 from .base import Ambiguity
-from .costs import Norm, NormCost, TransportCost, as_norm, check_cost
+from .cost_checks import check_cost
+from .costs import Norm, NormCost, TransportCost, as_norm
 from .norm_moves import NormMoves
 from .supports import Support
 from .wasserstein import Wasserstein

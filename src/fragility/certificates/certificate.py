@@ -25,7 +25,8 @@ from .._typing import Floats, Mask
 from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile, Transport
 from ..losses import CrossEntropy, Hinge, LipschitzLoss, Loss, MaxLogistic, SmoothedHinge
-from ..solvers import transport
+from ..programs.adversaries import steepest_slopes
+from ..solvers.transport_profile import profile_of_model
 from ..transport import ShiftDistance
 from .index_bounds import IndexBound, ScoredSamples, bound_index, no_bound
 from .lipschitz_bounds import bounded_slope, bounded_spread, check_bound
@@ -359,7 +360,7 @@ def certificate_of(
         )
     carrying = weights > 0.0
     spread = np.abs(scores) if binary else np.ptp(scores, axis=1)
-    slopes = _slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
+    slopes = steepest_slopes(linear.inside, loss, codes[carrying], every=ambiguity.moves_labels)
     moves = (ambiguity.with_constant() if linear.priced else ambiguity).solved_as(loss)
     if isinstance(moves, Transport):
         profile = _transport_profile(loss, moves, linear, samples, weights, carrying)
@@ -413,7 +414,7 @@ def _transport_profile(
     intercept = linear.intercept
     if linear.priced:
         X, intercept = np.column_stack([X, np.ones(len(X))]), np.zeros(len(linear.coef))
-    return transport.profile_of_model(
+    return profile_of_model(
         loss,
         ambiguity,
         linear.inside,
@@ -428,22 +429,6 @@ def _transport_profile(
 def _selected(values: Floats, mask: Mask) -> Floats:
     """Values where the mask is true; the array itself, not a copy, if that is everywhere."""
     return values if mask.all() else values[mask]
-
-
-def _slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
-    """Steepest slopes of the loss by the features, one row for each pair that it depends on."""
-    # A loss depends on differences to the sample's own class: one of the two must have samples,
-    # or be a label that a sample may get. Each way round has its own steepness.
-    n_classes = max(2, len(coef))
-    present = (np.bincount(codes, minlength=n_classes) > 0) | every
-    ways = loss.pair_steepness(n_classes) * present[:, np.newaxis]
-    first, second = np.triu_indices(n_classes, 1)
-    steepness = np.maximum(ways, ways.T)[first, second][:, np.newaxis]
-    if len(coef) == 1:
-        return steepness * coef
-    felt = steepness[:, 0] > 0.0
-    rows: Floats = steepness[felt] * (coef[first[felt]] - coef[second[felt]])
-    return rows
 
 
 def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:

@@ -16,7 +16,7 @@ from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport
+from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport, transport_profile
 from .erm import (
     ReferenceModels,
     RiskMinimum,
@@ -334,7 +334,7 @@ def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
 def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
     if not isinstance(ambiguity, Transport):
         return "There is neither a cost nor a support of its own."
-    return transport.why_not(objective.loss, ambiguity, objective.rows.n_classes)
+    return transport_profile.why_not(objective.loss, ambiguity, objective.rows.n_classes)
 
 
 #: In the order of choice: the first that takes a program solves it.
@@ -385,7 +385,7 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
         lipschitz.check_known(loss, ambiguity, solver)
         return
     if isinstance(ambiguity, Transport):
-        reason = transport.why_not(loss, ambiguity)
+        reason = transport_profile.why_not(loss, ambiguity)
     else:
         reason = conic.why_not(loss) if solver == "conic" else ""
     if reason:

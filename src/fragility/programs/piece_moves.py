@@ -1,0 +1,234 @@
+"""Best moves against a linear piece of a loss: on the whole space, and inside a box."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .._typing import Floats, Indices
+from ..ambiguity import Box, Huber, SquaredNorm, Transport
+from ..ambiguity.radial_costs import RadialCost
+from ..losses.piecewise_linear import Pieces
+from .adversaries import Adversary, LinearSamples
+
+_HALVINGS = 70
+_FAR = 1e7
+
+
+class FreePieces(Adversary):
+    """A piecewise linear loss on the whole space: each piece gains the same for all samples."""
+
+    def __init__(self, samples: LinearSamples, ambiguity: Transport, pieces: Pieces) -> None:
+        self.samples, self.cost, self.pieces = samples, ambiguity.cost, pieces
+        self.mobility = ambiguity.mobility(samples.X.shape[1])
+        self.slopes = pieces.slopes @ samples.coef * self.mobility
+        flat = self.slopes.reshape(-1, self.slopes.shape[-1])
+        used = self._used(ambiguity.moves_labels)
+        self.least = float(self._least(flat, np.repeat(used, self.slopes.shape[1])))
+
+    def _used(self, labels_move: bool) -> Any:
+        """Labels that some sample may have."""
+        classes = np.arange(len(self.slopes))
+        return np.ones(classes.size, bool) if labels_move else np.isin(classes, self.samples.y)
+
+    def _least(self, slopes: Floats, used: Any) -> float:
+        return float(self.cost.least_price(slopes[used]).max(initial=0.0))
+
+    def values(self, k: float, labels: Indices) -> Floats:
+        worst: Floats = self._by_piece(k, labels).max(axis=1)
+        return worst
+
+    def _by_piece(self, k: float, labels: Indices) -> Floats:
+        slopes, offsets = self.pieces
+        table: Floats = np.einsum("nio,no->ni", slopes[labels], self.samples.scores)
+        table += offsets[labels]
+        for label in np.unique(labels):
+            rows = np.flatnonzero(labels == label)
+            for i, slope in enumerate(self.slopes[label]):
+                if slope.any():
+                    table[rows, i] += self._gain(slope, k, rows)
+        return table
+
+    def _gain(self, slope: Floats, k: float, rows: Indices) -> Any:
+        return self.cost.gain(slope[np.newaxis], k)[0]
+
+    def _move(self, slope: Floats, k: float, rows: Indices) -> Floats:
+        """Best moves in units of the cost."""
+        if k == 0.0:
+            return np.zeros((rows.size, slope.size))
+        best: Floats = self.cost.move(slope[np.newaxis] / k)
+        return np.broadcast_to(best, (rows.size, slope.size))
+
+    def places(self, k: float, labels: Indices) -> Floats:
+        best = self._by_piece(k, labels).argmax(axis=1)
+        moved = self.samples.X.copy()
+        for label, i in {*zip(labels.tolist(), best.tolist(), strict=True)}:
+            rows = np.flatnonzero((labels == label) & (best == i))
+            slope = self.slopes[label, i]
+            if slope.any():
+                moved[rows] += self._move(slope, k, rows) * self.mobility
+        return moved
+
+
+class BoxPieces(FreePieces):
+    r"""A piecewise linear loss inside a box, at a cost :math:`\varphi` of a length in ℓ1, ℓ2, ℓ∞.
+
+    A move of length t gains V(t), concave: the features go up to their bounds, in ℓ1 one after the
+    other by steepness, in ℓ∞ all at the same pace, in ℓ2 each in proportion to its slope.
+    """
+
+    def __init__(self, samples: LinearSamples, ambiguity: Transport, pieces: Pieces) -> None:
+        assert isinstance(ambiguity.support, Box)
+        self.box = ambiguity.support
+        self.radial = _Length(ambiguity.cost)
+        super().__init__(samples, ambiguity, pieces)
+
+    def _least(self, slopes: Floats, used: Any) -> float:
+        # Along an open side a sample may go for ever.
+        low, high = self.box.ends
+        towards = np.where(slopes > 0.0, high, low)
+        return super()._least(np.where(np.isinf(towards), slopes, 0.0), used)
+
+    def _rooms(self, slope: Floats, rows: Indices) -> Floats:
+        rooms = self.box.rooms(self.samples.X[rows], slope)
+        moves = slope != 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(moves, rooms / np.where(moves, self.mobility, 1.0), 0.0)
+
+    def _gain(self, slope: Floats, k: float, rows: Indices) -> Any:
+        moves = self._move(slope, k, rows)
+        return moves @ slope - k * self.radial.value(moves)
+
+    def _move(self, slope: Floats, k: float, rows: Indices) -> Floats:
+        rooms, steep = self._rooms(slope, rows), np.abs(slope)
+        if self.radial.order == 2:
+            return np.sign(slope) * self._euclidean(steep, k, rooms)
+        if self.radial.order == 1:
+            order = np.argsort(-steep, kind="stable")
+            lengths = rooms[:, order]
+            slopes = np.broadcast_to(steep[order], lengths.shape)
+            t = self._best_length(slopes, lengths, k)
+            filled = np.empty_like(rooms)
+            left = np.maximum(t[:, np.newaxis] - _before(lengths), 0.0)
+            filled[:, order] = np.minimum(left, lengths)
+        else:
+            order = np.argsort(rooms, axis=1)
+            ends = np.take_along_axis(rooms, order, axis=1)
+            with np.errstate(invalid="ignore"):
+                lengths = np.diff(ends, axis=1, prepend=0.0)
+            lengths = np.where(np.isnan(lengths), 0.0, lengths)
+            slopes = np.cumsum(steep[order][:, ::-1], axis=1)[:, ::-1]
+            t = self._best_length(slopes, lengths, k)
+            filled = np.minimum(t[:, np.newaxis], rooms)
+        return np.sign(slope) * filled
+
+    def _best_length(self, slopes: Floats, lengths: Floats, k: float) -> Floats:
+        """Length at which a concave function of falling slopes, less k φ, is largest."""
+        # It pays to go on through a segment as long as its slope is above k φ'.
+        ends, starts = np.cumsum(lengths, axis=1), _before(lengths)
+        wanted = self.radial.length_for(slopes, k)
+        inside = np.clip(wanted, starts, ends)
+        pays = wanted > starts
+        reached: Floats = np.where(pays & np.isfinite(inside), inside, 0.0).max(axis=1)
+        return reached
+
+    def _euclidean(self, steep: Floats, k: float, rooms: Floats) -> Floats:
+        """Moves min(s · slope, room), with s the length t of the move over k φ'(t)."""
+        if k == 0.0:
+            return np.where(np.isfinite(rooms), rooms, 0.0)
+        cost, least = self.radial.cost, 1.0 / k
+
+        def moved(s: Floats) -> Floats:
+            found: Floats = np.minimum(s[:, np.newaxis] * steep, rooms)
+            return found
+
+        def length(s: Floats) -> Floats:
+            found: Floats = np.linalg.norm(moved(s), axis=1)
+            return found
+
+        if isinstance(cost, SquaredNorm):
+            return moved(np.full(len(rooms), least / 2.0))
+        if isinstance(cost, Huber):
+            short = np.full(len(rooms), least)
+            far = _slope_times(steep, rooms, k * cost.delta)
+            return moved(np.where(length(short) <= cost.delta, short, far))
+        if not isinstance(cost, RadialCost):
+            return moved(_slope_times(steep, rooms, k))
+        low, high = np.zeros(len(rooms)), np.full(len(rooms), least)
+
+        def too_far(s: Floats) -> Any:
+            t = length(s)
+            return s * k * cost.slope_at(t) >= t
+
+        for _ in range(400):
+            short_of = ~too_far(high)
+            if not short_of.any():
+                break
+            high = np.where(short_of, 4.0 * high, high)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            far = too_far(middle)
+            low, high = np.where(far, low, middle), np.where(far, middle, high)
+        return moved(low)
+
+
+def _slope_times(steep: Floats, rooms: Floats, price: float) -> Floats:
+    r"""The s > 0 with :math:`\lVert \min(s w, room) \rVert = s \cdot price`; zero if there is none.
+
+    Between two places where a feature meets its bound both sides squared are linear in s².
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        caps = np.where(steep > 0.0, rooms / np.where(steep > 0.0, steep, 1.0), 0.0)
+    order = np.argsort(caps, axis=1)
+    ends = np.take_along_axis(caps, order, axis=1)
+    squares = steep[order] ** 2
+    spent = np.take_along_axis(np.where(np.isfinite(rooms), rooms, 0.0), order, axis=1) ** 2
+    # Before each end: squared rooms of the features at their bounds, squared slopes of the others.
+    full = _before(spent)
+    free = np.cumsum(squares[:, ::-1], axis=1)[:, ::-1]
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        reached = np.where(
+            np.isinf(ends), free <= price**2, full + ends**2 * free <= (ends * price) ** 2
+        )
+        reached &= ends > 0.0  # features without room, or without a slope, meet nothing
+        first = np.where(reached.any(axis=1), reached.argmax(axis=1), -1)
+        at = np.arange(len(rooms)), first
+        found = np.sqrt(full[at] / (price**2 - free[at]))
+    # Beyond the last bound nothing grows: all features are at their bounds.
+    last: Floats = np.linalg.norm(np.where(np.isfinite(rooms), rooms, 0.0), axis=1) / price
+    beyond = np.maximum(last, np.where(np.isfinite(ends), ends, 0.0).max(axis=1))
+    s: Floats = np.where(first >= 0, np.where(full[at] > 0.0, found, 0.0), beyond)
+    return np.minimum(s, _FAR)  # along an open side at its very price no place is the worst
+
+
+def _before(lengths: Floats) -> Floats:
+    """Length of all segments before each."""
+    return np.cumsum(np.insert(lengths[:, :-1], 0, 0.0, axis=1), axis=1)
+
+
+class _Length:
+    """A norm of order 1, 2 or ∞, and the cost of its length."""
+
+    def __init__(self, cost: Any) -> None:
+        self.cost = cost
+        norm: Any = cost.length if isinstance(cost, RadialCost) else cost
+        self.order = norm.order
+
+    def value(self, moves: Floats) -> Floats:
+        values: Floats = self.cost.value(moves)
+        return values
+
+    def slope_at(self, t: Floats) -> Floats:
+        return self.cost.slope_at(t) if isinstance(self.cost, RadialCost) else np.ones_like(t)
+
+    def length_for(self, slopes: Floats, k: float) -> Floats:
+        """Largest t with k φ'(t) at most each slope."""
+        if not isinstance(self.cost, RadialCost):
+            return np.where(slopes > k, inf, 0.0)
+        if k == 0.0:
+            return np.where(slopes > 0.0, inf, 0.0)
+        lengths = self.cost.length_for(slopes / k)
+        # Beyond the steepest slope of a cost that becomes linear it pays to go on for ever.
+        return np.where(slopes > k * self.cost.steepest * (1.0 + 1e-12), inf, lengths)
