@@ -160,8 +160,10 @@ class Norm(NormCost):
             signs = np.sign(np.take_along_axis(slopes, best, axis=1))
             np.put_along_axis(unit, best, signs, axis=1)
             return unit
-        lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
-        return slopes / np.where(lengths > 0.0, lengths, 1.0)
+        size = np.abs(slopes).max(axis=1, keepdims=True, initial=0.0)  # its square may overflow
+        plain = slopes / np.where(size > 0.0, size, 1.0)
+        lengths = np.linalg.norm(plain, axis=1, keepdims=True)
+        return plain / np.where(lengths > 0.0, lengths, 1.0)
 
 
 @dataclass(frozen=True, repr=False)

@@ -139,6 +139,12 @@ class Transport(NormMoves):
         )
         return np.where(moves[:, still].any(axis=1), inf, costs)
 
+    def steepest_moves(self, vectors: Floats) -> Floats:
+        rows = np.asarray(vectors, dtype=np.float64)
+        assert isinstance(self.cost, NormCost)
+        mobility = self.mobility(rows.shape[1])
+        return self.cost.direction(rows * mobility) * mobility
+
     def steepest(self, differences: Floats) -> float:
         return super().steepest(differences) if self.is_norm else 0.0
 

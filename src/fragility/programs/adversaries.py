@@ -76,6 +76,10 @@ class Adversary(ABC):
     def places(self, k: float, labels: Indices) -> Floats:
         """Where each sample is worst, with these labels."""
 
+    def endless(self, label: int) -> Floats:
+        """Ways (rows) along which a loss gains, in the long run, the least price for its cost."""
+        return np.zeros((0, self.samples.X.shape[1]))
+
 
 @dataclass(frozen=True, eq=False)
 class ExactProfile(TransportProfile):

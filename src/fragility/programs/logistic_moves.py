@@ -94,13 +94,20 @@ class BoxLogistic(Adversary):
         self.samples, self.box = samples, ambiguity.support
         self.mobility = ambiguity.mobility(samples.X.shape[1])
         self.slope = samples.coef[0] * self.mobility
-        ends = np.broadcast_arrays(*self.box.ends, self.slope)
         classes = {0, 1} if ambiguity.moves_labels else {*np.unique(samples.y).tolist()}
-        open_ = np.zeros(self.slope.size, dtype=bool)
-        for label in classes:  # a wrong-side logit rises with minus the sign of the label
-            rising = self.slope * (1.0 if label == 0 else -1.0)
-            open_ |= np.isinf(np.where(rising > 0.0, ends[1], ends[0])) & (rising != 0.0)
-        self.least = float(np.abs(self.slope[open_]).max(initial=0.0))
+        steep = [np.abs(self._open(label)).max(initial=0.0) for label in classes]
+        self.least = float(max(steep))
+
+    def _open(self, label: int) -> Floats:
+        """Slopes of the wrong-side logit of a label along features that may go for ever."""
+        low, high = self.box.ends
+        rising = self.slope * (1.0 if label == 0 else -1.0)
+        return np.where(np.isinf(np.where(rising > 0.0, high, low)), rising, 0.0)
+
+    def endless(self, label: int) -> Floats:
+        slopes = self._open(label)
+        steepest = np.flatnonzero((np.abs(slopes) == self.least) & (slopes != 0.0))
+        return (np.eye(slopes.size) * np.sign(slopes) * self.mobility)[steepest]
 
     def _steps(self, k: float, labels: Indices) -> tuple[Indices, Floats, Floats, Floats]:
         """Features in order, their moves, and logits and costs after each of them."""

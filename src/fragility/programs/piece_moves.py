@@ -9,12 +9,15 @@ import numpy as np
 
 from .._typing import Floats, Indices
 from ..ambiguity import Box, Huber, SquaredNorm, Transport
+from ..ambiguity.costs import NormCost
 from ..ambiguity.radial_costs import RadialCost
 from ..losses.piecewise_linear import Pieces
 from .adversaries import Adversary, LinearSamples
 
 _HALVINGS = 70
 _FAR = 1e7
+#: Slopes that are the steepest one but for rounding.
+_SAME = 1e-9
 
 
 class FreePieces(Adversary):
@@ -34,7 +37,19 @@ class FreePieces(Adversary):
         return np.ones(classes.size, bool) if labels_move else np.isin(classes, self.samples.y)
 
     def _least(self, slopes: Floats, used: Any) -> float:
-        return float(self.cost.least_price(slopes[used]).max(initial=0.0))
+        return float(self.cost.least_price(self._open(slopes[used])).max(initial=0.0))
+
+    def _open(self, slopes: Floats) -> Floats:
+        """Slopes along features that may go for ever."""
+        return slopes
+
+    def endless(self, label: int) -> Floats:
+        length = getattr(self.cost, "length", self.cost)
+        if self.least == 0.0 or not isinstance(length, NormCost):
+            return super().endless(label)
+        slopes = self._open(self.slopes[label])
+        steepest = self.cost.least_price(slopes) >= self.least * (1.0 - _SAME)
+        return length.direction(slopes[steepest]) * self.mobility
 
     def values(self, k: float, labels: Indices) -> Floats:
         worst: Floats = self._by_piece(k, labels).max(axis=1)
@@ -85,11 +100,9 @@ class BoxPieces(FreePieces):
         self.radial = _Length(ambiguity.cost)
         super().__init__(samples, ambiguity, pieces)
 
-    def _least(self, slopes: Floats, used: Any) -> float:
-        # Along an open side a sample may go for ever.
+    def _open(self, slopes: Floats) -> Floats:
         low, high = self.box.ends
-        towards = np.where(slopes > 0.0, high, low)
-        return super()._least(np.where(np.isinf(towards), slopes, 0.0), used)
+        return np.where(np.isinf(np.where(slopes > 0.0, high, low)), slopes, 0.0)
 
     def _rooms(self, slope: Floats, rows: Indices) -> Floats:
         rooms = self.box.rooms(self.samples.X[rows], slope)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -116,6 +116,18 @@ def profile_of_model(
     )
 
 
+class Shares(NamedTuple):
+    """Shares of samples with one label, and where they go.
+
+    `masses` are of the weight of all samples; `moves` are in the user's units.
+    """
+
+    rows: Indices
+    label: int
+    masses: Floats
+    moves: Floats
+
+
 @dataclass(frozen=True, eq=False)
 class ConicProfile(TransportProfile):
     """The worst case of one model in a support of which no closed form is known.
@@ -173,19 +185,41 @@ class ConicProfile(TransportProfile):
     def worst(self, radius: float) -> WorstLoss:
         if radius == 0.0:
             return WorstLoss(self.mean, inf, self.mean)
-        cones, price = self._cones()
-        cp, unit = conic.cvxpy_for("General transport"), cones.units.price
-        problem = cp.Problem(
-            cp.Minimize(self.weights @ cones.worst + price * (radius / unit)), cones.limits
-        )
-        conic.run_clarabel(cp, problem, ADVICE, accurately=True)
+        cones, price = self._solved_in_ball(radius)
+        unit = cones.units.price
         level, least = self._bounds(cones)
         price_found = max(float(price.value), least)
         found = float(self.weights @ level(price_found))
         k = price_found / unit
         return WorstLoss(found + k * radius, k, found)
 
-    def _cones(self) -> tuple[PieceCones, Any]:
+    def worst_shares(self, radius: float) -> Iterator[Shares]:
+        """Shares of samples that together are the worst case in a ball, but for rounding.
+
+        Multipliers of the same program: of how bad a sample is by a piece, its share; of the slope
+        that is paid for, the share times the move.
+        """
+        cones, _ = self._solved_in_ball(radius, traced=True)
+        units = cones.units
+        for bound, above in zip(cones.bounds, cones.above, strict=True):
+            masses = np.maximum(np.ravel(above.dual_value), 0.0)
+            moves = np.zeros((bound.rows.size, units.unit.size))
+            if bound.rests is not None:
+                pushed = -np.asarray(bound.rests.dual_value)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    there = np.nan_to_num(pushed / masses[:, np.newaxis], posinf=0.0, neginf=0.0)
+                moves[:, units.moving] = there * units.unit[units.moving]
+            yield Shares(bound.rows, bound.label, masses, moves)
+
+    def _solved_in_ball(self, radius: float, traced: bool = False) -> tuple[PieceCones, Any]:
+        cones, price = self._cones(traced)
+        cp = conic.cvxpy_for("General transport")
+        worst = self.weights @ cones.worst + price * (radius / cones.units.price)
+        problem = cp.Problem(cp.Minimize(worst), cones.limits)
+        conic.run_clarabel(cp, problem, ADVICE, accurately=True)
+        return cones, price
+
+    def _cones(self, traced: bool = False) -> tuple[PieceCones, Any]:
         samples, loss, ambiguity = self.samples, self.loss, self.ambiguity
         assert samples is not None
         assert loss is not None
@@ -204,6 +238,7 @@ class ConicProfile(TransportProfile):
             price,
             units,
             ambiguity.label_cost,
+            traced,
         )
         return cones, price
 
