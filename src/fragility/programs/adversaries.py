@@ -22,7 +22,7 @@ from .._typing import Floats, Indices
 from ..ambiguity import TransportProfile, WorstLoss
 from ..losses import Loss
 
-_HALVINGS = 70
+_GOLDEN = (5.0**0.5 - 1.0) / 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,20 +130,28 @@ class ExactProfile(TransportProfile):
         low = self.adversary.least
         if radius == 0.0:
             return WorstLoss(self.mean, inf, self.mean)
-        high = max(2.0 * low, 1e-12)
 
         def total(k: float) -> float:
             return self.level(k) + k * radius
 
-        while total(2.0 * high) < total(high) and high < 1e200:
-            high *= 2.0
-        high *= 2.0
-        for _ in range(_HALVINGS):
-            one, two = low + (high - low) / 3.0, high - (high - low) / 3.0
-            if total(one) <= total(two):
-                high = two
+        high = max(2.0 * low, 1e-3 * self.mean / radius, 1e-12)
+        at_high, further = total(high), total(4.0 * high)
+        while further < at_high and high < 1e200:
+            high, at_high, further = 4.0 * high, further, total(16.0 * high)
+        high *= 4.0
+        # Golden sections: each has one new point. A price of zero is only come near to.
+        nothing = 1e-12 * high
+        one, two = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+        at_one, at_two = total(one), total(two)
+        while high - low > max(1e-12 * high, nothing):
+            if at_one <= at_two:
+                high, two, at_two = two, one, at_one
+                one = high - _GOLDEN * (high - low)
+                at_one = total(one)
             else:
-                low = one
+                low, one, at_one = one, two, at_two
+                two = low + _GOLDEN * (high - low)
+                at_two = total(two)
         ends = [self.adversary.least, low, (low + high) / 2.0, high]
         k = min(ends, key=total)
         level = self.level(k)

@@ -12,7 +12,8 @@ from ..ambiguity import Box, SquaredNorm, Transport
 from ..losses.base import signs
 from .adversaries import Adversary, LinearSamples
 
-_HALVINGS = 70
+#: Steps to a root, at most: each halves what is left, or is one of Newton's.
+_STEPS = 100
 
 
 class SquaredLogistic(Adversary):
@@ -65,11 +66,18 @@ class SquaredLogistic(Adversary):
 
         def root(low: Floats, high: Floats) -> Floats:
             """Where σ(u) falls below c (u - v), between two points of different sign."""
-            for _ in range(_HALVINGS):
-                middle = (low + high) / 2.0
-                above = expit(middle) > c * (middle - wrong)
-                low, high = np.where(above, middle, low), np.where(above, high, middle)
-            return (low + high) / 2.0
+            u = (low + high) / 2.0
+            for _ in range(_STEPS):
+                share = expit(u)
+                gap = share - c * (u - wrong)
+                low, high = np.where(gap > 0.0, u, low), np.where(gap > 0.0, high, u)
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    there = u - gap / (share * (1.0 - share) - c)  # by Newton
+                there = np.where((low <= there) & (there <= high), there, (low + high) / 2.0)
+                if (np.abs(there - u) <= 1e-12 * (1.0 + np.abs(u))).all():
+                    return there
+                u = there
+            return u
 
         far = wrong + 1.0 / c
         if c >= 0.25:

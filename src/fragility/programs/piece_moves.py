@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -169,22 +170,42 @@ class BoxPieces(FreePieces):
             return moved(np.where(length(short) <= cost.delta, short, far))
         if not isinstance(cost, RadialCost):
             return moved(_slope_times(steep, rooms, k))
-        low, high = np.zeros(len(rooms)), np.full(len(rooms), least)
 
-        def too_far(s: Floats) -> Any:
-            t = length(s)
-            return s * k * cost.slope_at(t) >= t
+        def excess(u: Floats) -> Floats:
+            """Logarithm of s k φ'(t) / t at s = e^u, which rises; zero where nothing moves."""
+            t = length(np.exp(u))
+            some = np.where(t > 0.0, t, 1.0)
+            return np.where(t > 0.0, u + np.log(k * cost.slope_at(some) / some), 0.0)
 
-        for _ in range(400):
-            short_of = ~too_far(high)
-            if not short_of.any():
-                break
-            high = np.where(short_of, 4.0 * high, high)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2.0
-            far = too_far(middle)
-            low, high = np.where(far, low, middle), np.where(far, middle, high)
-        return moved(low)
+        return moved(np.exp(_rising_root(excess, np.full(len(rooms), np.log(least)))))
+
+
+def _rising_root(function: Callable[[Floats], Floats], start: Floats) -> Floats:
+    """Where each of some rising functions is zero: false position, with one end halved."""
+    low, high = start, start
+    at_low = at_high = function(start)
+    step = np.ones_like(start)
+    for _ in range(_HALVINGS):
+        below, above = at_high < 0.0, at_low > 0.0
+        if not (below.any() or above.any()):
+            break
+        step = 2.0 * step
+        low, high = np.where(above, low - step, low), np.where(below, high + step, high)
+        at_low = np.where(above, function(low), at_low)
+        at_high = np.where(below, function(high), at_high)
+    for _ in range(_HALVINGS):
+        apart = at_high - at_low
+        share = np.where(apart > 0.0, -at_low / np.where(apart > 0.0, apart, 1.0), 0.0)
+        root = low + share * (high - low)
+        value = function(root)
+        done = (np.abs(value) <= 1e-15) | (high - low <= 1e-15)
+        if done.all():
+            return root
+        left = value < 0.0
+        # The end that stays counts half, so that it, too, is left behind.
+        at_low, at_high = np.where(left, value, at_low / 2.0), np.where(left, at_high / 2.0, value)
+        low, high = np.where(left, root, low), np.where(left, high, root)
+    return root
 
 
 def _slope_times(steep: Floats, rooms: Floats, price: float) -> Floats:
