@@ -39,35 +39,34 @@ def cells():
     names = list(LOSSES)
     for place, row in enumerate(ROWS):
         for step in (0, 1):
-            yield pytest.param(
-                row, names[(place + 2 * step + place // 4) % 4], id=f"{row.name}-{step}"
-            )
+            loss = names[(place + 2 * step + place // 4) % 4]
+            yield pytest.param(row, loss, step, id=f"{row.name}-{step}")
 
 
-@pytest.mark.parametrize(("row", "loss"), [*cells()])
-def test_least_fragility_equals_the_literal_program(row, loss):
+@pytest.mark.parametrize(("row", "loss", "seed"), [*cells()])
+def test_least_fragility_equals_the_literal_program(row, loss, seed):
+    """The second of each row with weights and a penalty."""
     given, n_classes, pieces = LOSSES[loss]
-    for seed in range(2):
-        X, y = data(row, n_classes, seed)
-        weights = np.random.default_rng(seed).uniform(0.5, 2, y.size) if seed else None
-        alpha = 0.01 * seed
-        model = SatisficingClassifier(
-            given, row.ambiguity, slack=0.3, penalty="l2" if seed else None, alpha=alpha
-        ).fit(X, y, weights)
-        literal = moves.program(
-            X,
-            y,
-            pieces,
-            row.norm,
-            row.kind,
-            row.region,
-            label_cost=row.label_cost,
-            prices=row.feature_weight,
-            weights=weights,
-            alpha=alpha,
-            target=model.target_,
-        )
-        assert model.fragility_ == pytest.approx(literal, rel=1e-5)
+    X, y = data(row, n_classes, seed, n=12)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, y.size) if seed else None
+    alpha = 0.01 * seed
+    model = SatisficingClassifier(
+        given, row.ambiguity, slack=0.3, penalty="l2" if seed else None, alpha=alpha
+    ).fit(X, y, weights)
+    literal = moves.program(
+        X,
+        y,
+        pieces,
+        row.norm,
+        row.kind,
+        row.region,
+        label_cost=row.label_cost,
+        prices=row.feature_weight,
+        weights=weights,
+        alpha=alpha,
+        target=model.target_,
+    )
+    assert model.fragility_ == pytest.approx(literal, rel=1e-5)
 
 
 @pytest.mark.parametrize("row", ROWS[::3], ids=lambda row: row.name)
@@ -480,6 +479,42 @@ def test_a_cost_of_ones_own():
     for cost, said in ((TooCheap(), "conjugate is too small"), (TooDear(), "is too large")):
         with pytest.raises(ValueError, match=said):
             SatisficingClassifier("hinge", Transport(cost)).fit(X, y)
+
+
+@pytest.mark.parametrize("row", ROWS[1::3], ids=lambda row: row.name)
+def test_least_fragility_in_a_ball_equals_the_literal_program(row):
+    given, n_classes, pieces = LOSSES[list(LOSSES)[ROWS.index(row) % 4]]
+    X, y = data(row, n_classes, 1, n=10)
+    far = SatisficingClassifier(given, row.ambiguity, slack=0.3).fit(X, y)
+    far = far.certificate_.critical_distance
+    for radius in (0.8 * far, 1.5 * far):
+        model = SatisficingClassifier(given, row.ambiguity, slack=0.3, radius=radius).fit(X, y)
+        literal = moves.program(
+            X,
+            y,
+            pieces,
+            row.norm,
+            row.kind,
+            row.region,
+            label_cost=row.label_cost,
+            prices=row.feature_weight,
+            target=model.target_,
+            ball=radius,
+        )
+        assert model.fragility_ == pytest.approx(literal, rel=1e-5)
+        assert model.certificate_.violation_bound(2.0 * radius) == inf
+        bound = model.certificate_.violation_bound(radius)
+        assert model.certificate_.worst_loss(radius) <= bound * (1.0 + 1e-9)
+
+
+def test_only_a_support_makes_a_certificate_keep_the_samples():
+    X, y = data(ROWS[0], 2, 0, n=12)
+    for loss in ("hinge", "cross_entropy"):
+        for support in (None, Box(LOW, HIGH)):
+            cost = Norm(1) if support is not None else SquaredNorm()
+            model = SatisficingClassifier(loss, Transport(cost, support), slack=0.3).fit(X, y)
+            kept = model.certificate_._profile.adversary.samples.X
+            assert (kept is None) == (support is None)
 
 
 def test_parts_are_compared_cloned_and_shown():

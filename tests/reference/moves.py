@@ -131,10 +131,14 @@ def program(
     alpha=0.0,
     target=None,
     radius=None,
+    ball=None,
     coef=None,
     intercept=None,
 ):
-    """Least k at a target, or least worst loss within a radius; of one model if it is given."""
+    """Least k at a target, or least worst loss within a radius; of one model if it is given.
+
+    With a ball k need hold inside it only: a price k + λ is paid, and λ is given back up to it.
+    """
     n, d = X.shape
     outputs = 1 if len(pieces) == 2 else len(pieces)
     shares = np.full(n, 1 / n) if weights is None else np.asarray(weights) / np.sum(weights)
@@ -166,6 +170,9 @@ def program(
                     value, demands = value + gain, demands + more
                 demands.append(value - paid <= worst[i])
     total = shares @ worst + alpha * cp.sum_squares(B)
+    if ball is not None:
+        back = cp.Variable(nonneg=True)
+        return solved_problem(k - back, [*demands, back <= k, total + back * ball <= target])
     if target is not None:
         return solved_problem(k, [*demands, total <= target])
     return solved_problem(k * radius + total, demands)

@@ -83,8 +83,8 @@ class Certificate(Summary):
     weights: Floats
     # The samples of some weight; what relabelling one adds at most; scores and classes, and the
     # coefficients (without an intercept, whatever its price: it is of features that an index
-    # speaks) are all that index bounds need. X is not kept: a fitted model would drag its data
-    # along.
+    # speaks) are all that index bounds need. X is not kept, a fitted model would drag its data
+    # along; but inside a support what a sample may lose is known by where it is.
     _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
     _scores: Floats = field(repr=False)

@@ -134,7 +134,7 @@ def by_multipliers(ambiguity: Transport, profile: ConicProfile, attack: Attack) 
     mass = np.where(mass > _SLIGHT * profile.weights[source], mass, 0.0)
     mass *= (profile.weights / np.bincount(source, mass))[source]
     moved = np.flatnonzero(moves.any(axis=1))
-    room = ambiguity.support.travel(profile.samples.X[source[moved]], moves[moved])
+    room = ambiguity.support.travel(profile.samples.places[source[moved]], moves[moved])
     moves[moved] *= np.minimum(room, 1.0)[:, np.newaxis]
     costs = ambiguity.move_costs(moves)
     costs[codes != attack.codes[source]] += ambiguity.label_cost
@@ -148,8 +148,7 @@ def _at_price(ambiguity: Transport, profile: ExactProfile, k: float) -> Atoms:
     assert adversary is not None
     assert y is not None
     _, labels = profile.worst_labels(k)
-    places, here = adversary.places(k, labels), adversary.samples.X
-    moves = places - here
+    moves = adversary.moves(k, labels)
     costs = ambiguity.move_costs(moves)
     costs[labels != y] += ambiguity.label_cost
     every = np.arange(y.size)

@@ -29,14 +29,21 @@ _GOLDEN = (5.0**0.5 - 1.0) / 2.0
 class LinearSamples:
     """A linear model and samples, in the user's units.
 
-    `coef` is (outputs, d), `scores` (n, outputs); `y` are classes from 0 on.
+    `coef` is (outputs, d), `scores` (n, outputs); `y` are classes from 0 on. The features X are
+    there where a support asks how much room they have: certificates keep what is here.
     """
 
     coef: Floats
     scores: Floats
-    X: Floats
     y: Indices
     n_classes: int
+    X: Floats | None = None
+
+    @property
+    def places(self) -> Floats:
+        """The features, of which there must be some."""
+        assert self.X is not None
+        return self.X
 
 
 def steepest_slopes(coef: Floats, loss: Loss, codes: Indices, *, every: bool) -> Floats:
@@ -73,12 +80,12 @@ class Adversary(ABC):
         """Loss less cost of each sample at its worst place, with these labels."""
 
     @abstractmethod
-    def places(self, k: float, labels: Indices) -> Floats:
-        """Where each sample is worst, with these labels."""
+    def moves(self, k: float, labels: Indices) -> Floats:
+        """The move of each sample to where it is worst, with these labels."""
 
     def endless(self, label: int) -> Floats:
         """Ways (rows) along which a loss gains, in the long run, the least price for its cost."""
-        return np.zeros((0, self.samples.X.shape[1]))
+        return np.zeros((0, self.samples.coef.shape[1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ class SquaredLogistic(Adversary):
     def __init__(self, samples: LinearSamples, ambiguity: Transport) -> None:
         assert isinstance(ambiguity.cost, SquaredNorm)
         self.samples, self.norm = samples, ambiguity.cost.length
-        self.mobility = ambiguity.mobility(samples.X.shape[1])
+        self.mobility = ambiguity.mobility(samples.coef.shape[1])
         self.slope = samples.coef * self.mobility
         self.width = float(self.norm.dual(self.slope)[0])
 
@@ -43,13 +43,14 @@ class SquaredLogistic(Adversary):
         u = self._best(wrong, k)
         return np.logaddexp(0.0, u) - k * ((u - wrong) / self.width) ** 2
 
-    def places(self, k: float, labels: Indices) -> Floats:
+    def moves(self, k: float, labels: Indices) -> Floats:
         wrong = -signs(labels) * self.samples.scores[:, 0]
         if self.width == 0.0 or k == 0.0:
-            return self.samples.X.copy()
+            return np.zeros((labels.size, self.mobility.size))
         lengths = (self._best(wrong, k) - wrong) / self.width
         directions = self.norm.direction(self.slope) * self.mobility
-        return self.samples.X - (signs(labels) * lengths)[:, np.newaxis] * directions
+        moves: Floats = -(signs(labels) * lengths)[:, np.newaxis] * directions
+        return moves
 
     def logits(self, k: float, labels: Indices) -> tuple[Floats, Floats]:
         """Logits on the wrong side, as they are and at their worst."""
@@ -100,7 +101,7 @@ class BoxLogistic(Adversary):
     def __init__(self, samples: LinearSamples, ambiguity: Transport) -> None:
         assert isinstance(ambiguity.support, Box)
         self.samples, self.box = samples, ambiguity.support
-        self.mobility = ambiguity.mobility(samples.X.shape[1])
+        self.mobility = ambiguity.mobility(samples.coef.shape[1])
         self.slope = samples.coef[0] * self.mobility
         classes = {0, 1} if ambiguity.moves_labels else {*np.unique(samples.y).tolist()}
         steep = [np.abs(self._open(label)).max(initial=0.0) for label in classes]
@@ -124,7 +125,7 @@ class BoxLogistic(Adversary):
         moves = np.empty((labels.size, order.size))
         for sign in (-1.0, 1.0):
             rows = np.flatnonzero(side == sign)
-            rooms = self.box.rooms(self.samples.X[rows], sign * self.slope)[:, order]
+            rooms = self.box.rooms(self.samples.places[rows], sign * self.slope)[:, order]
             moves[rows] = rooms / self.mobility[order]
         logits = side * self.samples.scores[:, 0]
         zero = np.zeros((labels.size, 1))
@@ -137,11 +138,11 @@ class BoxLogistic(Adversary):
         values: Floats = (np.logaddexp(0.0, logits) - k * costs).max(axis=1)
         return values
 
-    def places(self, k: float, labels: Indices) -> Floats:
+    def moves(self, k: float, labels: Indices) -> Floats:
         order, moves, logits, costs = self._steps(k, labels)
         last = (np.logaddexp(0.0, logits) - k * costs).argmax(axis=1)
         moves = np.where(np.arange(order.size) < last[:, np.newaxis], moves, 0.0)
-        moved = self.samples.X.copy()
+        moved = np.zeros((labels.size, self.mobility.size))
         towards = np.sign(self.slope[order]) * self.mobility[order]
-        moved[:, order] += -signs(labels)[:, np.newaxis] * moves * towards
+        moved[:, order] = -signs(labels)[:, np.newaxis] * moves * towards
         return moved

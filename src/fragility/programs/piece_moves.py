@@ -26,7 +26,7 @@ class FreePieces(Adversary):
 
     def __init__(self, samples: LinearSamples, ambiguity: Transport, pieces: Pieces) -> None:
         self.samples, self.cost, self.pieces = samples, ambiguity.cost, pieces
-        self.mobility = ambiguity.mobility(samples.X.shape[1])
+        self.mobility = ambiguity.mobility(samples.coef.shape[1])
         self.slopes = pieces.slopes @ samples.coef * self.mobility
         flat = self.slopes.reshape(-1, self.slopes.shape[-1])
         used = self._used(ambiguity.moves_labels)
@@ -77,14 +77,14 @@ class FreePieces(Adversary):
         best: Floats = self.cost.move(slope[np.newaxis] / k)
         return np.broadcast_to(best, (rows.size, slope.size))
 
-    def places(self, k: float, labels: Indices) -> Floats:
+    def moves(self, k: float, labels: Indices) -> Floats:
         best = self._by_piece(k, labels).argmax(axis=1)
-        moved = self.samples.X.copy()
+        moved = np.zeros((labels.size, self.mobility.size))
         for label, i in {*zip(labels.tolist(), best.tolist(), strict=True)}:
             rows = np.flatnonzero((labels == label) & (best == i))
             slope = self.slopes[label, i]
             if slope.any():
-                moved[rows] += self._move(slope, k, rows) * self.mobility
+                moved[rows] = self._move(slope, k, rows) * self.mobility
         return moved
 
 
@@ -106,7 +106,7 @@ class BoxPieces(FreePieces):
         return np.where(np.isinf(np.where(slopes > 0.0, high, low)), slopes, 0.0)
 
     def _rooms(self, slope: Floats, rows: Indices) -> Floats:
-        rooms = self.box.rooms(self.samples.X[rows], slope)
+        rooms = self.box.rooms(self.samples.places[rows], slope)
         moves = slope != 0.0
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(moves, rooms / np.where(moves, self.mobility, 1.0), 0.0)

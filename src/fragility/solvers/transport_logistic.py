@@ -248,4 +248,5 @@ class _Cuts:
         values, labels = own.worst_labels(k)
         rows = np.flatnonzero(values > own.losses + 1e-12)
         if rows.size:
-            self._add(rows, own.adversary.places(k, labels)[rows], labels[rows])
+            places = self.X[rows] + own.adversary.moves(k, labels)[rows]
+            self._add(rows, places, labels[rows])

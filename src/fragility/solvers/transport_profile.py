@@ -95,7 +95,8 @@ def profile_of_model(
     if ambiguity.support is not None:
         ambiguity.support.check(table)
     scores = table @ coef.T + intercept
-    samples = LinearSamples(coef, scores, table, y, n_classes)
+    where = None if ambiguity.support is None else table
+    samples = LinearSamples(coef, scores, y, n_classes, where)
     losses = loss.value(scores[:, 0] if n_classes == 2 else scores, y)
     if ambiguity.is_norm and loss.slopes_by_pair:
         relabelled = None
@@ -225,9 +226,9 @@ class ConicProfile(TransportProfile):
         assert loss is not None
         assert ambiguity is not None
         cp = conic.cvxpy_for("General transport")
-        deviations = samples.X.std(axis=0)
+        deviations = samples.places.std(axis=0)
         deviations = np.where(deviations > 0.0, deviations, 1.0)
-        units = CostUnits.of(samples.X, ambiguity, deviations)
+        units = CostUnits.of(samples.places, ambiguity, deviations)
         price = cp.Variable(nonneg=True)
         cones = PieceCones(
             cp,
