@@ -54,6 +54,7 @@ def wasserstein_fragility_index(
     label_cost : float, default=inf
         Cost of a label in units of the features, positive; infinite: labels do not move.
     sample_weight : array-like of shape (n_samples,), optional
+        Where labels move they may differ by a factor of 1e8.
 
     Returns
     -------
@@ -193,6 +194,10 @@ def wasserstein_pair_bound(
     )
 
 
+#: The rarest sample may be the one that is relabelled: its share is then told from rounding.
+_WEIGHTS_APART = 1e8
+
+
 class _Index(NamedTuple):
     """The index of samples at a checked target and cost of a label."""
 
@@ -210,6 +215,15 @@ class _Index(NamedTuple):
         if norm == 0.0:  # then nothing moves them, and they do not differ but for rounding
             require(bool(np.ptp(scores) <= 1e-9 * np.abs(scores).max()), told)
         cost = norm * self.label_cost if norm else inf
+        if cost < inf and weights is not None:
+            some = weights[weights > 0.0]
+            apart = float(some.max() / some.min())
+            require(
+                apart <= _WEIGHTS_APART,
+                f"Where labels move, sample_weight may differ by a factor of {_WEIGHTS_APART:.0e}, "
+                f"beyond which rounding decides; got {apart:.0e}. Give samples of next to no "
+                "weight a weight of 0, or leave out label_cost.",
+            )
         multiplier = least_multiplier(scores, positive, weights, self.target, cost)
         return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
