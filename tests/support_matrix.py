@@ -208,9 +208,9 @@ def matrix() -> str:
             support_bounds.section(),
             PAIRS,
             "### Least fragility\n",
-            table(satisficing, ((2, None), (3, None), (3, "l1")), pair_cost=True),
+            table(satisficing, ((2, "l1"), (3, None)), pair_cost=True),
             "### Least worst-case loss\n",
-            table(robust, ((2, "l2"), (3, None)), pair_cost=True),
+            table(robust, ((3, "l2"),), pair_cost=True),
         ]
     )
 
