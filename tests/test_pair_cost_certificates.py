@@ -1,6 +1,5 @@
 """Certificates of losses with costs of pairs: no adversary breaks them, and one comes near."""
 
-import os
 from itertools import combinations, permutations, product
 from math import inf
 
@@ -11,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from fragility import KL, Wasserstein, certify
 from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
 
+from .instances import instances
 from .reference.linear import costly_value
 
 LOSSES = {
@@ -24,7 +24,7 @@ each_row = pytest.mark.parametrize(("loss", "transport", "n_classes"), ROWS, ids
 ORDER = {1: 1, 2: 2, inf: np.inf}
 N, D = 12, 4
 #: Models that are attacked in each row.
-INSTANCES = int(os.environ.get("FRAGILITY_INSTANCES", "20"))
+INSTANCES = instances(20)
 
 
 class Instance:

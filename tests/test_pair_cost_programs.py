@@ -157,7 +157,7 @@ def test_hard_margins(norm, n_classes, scale):
 
 
 @pytest.mark.parametrize("loss", ["max_logistic", "smoothed_hinge"])
-@pytest.mark.parametrize("seed", [1, 8, 16])
+@pytest.mark.parametrize("seed", [1, 8])
 def test_separable_classes_whose_labels_move(loss, seed):
     """Where the lowest loss is far out every label pays at the start of the search."""
     rng, n_classes = np.random.default_rng(seed), 3 + seed % 2

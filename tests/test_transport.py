@@ -1,6 +1,5 @@
 """General transport against literal programs and against adversaries that only search."""
 
-import os
 from math import inf
 
 import numpy as np
@@ -25,12 +24,13 @@ from fragility.ambiguity import (
 from fragility.certificates import certify
 from fragility.losses import Hinge, PiecewiseLinear
 
+from .instances import instances
 from .reference import moves
 from .reference.search import Search
 from .transport_rows import BOX, HIGH, LOSSES, LOW, ROWS, data
 
 #: Models that are attacked in each row; more take longer than a suite should.
-INSTANCES = int(os.environ.get("FRAGILITY_INSTANCES", "10"))
+INSTANCES = instances(8)
 pytestmark = pytest.mark.filterwarnings("ignore:.*did not settle")
 
 
@@ -299,10 +299,9 @@ def judged(model, pieces, row, X, y, case):
 
 
 def losses_of(row):
-    """A loss of two classes and one of three, in turn; and cross-entropy where it is solved."""
-    names = list(LOSSES)
-    turn = ROWS.index(row) % 2
-    chosen = [LOSSES[names[2 * turn]], LOSSES[names[3 - 2 * turn]]]
+    """The losses in turn; and cross-entropy where it is solved."""
+    place = ROWS.index(row)
+    chosen = [LOSSES[list(LOSSES)[(place + place // 4) % 4]]]
     return chosen + [("cross_entropy", 2, None)] * (row in CROSS_ENTROPY)
 
 
