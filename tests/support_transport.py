@@ -24,7 +24,7 @@ COLUMNS = ("hinge", "hinge of three classes", "pieces", "cross_entropy")
 def solved(row, column, classifier, **asked):
     """Which solver takes a cell, after its model is judged; "none known" if none does."""
     given, n_classes, pieces = LOSSES.get(column, ("cross_entropy", 2, None))
-    X, y = data(row, n_classes, 1, n=12)
+    X, y = data(row, n_classes, 1, n=8)
     try:
         model = classifier(given, row.ambiguity, **asked).fit(X, y)
     except NotImplementedError:

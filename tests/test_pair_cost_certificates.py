@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from fragility import KL, Wasserstein, certify
 from fragility.losses import CrossEntropy, Hinge, MaxLogistic, SmoothedHinge
 
+from .instances import instances
 from .reference.linear import costly_value
 
 LOSSES = {
@@ -22,8 +23,8 @@ ROWS = list(product(LOSSES, [(1, inf), (2, inf), (inf, inf), (2, 0.3)], [2, 3]))
 each_row = pytest.mark.parametrize(("loss", "transport", "n_classes"), ROWS, ids=str)
 ORDER = {1: 1, 2: 2, inf: np.inf}
 N, D = 12, 4
-#: The price of a smoothed hinge is found by bisection, slowly.
-INSTANCES = dict.fromkeys(LOSSES, 100) | {"smoothed_hinge": 5}
+#: Models that are attacked in each row.
+INSTANCES = instances(20)
 
 
 class Instance:
@@ -90,19 +91,22 @@ class Instance:
 @each_row
 def test_no_adversary_breaks_a_certificate(loss, transport, n_classes):
     norm, label_cost = transport
-    for seed in range(INSTANCES[loss]):
+    for seed in range(INSTANCES):
         instance = Instance(loss, n_classes, seed)
         certificate = instance.certified(Wasserstein(norm, label_cost))
         found = [*attacks(instance, norm, label_cost)]
-        far, came = np.transpose([cost_and_loss(instance, *one, norm, label_cost) for one in found])
+        far, came = costs_and_losses(instance, found, norm, label_cost)
         assert (came <= certificate.violation_bound(far) * (1 + 1e-9)).all()
         assert (came <= certificate.worst_loss(far) * (1 + 1e-9)).all()
 
 
-def cost_and_loss(instance, X, y, norm, label_cost):
-    moved = np.linalg.norm(X - instance.X, ord=ORDER[norm], axis=1)
+def costs_and_losses(instance, attacks, norm, label_cost):
+    """How far each attack is from the samples, and the mean loss there."""
+    X, y = (np.stack(parts) for parts in zip(*attacks, strict=True))
+    moved = np.linalg.norm(X - instance.X, ord=ORDER[norm], axis=2)
     flips = np.where(y != instance.y, label_cost, 0.0)
-    return instance.weights @ (moved + flips), instance.mean(X, y)
+    losses = instance.losses(X.reshape(-1, D), y.ravel()).reshape(y.shape)
+    return (moved + flips) @ instance.weights, losses @ instance.weights
 
 
 def attacks(instance, norm, label_cost):
@@ -128,16 +132,16 @@ def most_harmful(instance, labels, norm, far):
     moves = np.zeros((instance.n_classes, N, D))
     for c, other in permutations(range(instance.n_classes), 2):
         moves[other, labels == c] = far * instance.steepest_move(c, other, norm)
-    reached = [instance.losses(instance.X + move, labels) for move in moves]
+    there = (instance.X + moves).reshape(-1, D)
+    reached = instance.losses(there, np.tile(labels, len(moves))).reshape(len(moves), N)
     return instance.X + moves[np.argmax(reached, axis=0), np.arange(N)]
 
 
 def slopes(instance, X, y, step=1e-6):
     """Gradient of each loss by the features, by differences."""
-    up, down = (
-        [instance.losses(X + sign * step * unit, y) for unit in np.eye(D)] for sign in (1, -1)
-    )
-    return (np.transpose(up) - np.transpose(down)) / (2 * step)
+    around = np.concatenate([X + step * way for way in np.vstack([np.eye(D), -np.eye(D)])])
+    up, down = instance.losses(around, np.tile(y, 2 * D)).reshape(2, D, len(X))
+    return (up - down).T / (2 * step)
 
 
 def worst_labels(instance, X):
@@ -149,7 +153,7 @@ def worst_labels(instance, X):
 def test_one_comes_near(loss, transport, n_classes):
     """A small share of a sample of the steepest pair, moved far, gains what was promised."""
     norm, _ = transport
-    for seed in range(min(20, INSTANCES[loss])):
+    for seed in range(min(20, INSTANCES)):
         instance = Instance(loss, n_classes, seed)
         certificate = instance.certified(Wasserstein(norm, inf))
         radius = 0.1
@@ -170,7 +174,7 @@ def test_one_comes_near(loss, transport, n_classes):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3, 4])
 def test_relabelled_shares(loss, n_classes):
-    for seed in range(INSTANCES[loss]):
+    for seed in range(INSTANCES):
         instance = Instance(loss, n_classes, seed)
         certificate = instance.certified(KL())
         for flipped in (worst_labels(instance, instance.X), instance.rng.integers(0, n_classes, N)):
@@ -184,7 +188,7 @@ def test_relabelled_shares(loss, n_classes):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_other_weights_under_kl(loss, n_classes):
-    for seed in range(INSTANCES[loss]):
+    for seed in range(INSTANCES):
         instance = Instance(loss, n_classes, seed)
         certificate = instance.certified(KL())
         values = instance.losses(instance.X, instance.y)

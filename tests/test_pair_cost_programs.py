@@ -156,6 +156,21 @@ def test_hard_margins(norm, n_classes, scale):
     assert model.fragility_ == pytest.approx(best.k, rel=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["max_logistic", "smoothed_hinge"])
+@pytest.mark.parametrize("seed", [1, 8])
+def test_separable_classes_whose_labels_move(loss, seed):
+    """Where the lowest loss is far out every label pays at the start of the search."""
+    rng, n_classes = np.random.default_rng(seed), 3 + seed % 2
+    y = np.arange(40) % n_classes
+    X = (1.0 + 3.0 * rng.random()) * np.eye(4)[y] + 0.4 * rng.normal(size=(40, 4))
+    costs = np.exp(rng.normal(size=(n_classes, n_classes))) * (1.0 - np.eye(n_classes))
+    norm, kind = (1, 2, inf)[seed % 3], LOSSES[loss](pair_cost=costs)
+    model = SatisficingClassifier(kind, Wasserstein(norm, 0.5), slack=0.03).fit(X, y)
+    given = {"norm": norm, "label_cost": 0.5, "pair_cost": costs}
+    best = programs.wasserstein(X, y, n_classes, loss, model.target_, **given)
+    assert model.fragility_ == pytest.approx(best.k, rel=1e-5)
+
+
 def test_programs_of_other_weights_of_pairs_are_not_solved_together():
     kinds = []
     for weights in ((), (1.0, 0.5, 0.25), (1.0, 0.5, 0.2)):

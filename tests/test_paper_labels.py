@@ -21,6 +21,7 @@ from fragility import (
 from fragility.exceptions import InfeasibleTargetError
 from fragility.losses import LipschitzLoss, Loss
 
+from .instances import instances
 from .reference import lipschitz as reference
 from .reference import shifts as adversary
 
@@ -132,7 +133,7 @@ TABLE = [
 
 @pytest.mark.slow
 def test_no_shift_breaks_the_promise():
-    for seed in range(100):
+    for seed in range(instances(25)):
         n_classes = 3 if seed % 10 == 0 else 2
         X, y = drawn(seed, n_classes, n=15)
         cost = np.linalg.norm(X, axis=1).max()

@@ -57,6 +57,14 @@ def test_critical_distance_is_the_slope_of_the_least_fragility(cell):
     assert -1e-9 <= proof.gap <= 1e-8
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("name", [name for name in AMBIGUITIES if name != "KL"][:4])
+def test_bounds_of_pairs_that_differ_are_proved(loss, name):
+    cell = Cell(loss, name, 3, None, pair_cost=True)
+    model = cell.fitted(SatisficingClassifier, slack=0.3)
+    assert -1e-9 <= prove(model, *cell.data).gap <= 1e-6
+
+
 @pytest.mark.parametrize("cell", CELLS[::5], ids=str)
 def test_the_least_worst_loss_at_the_critical_distance_proves_it_too(cell):
     model = cell.fitted(SatisficingClassifier, slack=0.3)

@@ -22,6 +22,7 @@ from fragility.exceptions import (
 from fragility.solvers import error_curvature
 from fragility.solvers import regression as solver
 
+from .instances import instances
 from .reference import lipschitz as reference
 from .reference import shifts as adversary
 
@@ -119,7 +120,7 @@ def random_promise(seed, m, norm):
 @pytest.mark.parametrize(("m", "norm"), [(1, 1), (1, 2), (1, inf), (3, 1), (3, 2)])
 def test_no_shift_breaks_the_promise_and_some_come_near(m, norm):
     shares = []
-    for seed in range(100):
+    for seed in range(instances(25)):
         X, Y, model, certificate, rng = random_promise(seed, m, norm)
 
         def losses(X, rows, Y=Y, model=model):

@@ -167,3 +167,15 @@ def test_long_input():
     y, z, _ = problem(2, n=500)
     many = index(np.tile(y, 400), np.tile(z, 400), cost=2.0)
     assert many == pytest.approx(index(y, z, cost=2.0), rel=1e-10)
+
+
+def test_weights_that_rounding_cannot_tell_apart_are_refused():
+    y, z, weights = problem(0, n=20)
+    weights[3] = 1e-9
+    with pytest.raises(ValueError, match="may differ by a factor of 1e\\+08"):
+        index(y, z, weights, cost=1.0)
+    assert math.isfinite(index(y, z, weights))  # labels stay
+    weights[3] = 0.0
+    left_out = np.arange(20) != 3
+    own = index(y, z, weights, cost=1.0)
+    assert own == pytest.approx(index(y[left_out], z[left_out], weights[left_out], cost=1.0))

@@ -17,6 +17,7 @@ from fragility.ambiguity import KL, LossProfile, Wasserstein
 from fragility.certificates import certify
 from fragility.losses import CrossEntropy, SmoothedHinge
 
+from .instances import instances
 from .reference import worst_case as reference
 from .test_certificates import LOSSES, at_scores, certified, losses_of, problem
 
@@ -52,13 +53,16 @@ def reweighted(seed):
     return LossProfile(losses[np.arange(len(own)), own], weights), KL()
 
 
-CASES = [*(moving(seed) for seed in range(40)), *(reweighted(seed) for seed in range(40))]
+CASES = [
+    *(moving(seed) for seed in range(instances(20))),
+    *(reweighted(seed) for seed in range(instances(20))),
+]
 
 
 # Wasserstein, against transport plans
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(instances(20)))
 def test_worst_loss_is_that_of_the_best_transport_plan(seed):
     losses, own, weights, slope, price = table(seed)
     profile = profile_of(losses, own, weights, slope)
@@ -71,7 +75,7 @@ def test_worst_loss_is_that_of_the_best_transport_plan(seed):
         assert still == pytest.approx((profile.mean + slope * radius, slope, profile.mean))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(instances(20)))
 @pytest.mark.parametrize("radius", [0.02, 0.5, 5.0, math.inf])
 def test_fragility_is_that_of_the_worst_transport_plan(seed, radius):
     losses, own, weights, slope, price = table(seed)
@@ -176,7 +180,7 @@ def test_labels_that_move_need_their_losses():
 # KL
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(instances(20)))
 def test_worst_reweighting_by_both_sides(seed):
     """Weights that attain the value, and a multiplier that excludes more."""
     profile, ambiguity = reweighted(seed)

@@ -36,7 +36,7 @@ def gaps(coef, intercept, X, y):
 def price(short, smoothing):
     """The price t >= 0 at which shares (z - t)₊ / γ sum to at most one, by bisection."""
     low, high = np.zeros(len(short)), np.maximum(short.max(axis=1), 0.0)
-    for _ in range(200):
+    for _ in range(70):  # to the last digit of the largest
         middle = (low + high) / 2
         wanted = np.maximum(short - middle[:, None], 0.0).sum(axis=1) / smoothing
         low, high = np.where(wanted > 1, middle, low), np.where(wanted > 1, high, middle)

@@ -1,4 +1,4 @@
-"""General transport from its definition: programs with every sample, piece and label written out.
+"""General transport from its definition: programs with every sample, piece and label in them.
 
 A loss is given by its pieces: for the true class y the largest of a·u + b over (a, b) in
 pieces[y]; with two classes u is one number. A cost is a norm (1, 2, inf or a matrix M for
@@ -8,6 +8,7 @@ is None, ("box", l, u), ("polytope", C, d) or ("ellipsoid", c, M). Features have
 
 from __future__ import annotations
 
+import itertools
 import warnings
 
 import numpy as np
@@ -74,47 +75,48 @@ def inside(points, support):
     return np.sum((away @ numbers[1]) * away, axis=1) <= 1.0
 
 
-def dual_norm(expression, norm):
+def dual_norms(rows, norm):
+    """Of each row."""
     if isinstance(norm, np.ndarray):
-        return cp.norm(np.linalg.inv(np.linalg.cholesky(norm)) @ expression, 2)
-    return cp.norm(expression, {1: "inf", 2: 2, np.inf: 1}[norm])
+        return cp.norm(rows @ np.linalg.inv(np.linalg.cholesky(norm)).T, 2, axis=1)
+    return cp.norm(rows, {1: "inf", 2: 2, np.inf: 1}[norm], axis=1)
 
 
-def paid_gain(slope, k, norm, kind):
-    """k h*(slope / k) and what it demands."""
-    size = dual_norm(slope, norm)
+def paid_gains(slopes, k, norm, kind):
+    """k h*(slope / k) of each row, and what it demands."""
+    size, m = dual_norms(slopes, norm), slopes.shape[0]
     if kind == "norm":
-        return 0.0, [size <= k]
-    if kind == "square":
-        return cp.quad_over_lin(cp.pos(size), 4 * k), []
+        return np.zeros(m), [size <= k]
+    t, s, price = cp.Variable(m), cp.Variable(m), k * np.ones(m)
+    if kind == "square":  # s² <= 4 k t
+        return t, [size <= s, cp.SOC(price + t, cp.vstack([s, price - t]), axis=0)]
     name, number = kind
-    if name == "huber":
-        return cp.quad_over_lin(cp.pos(size), 2 * k), [size <= number * k]
+    if name == "huber":  # s² <= 2 k t
+        cone = cp.SOC(price + t, cp.vstack([np.sqrt(2) * s, price - t]), axis=0)
+        return t, [size <= s, cone, size <= number * k]
     q = number / (number - 1)  # t >= s^q k^(1-q) / q
-    t, s = cp.Variable(), cp.Variable()
-    return t, [size <= s, cp.PowCone3D(q * t, k, s, 1 / q)]
+    return t, [size <= s, cp.PowCone3D(q * t, price, s, np.full(m, 1 / q))]
 
 
-def reach(slope, support):
-    """Largest slope·x over the support, and what it demands."""
+def reach(slopes, support):
+    """Largest slope·x over the support for each row, and what it demands."""
     name, *numbers = support
     if name == "box":
         low, high = numbers
-        demands, total = [], 0.0
-        for j in range(len(low)):
-            up, down = cp.Variable(nonneg=True), cp.Variable(nonneg=True)
-            demands.append(slope[j] == up - down)
-            for part, end in ((up, high[j]), (down, -low[j])):
-                if np.isinf(end):
-                    demands.append(part == 0)
+        up, down = (cp.Variable(slopes.shape, nonneg=True) for _ in range(2))
+        demands, total = [slopes == up - down], 0.0
+        for part, end in ((up, high), (down, -low)):
+            for j in range(len(end)):
+                if np.isinf(end[j]):
+                    demands.append(part[:, j] == 0)
                 else:
-                    total = total + end * part
+                    total = total + end[j] * part[:, j]
         return total, demands
     if name == "polytope":
-        multipliers = cp.Variable(len(numbers[1]), nonneg=True)
-        return numbers[1] @ multipliers, [numbers[0].T @ multipliers == slope]
+        multipliers = cp.Variable((slopes.shape[0], len(numbers[1])), nonneg=True)
+        return multipliers @ numbers[1], [multipliers @ numbers[0] == slopes]
     root = np.linalg.inv(np.linalg.cholesky(numbers[1]))
-    return numbers[0] @ slope + cp.norm(root @ slope, 2), []
+    return slopes @ numbers[0] + cp.norm(slopes @ root.T, 2, axis=1), []
 
 
 def program(
@@ -131,10 +133,14 @@ def program(
     alpha=0.0,
     target=None,
     radius=None,
+    ball=None,
     coef=None,
     intercept=None,
 ):
-    """Least k at a target, or least worst loss within a radius; of one model if it is given."""
+    """Least k at a target, or least worst loss within a radius; of one model if it is given.
+
+    With a ball k need hold inside it only: a price k + λ is paid, and λ is given back up to it.
+    """
     n, d = X.shape
     outputs = 1 if len(pieces) == 2 else len(pieces)
     shares = np.full(n, 1 / n) if weights is None else np.asarray(weights) / np.sum(weights)
@@ -144,28 +150,30 @@ def program(
     b = cp.Variable(outputs) if intercept is None else cp.Constant(intercept)
     k, worst = cp.Variable(nonneg=True), cp.Variable(n)
     demands = [] if coef is not None or outputs == 1 else [cp.sum(b) == 0, cp.sum(B, axis=0) == 0]
-    for i in range(n):
-        for label in range(len(pieces)):
-            if label != y[i] and np.isinf(label_cost):
-                continue
-            paid = label_cost * k if label != y[i] else 0.0
-            for a, offset in pieces[label]:
-                a = np.atleast_1d(np.asarray(a, float))
-                slope = a @ B
-                value = slope @ X[i] + a @ b + offset
-                rest = slope
-                if support is not None and np.any(a):
-                    v = cp.Variable(d)
+    for label, own in itertools.product(range(len(pieces)), range(len(pieces))):
+        rows = np.flatnonzero(y == own)
+        if not rows.size or (label != own and np.isinf(label_cost)):
+            continue
+        paid = label_cost * k if label != own else 0.0
+        for a, offset in pieces[label]:
+            a = np.atleast_1d(np.asarray(a, float))
+            slope = a @ B
+            value = X[rows] @ slope + a @ b + offset
+            if np.any(a):
+                rest = np.ones((rows.size, 1)) @ cp.reshape(slope, (1, d), order="C")
+                if support is not None:
+                    v = cp.Variable((rows.size, d))
                     far, more = reach(v, support)
-                    value, rest = value + far - v @ X[i], slope - v
-                    demands += more
-                if np.any(a):
-                    gain, more = paid_gain(
-                        cp.multiply(1 / prices[moving], rest[np.flatnonzero(moving)]), k, norm, kind
-                    )
-                    value, demands = value + gain, demands + more
-                demands.append(value - paid <= worst[i])
+                    value = value + far - cp.sum(cp.multiply(v, X[rows]), axis=1)
+                    rest, demands = rest - v, demands + more
+                free = rest[:, np.flatnonzero(moving)] @ np.diag(1 / prices[moving])
+                gain, more = paid_gains(free, k, norm, kind)
+                value, demands = value + gain, demands + more
+            demands.append(value - paid <= worst[rows])
     total = shares @ worst + alpha * cp.sum_squares(B)
+    if ball is not None:
+        back = cp.Variable(nonneg=True)
+        return solved_problem(k - back, [*demands, back <= k, total + back * ball <= target])
     if target is not None:
         return solved_problem(k, [*demands, total <= target])
     return solved_problem(k * radius + total, demands)

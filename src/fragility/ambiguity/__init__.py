@@ -6,9 +6,10 @@ from typing import Any
 
 from .._parameters import object_of_name
 from .base import Ambiguity
-from .costs import Huber, Mahalanobis, Norm, Power, SquaredNorm, TransportCost
+from .costs import Mahalanobis, Norm, TransportCost
 from .kl import KL
 from .profile import LossProfile, TransportProfile, WorstLoss
+from .radial_costs import Huber, Power, SquaredNorm
 from .supports import Box, Ellipsoid, Polytope, Product, Support
 from .transport import Transport
 from .wasserstein import Wasserstein

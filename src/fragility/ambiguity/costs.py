@@ -12,18 +12,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isfinite
-from typing import Any, ClassVar
+from math import inf
+from typing import Any
 
 import numpy as np
 
-from .._parameters import check_choice, check_number, check_positive
+from .._parameters import check_choice
 from .._typing import Floats
 from .._validation import check_values
 
 _DUAL = {1: inf, 2: 2, inf: 1}
 #: A slope at the border of where a conjugate is finite, but for rounding, is inside.
-_BORDER = 1.0 + 1e-10
+BORDER = 1.0 + 1e-10
 
 
 class TransportCost(ABC):
@@ -98,7 +98,7 @@ class NormCost(TransportCost):
         """A move of length one along which each slope rises fastest."""
 
     def conjugate(self, slopes: Floats) -> Floats:
-        return np.where(self.dual(slopes) <= _BORDER, 0.0, inf)
+        return np.where(self.dual(slopes) <= BORDER, 0.0, inf)
 
     def move(self, slopes: Floats) -> Floats:
         return np.zeros_like(slopes)
@@ -160,8 +160,10 @@ class Norm(NormCost):
             signs = np.sign(np.take_along_axis(slopes, best, axis=1))
             np.put_along_axis(unit, best, signs, axis=1)
             return unit
-        lengths = np.linalg.norm(slopes, axis=1, keepdims=True)
-        return slopes / np.where(lengths > 0.0, lengths, 1.0)
+        size = np.abs(slopes).max(axis=1, keepdims=True, initial=0.0)  # its square may overflow
+        plain = slopes / np.where(size > 0.0, size, 1.0)
+        lengths = np.linalg.norm(plain, axis=1, keepdims=True)
+        return plain / np.where(lengths > 0.0, lengths, 1.0)
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,195 +237,6 @@ def as_norm(given: Any) -> NormCost:
     return given if isinstance(given, NormCost) else Norm(given)
 
 
-class RadialCost(TransportCost):
-    r"""A convex, increasing function :math:`\varphi` of the length of a move.
-
-    Attributes
-    ----------
-    norm : {1, 2, inf}, Norm or Mahalanobis
-    """
-
-    norm: Any
-    #: Largest slope of φ; infinite unless it becomes linear.
-    steepest: ClassVar[float] = inf
-
-    @cached_property
-    def length(self) -> NormCost:
-        """The norm as an object."""
-        return as_norm(self.norm)
-
-    @abstractmethod
-    def of_length(self, t: Floats) -> Floats:
-        """The function φ."""
-
-    @abstractmethod
-    def slope_at(self, t: Floats) -> Floats:
-        """Its derivative."""
-
-    @abstractmethod
-    def conjugate_of(self, s: Floats) -> Floats:
-        """Its conjugate, for slopes of zero or more."""
-
-    @abstractmethod
-    def length_for(self, s: Floats) -> Floats:
-        """Derivative of the conjugate: the best length for a slope."""
-
-    def value(self, moves: Floats) -> Floats:
-        return self.of_length(self.length.value(moves))
-
-    def conjugate(self, slopes: Floats) -> Floats:
-        return self.conjugate_of(self.length.dual(slopes))
-
-    def move(self, slopes: Floats) -> Floats:
-        lengths = self.length_for(self.length.dual(slopes))
-        return self.length.direction(slopes) * lengths[:, np.newaxis]
-
-    def least_price(self, slopes: Floats) -> Floats:
-        return np.zeros(len(slopes))
-
-
-@dataclass(frozen=True)
-class SquaredNorm(RadialCost):
-    r"""The squared length of a move.
-
-    A fragility is then loss per *squared* unit of distance. Slopes gain
-    :math:`\lVert v \rVert_*^2 / 4k`.
-
-    Parameters
-    ----------
-    norm : {1, 2, inf}, Norm or Mahalanobis, default=2
-    """
-
-    norm: Any = 2
-
-    def __post_init__(self) -> None:
-        as_norm(self.norm)
-
-    def of_length(self, t: Floats) -> Floats:
-        return t**2
-
-    def slope_at(self, t: Floats) -> Floats:
-        return 2.0 * t
-
-    def conjugate_of(self, s: Floats) -> Floats:
-        return s**2 / 4.0
-
-    def length_for(self, s: Floats) -> Floats:
-        return s / 2.0
-
-    def cone(self, cp: Any, slopes: Any, k: Any) -> tuple[Any, list[Any]]:
-        return _squares_over(cp, self.length.dual_cone(cp, slopes), k, 0.25)
-
-    def rescaled(self, length: float) -> tuple[float, TransportCost]:
-        return length**2, self
-
-
-@dataclass(frozen=True)
-class Power(RadialCost):
-    r"""A power of the length of a move, :math:`\lVert e \rVert^p / p`.
-
-    Parameters
-    ----------
-    p : float
-        Above 1; for 1 take `Norm`. Below 1 the cost is not convex: no exact program is known.
-    norm : {1, 2, inf}, Norm or Mahalanobis, default=2
-    """
-
-    p: float
-    norm: Any = 2
-
-    def __post_init__(self) -> None:
-        check_number(self.p, "p")
-        if not (isfinite(self.p) and self.p > 1.0):
-            why = "a cost that is not convex" if self.p < 1.0 else "a norm: take Norm(2)"
-            raise ValueError(f"p must be above 1; got {self.p!r}, {why}.")
-        as_norm(self.norm)
-
-    @property
-    def q(self) -> float:
-        """The conjugate exponent."""
-        return self.p / (self.p - 1.0)
-
-    def of_length(self, t: Floats) -> Floats:
-        powers: Floats = t**self.p / self.p
-        return powers
-
-    def slope_at(self, t: Floats) -> Floats:
-        slopes: Floats = t ** (self.p - 1.0)
-        return slopes
-
-    def conjugate_of(self, s: Floats) -> Floats:
-        powers: Floats = s**self.q / self.q
-        return powers
-
-    def length_for(self, s: Floats) -> Floats:
-        lengths: Floats = s ** (self.q - 1.0)
-        return lengths
-
-    def cone(self, cp: Any, slopes: Any, k: Any) -> tuple[Any, list[Any]]:
-        # q t >= s^q / k^(q-1): the power cone (q t)^(1/q) k^(1/p) >= s.
-        count = slopes.shape[0]
-        bound, steep = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
-        price = k * np.ones(count)
-        shares = np.full(count, 1.0 / self.q)
-        cone = cp.constraints.PowCone3D(self.q * bound, price, steep, shares)
-        return bound, [cone, self.length.dual_cone(cp, slopes) <= steep]
-
-    def rescaled(self, length: float) -> tuple[float, TransportCost]:
-        return float(length**self.p), self
-
-
-@dataclass(frozen=True)
-class Huber(RadialCost):
-    r"""Half the squared length up to a border, a multiple of the length beyond.
-
-    :math:`t^2 / 2` for :math:`t \le \delta`, else :math:`\delta t - \delta^2 / 2`: small moves are
-    cheap, as measurement errors are, and long ones are paid by their length.
-
-    Parameters
-    ----------
-    delta : float
-        The border, positive.
-    norm : {1, 2, inf}, Norm or Mahalanobis, default=2
-    """
-
-    delta: float
-    norm: Any = 2
-
-    def __post_init__(self) -> None:
-        check_positive(self.delta, "delta")
-        as_norm(self.norm)
-
-    def of_length(self, t: Floats) -> Floats:
-        short = np.minimum(t, self.delta)
-        return short * (t - short / 2.0)
-
-    def slope_at(self, t: Floats) -> Floats:
-        return np.minimum(t, self.delta)
-
-    def conjugate_of(self, s: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.where(s <= self.delta * _BORDER, s**2 / 2.0, inf)
-
-    def length_for(self, s: Floats) -> Floats:
-        return np.minimum(s, self.delta)
-
-    @property
-    def steepest(self) -> float:  # type: ignore[override]
-        return self.delta
-
-    def least_price(self, slopes: Floats) -> Floats:
-        return self.length.dual(slopes) / self.delta
-
-    def cone(self, cp: Any, slopes: Any, k: Any) -> tuple[Any, list[Any]]:
-        lengths = self.length.dual_cone(cp, slopes)
-        bound, limits = _squares_over(cp, lengths, k, 0.5)
-        return bound, [*limits, lengths <= self.delta * k]
-
-    def rescaled(self, length: float) -> tuple[float, TransportCost]:
-        return length**2, Huber(self.delta / length, self.norm)
-
-
 @dataclass(frozen=True)
 class _InUnits(TransportCost):
     """A cost of moves in another unit of length."""
@@ -444,16 +257,6 @@ class _InUnits(TransportCost):
         return self.cost.cone(cp, slopes / self.unit, k)
 
 
-def _squares_over(cp: Any, lengths: Any, k: Any, factor: float) -> tuple[Any, list[Any]]:
-    """Upper bounds of factor · length² / k for each of some lengths."""
-    count = lengths.shape[0]
-    bound, steep = cp.Variable(count, nonneg=True), cp.Variable(count, nonneg=True)
-    # bound · k >= factor · steep², a rotated cone: ‖(2 √factor steep, bound - k)‖ <= bound + k.
-    price = k * np.ones(count)
-    rows = cp.vstack([2.0 * np.sqrt(factor) * steep, bound - price])
-    return bound, [cp.SOC(bound + price, rows, axis=0), lengths <= steep]
-
-
 def _least_price(cost: TransportCost, slope: Floats) -> float:
     """Smallest k with a finite conjugate of slope / k, for a cost of which no more is known."""
     row = slope[np.newaxis]
@@ -471,54 +274,3 @@ def _least_price(cost: TransportCost, slope: Floats) -> float:
         else:
             low = middle
     return high
-
-
-def check_cost(cost: Any, n_features: int) -> None:
-    """Refuse what is no convex cost, as far as random moves of these features tell.
-
-    A cost of the user is compared with its conjugate and with the move that it calls best.
-    """
-    if not isinstance(cost, TransportCost):
-        raise ValueError(
-            "cost must be Norm, SquaredNorm, Power, Huber, Mahalanobis or a TransportCost of your "
-            f"own; got {cost!r}."
-        )
-    length = cost.length if isinstance(cost, RadialCost) else cost
-    if isinstance(length, Mahalanobis) and len(length.matrix) != n_features:
-        raise ValueError(
-            f"The matrix of Mahalanobis is for {len(length.matrix)} features; X has {n_features}."
-        )
-    if type(cost) in (Norm, Mahalanobis, SquaredNorm, Power, Huber):
-        return
-    name, rng = type(cost).__name__, np.random.default_rng(0)
-    for size in (1e-2, 1.0, 1e2):
-        one, two = size * rng.normal(size=(2, 50, n_features))
-        here, there, middle = (np.asarray(cost.value(e)) for e in (one, two, (one + two) / 2.0))
-        zero = float(cost.value(np.zeros((1, n_features)))[0])
-        if here.shape != (50,) or zero != 0.0 or not np.isfinite(here).all() or (here < 0.0).any():
-            raise ValueError(
-                f"{name}.value must give one finite number of zero or more for each row, and 0 for "
-                "no move."
-            )
-        room = 1e-9 * (here + there)
-        if (middle > (here + there) / 2.0 + room).any():
-            raise ValueError(
-                f"{name} is not convex: a move half way between two costs more than their mean. "
-                "No exact program is known for such a cost."
-            )
-        conjugate = np.asarray(cost.conjugate(two))
-        finite = np.isfinite(conjugate)
-        best = np.asarray(cost.move(two))
-        reached = (two * best).sum(axis=1) - cost.value(best)
-        gained = np.maximum((two * one).sum(axis=1) - here, reached)
-        if (gained[finite] > conjugate[finite] + 1e-9 * (1.0 + np.abs(gained[finite]))).any():
-            raise ValueError(
-                f"{name}.conjugate is too small: some move gains more than it says. The conjugate "
-                "is the largest slope·move - cost."
-            )
-        reached = reached[finite]
-        if (reached < conjugate[finite] - 1e-6 * (1.0 + np.abs(conjugate[finite]))).any():
-            raise ValueError(
-                f"{name}.conjugate is too large, or {name}.move is not a best move: slope·move - "
-                "cost at that move is below it."
-            )

@@ -20,6 +20,10 @@ class NormMoves(Ambiguity):
     def dual_norms(self, vectors: Floats) -> Floats:
         """Steepest slope of each linear function (rows) along moves of cost one."""
 
+    @abstractmethod
+    def steepest_moves(self, vectors: Floats) -> Floats:
+        """Move of cost one along which each linear function (rows) rises most."""
+
     def steepest(self, differences: Floats) -> float:
         return float(self.dual_norms(differences).max(initial=0.0))
 

@@ -14,7 +14,8 @@ from .._parameters import check_positive_or_inf
 from .._typing import Floats, Mask
 from ..losses import Loss
 from .base import Ambiguity
-from .costs import Norm, NormCost, TransportCost, as_norm, check_cost
+from .cost_checks import check_cost
+from .costs import Norm, NormCost, TransportCost, as_norm
 from .norm_moves import NormMoves
 from .supports import Support
 from .wasserstein import Wasserstein
@@ -137,6 +138,12 @@ class Transport(NormMoves):
             np.where(still, 0.0, moves / np.where(still, 1.0, mobility))
         )
         return np.where(moves[:, still].any(axis=1), inf, costs)
+
+    def steepest_moves(self, vectors: Floats) -> Floats:
+        rows = np.asarray(vectors, dtype=np.float64)
+        assert isinstance(self.cost, NormCost)
+        mobility = self.mobility(rows.shape[1])
+        return self.cost.direction(rows * mobility) * mobility
 
     def steepest(self, differences: Floats) -> float:
         return super().steepest(differences) if self.is_norm else 0.0

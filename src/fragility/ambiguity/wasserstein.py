@@ -248,23 +248,9 @@ class Wasserstein(NormMoves):
         return norms
 
     def steepest_moves(self, vectors: Floats) -> Floats:
-        """Move of cost one along which each linear function (rows) rises most."""
         rows = np.asarray(vectors, dtype=np.float64)
         mobility = self.mobility(rows.shape[1])
-        plain = rows * mobility
-        if self.norm == 1:
-            largest = np.abs(plain).argmax(axis=1)[:, np.newaxis]
-            moves = np.zeros_like(plain)
-            signs = np.sign(np.take_along_axis(plain, largest, axis=1))
-            np.put_along_axis(moves, largest, signs, axis=1)
-        elif self.norm == 2:
-            size = np.abs(plain).max(axis=1, keepdims=True, initial=0.0)
-            plain = plain / np.where(size > 0.0, size, 1.0)
-            length = np.linalg.norm(plain, axis=1, keepdims=True)
-            moves = plain / np.where(length > 0.0, length, 1.0)
-        else:
-            moves = np.sign(plain)
-        return moves * mobility
+        return Norm(self.norm).direction(rows * mobility) * mobility
 
     def move_costs(self, moves: Floats) -> Floats:
         """Cost of moves of the features (rows); infinite where one moves that cannot."""

@@ -20,20 +20,21 @@ from .._labels import listed
 from .._models import LabelledSamples, LinearModel
 from .._names import shown
 from .._parameters import check_number, check_radius, require
-from .._summary import Summary, SummaryRow
+from .._summary import SummaryRow
 from .._typing import Floats, Mask
-from .._validation import check_values
 from ..ambiguity import Ambiguity, LossProfile, Transport
 from ..losses import CrossEntropy, Hinge, LipschitzLoss, Loss, MaxLogistic, SmoothedHinge
-from ..solvers import transport
+from ..programs.adversaries import steepest_slopes
+from ..solvers.transport_profile import profile_of_model
 from ..transport import ShiftDistance
+from .guarantee import Guarantee, check_amount
 from .index_bounds import IndexBound, ScoredSamples, bound_index, no_bound
 from .lipschitz_bounds import bounded_slope, bounded_spread, check_bound
 from .promise import Promise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Certificate(Summary):
+class Certificate(Guarantee):
     r"""What a linear model guarantees on its samples and on distributions near them.
 
     Made by `fragility.certificates.certify`.
@@ -70,20 +71,14 @@ class Certificate(Summary):
         knows the model and not how it was found, and it is NaN, too.
     """
 
-    target: float
-    attained_loss: float
-    penalty: float
-    fragility: float
     radius: float
     loss: Loss
     ambiguity: Ambiguity
     classes: NDArray[Any]
-    losses: Floats
-    weights: Floats
     # The samples of some weight; what relabelling one adds at most; scores and classes, and the
     # coefficients (without an intercept, whatever its price: it is of features that an index
-    # speaks) are all that index bounds need. X is not kept: a fitted model would drag its data
-    # along.
+    # speaks) are all that index bounds need. X is not kept, a fitted model would drag its data
+    # along; but inside a support what a sample may lose is known by where it is.
     _profile: LossProfile = field(repr=False)
     _relabelling: float = field(repr=False)
     _scores: Floats = field(repr=False)
@@ -92,55 +87,16 @@ class Certificate(Summary):
     critical_distance: float = nan
 
     @property
-    def headroom(self) -> float:
-        """The target minus the attained loss."""
-        return self.target - self.attained_loss
-
-    @property
     def is_upper_bound(self) -> bool:
         """Whether the fragility is only bounded from above, by a `LipschitzLoss`."""
         return not self.loss.is_exact(self.classes.size)
 
     @property
-    def n_samples(self) -> int:
-        """Number of samples, including samples without weight."""
-        return self.losses.size
+    def _reach(self) -> float:
+        return self.radius
 
-    @overload
-    def violation_bound(self, distance: float) -> float: ...
-    @overload
-    def violation_bound(self, distance: NDArray[Any]) -> Floats: ...
-    def violation_bound(self, distance: ArrayLike) -> float | Floats:
-        r"""Upper bound of the penalised expected loss at a distance from the data.
-
-        :math:`\tau + k \cdot distance`; infinite if the fragility is, and beyond `radius`, where
-        nothing is promised (`worst_loss` still says what may happen there). The distance is one of
-        `ambiguity`: for KL in nats, for Wasserstein in the units of the features.
-        """
-        far = _check_amount(distance, "distance", inf)
-        if self.fragility == inf:
-            return far + inf if far.ndim else inf
-        with np.errstate(over="ignore", under="ignore"):
-            # An attained loss may exceed its target by rounding; the bound holds for it, too.
-            bound = max(self.target, self.attained_loss) + self.fragility * far
-        bound = np.where(far <= self.radius, bound, inf)
-        return bound if far.ndim else float(bound)
-
-    @overload
-    def worst_loss(self, radius: float) -> float: ...
-    @overload
-    def worst_loss(self, radius: NDArray[Any]) -> Floats: ...
-    def worst_loss(self, radius: ArrayLike) -> float | Floats:
-        r"""Largest penalised expected loss within a distance from the data.
-
-        :math:`\sup \{E_P \ell + R : D(P, \hat P) \le radius\}`, exactly, whatever the target and
-        `radius` of the certificate; an upper bound where `is_upper_bound`. `violation_bound` is a
-        line that never lies below it.
-        """
-        far = _check_amount(radius, "radius", inf)
-        worst = [self.ambiguity.worst_loss(self._profile, r).value for r in far.ravel().tolist()]
-        values: Floats = self.penalty + np.reshape(worst, far.shape)
-        return values if far.ndim else float(values)
+    def _worst(self, radius: float) -> float:
+        return self.penalty + self.ambiguity.worst_loss(self._profile, radius).value
 
     def at(self, distance: float | ShiftDistance, came: float | None = None) -> Promise:
         r"""What is promised for data at a distance, beside the loss that came.
@@ -216,7 +172,7 @@ class Certificate(Summary):
         which training under Wasserstein ambiguity keeps small, and the intercepts b. It holds under
         any ambiguity. A priced intercept is in K, not in b, and the constant in φ.
         """
-        share = _check_amount(rate, "rate", 1.0)
+        share = check_amount(rate, "rate", 1.0)
         with np.errstate(over="ignore", under="ignore"):
             bound = self.attained_loss + self._relabelling * share
         return bound if share.ndim else float(bound)
@@ -413,7 +369,7 @@ def _transport_profile(
     intercept = linear.intercept
     if linear.priced:
         X, intercept = np.column_stack([X, np.ones(len(X))]), np.zeros(len(linear.coef))
-    return transport.profile_of_model(
+    return profile_of_model(
         loss,
         ambiguity,
         linear.inside,
@@ -428,30 +384,6 @@ def _transport_profile(
 def _selected(values: Floats, mask: Mask) -> Floats:
     """Values where the mask is true; the array itself, not a copy, if that is everywhere."""
     return values if mask.all() else values[mask]
-
-
-def steepest_slopes(coef: Floats, loss: Loss, codes: NDArray[Any], *, every: bool) -> Floats:
-    """Steepest slopes of the loss by the features, one row for each pair that it depends on."""
-    # A loss depends on differences to the sample's own class: one of the two must have samples,
-    # or be a label that a sample may get. Each way round has its own steepness.
-    n_classes = max(2, len(coef))
-    present = (np.bincount(codes, minlength=n_classes) > 0) | every
-    ways = loss.pair_steepness(n_classes) * present[:, np.newaxis]
-    first, second = np.triu_indices(n_classes, 1)
-    steepness = np.maximum(ways, ways.T)[first, second][:, np.newaxis]
-    if len(coef) == 1:
-        return steepness * coef
-    felt = steepness[:, 0] > 0.0
-    rows: Floats = steepness[felt] * (coef[first[felt]] - coef[second[felt]])
-    return rows
-
-
-def _check_amount(amount: ArrayLike, name: str, most: float) -> Floats:
-    values = np.asarray(check_values(amount, name), dtype=np.float64)
-    if not (np.isfinite(values).all() and (values >= 0.0).all() and (values <= most).all()):
-        allowed = "zero or more" if most == inf else f"from 0 to {most:g}"
-        raise ValueError(f"{name} must be finite and {allowed}; got {amount!r}.")
-    return values
 
 
 def _check_steepness(loss: Loss, ambiguity: Ambiguity, scores: Floats, codes: NDArray[Any]) -> None:

@@ -87,8 +87,7 @@ def prove(
     Parameters
     ----------
     model : fitted SatisficingClassifier, SatisficingClassifierCV or DROClassifier
-        One of a ``radius`` is not proved; a DROClassifier is least fragile at its `target_`. Of
-        hinges with `pair_cost` and several classes under ``Wasserstein(norm=1)`` nothing is proved.
+        One of a ``radius`` is not proved; a DROClassifier is least fragile at its `target_`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The samples that it was fitted to.
     y : array-like of shape (n_samples,)

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array, check_consistent_length
 
 from .._parameters import check_not_negative, check_number
 from .._sklearn import check_sample_weight
-from .._summary import Summary, SummaryRow
+from .._summary import SummaryRow
 from .._typing import Floats
-from .._validation import check_values, column_names
+from .._validation import column_names
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..losses.lipschitz import steepest_error
+from .guarantee import Guarantee
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RegressionCertificate(Summary):
+class RegressionCertificate(Guarantee):
     r"""What a linear regression guarantees on its samples and on distributions near them.
 
     The loss of a sample is the length :math:`\lVert \hat y - y \rVert_2` of its error, in the units
@@ -46,46 +47,11 @@ class RegressionCertificate(Summary):
         What a loss gains at most per unit of distance.
     """
 
-    target: float
-    attained_loss: float
-    penalty: float
-    fragility: float
     ambiguity: Wasserstein
-    losses: Floats
-    weights: Floats
     slope: float
 
-    @property
-    def headroom(self) -> float:
-        """The target minus the attained loss."""
-        return self.target - self.attained_loss
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples, including samples without weight."""
-        return self.losses.size
-
-    @overload
-    def violation_bound(self, distance: float) -> float: ...
-    @overload
-    def violation_bound(self, distance: NDArray[Any]) -> Floats: ...
-    def violation_bound(self, distance: ArrayLike) -> float | Floats:
-        r"""Upper bound :math:`\tau + k \cdot distance` of the penalised expected loss."""
-        far = _check_distance(distance, "distance")
-        if self.fragility == inf:
-            return far + inf if far.ndim else inf
-        bound = max(self.target, self.attained_loss) + self.fragility * far
-        return bound if far.ndim else float(bound)
-
-    @overload
-    def worst_loss(self, radius: float) -> float: ...
-    @overload
-    def worst_loss(self, radius: NDArray[Any]) -> Floats: ...
-    def worst_loss(self, radius: ArrayLike) -> float | Floats:
-        """Largest penalised expected loss within a distance from the data, exactly."""
-        far = _check_distance(radius, "radius")
-        worst = self.attained_loss + self.slope * far
-        return worst if far.ndim else float(worst)
+    def _worst(self, radius: float) -> float:
+        return self.attained_loss + self.slope * radius
 
     def _rows(self) -> Iterator[SummaryRow]:
         yield "target", f"{self.target:.6g}", "for the mean length of the errors, plus penalty"
@@ -194,7 +160,7 @@ def regression_certificate(
     slope = steepest_error(coef * ambiguity.mobility(coef.shape[1]), ambiguity.norm)
     met = attained <= target + 1e-9 * abs(target)
     return RegressionCertificate(
-        target, attained, penalty, slope if met else inf, ambiguity, losses, weights, slope
+        target, attained, penalty, slope if met else inf, losses, weights, ambiguity, slope
     )
 
 
@@ -223,10 +189,3 @@ def error_lengths(errors: Floats) -> Floats:
     if errors.shape[1] == 1:
         return np.abs(errors[:, 0])
     return np.asarray(np.linalg.norm(errors, axis=1))
-
-
-def _check_distance(distance: ArrayLike, name: str) -> Floats:
-    values = np.asarray(check_values(distance, name), dtype=np.float64)
-    if not (np.isfinite(values).all() and (values >= 0.0).all()):
-        raise ValueError(f"{name} must be finite and zero or more; got {distance!r}.")
-    return values

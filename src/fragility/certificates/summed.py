@@ -15,8 +15,9 @@ from .._summary import SummaryRow
 from .._typing import Floats
 from ..ambiguity import Ambiguity, LossProfile
 from ..losses import CrossEntropy, Loss
+from ..programs.adversaries import steepest_slopes
 from ..transport import ShiftDistance
-from .certificate import Certificate, steepest_slopes
+from .certificate import Certificate
 from .index_bounds import IndexBound, no_bound
 from .promise import Promise
 

@@ -17,7 +17,8 @@ from .._summary import Summary, SummaryRow, percent
 from .._typing import Floats, Indices, Mask
 from ..ambiguity import Ambiguity, Transport, Wasserstein
 from ..losses import Loss
-from .adversary import Atoms, Attack, reweighted, shifted
+from .adversary import reweighted, shifted
+from .atoms import Atoms, Attack
 from .certificate import Certificate
 from .certify import Question, question_of
 
@@ -125,7 +126,7 @@ def worst_case(
 
     Under `KL` the weights of the samples change. Under `Wasserstein` labels change where that gains
     more than moves do for their cost, and what is left of the distance moves samples straight along
-    the steepest way to another class. Under `Transport` at a cost that is no norm, or in a box,
+    the steepest way to another class. Under `Transport` at a cost that is no norm, or in a support,
     each sample has a worst place of its own, and goes there. A hinge attains the largest loss if
     there are samples that it rises for; cross-entropy comes nearer to it the further ever fewer
     samples move, and never there: `tol` says how near, and `gap` how near it is.

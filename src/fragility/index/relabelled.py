@@ -44,8 +44,8 @@ def least_multiplier(
     logits : ndarray of shape (n,)
     positive : ndarray of bool
     weights : ndarray of shape (n,) or None
-        Samples of no weight do not count; None: all alike. Where labels move, samples of less than
-        about 1e-12 of the weight are beyond the rounding.
+        Samples of no weight do not count; None: all alike. Where labels move, weights that are
+        apart by more than a factor of 1e8 may be beyond the rounding.
     target : float
     label_cost : float
         Cost of a label in units of the logit: its cost in units of the features times the dual norm

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import permutations
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from .._labels import listed
-from .._parameters import check_number, check_positive_or_inf
+from .._parameters import check_number, check_positive_or_inf, require
 from .._typing import Floats, Labels, Mask
 from .._validation import LabelledScores, check_labelled_scores, check_values
 from ..index.relabelled import least_multiplier
@@ -53,6 +54,7 @@ def wasserstein_fragility_index(
     label_cost : float, default=inf
         Cost of a label in units of the features, positive; infinite: labels do not move.
     sample_weight : array-like of shape (n_samples,), optional
+        Where labels move they may differ by a factor of 1e8.
 
     Returns
     -------
@@ -78,16 +80,14 @@ def wasserstein_fragility_index(
         )
     data = check_labelled_scores(y_true, logits, sample_weight=sample_weight, name="logits")
     norm = check_number(weight_norm, "weight_norm")
-    constant = bool(data.ranges[0, 0] == data.ranges[1, 0])
-    if norm < 0.0 or (norm == 0.0 and not constant):
-        raise ValueError(
-            f"weight_norm must be a positive number; got {weight_norm!r}. Give the dual norm of "
-            "the coefficients, such as np.linalg.norm(model.coef_)."
-        )
-    cost = check_positive_or_inf(label_cost, "label_cost")
-    # As those of linear models: ordered categories are sorted, too.
-    samples = data.scores, data.codes == 1, data.weights
-    return _index(*samples, check_number(target, "target"), norm, cost)
+    told = (
+        f"weight_norm must be a positive number; got {weight_norm!r}. Give the dual norm of the "
+        "coefficients, such as np.linalg.norm(model.coef_)."
+    )
+    require(norm >= 0.0, told)
+    # Class 1 is positive as in linear models: ordered categories are sorted, too.
+    index = _Index.of(target, label_cost)
+    return index(data.scores, data.codes == 1, data.weights, norm, told)
 
 
 def wasserstein_pair_index(
@@ -194,17 +194,38 @@ def wasserstein_pair_bound(
     )
 
 
-def _index(
-    scores: Floats,
-    positive: Mask,
-    weights: Floats | None,
-    target: float,
-    norm: float,
-    cost: float,
-) -> float:
-    """Index of checked samples; a model of norm zero does not react to shifts, nor to labels."""
-    multiplier = least_multiplier(scores, positive, weights, target, norm * cost if norm else inf)
-    return multiplier if multiplier == inf else 2.0 * norm * multiplier
+#: The rarest sample may be the one that is relabelled: its share is then told from rounding.
+_WEIGHTS_APART = 1e8
+
+
+class _Index(NamedTuple):
+    """The index of samples at a checked target and cost of a label."""
+
+    target: float
+    label_cost: float
+
+    @classmethod
+    def of(cls, target: float, label_cost: float) -> _Index:
+        return cls(check_number(target, "target"), check_positive_or_inf(label_cost, "label_cost"))
+
+    def __call__(
+        self, scores: Floats, positive: Mask, weights: Floats | None, norm: float, told: str
+    ) -> float:
+        """Of logits with the dual norm of their coefficients; what is told where it is not."""
+        if norm == 0.0:  # then nothing moves them, and they do not differ but for rounding
+            require(bool(np.ptp(scores) <= 1e-9 * np.abs(scores).max()), told)
+        cost = norm * self.label_cost if norm else inf
+        if cost < inf and weights is not None:
+            some = weights[weights > 0.0]
+            apart = float(some.max() / some.min())
+            require(
+                apart <= _WEIGHTS_APART,
+                f"Where labels move, sample_weight may differ by a factor of {_WEIGHTS_APART:.0e}, "
+                f"beyond which rounding decides; got {apart:.0e}. Give samples of next to no "
+                "weight a weight of 0, or leave out label_cost.",
+            )
+        multiplier = least_multiplier(scores, positive, weights, self.target, cost)
+        return multiplier if multiplier == inf else 2.0 * norm * multiplier
 
 
 def _pair_table(
@@ -220,9 +241,7 @@ def _pair_table(
             "Pairs are for three classes or more; for two give wasserstein_fragility_index one "
             "column of logits, w·x + b of the positive class."
         )
-    norms = _check_pair_norms(settings[0], data)
-    target = check_number(settings[1], "target")
-    cost = check_positive_or_inf(settings[2], "label_cost")
+    norms, index = _check_pair_norms(settings[0], data), _Index.of(*settings[1:])
     table = np.full(norms.shape, np.nan)
     present = np.flatnonzero(data.support > 0)
     for i, j in permutations(present.tolist(), 2):
@@ -230,13 +249,12 @@ def _pair_table(
         if data.weights is not None:
             rows &= data.weights > 0.0
         u, norm = score(np.asarray(data.scores[rows], dtype=np.float64), norms, i, j)
-        if norm == 0.0 and np.ptp(u) > 1e-9 * np.abs(u).max():
-            raise ValueError(
-                f"pair_norms is zero for {listed(data.labels[[i, j]])}, whose logits differ; give "
-                "the dual norms of the differences of the coefficients."
-            )
+        told = (
+            f"pair_norms is zero for {listed(data.labels[[i, j]])}, whose logits differ; give the "
+            "dual norms of the differences of the coefficients."
+        )
         weights = None if data.weights is None else data.weights[rows]
-        table[i, j] = _index(u, data.codes[rows] == i, weights, target, norm, cost)
+        table[i, j] = index(u, data.codes[rows] == i, weights, norm, told)
     return table
 
 

@@ -16,7 +16,7 @@ from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
 from ..programs.targets import Target
-from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport
+from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport, transport_profile
 from .erm import (
     ReferenceModels,
     RiskMinimum,
@@ -26,9 +26,10 @@ from .erm import (
 )
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
-from .feasible import meeting
+from .feasible import first_below, meeting
+from .interior_program import InteriorSolution
 from .newton import Curvature
-from .robust import profile_of, solve_robust, why_not_smooth
+from .robust import fragility_of, profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .support_check import fits_inside
@@ -222,6 +223,8 @@ class _Search:
             found = yield from by_labels(program, start, **self._limits)
         if found is None or not found.converged:
             found = yield from corners.satisfice(program, inside, **self._limits)
+        if not (found.converged or reweights or target.tight):
+            found = yield from self._from_nearer(found, inside)
         if reweights and not (found.converged and found.k > _NO_FRAGILITY * target.value):
             # Perhaps no loss need exceed the target at all.
             least = yield from corners.smallest_largest_loss(
@@ -243,6 +246,30 @@ class _Search:
             found.gap,
             slope=found.multiplier or None,
         )
+
+    def _from_nearer(self, found: InteriorSolution, inside: Evaluation) -> Search[InteriorSolution]:
+        """The same from shorter models: from far out, where every label pays, no step may help."""
+        program, (objective, target, _) = self.program, self._parts
+        level = target.value - TUNING.shorter * (target.value - inside.value)
+        zero = objective.at(np.zeros(objective.size))
+        start = first_below(zero, inside, level, accuracy=0.01)
+        for _ in range(2):
+            other = yield from corners.satisfice(program, start, **self._limits)
+            best = min(
+                found, other, key=lambda one: (not one.converged, self._fragility(one, inside))
+            )
+            found = best._replace(iterations=found.iterations + other.iterations)
+            if found.converged:
+                break
+            way = found.parameters - start.parameters
+            start = objective.at(start.parameters + TUNING.near_share * way)
+        return found
+
+    def _fragility(self, found: InteriorSolution, inside: Evaluation) -> float:
+        """Of a model, moved until it meets the target."""
+        objective, target, _ = self._parts
+        point = meeting(objective.at(found.parameters), inside, target.value)
+        return fragility_of(self.program.ambiguity, point, target.value)
 
     @property
     def _parts(self) -> tuple[Objective, Target, RiskMinimum]:
@@ -334,7 +361,7 @@ def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
 def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
     if not isinstance(ambiguity, Transport):
         return "There is neither a cost nor a support of its own."
-    return transport.why_not(objective.loss, ambiguity, objective.rows.n_classes)
+    return transport_profile.why_not(objective.loss, ambiguity, objective.rows.n_classes)
 
 
 #: In the order of choice: the first that takes a program solves it.
@@ -385,7 +412,7 @@ def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
         lipschitz.check_known(loss, ambiguity, solver)
         return
     if isinstance(ambiguity, Transport):
-        reason = transport.why_not(loss, ambiguity)
+        reason = transport_profile.why_not(loss, ambiguity)
     else:
         reason = conic.why_not(loss) if solver == "conic" else ""
     if reason:

@@ -29,7 +29,14 @@ from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
-from .norm_cones import BoxCone, CentredBoxCone, OctahedronCone, PairBallCone, Shape
+from .norm_cones import (
+    BoxCone,
+    CentredBoxCone,
+    OctahedronCone,
+    PairBallCone,
+    PairBoxCone,
+    Shape,
+)
 from .robust import fragility_of
 from .tangents import Tangent
 
@@ -44,7 +51,7 @@ _FEW, _FURTHEST = 1_500, 1e-2
 #: Directions of less than this share of the largest curvature have none.
 _SINGULAR = 1e-11
 #: Norms that are the largest one of a pair of classes.
-_OF_PAIRS = (PairBallCone, BoxCone, CentredBoxCone, OctahedronCone)
+_OF_PAIRS = (PairBallCone, BoxCone, PairBoxCone, CentredBoxCone, OctahedronCone)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from . import conic, corners, lipschitz, transport
 from .erm import ReferenceModels, least_norm_equivalent, separating_model, underdetermined
 from .norm_cones import Shape
 from .searching import Search
+from .transport_profile import profile
 
 
 def solve_robust(
@@ -76,7 +77,7 @@ def profile_of(ambiguity: Ambiguity, point: Evaluation) -> LossProfile:
     """The losses and the slope of a model, which an ambiguity needs to know."""
     objective = point.objective
     if isinstance(ambiguity, Transport):
-        return transport.profile(objective, ambiguity, point.parameters)
+        return profile(objective, ambiguity, point.parameters)
     if isinstance(objective.loss, LipschitzLoss):
         return lipschitz.profile_of(ambiguity, point)
     return LossProfile(

@@ -66,14 +66,19 @@ class CostUnits:
 
 @dataclass(frozen=True, eq=False)
 class PieceBound:
-    """One piece for some samples, in the program: values without what moves of price k add."""
+    """One piece for some samples, in the program: values without what moves of price k add.
+
+    `rests` is an equation of the slopes that are paid for, of which the multipliers are moves.
+    """
 
     rows: Indices
+    label: int
     flipped: bool
     base: Any
     gain: Any
     slope: Any
     dual: Any = None
+    rests: Any = None
 
 
 @dataclass(eq=False)
@@ -93,6 +98,8 @@ class PieceCones:
     units : CostUnits
     label_cost : float
         γ times the price k in the user's units is paid for another label: γ / `units.price` here.
+    traced : bool
+        Whether slopes of samples have equations of their own, whose multipliers are moves.
     """
 
     cp: Any
@@ -103,8 +110,11 @@ class PieceCones:
     price: Any
     units: CostUnits
     label_cost: float
+    traced: bool = False
     limits: list[Any] = field(default_factory=list)
     bounds: list[PieceBound] = field(default_factory=list)
+    #: Of each bound: no worst loss is below it.
+    above: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         cp, count = self.cp, len(self.pieces.slopes)
@@ -120,19 +130,20 @@ class PieceCones:
                         self._add(rows, label, i, step > 0, shared)
         for bound in self.bounds:
             paid = self.label_cost / self.units.price * self.price if bound.flipped else 0.0
-            self.limits.append(bound.base + bound.gain - paid <= self.worst[bound.rows])
+            self.above.append(bound.base + bound.gain - paid <= self.worst[bound.rows])
+        self.limits += self.above
 
     def _add(self, rows: Indices, label: int, i: int, flipped: bool, shared: Any) -> None:
         slope, offset = self.pieces.slopes[label, i], self.pieces.offsets[label, i]
         base = self.scores[rows] @ slope + offset
         if not slope.any():
-            self.bounds.append(PieceBound(rows, flipped, base, 0.0, None))
+            self.bounds.append(PieceBound(rows, label, flipped, base, 0.0, None))
             return
         steep = slope @ self.slopes
         if self.units.support is None:
             if (label, i) not in shared:
                 shared[label, i] = self._free(self._row(steep)[:, self.units.moving])
-            self.bounds.append(PieceBound(rows, flipped, base, shared[label, i], steep))
+            self.bounds.append(PieceBound(rows, label, flipped, base, shared[label, i], steep))
         elif self._by_feature:
             if (label, i) not in shared:
                 shared[label, i] = self._features(steep)
@@ -142,9 +153,9 @@ class PieceCones:
             above = np.where(np.isinf(high), 0.0, high - z)
             below = np.where(np.isinf(low), 0.0, z - low)
             gain = np.maximum(above, 0.0) @ up + np.maximum(below, 0.0) @ down
-            self.bounds.append(PieceBound(rows, flipped, base, gain, steep))
+            self.bounds.append(PieceBound(rows, label, flipped, base, gain, steep))
         else:
-            self.bounds.append(self._supported(rows, flipped, base, steep))
+            self.bounds.append(self._supported(rows, label, flipped, base, steep))
 
     @property
     def _by_feature(self) -> bool:
@@ -184,20 +195,27 @@ class PieceCones:
             found.append(part)
         return found[0], found[1]
 
-    def _supported(self, rows: Indices, flipped: bool, base: Any, steep: Any) -> PieceBound:
+    def _supported(
+        self, rows: Indices, label: int, flipped: bool, base: Any, steep: Any
+    ) -> PieceBound:
         cp, z, moving = self.cp, self.units.z[rows], self.units.moving
         assert self.units.support is not None
         dual = self.units.support.dual(cp, rows.size, moving.size)
-        rest = np.ones((rows.size, 1)) @ self._row(steep) - dual.slopes
+        rest = (np.ones((rows.size, 1)) @ self._row(steep) - dual.slopes)[:, moving]
+        rests = None
+        if self.traced:
+            own = cp.Variable(rest.shape)
+            rests, rest = own == rest, own
+            self.limits.append(rests)
         if isinstance(self.units.cost, NormCost):
-            self.limits.append(self.units.cost.dual_cone(cp, rest[:, moving]) <= self.price)
+            self.limits.append(self.units.cost.dual_cone(cp, rest) <= self.price)
             paid = 0.0
         else:
-            paid, limits = self.units.cost.cone(cp, rest[:, moving], self.price)
+            paid, limits = self.units.cost.cone(cp, rest, self.price)
             self.limits += limits
         self.limits += dual.limits
         gain = dual.bound - cp.sum(cp.multiply(z, dual.slopes), axis=1) + paid
-        return PieceBound(rows, flipped, base, gain, steep, dual)
+        return PieceBound(rows, label, flipped, base, gain, steep, dual, rests)
 
 
 def size_of(pieces: Pieces, y: Indices, ambiguity: Transport, n_features: int) -> int:

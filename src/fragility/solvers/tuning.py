@@ -114,6 +114,8 @@ class Labels(NamedTuple):
     near_share, far_share : float
         How far the start is on the way from the lowest loss to the solution whose labels stay: for
         few samples, and for many.
+    shorter : float
+        Room that the start of a second attempt has, as a share of that of the first.
     may_pay : float
         Samples whose gain is this share of the cost of a label may move later.
     rough, settled, rounding : float
@@ -127,6 +129,7 @@ class Labels(NamedTuple):
     few_labels: int = 4_000
     near_share: float = 0.8
     far_share: float = 0.5
+    shorter: float = 0.1
     may_pay: float = 0.75
     rough: float = 1e-3
     settled: float = 1e-2
