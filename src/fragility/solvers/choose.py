@@ -14,7 +14,15 @@ from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
 from ..losses import LipschitzLoss, Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
-from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
+from ..programs.satisficing import (
+    NO_HINT,
+    Found,
+    Hint,
+    Outcome,
+    RobustProgram,
+    SatisficingProgram,
+    Solution,
+)
 from ..programs.targets import Target
 from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport
 from .erm import (
@@ -27,7 +35,6 @@ from .erm import (
 from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import meeting
-from .newton import Curvature
 from .robust import profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
@@ -46,15 +53,10 @@ def solve(
     solver: str,
     tol: float,
     max_iter: int,
-    start: Floats | None = None,
-    curvature: Any = None,
+    hint: Hint = NO_HINT,
     say: transport.Say | None = None,
 ) -> Search[Solution]:
-    """Solve a program, from a model near its solution if one is known.
-
-    `curvature` comes with the `Solution` that the start is, or lies next to. It says that the start
-    is nearly the solution, and need not meet the target. Both are hints.
-    """
+    """Solve a program, with what is known of its solution."""
     target, objective = program.target, program.objective
     if paper_labels.applies(program.ambiguity):
         limits: Any = {"solver": solver, "tol": tol, "max_iter": max_iter}
@@ -72,7 +74,7 @@ def solve(
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
     search = _Search(program, references, tol, max_iter, say)
-    return (yield from method.run(search, start, curvature))
+    return (yield from method.run(search, hint))
 
 
 def _by_paper(
@@ -84,8 +86,8 @@ def _by_paper(
 
     def at_target(value: float, near: Solution | None) -> Search[Solution]:
         lower = SatisficingProgram(objective, plain, replace(program.target, value=value))
-        hints: Any = {} if near is None else {"start": near.parameters, "curvature": near.curvature}
-        return solve(lower, references, **limits, **hints)
+        hint = NO_HINT if near is None else Hint(near.parameters, near.curvature)
+        return solve(lower, references, **limits, hint=hint)
 
     def in_ball(radius: float) -> Search[Solution]:
         solver = "auto" if limits["solver"] == "newton" else limits["solver"]
@@ -127,9 +129,9 @@ class _Search:
         point = objective.at(solution.parameters)
         return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 
-    def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Search[Solution]:
+    def under_kl(self, hint: Hint) -> Search[Solution]:
         """Newton's method on the fragility itself."""
-        objective, target, minimum = self._parts
+        (objective, target, minimum), (start, curvature, _) = self._parts, hint
         point = minimum.point if start is None else objective.at(start)
         if not point.value < target.value and target.value > target.erm_loss:
             bound = (target.value + target.erm_loss) / 2.0
@@ -161,9 +163,9 @@ class _Search:
             short = yield from self._shortest_without_fragility(solution.parameters)
         return solution if short is None else replace(short, solver="conic")
 
-    def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Search[Solution]:
+    def under_wasserstein(self, hint: Hint) -> Search[Solution]:
         """Quadratic models of the loss, and their least norms."""
-        objective, target, minimum = self._parts
+        (objective, target, minimum), (start, curvature, alike) = self._parts, hint
         ambiguity, inside = self.program.ambiguity, None
         hessian: Floats | LowRank | None = None
         if ambiguity.moves_labels and target.value >= target.trivial_loss:
@@ -186,6 +188,7 @@ class _Search:
             hessian=hessian,
             underdetermined=is_underdetermined(objective, minimum),
             inside=inside,
+            alike=alike,
         )
         found = yield from search.run(self.max_iter)
         if ambiguity.moves_labels:
@@ -299,7 +302,7 @@ class Solver(NamedTuple):
     why_not : callable
         Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
     run : callable
-        Solves a `_Search`, from hints if it can use any.
+        Solves a `_Search`, with a hint if it can use one.
     on_request : bool
         Whether it is taken only if it is asked for by name.
     by_name : bool
@@ -308,7 +311,7 @@ class Solver(NamedTuple):
 
     name: str
     why_not: Callable[[Objective, Ambiguity], str]
-    run: Callable[[_Search, Floats | None, Any], Search[Solution]]
+    run: Callable[[_Search, Hint], Search[Solution]]
     on_request: bool = False
     by_name: bool = True
 
@@ -343,15 +346,15 @@ _TABLE = (
     Solver("newton", _not_wasserstein, _Search.under_wasserstein),
     # Labels that stay where they are first: most often that shows which of them may pay.
     Solver("interior_point", _not_labels, _Search.under_wasserstein, by_name=False),
-    Solver("interior_point", lambda *_: "", lambda search, *_: search.with_corners()),
+    Solver("interior_point", lambda *_: "", lambda search, _: search.with_corners()),
     Solver(
         "conic",
         lambda objective, _: conic.why_not(objective.loss),
-        lambda search, *_: search.by_cones(),
+        lambda search, _: search.by_cones(),
         on_request=True,
     ),
 )
-_GENERAL = Solver("conic", _not_transport, lambda search, *_: search.by_transport())
+_GENERAL = Solver("conic", _not_transport, lambda search, _: search.by_transport())
 SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
 
 

@@ -63,10 +63,11 @@ def least_norm_near(body: Quadric, cone: Any, near: Floats) -> LeastNorm | None:
 
 def _guesses(sizes: Floats, freedom: int, box: bool) -> Iterator[Mask]:
     """The face of a point, then faces near it: entries that have a sign."""
-    order, longest = np.sort(sizes), sizes.max()
+    longest = sizes.max()
     on_face = sizes >= (1.0 - TUNING.exact) * longest if box else sizes > 0.0
     if 1 < np.count_nonzero(on_face) < sizes.size:
         yield on_face
+    order = np.sort(sizes)
     for part in TUNING.parts:
         free = min(max(freedom // part, 1), sizes.size)
         if box:
@@ -134,9 +135,11 @@ def _on_box(body: Quadric, signs: Floats) -> _Trial | None:
     total = float(np.abs(multipliers).sum())
     if t <= 0.0 or total == 0.0:
         return None
-    too_long = ~held & (np.abs(row) > t * (1.0 + TUNING.exact)) & (square > 0.0)
-    let_go = held & (multipliers < -TUNING.exact * total)
-    violations = np.where(too_long, np.abs(row) / t, np.where(let_go, -multipliers / total, 0.0))
+    too_long = (np.abs(row) > t * (1.0 + TUNING.exact)) & (square > 0.0)
+    let_go = multipliers < -TUNING.exact * total
+    violations = np.where(let_go, -multipliers / total, 0.0)
+    if too_long.any():
+        violations[too_long] = np.abs(row[too_long]) / t
     best = LeastNorm(row[np.newaxis], t, 1.0 / total) if square > 0.0 else None
     return _Trial(best, np.where(too_long, np.sign(row), 0.0), violations)
 

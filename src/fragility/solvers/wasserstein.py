@@ -43,6 +43,8 @@ class LeastNormSearch:
     inside : Evaluation, optional
         A model that meets the target with room to spare, where the start need not because it is
         next to the solution.
+    alike : ndarray, optional
+        Parameters with the zeros or largest entries that the solution likely has.
     """
 
     def __init__(
@@ -54,9 +56,10 @@ class LeastNormSearch:
         hessian: Floats | LowRank | None = None,
         underdetermined: bool = False,
         inside: Evaluation | None = None,
+        alike: Floats | None = None,
     ) -> None:
         self.objective, self.target = program.objective, program.target.value
-        self.tol = tol
+        self.tol, self.alike = tol, alike
         self.near_solution = inside is not None
         self.settled = max(TUNING.settled * tol, TUNING.rounding)
         self.inside = start if inside is None else inside
@@ -123,7 +126,8 @@ class LeastNormSearch:
 
     def _model(self) -> Search[Model]:
         damping = self.damping * self.unit
-        step = self.geometry.step(self.point, self.hessian, self.accuracy, damping)
+        alike, self.alike = self.alike, None  # after a step its own end is
+        step = self.geometry.step(self.point, self.hessian, self.accuracy, damping, alike)
         return (yield from step)
 
     def _gain(self, model: Model) -> float:
