@@ -29,9 +29,25 @@ from ..programs.piecewise import (
     over_functions,
 )
 from ..programs.stack import Stack
-from .cones import Flags, inner, like
+from .cones import Flags, by_problem, inner, like
 from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
 from .tuning import ENTROPIC as TUNING
+
+#: What is left of a margin or a multiplier that a step leaves behind.
+_KEPT = 0.1
+
+
+def _longest_but(count: int, values: Floats, move: Floats) -> Floats:
+    """How far positive numbers may go, if so many of each problem may be left behind.
+
+    Not exactly where it is so far that it does not matter.
+    """
+    fastest = []
+    for shrinking in by_problem(-move / values):
+        fast = shrinking[shrinking > 0.9]
+        many = fast.size > count
+        fastest.append(np.partition(fast, -count - 1)[-count - 1] if many else 0.9)
+    return 1.0 / np.array(fastest)
 
 
 class Samples(PositivePart):
@@ -45,11 +61,19 @@ class Samples(PositivePart):
         The epigraph variables.
     aggregate : ndarray of shape (B,)
         What they make up together.
+    stragglers : int
+        So many margins, and multipliers, may be left behind by a step that is too long for them.
+    cut : bool
+        Whether any multiplier ever was: their sums are no longer what they should be.
     room : ndarray of shape (B,)
         How far above the losses they were at the start.
     """
 
     has_t: ClassVar[bool] = True
+    #: Whether each sample has an epigraph variable of its own.
+    apart: ClassVar[bool] = True
+    stragglers: int = 0
+    cut: bool = False
     step: ClassVar[type[SampleStep]]
     s: Floats
     aggregate: Floats
@@ -122,6 +146,12 @@ class Samples(PositivePart):
     def add(self, system: System, nu: Floats) -> SampleStep:
         return self.step(self, system, nu)
 
+    def longest(self, move: Move) -> Floats:
+        if not self.stragglers:
+            return super().longest(move)
+        pairs = (self.margin, move.margin), (self.dual, move.dual)
+        return np.minimum(*(_longest_but(self.stragglers, *pair) for pair in pairs))
+
     def longest_k(self, direction: Direction) -> Floats | float:
         """How far a step may go for the sake of k."""
         return np.inf
@@ -133,10 +163,14 @@ class Samples(PositivePart):
         s = self.s + length[:, np.newaxis] * move.rest
         exact = s[:, np.newaxis] - after.at.values - self._flipped(k)
         foreseen = self.margin + like(length, self.margin) * move.margin
+        after.dual = self.dual + like(length, self.dual) * move.dual
+        if self.stragglers:
+            np.maximum(foreseen, _KEPT * self.margin, out=foreseen)
+            np.maximum(after.dual, _KEPT * self.dual, out=after.dual)
+            after.cut = True
         lift = np.maximum((foreseen - exact).max(axis=1), 0.0)
         after.set_variables(s + lift, k)
         after.margin = exact + (after.s - s)[:, np.newaxis]
-        after.dual = self.dual + like(length, self.dual) * move.dual
         return after
 
 
@@ -151,6 +185,8 @@ class SampleStep(PartStep):
         self.D = part.dual / part.margin
         at, D, dual, shared, stack = part.at, self.D, part.dual, part.shared, part.stack
         hold = self.eliminate(nu)
+        if system.single:
+            D, hold = D.astype(np.float32), Hold(*(one.astype(np.float32) for one in hold))
 
         def form(rows: slice) -> Floats:
             own: Floats = at.form(D, dual, hold, rows)
@@ -218,7 +254,7 @@ class _MeanStep(SampleStep):
             system.border(k, part.stack.collected(part.at.adjoint(apart)))
             system.cross(k, k, inner(apart, away))
             system.column[:, k] += inner(weights, self.drift)[:, np.newaxis]
-        return Hold(self.inverse, np.zeros_like(self.inverse))
+        return Hold(self.inverse, np.zeros(self.inverse.shape))
 
     def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
         part, pulled = self.part, self.pulled(nu, aimed)
@@ -353,7 +389,7 @@ class _MaximumStep(SampleStep):
 class Maximum(Samples):
     """The largest loss: one epigraph variable above all functions of all samples."""
 
-    step = _MaximumStep
+    apart, step = False, _MaximumStep
 
     def set_variables(self, s: Floats, k: Floats) -> None:
         self.aggregate = s.max(axis=1)

@@ -103,29 +103,34 @@ class _Search(Batched):
 
     def ended(self, point: _Point, steps: int) -> tuple[Flags, Flags]:
         """Which searches end here, and which of them have converged."""
-        scale = np.maximum(np.abs(point.cost), self.floor)
-        left = np.maximum(point.gap, point.missed)
+        left, scale = np.maximum(point.gap, point.missed), self._scale(point)
+        share = left / scale
         # Multipliers of a nearly closed cone lose digits again: one flat point is enough.
-        unknown = (left <= TUNING.near * scale) & (self.flat > self.limit)
+        unknown = (share <= TUNING.near) & (self.flat > self.limit)
         if unknown.any():
             self.flat = np.where(unknown, point.unevenness() / scale, self.flat)
-        converged: Flags = (left <= self.tol * scale) & (self.flat <= self.limit)
+        flat = self.flat <= self.limit
+        converged: Flags = (share <= self.tol) & flat
         self.stalled = np.where(left < 0.5 * self.best, 0, self.stalled + 1)
         self.best = np.where(self.stalled > 0, self.best, left)
-        near = (left <= TUNING.enough * self.tol * scale) & (self.flat <= self.limit)
-        patience = np.where(near, TUNING.near_patience, TUNING.patience)
-        spent = (steps >= self.max_iter + 1) | (self.stalled > patience)
-        return converged | spent | ~point.inside(), converged
+        ended = converged | (self.max_iter < steps) | ~point.inside()
+        if self.stalled.max() > TUNING.near_patience:
+            near = (share <= TUNING.enough * self.tol) & flat
+            ended |= self.stalled > np.where(near, TUNING.near_patience, TUNING.patience)
+        return ended, converged
+
+    def _scale(self, point: _Point) -> Floats:
+        """What gaps are measured by."""
+        scale: Floats = np.maximum(np.abs(point.cost), self.floor)
+        return np.maximum(scale, 1e-300)
 
     def solution(self, point: _Point, place: int, steps: int, converged: bool) -> InteriorSolution:
-        cost = float(point.cost[place])
-        scale = max(abs(cost), float(self.floor[place]), 1e-300)
-        gap = float(max(point.gap[place], point.missed[place])) / scale
+        gap = float(max(point.gap[place], point.missed[place]) / self._scale(point)[place])
         near = gap <= TUNING.enough * self.tol[place] and self.flat[place] <= self.limit[place]
         return InteriorSolution(
             point.theta[place].copy(),
             float(point.k[place]),
-            cost,
+            float(point.cost[place]),
             gap,
             min(steps, int(self.max_iter[place])),
             bool(converged or near),
@@ -241,7 +246,7 @@ class _Point(Batched):
             gap = gap + part.gap()
         return gap
 
-    @property
+    @cached_property
     def missed(self) -> Floats:
         """What missing the target is worth."""
         return np.abs(self.goal.miss(self.height)) * self.goal.nu
@@ -275,21 +280,30 @@ class _Point(Batched):
 
     def next(self) -> tuple[_Point, Flags]:
         """The points after one step, and which of them exist."""
-        step = _Step(self)
+        step, samples = _Step(self), self.samples
+        if samples is not None:
+            # Of many constraints a few would make every step short. Near the end none does.
+            few = int(TUNING.stragglers * samples.margin[0].size)
+            samples.stragglers = few if step.system.single and samples.apart else 0
         every: list[Any] = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
         _, affine = step.towards(None)
         length = np.minimum(1.0, self._longest(affine))
         gap, degree = self.gap, sum(part.degree for part in every)
-        left = sum(part.gap_after(move, length) for part, move in zip(every, affine, strict=True))
-        aimed = gap / degree * (np.maximum(0.0, left) / gap) ** 3
+        # To first order a step straight to the optimum closes the gap by its own share.
+        second = sum(inner(move.margin, move.dual) for move in affine)
+        left = 1.0 - length + length**2 * second / gap
+        aimed = gap / degree * np.maximum(0.0, left) ** 3
         if self.goal.target is not None:
             # The target has to be met about as well before the gap is closed further.
             aimed = np.where(self.missed > TUNING.behind * gap, gap / degree, aimed)
-        if self.bends:
-            uneven = np.maximum(TUNING.uneven * gap, 0.1 * TUNING.flat * np.abs(self.cost))
+        if samples is not None and (samples.at.bends or samples.cut):
+            share = 1.0 if samples.cut else 0.1
+            uneven = np.maximum(TUNING.uneven * gap, share * TUNING.flat * np.abs(self.cost))
             # Where the slope has to follow before the gap is closed further.
-            aimed = np.where(self.unevenness() > uneven, gap / degree, aimed)
+            behind = self.unevenness() > uneven
+            aimed = np.where(behind, gap / degree, aimed)
+            samples.cut = bool(behind.any())
         corrected, share = self._taken(step, aimed, affine)
         if (share >= TUNING.good).all():
             return corrected, step.found & (share > 0.0)
@@ -321,17 +335,17 @@ class _Point(Batched):
                 direction, moves, longest = other, others, reached
             longest = np.minimum(longest, self.samples.longest_k(direction))
         length = np.minimum(1.0, TUNING.nearly * longest)
+        # Not "at most": a length that is not a number fails, too.
+        share, fails = np.ones(length.size), ~(step.found & (length > TUNING.tiny))
+        if self.samples is None:  # all is linear
+            return self._moved(direction, moves, length), np.where(fails, 0.0, share)
         rise, height = self._rise(direction, moves), self.height
         # Where the target is missed anyway, missing it otherwise does no harm.
         allowed = np.maximum(self.gap, self.missed)
         weight = 2.0 * np.maximum(self.goal.nu, self.goal.nu + direction.nu)
         merit = self.merit(aimed, weight) if self.bends else None
-        # Not "at most": a length that is not a number fails, too.
-        share, fails = np.ones_like(length), ~(step.found & (length > TUNING.tiny))
         while True:
             trial = self._moved(direction, moves, length)
-            if self.samples is None:  # all is linear
-                return trial, np.where(fails, 0.0, share)
             nu, after = trial.goal.nu, trial.height
             surprise = (after - height - length * rise) * nu
             good = surprise <= TUNING.surprise * allowed + 1e-14 * nu * np.abs(after)
@@ -422,7 +436,7 @@ class _Step:
         """
         point, system, goal = self.point, self.system, self.point.goal
         wanted: list[Aim | None] = [None] * (len(self.steps) + 1) if aims is None else [*aims]
-        right = np.zeros_like(system.column)
+        right = np.zeros(system.column.shape)
         right[:, : system.p] -= point.costs.slope(point.theta, goal.nu)
         pushed: list[Any] = []
         row: Floats | float = 0.0
@@ -430,7 +444,7 @@ class _Step:
             kept, added = step.push(right, goal.nu, aim)
             pushed.append(kept)
             row = row + added
-        x, change = self.factor.solve(right), np.zeros_like(goal.nu)
+        x, change = self.factor.solve(right), np.zeros(goal.nu.size)
         if goal.target is not None:
             # slope · x - corner ν' = -(miss) - (margin as it would be with the multiplier as it is)
             missing = goal.miss(point.height) + goal.move(0.0, wanted[-1]).margin + row

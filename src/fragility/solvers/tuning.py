@@ -30,6 +30,8 @@ class Interior(NamedTuple):
         multiplications that a direction costs little beside it.
     single_gap : float
         There, as long as the gap is above this share of the cost, single precision will do.
+    stragglers : float
+        And a step may be too long for this share of the constraints.
     uneven : float
         A slope of the Lagrangian that would gain this multiple of the gap must become less first.
     behind : float
@@ -60,12 +62,13 @@ class Interior(NamedTuple):
     first_margin: float = 0.1
     higher: float = 3.0
     least_lift: float = 1e-2
-    correctors: int = 2
+    correctors: int = 1
     further: float = 0.3
     target_lift: float = 0.1
     rooms: float = 10.0
     dear: float = 2e7
     single_gap: float = 1e-3
+    stragglers: float = 1e-4
     uneven: float = 10.0
     behind: float = 3.0
     patience: int = 60
