@@ -102,9 +102,9 @@ class Samples(PositivePart):
         self.first_k, self.heights = k, (self.at.values + self._flipped(k)).max(axis=1)
         self.set_variables(self.heights, k)
 
-    def lift(self, share: Floats | float, least: Floats) -> None:
-        """Raise the variables by a share of their aggregate, or at least `least`."""
-        self.room = np.maximum(np.maximum(share * np.abs(self.value), least), 1e-12)
+    def lift(self, room: Floats) -> None:
+        """Raise the variables by so much."""
+        self.room = room
         self.set_variables(self.heights + self.room[:, np.newaxis], self.first_k)
         self.margin = self.s[:, np.newaxis] - self.at.values - self._flipped(self.first_k)
         del self.heights

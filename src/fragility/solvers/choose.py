@@ -196,13 +196,18 @@ class _Search:
             profile = profile_of(ambiguity, found.point)
             room = target.value - found.point.penalty
             if ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
-                solution = yield from self.with_corners(found.point)
+                solution = yield from self.with_corners(found.point, search.multiplier)
                 return replace(solution, iterations=solution.iterations + found.iterations)
         gap, settled = found.gap / max(found.k, 1e-300), found.converged or target.tight
         return self._solution(found.point.parameters, settled, found, gap)
 
-    def with_corners(self, near: Evaluation | None = None) -> Search[Solution]:
-        """The interior-point method; `near` is a model near the solution, if one is known."""
+    def with_corners(
+        self, near: Evaluation | None = None, multiplier: float = 0.0
+    ) -> Search[Solution]:
+        """The interior-point method; `near` is a model near the solution, if one is known.
+
+        `multiplier` is about how fast the fragility falls there as the target rises.
+        """
         program, (objective, target, minimum) = self.program, self._parts
         inside = minimum.point
         if inside.value >= target.value or (minimum.separable and not minimum.attained):
@@ -221,8 +226,12 @@ class _Search:
             share = TUNING.near_share if few else TUNING.far_share
             way = near.parameters - inside.parameters
             start = objective.at(inside.parameters + share * way)
-            by_labels = corners.satisfice if few else relabelling.satisfice
-            found = yield from by_labels(program, start, **self._limits)
+            if few:
+                found = yield from corners.satisfice(program, start, **self._limits)
+            else:
+                found = yield from relabelling.satisfice(
+                    program, start, multiplier=multiplier, **self._limits
+                )
         if found is None or not found.converged:
             found = yield from corners.satisfice(program, inside, **self._limits)
         if reweights and not (found.converged and found.k > _NO_FRAGILITY * target.value):

@@ -175,13 +175,18 @@ class _Point(Batched):
         if first.objective is not None:
             samples = _samples(programs)
             samples.begin(theta, self.k)
-            samples.lift(*self._lift(samples, programs, target))
+            known = np.array([program.multiplier for program in programs])
+            lift = np.maximum(1e-12, self._lift(samples, programs, target))
+            if known.any():  # between that and the lift whose multiplier it would be
+                lift = np.where(known > 0.0, np.sqrt(lift * self.k / known), lift)
+            samples.lift(lift)
             self.parts.append(samples)
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
                 margin = np.maximum(margin, TUNING.first_margin * samples.room)
                 cost = self.costs.of(theta, self.k if self.has_k else None)
-                self.goal = Goal(target, margin, np.maximum(cost, 1e-12) / samples.room)
+                nu = np.where(known > 0.0, known, np.maximum(cost, 1e-12) / samples.room)
+                self.goal = Goal(target, margin, nu)
             samples.balance(self.goal.nu)
             if self.costs.lasso.any():
                 self.parts.append(Lasso(self.costs.lasso, theta, self.goal.nu, samples.room))
@@ -200,14 +205,15 @@ class _Point(Batched):
 
     def _lift(
         self, samples: Samples, programs: list[InteriorProgram], target: Floats | None
-    ) -> tuple[Floats | float, Floats]:
-        """How far the epigraph variables start above the losses: a share, and at least how far."""
+    ) -> Floats:
+        """How far the epigraph variables start above the losses."""
         costs, theta = self.costs, self.theta
         penalty = 0.5 * inner(costs.ridge * theta, theta) + inner(costs.lasso, np.abs(theta))
         share = TUNING.lift if samples.at.shared is None else TUNING.higher
         if target is None:  # the model's own losses may all be zero, and measure nothing
             largest = np.array([_largest_loss_of_zero(program) for program in programs])
-            return share, np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
+            least = np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
+            return np.maximum(share * np.abs(samples.value), least)
         height, least = samples.value + penalty, TUNING.lift * penalty
         if costs.model is not None:
             value = costs.model.value(theta)
@@ -215,7 +221,9 @@ class _Point(Batched):
         room = np.maximum(target - height, 0.0)
         # Near the target a high start would miss it by far more than there is to give up.
         asked = TUNING.rooms * room / np.maximum(np.abs(samples.value), 1e-300)
-        return share * np.clip(asked, TUNING.target_lift, 1.0), np.maximum(least, room / 2.0)
+        high = share * np.clip(asked, TUNING.target_lift, 1.0) * np.abs(samples.value)
+        highest: Floats = np.maximum(high, np.maximum(least, room / 2.0))
+        return highest
 
     @property
     def samples(self) -> Samples | None:

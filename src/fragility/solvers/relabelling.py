@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from .._typing import Floats, Mask
 from ..programs.objective import Evaluation
@@ -24,9 +25,17 @@ from .tuning import LABELS as TUNING
 
 
 def satisfice(
-    program: SatisficingProgram, inside: Evaluation, *, tol: float, max_iter: int
+    program: SatisficingProgram,
+    inside: Evaluation,
+    *,
+    tol: float,
+    max_iter: int,
+    multiplier: float = 0.0,
 ) -> Search[InteriorSolution]:
-    """Least fragility at a target; `inside` is a model that meets it with room to spare."""
+    """Least fragility at a target; `inside` is a model that meets it with room to spare.
+
+    `multiplier` is about how fast the fragility falls as the target rises, if that is known.
+    """
     settled = max(TUNING.settled * tol, TUNING.rounding)
     ambiguity, target = program.ambiguity, program.target.value
     point, k = inside, fragility_of(ambiguity, inside, target)
@@ -35,8 +44,10 @@ def satisfice(
         model = Quadratic(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
         for _ in range(TUNING.max_corrections):
-            found = yield from _step(program, point, model, k, accuracy, max_iter)
-            steps += found.iterations
+            above = (1.0 + min(0.1, max(1e-3, gap))) * k
+            hints = {"tol": accuracy, "max_iter": max_iter, "k": above, "multiplier": multiplier}
+            found = yield from _step(program, point, model, k, hints)
+            steps, multiplier = steps + found.iterations, found.multiplier
             trial = point.objective.at(found.parameters)
             reached = fragility_of(ambiguity, trial, target)
             if reached < k:
@@ -63,8 +74,7 @@ def _step(
     point: Evaluation,
     model: Quadratic,
     k: float,
-    tol: float,
-    max_iter: int,
+    hints: Any,
 ) -> Search[InteriorSolution]:
     """Solve with the model of the mean loss about a point, and the samples that matter."""
     ambiguity, objective = program.ambiguity, program.objective
@@ -76,15 +86,13 @@ def _step(
         few = replace(rows, X=rows.X[counted], y=rows.y[counted], weights=rows.weights[counted])
         interior = InteriorProgram(
             point.parameters,
-            tol,
-            max_iter,
-            1.1 * k,
-            replace(objective, rows=few, alpha=0.0),
+            objective=replace(objective, rows=few, alpha=0.0),
             target=program.target.value,
             shape=Shape.of(objective, ambiguity),
             squared_cost=tie_cost(objective, point.parameters, k),
             label_cost=cost,
             model=model,
+            **hints,
         )
         found = yield from solution_of(interior)
         missed = _missed(point, found, counted, cost)

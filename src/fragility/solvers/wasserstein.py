@@ -68,7 +68,7 @@ class LeastNormSearch:
         self.point, self.k = start, self.geometry.norm(start)
         self.hessian = start.structured_hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
-        self.fresh, self.stalled = hessian is None, 0
+        self.fresh, self.stalled, self.multiplier = hessian is None, 0, 0.0
         # The weight of a violation must be above what the violation can gain. As the least norm is
         # convex in the target, the gain is at most what a model inside gives.
         self.penalty_weight = self.geometry.norm(self.inside) / headroom
@@ -83,7 +83,7 @@ class LeastNormSearch:
         while iteration < max_iter:
             iteration += 1
             model = yield from self._model()
-            gain = self._gain(model)
+            gain, self.multiplier = self._gain(model), model.multiplier
             if self.fresh and model.multiplier > 0.0 and abs(gain) <= self.settled * self.k:
                 gap = abs(gain)
                 break
