@@ -31,10 +31,7 @@ from ..programs.piecewise import (
 from ..programs.stack import Stack
 from .cones import Flags, by_problem, inner, like
 from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
-from .tuning import ENTROPIC as TUNING
-
-#: What is left of a margin or a multiplier that a step leaves behind.
-_KEPT = 0.1
+from .tuning import Aggregates as Tuning
 
 
 def _longest_but(count: int, values: Floats, move: Floats) -> Floats:
@@ -140,7 +137,7 @@ class Samples(PositivePart):
     def rise(self, move: Move, direction: Direction) -> Floats:
         rise: Floats = inner(self.shares(), move.rest) + self.slope_k() * direction.k
         if self.shared is not None:
-            rise += inner(self.stack.collected(self.shared.slopes), direction.theta)
+            rise += inner(self.shared.by_parameters, direction.theta)
         return rise
 
     def add(self, system: System, nu: Floats) -> SampleStep:
@@ -165,8 +162,8 @@ class Samples(PositivePart):
         foreseen = self.margin + like(length, self.margin) * move.margin
         after.dual = self.dual + like(length, self.dual) * move.dual
         if self.stragglers:
-            np.maximum(foreseen, _KEPT * self.margin, out=foreseen)
-            np.maximum(after.dual, _KEPT * self.dual, out=after.dual)
+            np.maximum(foreseen, Tuning.kept * self.margin, out=foreseen)
+            np.maximum(after.dual, Tuning.kept * self.dual, out=after.dual)
             after.cut = True
         lift = np.maximum((foreseen - exact).max(axis=1), 0.0)
         after.set_variables(s + lift, k)
@@ -186,7 +183,8 @@ class SampleStep(PartStep):
         at, D, dual, shared, stack = part.at, self.D, part.dual, part.shared, part.stack
         hold = self.eliminate(nu)
         if system.single:
-            D, hold = D.astype(np.float32), Hold(*(one.astype(np.float32) for one in hold))
+            kind: Any = np.float32
+            D, hold = D.astype(kind), Hold(*(one.astype(kind) for one in hold))
 
         def form(rows: slice) -> Floats:
             own: Floats = at.form(D, dual, hold, rows)
@@ -194,7 +192,7 @@ class SampleStep(PartStep):
 
         system.matrix[:, :p, :p] += stack.squares(form, system.single)
         if shared is not None:
-            system.column[:, :p] += stack.collected(shared.slopes)
+            system.column[:, :p] += shared.by_parameters
 
     @abstractmethod
     def eliminate(self, nu: Floats) -> Hold:
@@ -352,10 +350,10 @@ class EntropicRisk(Samples):
         return -inner(self.q, self.v)
 
     def inside(self) -> Flags:
-        return super().inside() & ~(self.k <= TUNING.no_k * self.first_k)
+        return super().inside() & ~(self.k <= Tuning.no_k * self.first_k)
 
     def longest_k(self, direction: Direction) -> Floats:
-        return (1.0 - TUNING.left) * self.k / np.maximum(-direction.k, 1e-300)
+        return (1.0 - Tuning.left) * self.k / np.maximum(-direction.k, 1e-300)
 
 
 class _MaximumStep(SampleStep):
@@ -413,6 +411,7 @@ class _Shared(Batched):
         slopes = as_scores(loss.gradient(flat, y), scores.shape)
         #: By the scores, (B, outputs, n).
         self.slopes = slopes * stack.weights[:, np.newaxis]
+        self.by_parameters = stack.collected(self.slopes)
 
     def curvature(self, nu: Floats, rows: slice) -> Floats:
         """By the scores of some samples, times a multiplier: lower triangles."""

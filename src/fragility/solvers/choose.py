@@ -39,7 +39,7 @@ from .robust import profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .support_check import fits_inside
-from .tuning import LABELS as TUNING
+from .tuning import Labels as Tuning
 from .wasserstein import LeastNormSearch
 
 #: A fragility below this share of the target is zero but for rounding.
@@ -73,7 +73,7 @@ def solve(
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Search(program, references, tol, max_iter, say)
+    search = _Methods(program, references, tol, max_iter, say)
     return (yield from method.run(search, hint))
 
 
@@ -99,7 +99,7 @@ def _by_paper(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _Methods:
     """A program that needs a search, and one method for each kind of search."""
 
     program: SatisficingProgram
@@ -222,8 +222,8 @@ class _Search:
         if near is not None and objective.loss.relabelled_by_gap:
             # Not all the way there, so that it meets the target with room. Few samples are dealt
             # with as they are; of many, most are left out.
-            few = objective.rows.y.size <= TUNING.few_labels
-            share = TUNING.near_share if few else TUNING.far_share
+            few = objective.rows.y.size <= Tuning.few_labels
+            share = Tuning.near_share if few else Tuning.far_share
             way = near.parameters - inside.parameters
             start = objective.at(inside.parameters + share * way)
             if few:
@@ -311,18 +311,15 @@ class Solver(NamedTuple):
     why_not : callable
         Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
     run : callable
-        Solves a `_Search`, with a hint if it can use one.
-    on_request : bool
-        Whether it is taken only if it is asked for by name.
-    by_name : bool
-        Whether it may be.
+        Solves a `_Methods`, with a hint if it can use one.
+    taken : str
+        When it may be: "always", "by name" only, or "unnamed" only.
     """
 
     name: str
     why_not: Callable[[Objective, Ambiguity], str]
-    run: Callable[[_Search, Hint], Search[Solution]]
-    on_request: bool = False
-    by_name: bool = True
+    run: Callable[[_Methods, Hint], Search[Solution]]
+    taken: str = "always"
 
 
 def _not_kl(objective: Objective, ambiguity: Ambiguity) -> str:
@@ -351,16 +348,16 @@ def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
 
 #: In the order of choice: the first that takes a program solves it.
 _TABLE = (
-    Solver("newton", _not_kl, _Search.under_kl),
-    Solver("newton", _not_wasserstein, _Search.under_wasserstein),
+    Solver("newton", _not_kl, _Methods.under_kl),
+    Solver("newton", _not_wasserstein, _Methods.under_wasserstein),
     # Labels that stay where they are first: most often that shows which of them may pay.
-    Solver("interior_point", _not_labels, _Search.under_wasserstein, by_name=False),
+    Solver("interior_point", _not_labels, _Methods.under_wasserstein, "unnamed"),
     Solver("interior_point", lambda *_: "", lambda search, _: search.with_corners()),
     Solver(
         "conic",
         lambda objective, _: conic.why_not(objective.loss),
         lambda search, _: search.by_cones(),
-        on_request=True,
+        "by name",
     ),
 )
 _GENERAL = Solver("conic", _not_transport, lambda search, _: search.by_transport())
@@ -376,9 +373,8 @@ def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
         if reason:
             raise NotImplementedError(reason)
         return _GENERAL
-    some = [
-        s for s in _TABLE if (not s.on_request if name == "auto" else s.name == name and s.by_name)
-    ]
+    other = "by name" if name == "auto" else "unnamed"
+    some = [s for s in _TABLE if s.taken != other and name in ("auto", s.name)]
     reasons = [solver.why_not(objective, ambiguity) for solver in some]
     for solver, reason in zip(some, reasons, strict=True):
         if not reason:

@@ -95,11 +95,12 @@ class SecondOrderScaling:
 
     def __init__(self, s: Floats, y: Floats) -> None:
         both = np.stack([s, y])
-        size_s, size_y = sizes = np.sqrt(_size(both))
+        sizes: Floats = np.sqrt(_size(both))
+        size_s, size_y = sizes
         s, y = both / sizes[..., np.newaxis]
         middle = np.sqrt((1.0 + np.einsum("...i,...i->...", s, y)) / 2.0)
         self.w = (s + _reflected(y)) / (2.0 * middle)[..., np.newaxis]
-        self.eta = np.sqrt(size_s / size_y)
+        self.eta: Floats = np.sqrt(size_s / size_y)
         self.point = self.apply(y) * size_y[..., np.newaxis]
 
     def apply(self, v: Floats) -> Floats:

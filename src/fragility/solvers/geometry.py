@@ -22,7 +22,7 @@ from .factor import Cholesky
 from .norm_cones import Shape
 from .quadratic import Reduced
 from .searching import Search
-from .tuning import QUADRATIC_MODELS as TUNING
+from .tuning import QuadraticModels as Tuning
 
 
 class Model(NamedTuple):
@@ -67,7 +67,7 @@ class Geometry:
         return max(0.0, self.norm(point) - bound)
 
     def scaled(
-        self, point: Evaluation, exact: float = TUNING.exact, aim: float = 0.1
+        self, point: Evaluation, exact: float = Tuning.exact, aim: float = 0.1
     ) -> Evaluation:
         """The model with the coefficients in the norm scaled so that it just meets the target.
 
@@ -163,9 +163,9 @@ class Geometry:
         """A ridge too small to matter, except between models of the same loss and norm."""
         mean = max(float(hessian.trace()) / len(hessian), 1e-12)
         if not self.underdetermined:
-            return np.full(len(hessian), TUNING.stand_in * 1e-4 * mean)
+            return np.full(len(hessian), Tuning.stand_in * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
-        tie: Floats = TUNING.stand_in * mean * self.objective.per_parameter(lengths, 1e-6)
+        tie: Floats = Tuning.stand_in * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
         return tie * min(1.0, 1e-7 * self.headroom / max(weight, 1e-300))

@@ -20,7 +20,7 @@ from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
 from .searching import Search
-from .tuning import LEAST_NORMS as TUNING
+from .tuning import LeastNorms as Tuning
 
 
 class LeastNormSearch:
@@ -61,7 +61,7 @@ class LeastNormSearch:
         self.objective, self.target = program.objective, program.target.value
         self.tol, self.alike = tol, alike
         self.near_solution = inside is not None
-        self.settled = max(TUNING.settled * tol, TUNING.rounding)
+        self.settled = max(Tuning.settled * tol, Tuning.rounding)
         self.inside = start if inside is None else inside
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
         self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
@@ -74,7 +74,7 @@ class LeastNormSearch:
         self.penalty_weight = self.geometry.norm(self.inside) / headroom
         # Next to the solution the first step may be the last.
         self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
-        self.damping = TUNING.damped if self.curvature.singular else 0.0
+        self.damping = Tuning.damped if self.curvature.singular else 0.0
         self.unit = float(self.hessian.trace()) / len(self.hessian) or 1.0
 
     def run(self, max_iter: int) -> Search[Found]:
@@ -91,7 +91,7 @@ class LeastNormSearch:
             trial, length = self._shortened(model)
             if trial is None and self._raise_damping():
                 continue
-            if trial is None or self.stalled == TUNING.patience:
+            if trial is None or self.stalled == Tuning.patience:
                 gap = yield from self._last_look()
                 break
             gap = self._take(trial, length, model)
@@ -106,7 +106,7 @@ class LeastNormSearch:
         point = meeting(point, self.inside, self.target)
         k = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, TUNING.digits) * k, 0.1 * TUNING.digits * self.geometry.norm(self.inside)
+            max(self.tol, Tuning.digits) * k, 0.1 * Tuning.digits * self.geometry.norm(self.inside)
         )
         return Found(point, k, gap, iteration, converged, self.hessian)
 
@@ -120,7 +120,7 @@ class LeastNormSearch:
             self.damping = damping
         if self.curvature.singular:
             least = (
-                TUNING.damped if self.damping == 0.0 and damping is None else 1e-6 * TUNING.damped
+                Tuning.damped if self.damping == 0.0 and damping is None else 1e-6 * Tuning.damped
             )
             self.damping = max(self.damping, least)
 
@@ -156,7 +156,7 @@ class LeastNormSearch:
             trial = self.objective.at(self.point.parameters + length * move)
             reached = self._merit(trial, self.geometry.norm(trial))
             if reached <= merit - 1e-4 * length * (merit - model.norm):
-                self.stalled = self.stalled + 1 if merit - reached <= TUNING.rounding * merit else 0
+                self.stalled = self.stalled + 1 if merit - reached <= Tuning.rounding * merit else 0
                 return trial, length
             length /= 2.0
         return None, length
@@ -166,7 +166,7 @@ class LeastNormSearch:
         if self.fresh:
             if self.damping >= 1.0:
                 return False
-            self.damping = max(TUNING.damped, TUNING.factor * self.damping)
+            self.damping = max(Tuning.damped, Tuning.factor * self.damping)
         self._renew()
         return True
 
@@ -183,7 +183,7 @@ class LeastNormSearch:
 
     def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
-        self.damping *= 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
+        self.damping *= 1.0 / Tuning.factor if length == 1.0 else Tuning.factor
         move = trial.parameters - self.point.parameters
         turned = self.hessian @ move
         missed = self._missed(trial, turned)
@@ -198,10 +198,10 @@ class LeastNormSearch:
         if near and not self.objective.loss.curvature_jumps:
             return gap
         self.accuracy = self.settled if gap <= 1e-2 * self.k else max(self.settled, 1e-6)
-        cheap = self.objective.rows.y.size * self.objective.size**2 <= TUNING.cheap
+        cheap = self.objective.rows.y.size * self.objective.size**2 <= Tuning.cheap
         unfinished = gap * contraction > self.settled * self.k
         if near:  # where curvatures jump, only a new one without damping proves anything
             self._renew(damping=0.0)
-        elif gap == inf or contraction > TUNING.good_enough or (unfinished and cheap):
+        elif gap == inf or contraction > Tuning.good_enough or (unfinished and cheap):
             self._renew()
         return gap
