@@ -123,8 +123,7 @@ def test_batches_are_no_larger_than_memory_allows(monkeypatch):
         return solved(programs)
 
     monkeypatch.setattr(interior_point, "_solved", counted)
-    small = interior_point.TUNING._replace(together=2 * 2 * 80 + 1)
-    monkeypatch.setattr(interior_point, "TUNING", small)
+    monkeypatch.setattr(interior_point.Tuning, "together", 2 * 2 * 80 + 1)
     assert losses() == pytest.approx(together, rel=1e-9)
     assert sizes == [2, 2]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +25,12 @@ from .satisficing import SatisficingClassifier
 from .search import Progress, best_cell, checked_list, report, run_folds
 
 _ALPHAS = (1e-4, 1e-3, 1e-2, 1e-1)
+
+
+@cache
+def _shared_parameters(kind: type[SatisficingClassifierCV]) -> set[str]:
+    """What the estimator that is cross-validated is given as it is."""
+    return (set(SatisficingClassifier().get_params()) & set(kind().get_params())) - {"verbose"}
 
 
 @dataclass(eq=False, repr=False)
@@ -220,14 +227,16 @@ class SatisficingClassifierCV(LinearClassifier):
     def _check_parameters(self) -> None:
         name, targets, alphas = self._grid()
         given = {"tol": [self.tol, self.tol_cv], name: targets.tolist(), "alpha": alphas.tolist()}
+        model = self._model()
         for parameter, values in given.items():
             for value in values:
-                self._model(**{parameter: value})._check_parameters()
+                setattr(model, parameter, value)
+                model._check_parameters()
 
     def _model(self, **chosen: Any) -> SatisficingClassifier:
         """The estimator that is cross-validated."""
-        shared = (set(SatisficingClassifier().get_params()) & set(self.get_params())) - {"verbose"}
-        return SatisficingClassifier(**{**{name: getattr(self, name) for name in shared}, **chosen})
+        shared = {name: getattr(self, name) for name in _shared_parameters(type(self))}
+        return SatisficingClassifier(**{**shared, **chosen})
 
     def _scorer(self) -> Any:
         if not (self.scoring is None or isinstance(self.scoring, str) or callable(self.scoring)):

@@ -74,11 +74,11 @@ class Folds:
         if present.size < 2:
             why = f"its training part has samples of one class only: {listed(present)}"
             return found._replace(problems=[why] * (shape[0] * shape[1])), None
-        model = clone(self.model)
+        model = copy(self.model)
         if isinstance(model.class_weight, dict):  # weights of absent classes would be refused
             known = set(present.tolist())
             named = {c: w for c, w in model.class_weight.items() if c in known}
-            model.set_params(class_weight=named or None)
+            model.class_weight = named or None
         weighted = model._class_weighted(part)
         search = solve_grid(model, weighted, self.alphas, self.targets, lead, tick)
         cells, trace = yield from search

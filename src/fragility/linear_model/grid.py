@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from .._typing import Floats
 from ..exceptions import TargetError
 from ..programs.objective import Objective
-from ..programs.satisficing import Outcome, Solution
+from ..programs.satisficing import NO_HINT, Hint, Outcome, Solution
 from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels
 from ..solvers.newton import Curvature
@@ -46,6 +47,10 @@ class _End(NamedTuple):
     parameters: Floats
     curvature: Any
 
+    @property
+    def size(self) -> float:
+        return sqrt(float(self.parameters @ self.parameters)) or 1.0
+
 
 @dataclass(frozen=True, eq=False)
 class Trace:
@@ -68,17 +73,19 @@ class Trace:
             ends[index] = _End(known, end.curvature)
         return Trace(objective, ends)
 
-    def guess(self, index: _Index, lead: Trace) -> _End | None:
+    def guess(self, index: _Index, lead: Trace) -> Hint | None:
         """Where a search will end, by the lead and the cells before; None if nothing is known.
 
         How far the two are apart, relative to the size of the lead's parameters, changes little
         from cell to cell, and so does the change.
         """
         end = lead.ends.get(index)
-        (j, i), size = index, _size(end)
+        if end is None:
+            return None
+        j, i = index
         before = (j, i - 1) if i else (j - 1, 0)
-        if end is None or before not in self.ends or before not in lead.ends:
-            return end
+        if before not in self.ends or before not in lead.ends:
+            return Hint(*end, alike=end.parameters)
         apart = self._apart(before, lead)
         if i and (j - 1, i) in self.ends and (j - 1, i) in lead.ends:
             apart = apart + self._apart((j - 1, i), lead) - self._apart((j - 1, i - 1), lead)
@@ -86,15 +93,11 @@ class Trace:
         tables = curvature, self.ends[before].curvature, lead.ends[before].curvature
         if all(isinstance(table, np.ndarray) for table in tables):
             curvature = tables[0] + (tables[1] - tables[2])
-        return _End(end.parameters + size * apart, curvature)
+        return Hint(end.parameters + end.size * apart, curvature, end.parameters)
 
     def _apart(self, index: _Index, lead: Trace) -> Floats:
         other = lead.ends[index]
-        return (self.ends[index].parameters - other.parameters) / _size(other)
-
-
-def _size(end: _End | None) -> float:
-    return 1.0 if end is None else float(np.linalg.norm(end.parameters)) or 1.0
+        return (self.ends[index].parameters - other.parameters) / other.size
 
 
 def solve_grid(
@@ -113,7 +116,10 @@ def solve_grid(
     """
     given = {name: getattr(model, name) for name in ("target", "target_ratio", "slack")}
     every = [given | wanted for wanted in targets]
-    trainings = [Training.of(model.set_params(alpha=alpha), data) for alpha in alphas]
+    trainings = []
+    for alpha in alphas:
+        model.alpha = alpha
+        trainings.append(Training.of(model, data))
     objective = trainings[0].objective
     trace = Trace(objective)
     if not objective.is_smooth:
@@ -150,23 +156,22 @@ def _row(
     """Models of one penalty for all targets, each from the one before or from what is known."""
     minimum, leads = references.minimum, known is trace or not known.ends
     row: list[Cell | TargetError] = []
-    last = _End(minimum.point.parameters, None)
+    last = NO_HINT
     for i, wanted in enumerate(targets, start=1):
         hint = last if leads else trace.guess((j, i), known) or last
-        start = None if hint.curvature is None and i == 1 else hint.parameters
+        if i == 1 and hint.curvature is None:  # the lowest loss has one, and is as near
+            hint = NO_HINT
         try:
-            target, solution = yield from training.solve(
-                references, start=start, curvature=hint.curvature, **wanted
-            )
+            target, solution = yield from training.solve(references, hint=hint, **wanted)
         except TargetError as error:
             row.append(error)
             continue
         row.append(_cell(training, target, solution, minimum.converged))
-        last = _End(solution.parameters, solution.curvature)
-        if leads and isinstance(last.curvature, np.ndarray):
+        end = _End(solution.parameters, solution.curvature)
+        if leads and isinstance(end.curvature, np.ndarray):
             # A search ends with a curvature that is a step old; later searches need a new one.
-            last = last._replace(curvature=training.objective.at(last.parameters).hessian)
-        trace.ends[j, i] = last
+            end = end._replace(curvature=training.objective.at(end.parameters).hessian)
+        trace.ends[j, i], last = end, Hint(*end, alike=end.parameters)
     tick()
     return row
 
@@ -190,13 +195,13 @@ def _corner_row(
 
 
 def _references(
-    training: Training, before: ReferenceModels | None, hint: _End | None
+    training: Training, before: ReferenceModels | None, hint: Hint | None
 ) -> Search[ReferenceModels]:
     """Reference models, from a hint or else from the models of the penalty before."""
     objective = training.objective
     start, curvature = np.zeros(objective.size), None
-    if hint is not None:
-        start = hint.parameters
+    if hint is not None and hint.start is not None:
+        start = hint.start
         if hint.curvature is not None:
             curvature = Curvature(objective.fixed_gauge(hint.curvature))
     elif before is not None:

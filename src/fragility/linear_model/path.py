@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._typing import Floats, Indices, Intercept
 from ..ambiguity import Ambiguity
 from ..losses import Loss
-from ..programs.satisficing import Outcome
+from ..programs.satisficing import NO_HINT, Hint, Outcome
 from ..solvers.searching import result
 from .satisficing import SatisficingClassifier
 from .search import checked_list
@@ -139,15 +139,15 @@ def fragility_path(
     )
     for node in nodes.tolist():
         model.set_params(**{name[:-1]: node})._check_parameters()
-    models, start = [], None
+    models, hint = [], NO_HINT
     with np.errstate(over="ignore", under="ignore"):
         data = model._class_weighted(model._validated(X, y, sample_weight))
         training = Training.of(model, data)
         references = result(training.references(np.zeros(training.objective.size)))
         for i, node in enumerate(nodes.tolist(), start=1):
             wanted = {"target": None, "target_ratio": None, "slack": None, name[:-1]: node}
-            _, found = result(training.run(references, start=start, **wanted))
-            start = found.solution.parameters
+            _, found = result(training.run(references, hint=hint, **wanted))
+            hint = Hint(found.solution.parameters)
             models.append(found)
             if verbose:
                 print(

@@ -13,7 +13,14 @@ from ..ambiguity import Ambiguity, as_ambiguity
 from ..certificates import Certificate, certificate_of
 from ..losses import LipschitzLoss, as_loss
 from ..programs.objective import Evaluation, Objective, Penalty
-from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
+from ..programs.satisficing import (
+    NO_HINT,
+    Hint,
+    Outcome,
+    RobustProgram,
+    SatisficingProgram,
+    Solution,
+)
 from ..programs.targets import Target
 from ..solvers import choose, lipschitz, paper_labels
 from ..solvers.erm import ReferenceModels, accuracy_of_minimum, erm, trivial_model
@@ -129,9 +136,8 @@ class Training:
         self,
         references: ReferenceModels,
         *,
-        start: Floats | None = None,
+        hint: Hint = NO_HINT,
         radius: float = inf,
-        curvature: Any = None,
         **wanted: Any,
     ) -> Search[tuple[Target, Solution]]:
         """The least fragile model for the target that is `wanted`, perhaps in a ball only."""
@@ -159,8 +165,7 @@ class Training:
             if worst.level <= target.value and inside.outcome not in vanishing:
                 return target, replace(inside, slope=1.0 / radius)
         program = SatisficingProgram(self.objective, self.ambiguity, target)
-        hints = {"start": start, "curvature": curvature}
-        return target, (yield from choose.solve(program, references, **hints, **self.search))
+        return target, (yield from choose.solve(program, references, hint=hint, **self.search))
 
     def in_user_units(self, solution: Solution) -> LinearModel:
         """The model for the data as given."""

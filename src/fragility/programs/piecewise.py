@@ -201,13 +201,14 @@ class _OwnGaps(Piecewise):
 
     def form(self, weights: Floats, multipliers: Floats, hold: Hold, part: slice) -> Floats:
         y, count = self.y[..., part], self.n_classes
-        D, slopes, inverse = weights[..., part], self.slopes[..., part], hold.inverse[:, part]
+        D, inverse = weights[..., part], hold.inverse[:, part]
+        slopes = self.slopes[..., part].astype(D.dtype, copy=False)
         weighted = D * slopes  # zero for the class itself
         held = np.take_along_axis(D, y, axis=1)[:, 0] * inverse + hold.held[:, part]
         shares = D * inverse[:, np.newaxis]
         np.put_along_axis(shares, y, 0.0, axis=1)
         index = _triangle_index(count)
-        form = np.empty((len(D), count * (count + 1) // 2, held.shape[1]))
+        form = np.empty((len(D), count * (count + 1) // 2, held.shape[1]), dtype=D.dtype)
         # Row sums over the wrong classes, and what is left on the diagonal: pair by pair.
         sums = slopes * held[:, np.newaxis]
         diagonal = sums + slopes * _of_others(shares)

@@ -48,6 +48,22 @@ class RobustProgram:
     radius: float
 
 
+class Hint(NamedTuple):
+    """What is known of a solution before the search, if anything.
+
+    `start` are parameters of a model. `curvature` comes with the `Solution` that the start is, or
+    lies next to: it says that the start is nearly the solution, and need not meet the target.
+    `alike` is a model that likely has the same zeros, or the same largest entries.
+    """
+
+    start: Floats | None = None
+    curvature: Any = None
+    alike: Floats | None = None
+
+
+NO_HINT = Hint()
+
+
 class Found(NamedTuple):
     """Where a search for the least fragility k ended.
 

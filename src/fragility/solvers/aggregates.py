@@ -29,9 +29,22 @@ from ..programs.piecewise import (
     over_functions,
 )
 from ..programs.stack import Stack
-from .cones import Flags, inner, like
+from .cones import Flags, by_problem, inner, like
 from .interior_parts import Aim, Direction, Move, PartStep, PositivePart, System
-from .tuning import ENTROPIC as TUNING
+from .tuning import Aggregates as Tuning
+
+
+def _longest_but(count: int, values: Floats, move: Floats) -> Floats:
+    """How far positive numbers may go, if so many of each problem may be left behind.
+
+    Not exactly where it is so far that it does not matter.
+    """
+    fastest = []
+    for shrinking in by_problem(-move / values):
+        fast = shrinking[shrinking > 0.9]
+        many = fast.size > count
+        fastest.append(np.partition(fast, -count - 1)[-count - 1] if many else 0.9)
+    return 1.0 / np.array(fastest)
 
 
 class Samples(PositivePart):
@@ -45,11 +58,19 @@ class Samples(PositivePart):
         The epigraph variables.
     aggregate : ndarray of shape (B,)
         What they make up together.
+    stragglers : int
+        So many margins, and multipliers, may be left behind by a step that is too long for them.
+    cut : bool
+        Whether any multiplier ever was: their sums are no longer what they should be.
     room : ndarray of shape (B,)
         How far above the losses they were at the start.
     """
 
     has_t: ClassVar[bool] = True
+    #: Whether each sample has an epigraph variable of its own.
+    apart: ClassVar[bool] = True
+    stragglers: int = 0
+    cut: bool = False
     step: ClassVar[type[SampleStep]]
     s: Floats
     aggregate: Floats
@@ -78,9 +99,9 @@ class Samples(PositivePart):
         self.first_k, self.heights = k, (self.at.values + self._flipped(k)).max(axis=1)
         self.set_variables(self.heights, k)
 
-    def lift(self, share: Floats | float, least: Floats) -> None:
-        """Raise the variables by a share of their aggregate, or at least `least`."""
-        self.room = np.maximum(np.maximum(share * np.abs(self.value), least), 1e-12)
+    def lift(self, room: Floats) -> None:
+        """Raise the variables by so much."""
+        self.room = room
         self.set_variables(self.heights + self.room[:, np.newaxis], self.first_k)
         self.margin = self.s[:, np.newaxis] - self.at.values - self._flipped(self.first_k)
         del self.heights
@@ -116,11 +137,17 @@ class Samples(PositivePart):
     def rise(self, move: Move, direction: Direction) -> Floats:
         rise: Floats = inner(self.shares(), move.rest) + self.slope_k() * direction.k
         if self.shared is not None:
-            rise += inner(self.stack.collected(self.shared.slopes), direction.theta)
+            rise += inner(self.shared.by_parameters, direction.theta)
         return rise
 
     def add(self, system: System, nu: Floats) -> SampleStep:
         return self.step(self, system, nu)
+
+    def longest(self, move: Move) -> Floats:
+        if not self.stragglers:
+            return super().longest(move)
+        pairs = (self.margin, move.margin), (self.dual, move.dual)
+        return np.minimum(*(_longest_but(self.stragglers, *pair) for pair in pairs))
 
     def longest_k(self, direction: Direction) -> Floats | float:
         """How far a step may go for the sake of k."""
@@ -133,10 +160,14 @@ class Samples(PositivePart):
         s = self.s + length[:, np.newaxis] * move.rest
         exact = s[:, np.newaxis] - after.at.values - self._flipped(k)
         foreseen = self.margin + like(length, self.margin) * move.margin
+        after.dual = self.dual + like(length, self.dual) * move.dual
+        if self.stragglers:
+            np.maximum(foreseen, Tuning.kept * self.margin, out=foreseen)
+            np.maximum(after.dual, Tuning.kept * self.dual, out=after.dual)
+            after.cut = True
         lift = np.maximum((foreseen - exact).max(axis=1), 0.0)
         after.set_variables(s + lift, k)
         after.margin = exact + (after.s - s)[:, np.newaxis]
-        after.dual = self.dual + like(length, self.dual) * move.dual
         return after
 
 
@@ -151,6 +182,9 @@ class SampleStep(PartStep):
         self.D = part.dual / part.margin
         at, D, dual, shared, stack = part.at, self.D, part.dual, part.shared, part.stack
         hold = self.eliminate(nu)
+        if system.single:
+            kind: Any = np.float32
+            D, hold = D.astype(kind), Hold(*(one.astype(kind) for one in hold))
 
         def form(rows: slice) -> Floats:
             own: Floats = at.form(D, dual, hold, rows)
@@ -158,7 +192,7 @@ class SampleStep(PartStep):
 
         system.matrix[:, :p, :p] += stack.squares(form, system.single)
         if shared is not None:
-            system.column[:, :p] += stack.collected(shared.slopes)
+            system.column[:, :p] += shared.by_parameters
 
     @abstractmethod
     def eliminate(self, nu: Floats) -> Hold:
@@ -218,7 +252,7 @@ class _MeanStep(SampleStep):
             system.border(k, part.stack.collected(part.at.adjoint(apart)))
             system.cross(k, k, inner(apart, away))
             system.column[:, k] += inner(weights, self.drift)[:, np.newaxis]
-        return Hold(self.inverse, np.zeros_like(self.inverse))
+        return Hold(self.inverse, np.zeros(self.inverse.shape))
 
     def pull(self, right: Floats, nu: Floats, aimed: Floats | None) -> tuple[Floats, Floats, Any]:
         part, pulled = self.part, self.pulled(nu, aimed)
@@ -316,10 +350,10 @@ class EntropicRisk(Samples):
         return -inner(self.q, self.v)
 
     def inside(self) -> Flags:
-        return super().inside() & ~(self.k <= TUNING.no_k * self.first_k)
+        return super().inside() & ~(self.k <= Tuning.no_k * self.first_k)
 
     def longest_k(self, direction: Direction) -> Floats:
-        return (1.0 - TUNING.left) * self.k / np.maximum(-direction.k, 1e-300)
+        return (1.0 - Tuning.left) * self.k / np.maximum(-direction.k, 1e-300)
 
 
 class _MaximumStep(SampleStep):
@@ -353,7 +387,7 @@ class _MaximumStep(SampleStep):
 class Maximum(Samples):
     """The largest loss: one epigraph variable above all functions of all samples."""
 
-    step = _MaximumStep
+    apart, step = False, _MaximumStep
 
     def set_variables(self, s: Floats, k: Floats) -> None:
         self.aggregate = s.max(axis=1)
@@ -377,6 +411,7 @@ class _Shared(Batched):
         slopes = as_scores(loss.gradient(flat, y), scores.shape)
         #: By the scores, (B, outputs, n).
         self.slopes = slopes * stack.weights[:, np.newaxis]
+        self.by_parameters = stack.collected(self.slopes)
 
     def curvature(self, nu: Floats, rows: slice) -> Floats:
         """By the scores of some samples, times a multiplier: lower triangles."""

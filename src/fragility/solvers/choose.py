@@ -14,7 +14,15 @@ from ..ambiguity import KL, Ambiguity, Transport, Wasserstein
 from ..losses import LipschitzLoss, Loss
 from ..programs.low_rank import LowRank
 from ..programs.objective import Evaluation, Objective
-from ..programs.satisficing import Found, Outcome, RobustProgram, SatisficingProgram, Solution
+from ..programs.satisficing import (
+    NO_HINT,
+    Found,
+    Hint,
+    Outcome,
+    RobustProgram,
+    SatisficingProgram,
+    Solution,
+)
 from ..programs.targets import Target
 from . import conic, corners, kl, lipschitz, paper_labels, relabelling, transport, transport_profile
 from .erm import (
@@ -28,12 +36,11 @@ from .erm import underdetermined as is_underdetermined
 from .every_sample import least_norm_meeting
 from .feasible import first_below, meeting
 from .interior_program import InteriorSolution
-from .newton import Curvature
 from .robust import fragility_of, profile_of, solve_robust, why_not_smooth
 from .searching import Search
 from .starts import inside_of, wasserstein_start
 from .support_check import fits_inside
-from .tuning import LABELS as TUNING
+from .tuning import Labels as Tuning
 from .wasserstein import LeastNormSearch
 
 #: A fragility below this share of the target is zero but for rounding.
@@ -47,15 +54,10 @@ def solve(
     solver: str,
     tol: float,
     max_iter: int,
-    start: Floats | None = None,
-    curvature: Any = None,
+    hint: Hint = NO_HINT,
     say: transport.Say | None = None,
 ) -> Search[Solution]:
-    """Solve a program, from a model near its solution if one is known.
-
-    `curvature` comes with the `Solution` that the start is, or lies next to. It says that the start
-    is nearly the solution, and need not meet the target. Both are hints.
-    """
+    """Solve a program, with what is known of its solution."""
     target, objective = program.target, program.objective
     if paper_labels.applies(program.ambiguity):
         limits: Any = {"solver": solver, "tol": tol, "max_iter": max_iter}
@@ -72,8 +74,8 @@ def solve(
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Search(program, references, tol, max_iter, say)
-    return (yield from method.run(search, start, curvature))
+    search = _Methods(program, references, tol, max_iter, say)
+    return (yield from method.run(search, hint))
 
 
 def _by_paper(
@@ -85,8 +87,8 @@ def _by_paper(
 
     def at_target(value: float, near: Solution | None) -> Search[Solution]:
         lower = SatisficingProgram(objective, plain, replace(program.target, value=value))
-        hints: Any = {} if near is None else {"start": near.parameters, "curvature": near.curvature}
-        return solve(lower, references, **limits, **hints)
+        hint = NO_HINT if near is None else Hint(near.parameters, near.curvature)
+        return solve(lower, references, **limits, hint=hint)
 
     def in_ball(radius: float) -> Search[Solution]:
         solver = "auto" if limits["solver"] == "newton" else limits["solver"]
@@ -98,7 +100,7 @@ def _by_paper(
 
 
 @dataclass(frozen=True, eq=False)
-class _Search:
+class _Methods:
     """A program that needs a search, and one method for each kind of search."""
 
     program: SatisficingProgram
@@ -128,9 +130,9 @@ class _Search:
         point = objective.at(solution.parameters)
         return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 
-    def under_kl(self, start: Floats | None, curvature: Curvature | None) -> Search[Solution]:
+    def under_kl(self, hint: Hint) -> Search[Solution]:
         """Newton's method on the fragility itself."""
-        objective, target, minimum = self._parts
+        (objective, target, minimum), (start, curvature, _) = self._parts, hint
         point = minimum.point if start is None else objective.at(start)
         if not point.value < target.value and target.value > target.erm_loss:
             bound = (target.value + target.erm_loss) / 2.0
@@ -162,9 +164,9 @@ class _Search:
             short = yield from self._shortest_without_fragility(solution.parameters)
         return solution if short is None else replace(short, solver="conic")
 
-    def under_wasserstein(self, start: Floats | None, curvature: Floats | None) -> Search[Solution]:
+    def under_wasserstein(self, hint: Hint) -> Search[Solution]:
         """Quadratic models of the loss, and their least norms."""
-        objective, target, minimum = self._parts
+        (objective, target, minimum), (start, curvature, alike) = self._parts, hint
         ambiguity, inside = self.program.ambiguity, None
         hessian: Floats | LowRank | None = None
         if ambiguity.moves_labels and target.value >= target.trivial_loss:
@@ -187,6 +189,7 @@ class _Search:
             hessian=hessian,
             underdetermined=is_underdetermined(objective, minimum),
             inside=inside,
+            alike=alike,
         )
         found = yield from search.run(self.max_iter)
         if ambiguity.moves_labels:
@@ -194,13 +197,18 @@ class _Search:
             profile = profile_of(ambiguity, found.point)
             room = target.value - found.point.penalty
             if ambiguity.fragility(profile, room) > profile.slope * (1.0 + 1e-12):
-                solution = yield from self.with_corners(found.point)
+                solution = yield from self.with_corners(found.point, search.multiplier)
                 return replace(solution, iterations=solution.iterations + found.iterations)
         gap, settled = found.gap / max(found.k, 1e-300), found.converged or target.tight
         return self._solution(found.point.parameters, settled, found, gap)
 
-    def with_corners(self, near: Evaluation | None = None) -> Search[Solution]:
-        """The interior-point method; `near` is a model near the solution, if one is known."""
+    def with_corners(
+        self, near: Evaluation | None = None, multiplier: float = 0.0
+    ) -> Search[Solution]:
+        """The interior-point method; `near` is a model near the solution, if one is known.
+
+        `multiplier` is about how fast the fragility falls there as the target rises.
+        """
         program, (objective, target, minimum) = self.program, self._parts
         inside = minimum.point
         if inside.value >= target.value or (minimum.separable and not minimum.attained):
@@ -215,12 +223,16 @@ class _Search:
         if near is not None and objective.loss.relabelled_by_gap:
             # Not all the way there, so that it meets the target with room. Few samples are dealt
             # with as they are; of many, most are left out.
-            few = objective.rows.y.size <= TUNING.few_labels
-            share = TUNING.near_share if few else TUNING.far_share
+            few = objective.rows.y.size <= Tuning.few_labels
+            share = Tuning.near_share if few else Tuning.far_share
             way = near.parameters - inside.parameters
             start = objective.at(inside.parameters + share * way)
-            by_labels = corners.satisfice if few else relabelling.satisfice
-            found = yield from by_labels(program, start, **self._limits)
+            if few:
+                found = yield from corners.satisfice(program, start, **self._limits)
+            else:
+                found = yield from relabelling.satisfice(
+                    program, start, multiplier=multiplier, **self._limits
+                )
         if found is None or not found.converged:
             found = yield from corners.satisfice(program, inside, **self._limits)
         if not (found.converged or reweights or target.tight):
@@ -250,7 +262,7 @@ class _Search:
     def _from_nearer(self, found: InteriorSolution, inside: Evaluation) -> Search[InteriorSolution]:
         """The same from shorter models: from far out, where every label pays, no step may help."""
         program, (objective, target, _) = self.program, self._parts
-        level = target.value - TUNING.shorter * (target.value - inside.value)
+        level = target.value - Tuning.shorter * (target.value - inside.value)
         zero = objective.at(np.zeros(objective.size))
         start = first_below(zero, inside, level, accuracy=0.01)
         for _ in range(2):
@@ -262,7 +274,7 @@ class _Search:
             if found.converged:
                 break
             way = found.parameters - start.parameters
-            start = objective.at(start.parameters + TUNING.near_share * way)
+            start = objective.at(start.parameters + Tuning.near_share * way)
         return found
 
     def _fragility(self, found: InteriorSolution, inside: Evaluation) -> float:
@@ -326,18 +338,15 @@ class Solver(NamedTuple):
     why_not : callable
         Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
     run : callable
-        Solves a `_Search`, from hints if it can use any.
-    on_request : bool
-        Whether it is taken only if it is asked for by name.
-    by_name : bool
-        Whether it may be.
+        Solves a `_Methods`, with a hint if it can use one.
+    taken : str
+        When it may be: "always", "by name" only, or "unnamed" only.
     """
 
     name: str
     why_not: Callable[[Objective, Ambiguity], str]
-    run: Callable[[_Search, Floats | None, Any], Search[Solution]]
-    on_request: bool = False
-    by_name: bool = True
+    run: Callable[[_Methods, Hint], Search[Solution]]
+    taken: str = "always"
 
 
 def _not_kl(objective: Objective, ambiguity: Ambiguity) -> str:
@@ -366,19 +375,19 @@ def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
 
 #: In the order of choice: the first that takes a program solves it.
 _TABLE = (
-    Solver("newton", _not_kl, _Search.under_kl),
-    Solver("newton", _not_wasserstein, _Search.under_wasserstein),
+    Solver("newton", _not_kl, _Methods.under_kl),
+    Solver("newton", _not_wasserstein, _Methods.under_wasserstein),
     # Labels that stay where they are first: most often that shows which of them may pay.
-    Solver("interior_point", _not_labels, _Search.under_wasserstein, by_name=False),
-    Solver("interior_point", lambda *_: "", lambda search, *_: search.with_corners()),
+    Solver("interior_point", _not_labels, _Methods.under_wasserstein, "unnamed"),
+    Solver("interior_point", lambda *_: "", lambda search, _: search.with_corners()),
     Solver(
         "conic",
         lambda objective, _: conic.why_not(objective.loss),
-        lambda search, *_: search.by_cones(),
-        on_request=True,
+        lambda search, _: search.by_cones(),
+        "by name",
     ),
 )
-_GENERAL = Solver("conic", _not_transport, lambda search, *_: search.by_transport())
+_GENERAL = Solver("conic", _not_transport, lambda search, _: search.by_transport())
 SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
 
 
@@ -391,9 +400,8 @@ def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
         if reason:
             raise NotImplementedError(reason)
         return _GENERAL
-    some = [
-        s for s in _TABLE if (not s.on_request if name == "auto" else s.name == name and s.by_name)
-    ]
+    other = "by name" if name == "auto" else "unnamed"
+    some = [s for s in _TABLE if s.taken != other and name in ("auto", s.name)]
     reasons = [solver.why_not(objective, ambiguity) for solver in some]
     for solver, reason in zip(some, reasons, strict=True):
         if not reason:

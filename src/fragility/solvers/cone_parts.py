@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._typing import Floats
-from .cones import SecondOrder, inner, like
+from .cones import Flags, SecondOrder, like
 from .interior_parts import Aim, Columns, Direction, Move, Part, PartStep, System
 from .norm_cones import Normal, Shape
 
@@ -17,6 +17,10 @@ class ConePart(Part):
     """Margins and multipliers in any cone. Their moves are as the scaling sees them."""
 
     scaling: Any = None
+
+    def inside(self) -> Flags:
+        both: Flags = self.kind.inside(np.stack([self.margin, self.dual], axis=1))
+        return both
 
     def aimed(self, aim: Aim | None) -> Floats | None:
         """What margin and multiplier shall add up to, as the scaling sees them."""
@@ -37,11 +41,6 @@ class ConePart(Part):
     def longest(self, move: Move) -> Floats:
         longest: Floats = self.kind.longest(self.scaling.point, move.margin, move.dual)
         return longest
-
-    def gap_after(self, move: Move, length: Floats) -> Floats:
-        point = self.scaling.point
-        once = inner(point, move.margin + move.dual)
-        return inner(point, point) + length * (once + length * inner(move.margin, move.dual))
 
     def after(self, move: Move, length: Floats) -> Self:
         """The part after a share of a move."""
@@ -107,7 +106,7 @@ class _NormStep(PartStep):
     def push(self, right: Floats, nu: Floats, aim: Aim | None) -> tuple[Any, float]:
         part, cone = self.part, self.part.cone
         right[:, self.k] -= part.cost[:, np.newaxis]
-        pull, pulled = part.aimed(aim), np.zeros_like(part.x)
+        pull, pulled = part.aimed(aim), np.zeros(part.x.shape)
         if pull is not None:
             pulled = cone.adjoint(part.scaling.undo(pull))
             reduced = cone.eliminate(pulled, part.scaling)
@@ -167,6 +166,6 @@ class _BallStep(PartStep):
         return pull, 0.0
 
     def move(self, direction: Direction, pushed: Any) -> Move:
-        change = np.zeros_like(self.part.margin)
+        change = np.zeros(self.part.margin.shape)
         change[:, 0, 1:] = (direction.theta[:, np.newaxis] @ self.part.factor)[:, 0]
         return self.part.along(change, pushed)

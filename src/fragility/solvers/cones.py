@@ -30,6 +30,8 @@ def like(of_problems: Any, values: Floats) -> Any:
 def inner(a: Floats, b: Floats) -> Floats:
     """Inner product of the arrays of each problem."""
     n = len(a)
+    if n == 1:
+        return np.array([np.vdot(a, b)])
     found: Floats = a.reshape(n, 1, -1) @ b.reshape(n, -1, 1)
     return found.ravel()
 
@@ -92,11 +94,13 @@ class SecondOrderScaling:
     """
 
     def __init__(self, s: Floats, y: Floats) -> None:
-        size_s, size_y = np.sqrt(_size(s)), np.sqrt(_size(y))
-        s, y = s / size_s[..., np.newaxis], y / size_y[..., np.newaxis]
+        both = np.stack([s, y])
+        sizes: Floats = np.sqrt(_size(both))
+        size_s, size_y = sizes
+        s, y = both / sizes[..., np.newaxis]
         middle = np.sqrt((1.0 + np.einsum("...i,...i->...", s, y)) / 2.0)
         self.w = (s + _reflected(y)) / (2.0 * middle)[..., np.newaxis]
-        self.eta = np.sqrt(size_s / size_y)
+        self.eta: Floats = np.sqrt(size_s / size_y)
         self.point = self.apply(y) * size_y[..., np.newaxis]
 
     def apply(self, v: Floats) -> Floats:
@@ -122,8 +126,8 @@ class SecondOrder:
         return s[0, ..., 0].size
 
     def inside(self, s: Floats) -> Flags:
-        least = np.minimum(by_problem(_size(s)).min(axis=1), by_problem(s[..., 0]).min(axis=1))
-        found: Flags = least > 0.0
+        room = s[..., 0] - np.sqrt(np.einsum("...i,...i->...", s[..., 1:], s[..., 1:]))
+        found: Flags = by_problem(room).min(axis=1) > 0.0
         return found
 
     def barrier(self, s: Floats) -> Floats:
@@ -158,16 +162,14 @@ class SecondOrder:
         """How far a may go along each of some steps before it leaves the cone."""
         # In the frame where a is the unit, the cone is left at one over how much the step shrinks.
         size = np.sqrt(np.maximum(_size(a), 1e-300))[..., np.newaxis]
-        unit, fastest = a / size, np.full(len(a), 1e-300)
-        for step in steps:
-            move = step / size
-            first = unit[..., 0] * move[..., 0]
-            first -= np.einsum("...i,...i->...", unit[..., 1:], move[..., 1:])
-            along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
-            rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
-            shrinking = np.sqrt(np.einsum("...i,...i->...", rest, rest)) - first
-            fastest = np.maximum(fastest, by_problem(shrinking).max(axis=1))
-        return 1.0 / fastest
+        unit, move = a / size, np.stack(steps) / size
+        first = unit[..., 0] * move[..., 0]
+        first -= np.einsum("...i,...i->...", unit[..., 1:], move[..., 1:])
+        along = (move[..., 0] + first) / (unit[..., 0] + 1.0)
+        rest = move[..., 1:] - along[..., np.newaxis] * unit[..., 1:]
+        shrinking = np.sqrt(np.einsum("...i,...i->...", rest, rest)) - first
+        longest: Floats = 1.0 / by_problem(shrinking.max(axis=0)).max(axis=-1, initial=1e-300)
+        return longest
 
 
 def _size(v: Floats) -> Floats:

@@ -18,7 +18,7 @@ from .aggregates import EntropicRisk, Maximum, Mean, Samples
 from .interior_program import InteriorProgram, InteriorSolution
 from .norm_cones import Shape
 from .searching import Search, solution_of
-from .tuning import CORNERS as TUNING
+from .tuning import Corners as Tuning
 
 
 def lowest_loss(
@@ -27,7 +27,7 @@ def lowest_loss(
     """Least penalised mean loss."""
     zero = objective.at(np.zeros(objective.size)).value
     cost = tie_cost(objective, start, zero)
-    tol = max(tol, TUNING.rounding)
+    tol = max(tol, Tuning.rounding)
     program = InteriorProgram(start, tol, max_iter, objective=objective, squared_cost=cost)
     return (yield from solution_of(program))
 
@@ -36,10 +36,10 @@ def shortest_minimiser(
     objective: Objective, minimum: Evaluation, *, max_iter: int
 ) -> Search[Evaluation]:
     """The shortest model, in the user's units, of the lowest loss but for rounding."""
-    bound = minimum.value * (1.0 + TUNING.same)
+    bound = minimum.value * (1.0 + Tuning.same)
     program = InteriorProgram(
         minimum.parameters,
-        TUNING.same,
+        Tuning.same,
         max_iter,
         objective=objective,
         target=bound,
@@ -47,7 +47,7 @@ def shortest_minimiser(
     )
     found = yield from solution_of(program)
     shorter = objective.at(found.parameters)
-    met = shorter.value <= bound * (1.0 + TUNING.same)
+    met = shorter.value <= bound * (1.0 + Tuning.same)
     return shorter if found.converged and met else minimum
 
 
@@ -102,7 +102,7 @@ def robust(
         return (yield from solution_of(replace(interior, k=k)))
     spread = float(np.ptp(start.losses))
     found = yield from solution_of(replace(interior, k=max(spread, 1e-3 * start.value)))
-    if found.converged and found.k * radius > TUNING.no_k * found.cost:
+    if found.converged and found.k * radius > Tuning.no_k * found.cost:
         return found
     largest = yield from smallest_largest_loss(objective, parameters, tol=tol, max_iter=max_iter)
     return min(found, largest, key=lambda one: one.cost if np.isfinite(one.cost) else inf)
@@ -138,7 +138,7 @@ def _largest(
 
 
 def _accuracy(tol: float) -> float:
-    return max(TUNING.settled * tol, TUNING.rounding)
+    return max(Tuning.settled * tol, Tuning.rounding)
 
 
 def _roomy(interior: InteriorProgram, target: float, k: float) -> float:
@@ -172,4 +172,4 @@ def tie_cost(objective: Objective, parameters: Floats, cost: float) -> Floats:
     weights = objective.length_weights
     # A model near zero says nothing about the length of others. Columns are scaled, so 1 is likely.
     squared = max(float(weights @ parameters**2), float(weights.max(initial=0.0)), 1e-300)
-    return weights * (TUNING.tie * cost / squared)
+    return weights * (Tuning.tie * cost / squared)

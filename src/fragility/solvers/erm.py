@@ -13,7 +13,7 @@ from ..programs.objective import Evaluation, Objective
 from .corners import lowest_loss, shortest_meeting, smallest_largest_loss
 from .newton import Curvature, minimise
 from .searching import Search
-from .tuning import LOWEST_LOSS as TUNING
+from .tuning import LowestLoss as Tuning
 
 
 class RiskMinimum(NamedTuple):
@@ -62,9 +62,9 @@ def erm(
     """
     if not objective.is_smooth:
         return (yield from _with_corners(objective, start, tol, max_iter))
-    few = max(TUNING.least_sample, TUNING.rows_per_parameter * objective.size)
+    few = max(Tuning.least_sample, Tuning.rows_per_parameter * objective.size)
     enough = (
-        TUNING.worth_it_if_rough if rough and objective.estimates_pay else TUNING.worth_it
+        Tuning.worth_it_if_rough if rough and objective.estimates_pay else Tuning.worth_it
     ) * few
     if objective.rows.y.size >= enough and not start.any():
         start, curvature = _sampled_start(objective, few)
@@ -80,9 +80,9 @@ def erm(
     )
     if not found.converged and objective.alpha == 0.0 and _separates(found.point):
         smallest = found.point.least_margin
-        far = objective.at(found.point.parameters * (TUNING.far / smallest))
+        far = objective.at(found.point.parameters * (Tuning.far / smallest))
         if far.value == 0.0:
-            near = objective.at(found.point.parameters * (TUNING.near / smallest))
+            near = objective.at(found.point.parameters * (Tuning.near / smallest))
             return RiskMinimum.zero(found.point, found.iterations, near.value == 0.0)
         found = minimise(objective.at, found.point, tol=tol, max_iter=max_iter)
     return RiskMinimum(
@@ -96,14 +96,14 @@ def _with_corners(
     """`erm` where the loss or the penalty has corners."""
     loss = objective.loss
     smooth = replace(objective, loss=loss.softened() or loss, lasso=0.0)
-    soft = yield from erm(smooth, start, tol=TUNING.rough, max_iter=max_iter)
+    soft = yield from erm(smooth, start, tol=Tuning.rough, max_iter=max_iter)
     near, steps = objective.at(soft.point.parameters), soft.iterations
     if soft.separable and not objective.is_penalised and not loss.zero_from_some_margin:
         return RiskMinimum.zero(near, steps, attained=False)
     near = _not_too_far(near)
     found = yield from lowest_loss(objective, near.parameters, tol=tol, max_iter=max_iter)
     point, steps = objective.at(found.parameters), steps + found.iterations
-    nothing = TUNING.zero * objective.at(np.zeros(objective.size)).value
+    nothing = Tuning.zero * objective.at(np.zeros(objective.size)).value
     if not objective.is_penalised and point.value <= nothing and _separates(point):
         return RiskMinimum.zero(point, steps, attained=True)
     return RiskMinimum(point, None, point.value, steps, found.converged)
@@ -177,7 +177,7 @@ def trivial_model(objective: Objective, fixed: Mask, *, max_iter: int) -> Search
     found = yield from erm(restricted, np.zeros(restricted.size), tol=1e-14, max_iter=max_iter)
     parameters = found.point.parameters
     if found.separable:  # the loss is zero far enough out
-        parameters = parameters * (TUNING.far / found.point.least_margin)
+        parameters = parameters * (Tuning.far / found.point.least_margin)
     some, intercept = restricted.split(parameters)
     coef = np.zeros((objective.n_outputs, rows.X.shape[1]))
     coef[:, kept] = some
@@ -238,7 +238,7 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
 def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
     """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
     zero = np.zeros(objective.size)
-    sample = minimise(objective.sampled(few).at, zero, tol=TUNING.rough, max_iter=8)
+    sample = minimise(objective.sampled(few).at, zero, tol=Tuning.rough, max_iter=8)
     found = sample.point.parameters
     if objective.at(found).value < objective.at(zero).value:
         return found, sample.curvature

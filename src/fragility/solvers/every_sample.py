@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import Floats
 from ..programs.objective import Evaluation, Objective
 from .newton import Curvature
-from .tuning import BARRIERS as TUNING
+from .tuning import Barriers as Tuning
 
 
 def least_norm_meeting(
@@ -55,12 +55,12 @@ def least_norm_meeting(
             point = trial
         squared = float(weights @ point.parameters**2)
         if (
-            n / strength <= TUNING.accuracy * squared / 2.0
+            n / strength <= Tuning.accuracy * squared / 2.0
             or squared == 0.0
             or iterations >= max_iter
         ):
             return point.parameters, iterations
-        strength *= TUNING.faster
+        strength *= Tuning.faster
 
 
 class _Barrier:

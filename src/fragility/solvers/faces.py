@@ -19,7 +19,7 @@ from .._typing import Floats, Mask
 from .ellipsoid import LeastNorm
 from .norm_cones import BoxCone, OctahedronCone
 from .quadratic import Form
-from .tuning import FACES as TUNING
+from .tuning import Faces as Tuning
 
 
 class Quadric(NamedTuple):
@@ -63,16 +63,17 @@ def least_norm_near(body: Quadric, cone: Any, near: Floats) -> LeastNorm | None:
 
 def _guesses(sizes: Floats, freedom: int, box: bool) -> Iterator[Mask]:
     """The face of a point, then faces near it: entries that have a sign."""
-    order, longest = np.sort(sizes), sizes.max()
-    on_face = sizes >= (1.0 - TUNING.exact) * longest if box else sizes > 0.0
+    longest = sizes.max()
+    on_face = sizes >= (1.0 - Tuning.exact) * longest if box else sizes > 0.0
     if 1 < np.count_nonzero(on_face) < sizes.size:
         yield on_face
-    for part in TUNING.parts:
+    order = np.sort(sizes)
+    for part in Tuning.parts:
         free = min(max(freedom // part, 1), sizes.size)
         if box:
-            yield sizes >= min(TUNING.long * longest, order[min(free, sizes.size - 1)])
+            yield sizes >= min(Tuning.long * longest, order[min(free, sizes.size - 1)])
         else:
-            yield sizes >= max(TUNING.short * longest, order[-free])
+            yield sizes >= max(Tuning.short * longest, order[-free])
 
 
 def _from_face(
@@ -93,7 +94,7 @@ def _from_face(
             if count == 0:
                 return trial.best
             share = (
-                min(1.0, 2.0 * share) if count < fewest else max(share / 2.0, TUNING.least_share)
+                min(1.0, 2.0 * share) if count < fewest else max(share / 2.0, Tuning.least_share)
             )
             fewest, last = min(count, fewest), (trial, signs)
         elif last is None or share < 0.01:
@@ -134,9 +135,11 @@ def _on_box(body: Quadric, signs: Floats) -> _Trial | None:
     total = float(np.abs(multipliers).sum())
     if t <= 0.0 or total == 0.0:
         return None
-    too_long = ~held & (np.abs(row) > t * (1.0 + TUNING.exact)) & (square > 0.0)
-    let_go = held & (multipliers < -TUNING.exact * total)
-    violations = np.where(too_long, np.abs(row) / t, np.where(let_go, -multipliers / total, 0.0))
+    too_long = (np.abs(row) > t * (1.0 + Tuning.exact)) & (square > 0.0)
+    let_go = multipliers < -Tuning.exact * total
+    violations = np.where(let_go, -multipliers / total, 0.0)
+    if too_long.any():
+        violations[too_long] = np.abs(row[too_long]) / t
     best = LeastNorm(row[np.newaxis], t, 1.0 / total) if square > 0.0 else None
     return _Trial(best, np.where(too_long, np.sign(row), 0.0), violations)
 
@@ -158,7 +161,7 @@ def _on_octahedron(body: Quadric, signs: Floats) -> _Trial | None:
     if norm <= 0.0:
         return None
     crossed = signs * row < 0.0
-    wanted = ~used & (np.abs(slopes) > 1.0 + TUNING.exact)
+    wanted = ~used & (np.abs(slopes) > 1.0 + Tuning.exact)
     violations = np.where(crossed, -signs * row, np.where(wanted, np.abs(slopes), 0.0))
     found = LeastNorm(row[np.newaxis], norm, 1.0 / step)
     return _Trial(found, np.where(wanted, -np.sign(slopes), 0.0), violations)

@@ -7,7 +7,7 @@ eliminated, and what is left is the least norm in an ellipsoid.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -22,7 +22,7 @@ from .factor import Cholesky
 from .norm_cones import Shape
 from .quadratic import Reduced
 from .searching import Search
-from .tuning import QUADRATIC_MODELS as TUNING
+from .tuning import QuadraticModels as Tuning
 
 
 class Model(NamedTuple):
@@ -55,6 +55,7 @@ class Geometry:
         self.shape = Shape.of(program.objective, program.ambiguity)
         self.cone, self.moves, self.metric = self.shape.cone, self.shape.moves, self.shape.metric
         self.free = np.delete(np.arange(self.objective.size), self.moves)
+        self._known: tuple[Any, Floats, Reduced] | None = None
 
     def norm(self, point: Evaluation) -> float:
         return self.shape.norm(point.parameters)
@@ -77,7 +78,7 @@ class Geometry:
         return max(0.0, self.norm(point) - bound)
 
     def scaled(
-        self, point: Evaluation, exact: float = TUNING.exact, aim: float = 0.1
+        self, point: Evaluation, exact: float = Tuning.exact, aim: float = 0.1
     ) -> Evaluation:
         """The model with the coefficients in the norm scaled so that it just meets the target.
 
@@ -100,41 +101,61 @@ class Geometry:
         return point
 
     def step(
-        self, point: Valued, hessian: Floats | LowRank, tol: float, damping: float
+        self,
+        point: Valued,
+        hessian: Floats | LowRank,
+        tol: float,
+        damping: float,
+        alike: Floats | None = None,
     ) -> Search[Model]:
         """Least norm where the quadratic model of the loss meets the target.
 
-        `damping` is curvature that stands in where there is none, as before the corner of a hinge.
+        `damping` is curvature that stands in where there is none, as before the corner of a hinge;
+        `alike` are parameters on the face of the ball where the least norm may be, if not the
+        point's own.
         """
+        face = self.shape.table(point.parameters if alike is None else alike).ravel()
         boost = 1.0
         while True:
             try:
-                return (yield from self._step(point, hessian, tol, damping, boost))
+                return (yield from self._step(point, hessian, tol, damping, boost, face))
             except LinAlgError:  # rounding has used up the curvature
                 if boost > 1e12:
                     raise
                 boost *= 1e3
 
     def _step(
-        self, point: Valued, hessian: Floats | LowRank, tol: float, damping: float, boost: float
+        self,
+        point: Valued,
+        hessian: Floats | LowRank,
+        tol: float,
+        damping: float,
+        boost: float,
+        face: Floats,
     ) -> Search[Model]:
-        hessian = self.objective.fixed_gauge(hessian)
         gradient, room = point.gradient, self.target - point.value
         tie = self._tie_breaker(hessian, point.parameters) * boost
         if self.underdetermined:
             gradient = gradient + tie * point.parameters
             room -= 0.5 * float(tie @ point.parameters**2)
-        reduced = Reduced(ridged(hessian, tie + damping), self.moves, self.free, self.metric)
+        reduced = self._reduced(hessian, tie + damping)
         slope, gain = reduced.slope(gradient)
         now = self.shape.table(point.parameters).ravel()
         pull = reduced.form.times(now[np.newaxis])[0] - slope
         body = Quadric(reduced.form, now, slope, room + gain, pull)
-        best = least_norm_near(body, self.cone, now)
+        best = least_norm_near(body, self.cone, face)
         if best is None:
             best = yield from self._searched(body, tol)
         table = best.table - best.table.mean(axis=0) * (len(best.table) > 1)
         change = reduced.change(table.ravel() - now, gradient)
         return Model(point.parameters + change, best.norm, best.multiplier)
+
+    def _reduced(self, hessian: Floats | LowRank, ridge: Floats) -> Reduced:
+        """The Hessian and a ridge in the parameters of the norm; that of the last step is kept."""
+        if self._known is None or self._known[0] is not hessian or (self._known[1] != ridge).any():
+            whole = ridged(self.objective.fixed_gauge(hessian), ridge)
+            self._known = hessian, ridge, Reduced(whole, self.moves, self.free, self.metric)
+        return self._known[2]
 
     def _searched(self, body: Quadric, tol: float) -> Search[LeastNorm]:
         """The same by an interior-point search."""
@@ -153,9 +174,9 @@ class Geometry:
         """A ridge too small to matter, except between models of the same loss and norm."""
         mean = max(float(hessian.trace()) / len(hessian), 1e-12)
         if not self.underdetermined:
-            return np.full(len(hessian), TUNING.stand_in * 1e-4 * mean)
+            return np.full(len(hessian), Tuning.stand_in * 1e-4 * mean)
         lengths = 1.0 / self.objective.rows.scale**2
         lengths = np.maximum(lengths / lengths.max(), 1e-6)
-        tie: Floats = TUNING.stand_in * mean * self.objective.per_parameter(lengths, 1e-6)
+        tie: Floats = Tuning.stand_in * mean * self.objective.per_parameter(lengths, 1e-6)
         weight = 0.5 * float(tie @ parameters**2)
         return tie * min(1.0, 1e-7 * self.headroom / max(weight, 1e-300))

@@ -18,7 +18,7 @@ import numpy as np
 
 from .._typing import Floats, Indices
 from ..programs.batched import Batched
-from .cones import Flags, Orthant, inner, like
+from .cones import Flags, Orthant, by_problem, inner, like
 
 #: How many times larger or smaller than wanted a product of margin and multiplier may be.
 _WIDE = 10.0
@@ -137,10 +137,6 @@ class Part(Batched, ABC):
         """How far a move may go before margin or multiplier leave their cone."""
 
     @abstractmethod
-    def gap_after(self, move: Move, length: Floats) -> Floats:
-        """The gap after a share of a move."""
-
-    @abstractmethod
     def moved(self, move: Move, length: Floats, theta: Floats, k: Floats) -> Self:
         """The part after a share of a move, where parameters and k are these."""
 
@@ -180,14 +176,10 @@ class PositivePart(Part):
         return np.negative(move, out=move) if aimed is None else aimed - move
 
     def longest(self, move: Move) -> Floats:
-        return np.minimum(
-            self.kind.longest(self.margin, move.margin), self.kind.longest(self.dual, move.dual)
-        )
-
-    def gap_after(self, move: Move, length: Floats) -> Floats:
-        now = inner(self.margin, self.dual)
-        once = inner(self.margin, move.dual) + inner(self.dual, move.margin)
-        return now + length * (once + length * inner(move.margin, move.dual))
+        ratios = by_problem(move.margin / self.margin), by_problem(move.dual / self.dual)
+        least = np.minimum(*(ratio.min(axis=1, initial=-1e-300) for ratio in ratios))
+        longest: Floats = -1.0 / least
+        return longest
 
 
 class Columns(NamedTuple):
@@ -275,11 +267,11 @@ class Goal(Batched):
         return self.margin * self.nu
 
     def barrier(self) -> Floats:
-        return np.zeros_like(self.nu) if self.target is None else np.log(self.margin)
+        return np.zeros(self.nu.size) if self.target is None else np.log(self.margin)
 
     def miss(self, height: Floats) -> Floats:
         """Residual of the constraint: aggregate plus penalty plus margin, minus the target."""
-        return np.zeros_like(self.nu) if self.target is None else height + self.margin - self.target
+        return np.zeros(height.size) if self.target is None else height + self.margin - self.target
 
     def move(self, nu: Floats | float, aim: Aim | None) -> Move:
         both: Floats | float = 0.0
@@ -295,10 +287,6 @@ class Goal(Batched):
             shrinking = np.maximum(shrinking, -move.margin / self.margin)
         longest: Floats = 1.0 / shrinking
         return longest
-
-    def gap_after(self, move: Move, length: Floats) -> Floats:
-        after: Floats = (self.margin + length * move.margin) * (self.nu + length * move.dual)
-        return after
 
     def moved(self, move: Move, length: Floats) -> Goal:
         margin, nu = self.margin + length * move.margin, self.nu + length * move.dual

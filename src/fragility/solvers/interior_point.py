@@ -35,7 +35,7 @@ from .factor import BalancedStack
 from .interior_costs import Costs
 from .interior_parts import Aim, Direction, Goal, Lasso, Move, Part, System
 from .interior_program import InteriorProgram, InteriorSolution
-from .tuning import INTERIOR as TUNING
+from .tuning import Interior as Tuning
 
 
 def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution]:
@@ -51,7 +51,7 @@ def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution
         ordered = [places[i] for i in order]
         # No more at a time than memory, and the cache of the processor, can well hold.
         largest = max(programs[place].numbers for place in places)
-        count = max(1, TUNING.together // largest)
+        count = max(1, Tuning.together // largest)
         for start in range(0, len(ordered), count):
             some = ordered[start : start + count]
             # A problem that rounding has put out of its cones ends, while others go on.
@@ -64,7 +64,7 @@ def solve_together(programs: Sequence[InteriorProgram]) -> list[InteriorSolution
 def _solved(programs: list[InteriorProgram]) -> list[InteriorSolution]:
     """Solutions of programs of one kind."""
     point = _Point(programs)
-    search = _Search(point, programs)
+    search = _Progress(point, programs)
     solutions: list[Any] = [None] * len(programs)
     steps = 0
     while search.left.size:
@@ -87,45 +87,50 @@ def _solved(programs: list[InteriorProgram]) -> list[InteriorSolution]:
     return solutions
 
 
-class _Search(Batched):
+class _Progress(Batched):
     """How far each search has come."""
 
     def __init__(self, point: _Point, programs: list[InteriorProgram]) -> None:
         n = len(programs)
         self.left = np.arange(n)
         self.tol = np.array([program.tol for program in programs])
-        nothing = TUNING.nothing if point.has_samples else TUNING.ball_rounding / self.tol
+        nothing = Tuning.nothing if point.has_samples else Tuning.ball_rounding / self.tol
         self.floor = nothing * point.cost
         self.max_iter = np.array([program.max_iter for program in programs])
-        self.limit = np.maximum(TUNING.flat, self.tol)
+        self.limit = np.maximum(Tuning.flat, self.tol)
         self.flat, self.best = np.full(n, inf), np.full(n, inf)
         self.stalled = np.zeros(n, dtype=np.intp)
 
     def ended(self, point: _Point, steps: int) -> tuple[Flags, Flags]:
         """Which searches end here, and which of them have converged."""
-        scale = np.maximum(np.abs(point.cost), self.floor)
-        left = np.maximum(point.gap, point.missed)
+        left, scale = np.maximum(point.gap, point.missed), self._scale(point)
+        share = left / scale
         # Multipliers of a nearly closed cone lose digits again: one flat point is enough.
-        unknown = (left <= TUNING.near * scale) & (self.flat > self.limit)
+        unknown = (share <= Tuning.near) & (self.flat > self.limit)
         if unknown.any():
             self.flat = np.where(unknown, point.unevenness() / scale, self.flat)
-        converged: Flags = (left <= self.tol * scale) & (self.flat <= self.limit)
+        flat = self.flat <= self.limit
+        converged: Flags = (share <= self.tol) & flat
         self.stalled = np.where(left < 0.5 * self.best, 0, self.stalled + 1)
         self.best = np.where(self.stalled > 0, self.best, left)
-        near = (left <= TUNING.enough * self.tol * scale) & (self.flat <= self.limit)
-        patience = np.where(near, TUNING.near_patience, TUNING.patience)
-        spent = (steps >= self.max_iter + 1) | (self.stalled > patience)
-        return converged | spent | ~point.inside(), converged
+        ended = converged | (self.max_iter < steps) | ~point.inside()
+        if self.stalled.max() > Tuning.near_patience:
+            near = (share <= Tuning.enough * self.tol) & flat
+            ended |= self.stalled > np.where(near, Tuning.near_patience, Tuning.patience)
+        return ended, converged
+
+    def _scale(self, point: _Point) -> Floats:
+        """What gaps are measured by."""
+        scale: Floats = np.maximum(np.abs(point.cost), self.floor)
+        return np.maximum(scale, 1e-300)
 
     def solution(self, point: _Point, place: int, steps: int, converged: bool) -> InteriorSolution:
-        cost = float(point.cost[place])
-        scale = max(abs(cost), float(self.floor[place]), 1e-300)
-        gap = float(max(point.gap[place], point.missed[place])) / scale
-        near = gap <= TUNING.enough * self.tol[place] and self.flat[place] <= self.limit[place]
+        gap = float(max(point.gap[place], point.missed[place]) / self._scale(point)[place])
+        near = gap <= Tuning.enough * self.tol[place] and self.flat[place] <= self.limit[place]
         return InteriorSolution(
             point.theta[place].copy(),
             float(point.k[place]),
-            cost,
+            float(point.cost[place]),
             gap,
             min(steps, int(self.max_iter[place])),
             bool(converged or near),
@@ -170,13 +175,18 @@ class _Point(Batched):
         if first.objective is not None:
             samples = _samples(programs)
             samples.begin(theta, self.k)
-            samples.lift(*self._lift(samples, programs, target))
+            known = np.array([program.multiplier for program in programs])
+            lift = np.maximum(1e-12, self._lift(samples, programs, target))
+            if known.any():  # between that and the lift whose multiplier it would be
+                lift = np.where(known > 0.0, np.sqrt(lift * self.k / known), lift)
+            samples.lift(lift)
             self.parts.append(samples)
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
-                margin = np.maximum(margin, TUNING.first_margin * samples.room)
+                margin = np.maximum(margin, Tuning.first_margin * samples.room)
                 cost = self.costs.of(theta, self.k if self.has_k else None)
-                self.goal = Goal(target, margin, np.maximum(cost, 1e-12) / samples.room)
+                nu = np.where(known > 0.0, known, np.maximum(cost, 1e-12) / samples.room)
+                self.goal = Goal(target, margin, nu)
             samples.balance(self.goal.nu)
             if self.costs.lasso.any():
                 self.parts.append(Lasso(self.costs.lasso, theta, self.goal.nu, samples.room))
@@ -195,22 +205,25 @@ class _Point(Batched):
 
     def _lift(
         self, samples: Samples, programs: list[InteriorProgram], target: Floats | None
-    ) -> tuple[Floats | float, Floats]:
-        """How far the epigraph variables start above the losses: a share, and at least how far."""
+    ) -> Floats:
+        """How far the epigraph variables start above the losses."""
         costs, theta = self.costs, self.theta
         penalty = 0.5 * inner(costs.ridge * theta, theta) + inner(costs.lasso, np.abs(theta))
-        share = TUNING.lift if samples.at.shared is None else TUNING.higher
+        share = Tuning.lift if samples.at.shared is None else Tuning.higher
         if target is None:  # the model's own losses may all be zero, and measure nothing
             largest = np.array([_largest_loss_of_zero(program) for program in programs])
-            return share, np.maximum(TUNING.lift * penalty, TUNING.least_lift * largest)
-        height, least = samples.value + penalty, TUNING.lift * penalty
+            least = np.maximum(Tuning.lift * penalty, Tuning.least_lift * largest)
+            return np.maximum(share * np.abs(samples.value), least)
+        height, least = samples.value + penalty, Tuning.lift * penalty
         if costs.model is not None:
             value = costs.model.value(theta)
-            height, least = height + value, np.maximum(least, TUNING.higher * np.abs(value))
+            height, least = height + value, np.maximum(least, Tuning.higher * np.abs(value))
         room = np.maximum(target - height, 0.0)
         # Near the target a high start would miss it by far more than there is to give up.
-        asked = TUNING.rooms * room / np.maximum(np.abs(samples.value), 1e-300)
-        return share * np.clip(asked, TUNING.target_lift, 1.0), np.maximum(least, room / 2.0)
+        asked = Tuning.rooms * room / np.maximum(np.abs(samples.value), 1e-300)
+        high = share * np.clip(asked, Tuning.target_lift, 1.0) * np.abs(samples.value)
+        highest: Floats = np.maximum(high, np.maximum(least, room / 2.0))
+        return highest
 
     @property
     def samples(self) -> Samples | None:
@@ -241,7 +254,7 @@ class _Point(Batched):
             gap = gap + part.gap()
         return gap
 
-    @property
+    @cached_property
     def missed(self) -> Floats:
         """What missing the target is worth."""
         return np.abs(self.goal.miss(self.height)) * self.goal.nu
@@ -275,27 +288,36 @@ class _Point(Batched):
 
     def next(self) -> tuple[_Point, Flags]:
         """The points after one step, and which of them exist."""
-        step = _Step(self)
+        step, samples = _Step(self), self.samples
+        if samples is not None:
+            # Of many constraints a few would make every step short. Near the end none does.
+            rough = step.system.single and samples.apart and not self.bends
+            samples.stragglers = int(rough * Tuning.stragglers * samples.margin[0].size)
         every: list[Any] = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
         _, affine = step.towards(None)
         length = np.minimum(1.0, self._longest(affine))
         gap, degree = self.gap, sum(part.degree for part in every)
-        left = sum(part.gap_after(move, length) for part, move in zip(every, affine, strict=True))
-        aimed = gap / degree * (np.maximum(0.0, left) / gap) ** 3
+        # To first order a step straight to the optimum closes the gap by its own share.
+        second = sum(inner(move.margin, move.dual) for move in affine)
+        left = 1.0 - length + length**2 * second / gap
+        aimed = gap / degree * np.maximum(0.0, left) ** 3
         if self.goal.target is not None:
             # The target has to be met about as well before the gap is closed further.
-            aimed = np.where(self.missed > TUNING.behind * gap, gap / degree, aimed)
-        if self.bends:
-            uneven = np.maximum(TUNING.uneven * gap, 0.1 * TUNING.flat * np.abs(self.cost))
+            aimed = np.where(self.missed > Tuning.behind * gap, gap / degree, aimed)
+        if samples is not None and (self.bends or samples.cut):
+            flat = (0.1 if self.bends else 1.0) * Tuning.flat
+            uneven = np.maximum(Tuning.uneven * gap, flat * np.abs(self.cost))
             # Where the slope has to follow before the gap is closed further.
-            aimed = np.where(self.unevenness() > uneven, gap / degree, aimed)
+            behind = self.unevenness() > uneven
+            aimed = np.where(behind, gap / degree, aimed)
+            samples.cut &= bool(behind.any())
         corrected, share = self._taken(step, aimed, affine)
-        if (share >= TUNING.good).all():
+        if (share >= Tuning.good).all():
             return corrected, step.found & (share > 0.0)
         # Without the correction the step is Newton's on the barrier, and does lead down.
         plain, other = self._taken(step, aimed, [None] * len(every))
-        better = (share >= TUNING.good) | (share >= other)
+        better = (share >= Tuning.good) | (share >= other)
         return corrected.where(better, plain), step.found & (np.maximum(share, other) > 0.0)
 
     def _taken(
@@ -306,35 +328,35 @@ class _Point(Batched):
         direction, moves = step.towards(aims)
         longest = self._longest(moves)
         if self.samples is not None:
-            for _ in range(TUNING.correctors * (step.effort > TUNING.dear)):
+            for _ in range(Tuning.correctors * (step.effort > Tuning.dear)):
                 if (longest >= 1.0).all():
                     break
-                further = np.minimum(1.0, longest + TUNING.further)
+                further = np.minimum(1.0, longest + Tuning.further)
                 more = self.samples.outside(moves[0], further, aimed)
                 more = more if aims[0].more is None else more + aims[0].more
                 aims = [aims[0]._replace(more=more), *aims[1:]]
                 other, others = step.towards(aims)
                 reached = self._longest(others)
-                better = reached >= longest + 0.1 * TUNING.further
+                better = reached >= longest + 0.1 * Tuning.further
                 if not better.all():
                     break
                 direction, moves, longest = other, others, reached
             longest = np.minimum(longest, self.samples.longest_k(direction))
-        length = np.minimum(1.0, TUNING.nearly * longest)
+        length = np.minimum(1.0, Tuning.nearly * longest)
+        # Not "at most": a length that is not a number fails, too.
+        share, fails = np.ones(length.size), ~(step.found & (length > Tuning.tiny))
+        if self.samples is None:  # all is linear
+            return self._moved(direction, moves, length), np.where(fails, 0.0, share)
         rise, height = self._rise(direction, moves), self.height
         # Where the target is missed anyway, missing it otherwise does no harm.
         allowed = np.maximum(self.gap, self.missed)
         weight = 2.0 * np.maximum(self.goal.nu, self.goal.nu + direction.nu)
         merit = self.merit(aimed, weight) if self.bends else None
-        # Not "at most": a length that is not a number fails, too.
-        share, fails = np.ones_like(length), ~(step.found & (length > TUNING.tiny))
         while True:
             trial = self._moved(direction, moves, length)
-            if self.samples is None:  # all is linear
-                return trial, np.where(fails, 0.0, share)
             nu, after = trial.goal.nu, trial.height
             surprise = (after - height - length * rise) * nu
-            good = surprise <= TUNING.surprise * allowed + 1e-14 * nu * np.abs(after)
+            good = surprise <= Tuning.surprise * allowed + 1e-14 * nu * np.abs(after)
             if merit is not None:
                 good &= trial.merit(aimed, weight) <= merit
             if (good | fails).all():
@@ -344,7 +366,7 @@ class _Point(Batched):
                 np.where(halve, length / 2.0, length),
                 np.where(halve, share / 2.0, share),
             )
-            fails |= ~(np.minimum(share, length) > TUNING.tiny)
+            fails |= ~(np.minimum(share, length) > Tuning.tiny)
 
     def merit(self, aimed: Floats, penalty_weight: Floats) -> Floats:
         """Cost, penalty for missing the target, and barriers: a step must not raise their sum."""
@@ -390,8 +412,8 @@ class _Step:
         self.point, samples, p = point, point.samples, point.theta.shape[1]
         #: Multiplications in the system of a problem.
         self.effort = 0 if samples is None else samples.s.shape[1] * p**2
-        far = (point.gap > TUNING.single_gap * np.abs(point.cost)).all()
-        self._build(bool(far and self.effort > TUNING.dear))
+        far = (point.gap > Tuning.single_gap * np.abs(point.cost)).all()
+        self._build(bool(far and self.effort > Tuning.dear))
         if self.system.single and not self.found.all():
             self._build(single=False)
 
@@ -408,7 +430,7 @@ class _Step:
             main += nu[:, np.newaxis, np.newaxis] * costs.model.hessian
         if costs.n_outputs > 1:
             system.matrix[:, :p, :p] = filled_gauge(main, costs.n_outputs, costs.lasso)
-        self.factor = BalancedStack(system.matrix, TUNING.stand_in)
+        self.factor = BalancedStack(system.matrix, Tuning.stand_in)
         self.found = self.factor.found
         if point.goal.target is not None:
             self.answer = self.factor.solve(system.column)
@@ -422,7 +444,7 @@ class _Step:
         """
         point, system, goal = self.point, self.system, self.point.goal
         wanted: list[Aim | None] = [None] * (len(self.steps) + 1) if aims is None else [*aims]
-        right = np.zeros_like(system.column)
+        right = np.zeros(system.column.shape)
         right[:, : system.p] -= point.costs.slope(point.theta, goal.nu)
         pushed: list[Any] = []
         row: Floats | float = 0.0
@@ -430,7 +452,7 @@ class _Step:
             kept, added = step.push(right, goal.nu, aim)
             pushed.append(kept)
             row = row + added
-        x, change = self.factor.solve(right), np.zeros_like(goal.nu)
+        x, change = self.factor.solve(right), np.zeros(goal.nu.size)
         if goal.target is not None:
             # slope · x - corner ν' = -(miss) - (margin as it would be with the multiplier as it is)
             missing = goal.miss(point.height) + goal.move(0.0, wanted[-1]).margin + row

@@ -90,6 +90,8 @@ class InteriorProgram:
         Part of the aggregate, in place of the loss that all functions of a sample have in common.
     ball : Ball, optional
         Where the parameters are.
+    multiplier : float
+        About how fast the cost falls as the target rises, if that is known.
     """
 
     start: Floats
@@ -105,6 +107,7 @@ class InteriorProgram:
     label_cost: float = inf
     model: Quadratic | None = None
     ball: Ball | None = None
+    multiplier: float = 0.0
 
     @property
     def numbers(self) -> int:

@@ -23,7 +23,7 @@ from ..moments import EPS, Sample
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Found
 from .newton import Curvature, minimise
-from .tuning import LEAST_FRAGILITY as TUNING
+from .tuning import LeastFragility as Tuning
 
 
 def satisfice(
@@ -57,7 +57,7 @@ def satisfice(
     found = minimise(
         at,
         _shrunk(_Fragility(first, target)) if curvature is None else _Fragility(first, target),
-        tol=max(TUNING.settled * tol, TUNING.rounding),
+        tol=max(Tuning.settled * tol, Tuning.rounding),
         max_iter=max_iter,
         stop=lambda point: point.value in (0.0, inf),
         curvature=curvature,
@@ -78,8 +78,8 @@ def _shrunk(point: _Fragility) -> _Fragility:
     """
     if not 0.0 < point.value < inf or point.radial <= 0.0:
         return point
-    best, factor, slope, low, trial = point, 1.0, point.radial, 0.0, 1.0 - TUNING.shrinkage
-    for _ in range(TUNING.few_steps):
+    best, factor, slope, low, trial = point, 1.0, point.radial, 0.0, 1.0 - Tuning.shrinkage
+    for _ in range(Tuning.few_steps):
         there = point.scaled(trial)
         if there.value == 0.0:
             return there
@@ -89,9 +89,9 @@ def _shrunk(point: _Fragility) -> _Fragility:
         slope_there = there.radial / trial
         change = (slope - slope_there) / (factor - trial)
         best, factor, slope = there, trial, slope_there
-        if not change > 0.0 or slope * slope <= 2.0 * TUNING.rough * best.value * change:
+        if not change > 0.0 or slope * slope <= 2.0 * Tuning.rough * best.value * change:
             break
-        trial = min(max(factor - slope / change, TUNING.at_once * factor), 1.0)
+        trial = min(max(factor - slope / change, Tuning.at_once * factor), 1.0)
         if trial <= low:
             trial = 0.5 * (low + factor)
     return best
@@ -111,7 +111,7 @@ class _Fragility:
         self._largest = float(losses_at.losses.max())
         self._excess = self._largest - self._room
         # Sums about the largest loss have lost too many digits where the room is small against it.
-        self._delicate = self._excess > TUNING.delicate * (target - losses_at.value)
+        self._delicate = self._excess > Tuning.delicate * (target - losses_at.value)
         found = None
         if not self._delicate and self._excess > 0.0:
             guess = near if near is not None and 0.0 < near < inf else self._guess
@@ -195,7 +195,7 @@ def near_root(below: Floats, weights: Floats, excess: float, near: float) -> flo
     s = near
     if not 0.0 < s < inf:
         return None
-    for _ in range(TUNING.few_steps):
+    for _ in range(Tuning.few_steps):
         tilted: Floats = np.exp(s * below)
         tilted *= weights
         total = float(tilted.sum())

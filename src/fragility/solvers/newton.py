@@ -15,7 +15,7 @@ from .._typing import Floats
 from ..programs.low_rank import LowRank, ridged
 from .factor import Cholesky
 from .quadratic import low_rank_steps
-from .tuning import NEWTON as TUNING
+from .tuning import Newton as Tuning
 
 
 class Point(Protocol):
@@ -62,7 +62,7 @@ class Curvature:
     Of many minimisers the one of least norm is found, if the search starts at zero.
     """
 
-    def __init__(self, hessian: Floats | LowRank, stand_in: float = TUNING.stand_in) -> None:
+    def __init__(self, hessian: Floats | LowRank, stand_in: float = Tuning.stand_in) -> None:
         self.hessian = hessian
         self._stand_in = stand_in
         self._seen: list[tuple[Floats, Floats, float]] = []
@@ -78,7 +78,7 @@ class Curvature:
         except LinAlgError:
             self._factor = None
         else:
-            clear = factor.factor.diagonal().min() ** 2 > TUNING.no_curvature
+            clear = factor.factor.diagonal().min() ** 2 > Tuning.no_curvature
             self._factor = factor if clear else None
         #: Whether some directions have no curvature.
         self.singular = self._factor is None
@@ -89,8 +89,8 @@ class Curvature:
     def dear(self) -> float:
         """How many steps another one costs."""
         if isinstance(self.hessian, LowRank):
-            return self.hessian.weights.size / TUNING.samples_per_step
-        return len(self.hessian) / TUNING.parameters_per_step
+            return self.hessian.weights.size / Tuning.samples_per_step
+        return len(self.hessian) / Tuning.parameters_per_step
 
     def copied(self) -> Curvature:
         """A copy that learns independently."""
@@ -132,7 +132,7 @@ class Curvature:
             return -self._factor.solve(gradient / self._scale) / self._scale
         curvatures, directions = self._eigen
         slopes = directions.T @ gradient
-        flat = curvatures <= TUNING.no_curvature * max(float(curvatures[-1]), 1e-300)
+        flat = curvatures <= Tuning.no_curvature * max(float(curvatures[-1]), 1e-300)
         idle = flat & (np.abs(slopes) <= 1e-9 * np.abs(slopes).max(initial=0.0))
         lengths = np.where(idle, 0.0, slopes / np.where(flat, self._stand_in, curvatures))
         found: Floats = -directions @ lengths
@@ -157,10 +157,10 @@ def minimise(
     """
     point = at(start) if isinstance(start, np.ndarray) else start
     del start  # a point may hold as much as some columns of the data
-    estimates = TUNING.rough if rough and not point.curvature_jumps else 0
+    estimates = Tuning.rough if rough and not point.curvature_jumps else 0
     if curvature is not None:
         curvature = curvature.copied()  # what it learns here stays here
-    gap, fresh, stand_in, damping = np.inf, False, TUNING.stand_in, 0.0
+    gap, fresh, stand_in, damping = np.inf, False, Tuning.stand_in, 0.0
     doubts = 0
     unit = 1.0  # of curvature, which weights of classes make small
     for iteration in range(1, max_iter + 1):
@@ -186,16 +186,16 @@ def minimise(
             gap = -0.5 * float(point.gradient @ step)
             fresh = True
         if gap <= tol * abs(point.value):
-            if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == TUNING.doubts:
+            if not point.curvature_jumps or (fresh and damping == 0.0) or doubts == Tuning.doubts:
                 return Minimum(point, curvature, gap, iteration, True)
             # Where curvatures jump, an old or a damped one proves nothing.
             curvature, damping, doubts = None, 0.0, doubts + 1
             continue
         length, trial = _shortened(at, point, step, gap)
         if trial is not None:
-            better = 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
-            stand_in = min(max(TUNING.floor, stand_in * better), 1.0)
-            damping = damping * better if damping * better > TUNING.floor else 0.0
+            better = 1.0 / Tuning.factor if length == 1.0 else Tuning.factor
+            stand_in = min(max(Tuning.floor, stand_in * better), 1.0)
+            damping = damping * better if damping * better > Tuning.floor else 0.0
             last_point, point = point, trial
             if stop is None or not stop(point):
                 change = point.gradient - last_point.gradient
@@ -204,8 +204,8 @@ def minimise(
             curvature, estimates = None, 0
         elif damping < 1.0:  # a hinge may bend where its Hessian is flat: damp more
             damping, stand_in, curvature = (
-                max(TUNING.stand_in, TUNING.factor * damping),
-                TUNING.stand_in,
+                max(Tuning.stand_in, Tuning.factor * damping),
+                Tuning.stand_in,
                 None,
             )
         else:  # no descent within rounding
@@ -217,7 +217,7 @@ def _serves(gap: float, last: float, goal: float, patience: float) -> bool:
     """Whether a curvature is good enough to go on with, rather than to compute a new one."""
     if not gap >= 0.0:
         return False
-    if gap <= max(TUNING.good_enough * last, goal):
+    if gap <= max(Tuning.good_enough * last, goal):
         return True
     # How many more steps at this pace?
     return 0.0 < goal < gap < last and log(goal / gap) >= log(gap / last) * patience

@@ -10,6 +10,7 @@ counts problems that are solved together.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -328,6 +329,7 @@ class Ray(NormCone):
         normal.corner += scaling.weights[:, 0]
 
 
+@cache
 def norm_cone(norm: float, n_outputs: int, n_features: int, weights: tuple[float, ...] = ()) -> Any:
     """The cone of the norm that is dual to the norm of a move; `weights` are of pairs of rows."""
     several: Any = PairBoxCone if weights else CentredBoxCone

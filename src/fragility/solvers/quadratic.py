@@ -29,6 +29,7 @@ class DenseForm:
         #: How many entries may be free where nothing is known.
         self.freedom = len(matrix)
         self._matrix = matrix
+        self._face: _BlockFace | None = None
 
     def times(self, rows: Floats) -> Floats:
         """A times each row."""
@@ -36,10 +37,14 @@ class DenseForm:
 
     def block(self, free: Mask) -> Floats:
         """The part of A of free entries."""
-        return self._matrix[np.ix_(free, free)]
+        places = np.flatnonzero(free)
+        return self._matrix[places[:, np.newaxis], places]
 
     def face(self, free: Mask) -> Face:
-        return _BlockFace(self, free)
+        """That of these free entries; searches ask for the last one again."""
+        if self._face is None or (self._face.free != free).any():
+            self._face = _BlockFace(self, free)
+        return self._face
 
 
 class LowRankForm:
@@ -98,12 +103,12 @@ class _BlockFace:
     """The block of the free entries is formed."""
 
     def __init__(self, form: Form, free: Mask) -> None:
-        self._form, self._free, self._factor = form, free, Cholesky(form.block(free))
+        self._form, self.free, self._factor = form, free, Cholesky(form.block(free))
 
     def point(self, fixed: Floats, pull: Floats) -> tuple[Floats, Floats]:
         """Points x and A x: `fixed` is x where it is held, and zero elsewhere."""
         x, rest = fixed.copy(), pull - self._form.times(fixed)
-        x[:, self._free] = self._factor.solve(rest[:, self._free].T).T
+        x[:, self.free] = self._factor.solve(rest[:, self.free].T).T
         return x, self._form.times(x)
 
 

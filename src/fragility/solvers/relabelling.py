@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
+from typing import Any
 
 from .._typing import Floats, Mask
 from ..programs.objective import Evaluation
@@ -20,23 +21,33 @@ from .interior_program import InteriorProgram, InteriorSolution, Quadratic
 from .norm_cones import Shape
 from .robust import fragility_of
 from .searching import Search, solution_of
-from .tuning import LABELS as TUNING
+from .tuning import Labels as Tuning
 
 
 def satisfice(
-    program: SatisficingProgram, inside: Evaluation, *, tol: float, max_iter: int
+    program: SatisficingProgram,
+    inside: Evaluation,
+    *,
+    tol: float,
+    max_iter: int,
+    multiplier: float = 0.0,
 ) -> Search[InteriorSolution]:
-    """Least fragility at a target; `inside` is a model that meets it with room to spare."""
-    settled = max(TUNING.settled * tol, TUNING.rounding)
+    """Least fragility at a target; `inside` is a model that meets it with room to spare.
+
+    `multiplier` is about how fast the fragility falls as the target rises, if that is known.
+    """
+    settled = max(Tuning.settled * tol, Tuning.rounding)
     ambiguity, target = program.ambiguity, program.target.value
     point, k = inside, fragility_of(ambiguity, inside, target)
-    accuracy, steps, gap = TUNING.rough, 0, inf
-    for _ in range(TUNING.max_steps):
+    accuracy, steps, gap = Tuning.rough, 0, inf
+    for _ in range(Tuning.max_steps):
         model = Quadratic(point.parameters, point.value, point.gradient, point.hessian)
         plain = True
-        for _ in range(TUNING.max_corrections):
-            found = yield from _step(program, point, model, k, accuracy, max_iter)
-            steps += found.iterations
+        for _ in range(Tuning.max_corrections):
+            above = (1.0 + min(0.1, max(1e-3, gap))) * k
+            hints = {"tol": accuracy, "max_iter": max_iter, "k": above, "multiplier": multiplier}
+            found = yield from _step(program, point, model, k, hints)
+            steps, multiplier = steps + found.iterations, found.multiplier
             trial = point.objective.at(found.parameters)
             reached = fragility_of(ambiguity, trial, target)
             if reached < k:
@@ -44,7 +55,7 @@ def satisfice(
             # The loss has risen above its model, and the target with it: so shall the model.
             plain = False
             rise = trial.value - model.value(trial.parameters)
-            model = model._replace(height=model.height + TUNING.ample * max(rise, 0.0))
+            model = model._replace(height=model.height + Tuning.ample * max(rise, 0.0))
         if not reached < k:  # as near to the model as rounding lets us, or too far for a model
             gap = abs(k - found.k) / k
             break
@@ -63,28 +74,25 @@ def _step(
     point: Evaluation,
     model: Quadratic,
     k: float,
-    tol: float,
-    max_iter: int,
+    hints: Any,
 ) -> Search[InteriorSolution]:
     """Solve with the model of the mean loss about a point, and the samples that matter."""
     ambiguity, objective = program.ambiguity, program.objective
     cost = ambiguity.label_cost
     gains = point.relabelled - point.losses
-    counted = gains >= min(TUNING.may_pay * k * cost, float(gains.max()))
+    counted = gains >= min(Tuning.may_pay * k * cost, float(gains.max()))
     while True:
         rows = objective.rows
         few = replace(rows, X=rows.X[counted], y=rows.y[counted], weights=rows.weights[counted])
         interior = InteriorProgram(
             point.parameters,
-            tol,
-            max_iter,
-            1.1 * k,
-            replace(objective, rows=few, alpha=0.0),
+            objective=replace(objective, rows=few, alpha=0.0),
             target=program.target.value,
             shape=Shape.of(objective, ambiguity),
             squared_cost=tie_cost(objective, point.parameters, k),
             label_cost=cost,
             model=model,
+            **hints,
         )
         found = yield from solution_of(interior)
         missed = _missed(point, found, counted, cost)
@@ -98,4 +106,4 @@ def _missed(point: Evaluation, found: InteriorSolution, counted: Mask, cost: flo
     there = point.objective.at(found.parameters)
     gains: Floats = there.relabelled - there.losses
     beyond: Mask = ~counted & (gains > found.k * cost * (1.0 + 1e-9))
-    return beyond if not beyond.any() else ~counted & (gains > TUNING.may_pay * found.k * cost)
+    return beyond if not beyond.any() else ~counted & (gains > Tuning.may_pay * found.k * cost)

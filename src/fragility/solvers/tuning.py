@@ -1,370 +1,242 @@
-"""Tuning constants of the solvers, in one table."""
+"""Tuning constants of the solvers, in one table: a class for each solver."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+
+class Interior:
+    """Constants of the interior-point method."""
+
+    #: How much of the way to the boundary a step goes.
+    nearly = 0.99
+    #: What a step may add to the aggregate beyond what it foresaw, as a share of the gap.
+    surprise = 0.5
+    #: Epigraph variables start above the losses by this share of their aggregate; the margin of
+    #: a target starts at that share of this lift.
+    lift = 1.0
+    first_margin = 0.1
+    #: The same lift where the functions of a sample leave out the loss itself.
+    higher = 3.0
+    #: Without a target the lift is at least this share of the largest loss of the zero model.
+    least_lift = 1e-2
+    #: With a target the lift is this multiple of the room that the start leaves, but not below
+    #: that share of the lift without.
+    rooms = 10.0
+    target_lift = 0.1
+    #: Steps are corrected up to this number of times so that products of margin and multiplier
+    #: stay near each other when a step is longer by this: where a system takes so many
+    #: multiplications that a direction costs little beside it.
+    correctors = 1
+    further = 0.3
+    dear = 2e7
+    #: There, as long as the gap is above this share of the cost, single precision will do.
+    single_gap = 1e-3
+    #: And a step may be too long for this share of the constraints.
+    stragglers = 1e-4
+    #: A slope of the Lagrangian that would gain this multiple of the gap must become less first.
+    uneven = 10.0
+    #: A target that is missed by what is worth this multiple of the gap must be met better
+    #: first.
+    behind = 3.0
+    #: Steps in which the gap must halve; the same where it is small enough as it is.
+    patience = 60
+    near_patience = 20
+    #: A step shorter than this leads nowhere; one that keeps this share of what was allowed is
+    #: good.
+    tiny = 1e-10
+    good = 0.3
+    #: A cost below this share of the first one counts as zero: it is not known any better. In an
+    #: ellipsoid it is known to that share.
+    nothing = 1e-3
+    ball_rounding = 1e-14
+    #: How flat the Lagrangian must have been once, relatively; the gap below which this is
+    #: checked.
+    flat = 1e-5
+    near = 1e-2
+    #: A search that rounding ended has converged if its gap is at most this multiple of the
+    #: tolerance.
+    enough = 1e3
+    #: Curvature that stands in where there is none, as a share of a parameter's own.
+    stand_in = 1e-13
+    #: Numbers in an array of the programs that are solved together, at most.
+    together = 2**18
 
 
-class Interior(NamedTuple):
-    """Constants of the interior-point method.
+class Corners:
+    """Constants of programs that the interior-point method is given."""
 
-    Attributes
-    ----------
-    nearly : float
-        How much of the way to the boundary a step goes.
-    surprise : float
-        What a step may add to the aggregate beyond what it foresaw, as a share of the gap.
-    lift, first_margin : float
-        Epigraph variables start above the losses by this share of their aggregate; the margin of a
-        target starts at that share of this lift.
-    higher : float
-        The same lift where the functions of a sample leave out the loss itself.
-    least_lift : float
-        Without a target the lift is at least this share of the largest loss of the zero model.
-    rooms, target_lift : float
-        With a target the lift is this multiple of the room that the start leaves, but not below
-        that share of the lift without.
-    correctors, further, dear : int, float, float
-        Steps are corrected up to this number of times so that products of margin and multiplier
-        stay near each other when a step is longer by this: where a system takes so many
-        multiplications that a direction costs little beside it.
-    single_gap : float
-        There, as long as the gap is above this share of the cost, single precision will do.
-    uneven : float
-        A slope of the Lagrangian that would gain this multiple of the gap must become less first.
-    behind : float
-        A target that is missed by what is worth this multiple of the gap must be met better first.
-    patience, near_patience : int
-        Steps in which the gap must halve; the same where it is small enough as it is.
-    tiny, good : float
-        A step shorter than this leads nowhere; one that keeps this share of what was allowed is
-        good.
-    nothing, ball_rounding : float
-        A cost below this share of the first one counts as zero: it is not known any better. In an
-        ellipsoid it is known to that share.
-    flat, near : float
-        How flat the Lagrangian must have been once, relatively; the gap below which this is
-        checked.
-    enough : float
-        A search that rounding ended has converged if its gap is at most this multiple of the
-        tolerance.
-    stand_in : float
-        Curvature that stands in where there is none, as a share of a parameter's own.
-    together : int
-        Numbers in an array of the programs that are solved together, at most.
-    """
-
-    nearly: float = 0.99
-    surprise: float = 0.5
-    lift: float = 1.0
-    first_margin: float = 0.1
-    higher: float = 3.0
-    least_lift: float = 1e-2
-    correctors: int = 2
-    further: float = 0.3
-    target_lift: float = 0.1
-    rooms: float = 10.0
-    dear: float = 2e7
-    single_gap: float = 1e-3
-    uneven: float = 10.0
-    behind: float = 3.0
-    patience: int = 60
-    near_patience: int = 20
-    tiny: float = 1e-10
-    good: float = 0.3
-    nothing: float = 1e-3
-    ball_rounding: float = 1e-14
-    flat: float = 1e-5
-    near: float = 1e-2
-    enough: float = 1e3
-    stand_in: float = 1e-13
-    together: int = 2**18
+    #: A tie between models of the same cost is broken by their length, at this share of the
+    #: cost: the length of the solution is not known, and its cost must not matter where it is
+    #: longer.
+    tie = 1e-11
+    #: A loss this near to the lowest, relatively, is the lowest but for rounding.
+    same = 1e-9
+    #: Accuracy asked, as a share of the tolerance; never finer than this.
+    settled = 1e-3
+    rounding = 1e-10
+    #: A k below this share of the cost is zero: only the largest loss counts.
+    no_k = 1e-7
 
 
-class Corners(NamedTuple):
-    """Constants of programs that the interior-point method is given.
+class Labels:
+    """Constants of programs whose labels move."""
 
-    Attributes
-    ----------
-    tie : float
-        A tie between models of the same cost is broken by their length, at this share of the cost:
-        the length of the solution is not known, and its cost must not matter where it is longer.
-    same : float
-        A loss this near to the lowest, relatively, is the lowest but for rounding.
-    settled, rounding : float
-        Accuracy asked, as a share of the tolerance; never finer than this.
-    no_k : float
-        A k below this share of the cost is zero: only the largest loss counts.
-    """
-
-    tie: float = 1e-11
-    same: float = 1e-9
-    settled: float = 1e-3
-    rounding: float = 1e-10
-    no_k: float = 1e-7
-
-
-class Labels(NamedTuple):
-    """Constants of programs whose labels move.
-
-    Attributes
-    ----------
-    few_labels : int
-        Up to so many samples all of them are in the program; of more, those that may pay.
-    near_share, far_share : float
-        How far the start is on the way from the lowest loss to the solution whose labels stay: for
-        few samples, and for many.
-    shorter : float
-        Room that the start of a second attempt has, as a share of that of the first.
-    may_pay : float
-        Samples whose gain is this share of the cost of a label may move later.
-    rough, settled, rounding : float
-        Accuracy of the first steps, and of the last as a share of the tolerance; never finer than
-        this.
-    max_steps, max_corrections : int
-    ample : float
-        A model is lifted by a little more than the loss was above it.
-    """
-
-    few_labels: int = 4_000
-    near_share: float = 0.8
-    far_share: float = 0.5
-    shorter: float = 0.1
-    may_pay: float = 0.75
-    rough: float = 1e-3
-    settled: float = 1e-2
-    rounding: float = 1e-10
-    max_steps: int = 30
-    max_corrections: int = 3
-    ample: float = 1.02
+    #: Up to so many samples all of them are in the program; of more, those that may pay.
+    few_labels = 4_000
+    #: How far the start is on the way from the lowest loss to the solution whose labels stay:
+    #: for few samples, and for many.
+    near_share = 0.8
+    far_share = 0.5
+    #: Room that the start of a second attempt has, as a share of that of the first.
+    shorter = 0.1
+    #: Samples whose gain is this share of the cost of a label may move later.
+    may_pay = 0.75
+    #: Accuracy of the first steps, and of the last as a share of the tolerance; never finer than
+    #: this.
+    rough = 1e-3
+    settled = 1e-2
+    rounding = 1e-10
+    max_steps = 30
+    max_corrections = 3
+    #: A model is lifted by a little more than the loss was above it.
+    ample = 1.02
 
 
-class Entropic(NamedTuple):
-    """Constants of an entropic risk.
+class Aggregates:
+    """Constants of the losses of the samples in an interior-point program."""
 
-    Attributes
-    ----------
-    left : float
-        How near k may come to zero in one step, for its curvature grows as k falls.
-    no_k : float
-        A k below this share of the first one is zero, and only the largest loss counts.
-    """
-
-    left: float = 0.4
-    no_k: float = 1e-9
+    #: What is left of a margin or a multiplier that a step leaves behind.
+    kept = 0.1
+    #: How near k may come to zero in one step under an entropic risk, whose curvature grows as k
+    #: falls.
+    left = 0.4
+    #: A k below this share of the first one is zero, and only the largest loss counts.
+    no_k = 1e-9
 
 
-class Ellipsoids(NamedTuple):
-    """Constants of least norms in ellipsoids.
+class Ellipsoids:
+    """Constants of least norms in ellipsoids."""
 
-    Attributes
-    ----------
-    max_steps : int
-        Most steps.
-    """
-
-    max_steps: int = 60
+    #: Most steps.
+    max_steps = 60
 
 
-class LowestLoss(NamedTuple):
-    """Constants of searches for the lowest loss.
+class LowestLoss:
+    """Constants of searches for the lowest loss."""
 
-    Attributes
-    ----------
-    least_sample : int
-        Rows of a sample that gives a start, at least.
-    rows_per_parameter : int
-        The same for each parameter.
-    worth_it : int
-        It is worth its time on data of this multiple of the sample.
-    worth_it_if_rough : int
-        The same where Hessians are rough.
-    far : float
-        A margin at which every loss that tends to zero has underflowed.
-    near : float
-        A margin at which only a loss is zero that is exactly zero from some margin on.
-    rough : float
-        Accuracy of a start.
-    zero : float
-        Share of the loss of the zero model that is zero but for rounding.
-    """
-
-    least_sample: int = 1_000
-    rows_per_parameter: int = 12
-    worth_it: int = 4
-    worth_it_if_rough: int = 16
-    far: float = 1_000.0
-    near: float = 50.0
-    rough: float = 1e-2
-    zero: float = 1e-9
+    #: Rows of a sample that gives a start, at least.
+    least_sample = 1_000
+    #: The same for each parameter.
+    rows_per_parameter = 12
+    #: It is worth its time on data of this multiple of the sample.
+    worth_it = 4
+    #: The same where Hessians are rough.
+    worth_it_if_rough = 16
+    #: A margin at which every loss that tends to zero has underflowed.
+    far = 1_000.0
+    #: A margin at which only a loss is zero that is exactly zero from some margin on.
+    near = 50.0
+    #: Accuracy of a start.
+    rough = 1e-2
+    #: Share of the loss of the zero model that is zero but for rounding.
+    zero = 1e-9
 
 
-class Barriers(NamedTuple):
-    """Constants of the log-barrier method.
+class Barriers:
+    """Constants of the log-barrier method."""
 
-    Attributes
-    ----------
-    faster : float
-        Factor between the strengths of barriers.
-    accuracy : float
-        Share of the squared length at which to stop.
-    """
-
-    faster: float = 20.0
-    accuracy: float = 1e-9
+    #: Factor between the strengths of barriers.
+    faster = 20.0
+    #: Share of the squared length at which to stop.
+    accuracy = 1e-9
 
 
-class LeastFragility(NamedTuple):
-    """Constants of searches for the least fragility under KL.
+class LeastFragility:
+    """Constants of searches for the least fragility under KL."""
 
-    Attributes
-    ----------
-    settled : float
-        The fragility is settled when its error is this share of the tolerance. Errors of
-        coefficients are as its root, and have digits, too, as one more step is taken.
-    rounding : float
-        Never finer than this.
-    delicate : float
-        Excess of the largest loss over the target, in units of the room below the target, up to
-        which sums about the largest loss are exact to 13 digits.
-    few_steps : int
-        Steps to a root that is near, and to a start.
-    shrinkage : float
-        First shrinkage of a start.
-    at_once : float
-        How much of it is left after one more at least.
-    rough : float
-        How near a start is brought to the least fragility, relatively.
-    """
-
-    settled: float = 1e-2
-    rounding: float = 1e-13
-    delicate: float = 1e3
-    few_steps: int = 8
-    shrinkage: float = 0.1
-    at_once: float = 0.6
-    rough: float = 5e-3
+    #: The fragility is settled when its error is this share of the tolerance. Errors of
+    #: coefficients are as its root, and have digits, too, as one more step is taken.
+    settled = 1e-2
+    #: Never finer than this.
+    rounding = 1e-13
+    #: Excess of the largest loss over the target, in units of the room below the target, up to
+    #: which sums about the largest loss are exact to 13 digits.
+    delicate = 1e3
+    #: Steps to a root that is near, and to a start.
+    few_steps = 8
+    #: First shrinkage of a start.
+    shrinkage = 0.1
+    #: How much of it is left after one more at least.
+    at_once = 0.6
+    #: How near a start is brought to the least fragility, relatively.
+    rough = 5e-3
 
 
-class Newton(NamedTuple):
-    """Constants of Newton's method.
+class Newton:
+    """Constants of Newton's method."""
 
-    Attributes
-    ----------
-    no_curvature : float
-        Curvatures below this share of the largest are zero but for rounding.
-    stand_in : float
-        Curvature that replaces them at first where the slope is not zero, as before the corner of
-        a hinge.
-    factor : float
-        The factor by which it falls while steps are good.
-    floor : float
-        Its floor.
-    good_enough : float
-        A Hessian serves again while it makes the gap fall at least this much.
-    parameters_per_step, samples_per_step : int
-        It costs as much as one step per this many parameters, or samples if it is of low rank: no
-        more steps are made to be without one.
-    rough : int
-        So many rough Hessians, then exact ones.
-    doubts : int
-        How often a minimum is checked again with a new curvature.
-    """
-
-    no_curvature: float = 1e-13
-    stand_in: float = 1e-6
-    factor: float = 30.0
-    floor: float = 1e-18
-    good_enough: float = 0.1
-    parameters_per_step: int = 10
-    samples_per_step: int = 200
-    rough: int = 5
-    doubts: int = 3
+    #: Curvatures below this share of the largest are zero but for rounding.
+    no_curvature = 1e-13
+    #: Curvature that replaces them at first where the slope is not zero, as before the corner of
+    #: a hinge.
+    stand_in = 1e-6
+    #: The factor by which it falls while steps are good.
+    factor = 30.0
+    #: Its floor.
+    floor = 1e-18
+    #: A Hessian serves again while it makes the gap fall at least this much.
+    good_enough = 0.1
+    #: It costs as much as one step per this many parameters, or samples if it is of low rank: no
+    #: more steps are made to be without one.
+    parameters_per_step = 10
+    samples_per_step = 200
+    #: So many rough Hessians, then exact ones.
+    rough = 5
+    #: How often a minimum is checked again with a new curvature.
+    doubts = 3
 
 
-class LeastNorms(NamedTuple):
-    """Constants of searches for the least norm under Wasserstein.
+class LeastNorms:
+    """Constants of searches for the least norm under Wasserstein."""
 
-    Attributes
-    ----------
-    good_enough : float
-        A Hessian serves again while it makes the error fall at least this much.
-    cheap : float
-        Multiplications in a Hessian that cost no more than a search in an ellipsoid.
-    settled : float
-        The norm is settled when its error is this share of the tolerance. Errors of coefficients
-        are as its root, so they have digits, too.
-    rounding : float
-        Never finer than this.
-    digits : float
-        No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
-    patience : int
-        Steps without progress after which the search gives up.
-    damped : float
-        Damping to begin with where it is needed.
-    factor : float
-        The factor by which it changes.
-    """
-
-    good_enough: float = 0.01
-    cheap: float = 1e8
-    settled: float = 1e-3
-    rounding: float = 1e-12
-    digits: float = 1e-8
-    patience: int = 4
-    damped: float = 1e-4
-    factor: float = 30.0
+    #: A Hessian serves again while it makes the error fall at least this much.
+    good_enough = 0.01
+    #: Multiplications in a Hessian that cost no more than a search in an ellipsoid.
+    cheap = 1e8
+    #: The norm is settled when its error is this share of the tolerance. Errors of coefficients
+    #: are as its root, so they have digits, too.
+    settled = 1e-3
+    #: Never finer than this.
+    rounding = 1e-12
+    #: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
+    digits = 1e-8
+    #: Steps without progress after which the search gives up.
+    patience = 4
+    #: Damping to begin with where it is needed.
+    damped = 1e-4
+    #: The factor by which it changes.
+    factor = 30.0
 
 
-class Faces(NamedTuple):
-    """Constants of searches for the face of a ball.
+class Faces:
+    """Constants of searches for the face of a ball."""
 
-    Attributes
-    ----------
-    long : float
-        Entries of at least this share of the largest are held there at first. To hold too many
-        costs a try, too few may lead nowhere.
-    short : float
-        Entries below this share of the largest are held at zero at first.
-    parts : tuple[int, ...]
-        If so many free entries lead nowhere: parts of them.
-    least_share : float
-        Share of the entries on the wrong side that change it at least.
-    exact : float
-        Rounding that does not break a condition.
-    """
-
-    long: float = 0.5
-    short: float = 0.01
-    parts: tuple[int, ...] = (1, 4, 16)
-    least_share: float = 0.125
-    exact: float = 1e-10
+    #: Entries of at least this share of the largest are held there at first. To hold too many
+    #: costs a try, too few may lead nowhere.
+    long = 0.5
+    #: Entries below this share of the largest are held at zero at first.
+    short = 0.01
+    #: If so many free entries lead nowhere: parts of them.
+    parts = (1, 4, 16)
+    #: Share of the entries on the wrong side that change it at least.
+    least_share = 0.125
+    #: Rounding that does not break a condition.
+    exact = 1e-10
 
 
-class QuadraticModels(NamedTuple):
-    """Constants of quadratic models of the loss.
+class QuadraticModels:
+    """Constants of quadratic models of the loss."""
 
-    Attributes
-    ----------
-    exact : float
-        How exactly the target is met in the end, relatively.
-    stand_in : float
-        Curvature, as a share of the mean one, that stands in where there is none.
-    """
-
-    exact: float = 1e-12
-    stand_in: float = 1e-9
-
-
-INTERIOR = Interior()
-LABELS = Labels()
-CORNERS = Corners()
-ENTROPIC = Entropic()
-ELLIPSOIDS = Ellipsoids()
-LOWEST_LOSS = LowestLoss()
-BARRIERS = Barriers()
-LEAST_FRAGILITY = LeastFragility()
-NEWTON = Newton()
-LEAST_NORMS = LeastNorms()
-FACES = Faces()
-QUADRATIC_MODELS = QuadraticModels()
+    #: How exactly the target is met in the end, relatively.
+    exact = 1e-12
+    #: Curvature, as a share of the mean one, that stands in where there is none.
+    stand_in = 1e-9

@@ -20,7 +20,7 @@ from .feasible import meeting
 from .geometry import Geometry, Model
 from .newton import Curvature
 from .searching import Search
-from .tuning import LEAST_NORMS as TUNING
+from .tuning import LeastNorms as Tuning
 
 
 class LeastNormSearch:
@@ -43,6 +43,8 @@ class LeastNormSearch:
     inside : Evaluation, optional
         A model that meets the target with room to spare, where the start need not because it is
         next to the solution.
+    alike : ndarray, optional
+        Parameters with the zeros or largest entries that the solution likely has.
     """
 
     def __init__(
@@ -54,24 +56,25 @@ class LeastNormSearch:
         hessian: Floats | LowRank | None = None,
         underdetermined: bool = False,
         inside: Evaluation | None = None,
+        alike: Floats | None = None,
     ) -> None:
         self.objective, self.target = program.objective, program.target.value
-        self.tol = tol
+        self.tol, self.alike = tol, alike
         self.near_solution = inside is not None
-        self.settled = max(TUNING.settled * tol, TUNING.rounding)
+        self.settled = max(Tuning.settled * tol, Tuning.rounding)
         self.inside = start if inside is None else inside
         headroom = max(self.target - self.inside.value, 1e-9 * self.target)
         self.geometry = Geometry(program, underdetermined, headroom, self.near_solution)
         self.point, self.k = start, self.geometry.norm(start)
         self.hessian = start.structured_hessian if hessian is None else hessian
         self.curvature = Curvature(self.objective.fixed_gauge(self.hessian))
-        self.fresh, self.stalled = hessian is None, 0
+        self.fresh, self.stalled, self.multiplier = hessian is None, 0, 0.0
         # The weight of a violation must be above what the violation can gain. As the least norm is
         # convex in the target, the gain is at most what a model inside gives.
         self.penalty_weight = self.geometry.norm(self.inside) / headroom
         # Next to the solution the first step may be the last.
         self.accuracy = max(self.settled, 1e-6) if self.near_solution else 1e-4
-        self.damping = TUNING.damped if self.curvature.singular else 0.0
+        self.damping = Tuning.damped if self.curvature.singular else 0.0
         self.unit = float(self.hessian.trace()) / len(self.hessian) or 1.0
 
     def run(self, max_iter: int) -> Search[Found]:
@@ -80,7 +83,7 @@ class LeastNormSearch:
         while iteration < max_iter:
             iteration += 1
             model = yield from self._model()
-            gain = self._gain(model)
+            gain, self.multiplier = self._gain(model), model.multiplier
             if self.fresh and model.multiplier > 0.0 and abs(gain) <= self.settled * self.k:
                 gap = abs(gain)
                 break
@@ -88,7 +91,7 @@ class LeastNormSearch:
             trial, length = self._shortened(model)
             if trial is None and self._raise_damping():
                 continue
-            if trial is None or self.stalled == TUNING.patience:
+            if trial is None or self.stalled == Tuning.patience:
                 gap = yield from self._last_look()
                 break
             gap = self._take(trial, length, model)
@@ -103,7 +106,7 @@ class LeastNormSearch:
         point = meeting(point, self.inside, self.target)
         k = self.geometry.norm(point)
         converged = gap <= max(
-            max(self.tol, TUNING.digits) * k, 0.1 * TUNING.digits * self.geometry.norm(self.inside)
+            max(self.tol, Tuning.digits) * k, 0.1 * Tuning.digits * self.geometry.norm(self.inside)
         )
         return Found(point, k, gap, iteration, converged, self.hessian)
 
@@ -117,13 +120,14 @@ class LeastNormSearch:
             self.damping = damping
         if self.curvature.singular:
             least = (
-                TUNING.damped if self.damping == 0.0 and damping is None else 1e-6 * TUNING.damped
+                Tuning.damped if self.damping == 0.0 and damping is None else 1e-6 * Tuning.damped
             )
             self.damping = max(self.damping, least)
 
     def _model(self) -> Search[Model]:
         damping = self.damping * self.unit
-        step = self.geometry.step(self.point, self.hessian, self.accuracy, damping)
+        alike, self.alike = self.alike, None  # after a step its own end is
+        step = self.geometry.step(self.point, self.hessian, self.accuracy, damping, alike)
         return (yield from step)
 
     def _gain(self, model: Model) -> float:
@@ -152,7 +156,7 @@ class LeastNormSearch:
             trial = self.objective.at(self.point.parameters + length * move)
             reached = self._merit(trial, self.geometry.norm(trial))
             if reached <= merit - 1e-4 * length * (merit - model.norm):
-                self.stalled = self.stalled + 1 if merit - reached <= TUNING.rounding * merit else 0
+                self.stalled = self.stalled + 1 if merit - reached <= Tuning.rounding * merit else 0
                 return trial, length
             length /= 2.0
         return None, length
@@ -162,7 +166,7 @@ class LeastNormSearch:
         if self.fresh:
             if self.damping >= 1.0:
                 return False
-            self.damping = max(TUNING.damped, TUNING.factor * self.damping)
+            self.damping = max(Tuning.damped, Tuning.factor * self.damping)
         self._renew()
         return True
 
@@ -179,7 +183,7 @@ class LeastNormSearch:
 
     def _take(self, trial: Evaluation, length: float, model: Model) -> float:
         """Move on, renew the Hessian if it pays, and estimate the gap at the new point."""
-        self.damping *= 1.0 / TUNING.factor if length == 1.0 else TUNING.factor
+        self.damping *= 1.0 / Tuning.factor if length == 1.0 else Tuning.factor
         move = trial.parameters - self.point.parameters
         turned = self.hessian @ move
         missed = self._missed(trial, turned)
@@ -194,10 +198,10 @@ class LeastNormSearch:
         if near and not self.objective.loss.curvature_jumps:
             return gap
         self.accuracy = self.settled if gap <= 1e-2 * self.k else max(self.settled, 1e-6)
-        cheap = self.objective.rows.y.size * self.objective.size**2 <= TUNING.cheap
+        cheap = self.objective.rows.y.size * self.objective.size**2 <= Tuning.cheap
         unfinished = gap * contraction > self.settled * self.k
         if near:  # where curvatures jump, only a new one without damping proves anything
             self._renew(damping=0.0)
-        elif gap == inf or contraction > TUNING.good_enough or (unfinished and cheap):
+        elif gap == inf or contraction > Tuning.good_enough or (unfinished and cheap):
             self._renew()
         return gap
