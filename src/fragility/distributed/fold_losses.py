@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .._typing import Floats
+from ..exceptions import UndefinedTargetError
 from ..linear_model.out_of_fold import ALPHAS, OutOfFold
 from ..programs.objective import Objective
 from ..programs.row_sums import RowSums, SummedPoint
@@ -19,6 +20,12 @@ def out_of_fold(objective: Objective, parameters: Floats, parts: list[RowSums]) 
     should be nearly that of the lowest loss. With many rows for each parameter models of folds lie
     next to it, and this is their loss.
     """
+    parts = [part for part in parts if part.weight > 0.0]
+    if len(parts) < 2:
+        raise UndefinedTargetError(
+            "The rows do not make two folds, so that there is no out-of-fold loss. Give slack "
+            "(such as 0.1) or an absolute target."
+        )
     plain = replace(objective, alpha=0.0)
     points = [SummedPoint(plain, parameters, part) for part in parts]
     weights = np.array([part.weight for part in parts])

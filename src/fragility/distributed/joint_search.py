@@ -21,7 +21,7 @@ import numpy as np
 from .._typing import Floats
 from ..ambiguity import Ambiguity, LossProfile
 from ..exceptions import InfeasibleTargetError
-from ..linear_model.out_of_fold import OutOfFold, TargetOrigin
+from ..linear_model.out_of_fold import N_FOLDS, OutOfFold, TargetOrigin
 from ..programs.objective import Evaluation, Objective
 from ..programs.row_sums import Request, RowSums, SummedPoint
 from ..programs.satisficing import SatisficingProgram
@@ -29,10 +29,9 @@ from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels, RiskMinimum
 from ..solvers.passes import NEARLY, LeastNorm, LeastTilt, LowestLoss
 from .fold_losses import out_of_fold
-from .passes import N_FOLDS
 
 #: The target is known well enough to go for it, as a share of what can be learned.
-_KNOWN = 0.05
+_KNOWN, _KNOWN_BY_FOLDS = 0.05, 1e-3
 #: Losses of the models of the last reading lie apart by this share of the target: at least, most.
 _APART, _FURTHEST = 1e-9, 1e-4
 #: Readings at most: a search that takes more leads nowhere.
@@ -78,8 +77,8 @@ class Reached:
         How far the fragility may be above its minimum, relatively.
     slope : float
         How fast it falls as the target rises.
-    point : SummedPoint
-        A model that was summed, at this one or next to it.
+    largest, spread : float
+        Largest loss, and largest difference of scores, or numbers above them.
     """
 
     target: Target
@@ -88,7 +87,17 @@ class Reached:
     fragility: float
     gap: float
     slope: float
-    point: SummedPoint
+    largest: float
+    spread: float
+
+
+class _Mixture(NamedTuple):
+    """A mixture of two models that were summed, with its norm and a bound of its loss."""
+
+    norm: float
+    parameters: Floats
+    loss: float
+    of: tuple[SummedPoint, SummedPoint]
 
 
 class _Told(NamedTuple):
@@ -115,6 +124,8 @@ class JointSearch:
         The best model without features that may shift, or the search for it.
     sums : callable
         Reads the data.
+    shorten : callable
+        Of parameters and second derivatives: of equally good models the shortest.
     tol : float
     say : callable
         Told what a reading found, and how many more are expected.
@@ -129,6 +140,7 @@ class JointSearch:
         trivial: Evaluation | LowestLoss,
         sums: Sums,
         *,
+        shorten: Callable[[Floats, Floats], Floats],
         tol: float,
         max_iter: int,
         say: Callable[[str, int], None],
@@ -139,7 +151,7 @@ class JointSearch:
         self.least: LeastNorm | LeastTilt | None = None
         self.origin: TargetOrigin | None = None
         self.reached: Reached | None = None
-        self._sums, self._say = sums, say
+        self._sums, self._say, self._shorten = sums, say, shorten
         self._tol, self._max_iter = tol, min(max_iter, _MOST_PASSES)
         self._out_of_fold: OutOfFold | None = None
         given = any(value is not None for value in wanted.values())
@@ -152,11 +164,6 @@ class JointSearch:
     def trivial_loss(self) -> float:
         """Lowest loss without features that may shift."""
         return self.trivial.loss if isinstance(self.trivial, LowestLoss) else self.trivial.value
-
-    @property
-    def products(self) -> Floats | None:
-        """Second derivatives at the lowest loss, which vanish where scores do not change."""
-        return None if self.lowest.point is None else self.lowest.hessian
 
     @property
     def references(self) -> ReferenceModels:
@@ -174,6 +181,8 @@ class JointSearch:
         """The model of the lowest loss, alone."""
         last = False
         for _ in range(self._max_iter):
+            if last:
+                self._shorten_trial(self.lowest)
             (sums,) = self._sums([self.lowest.request(self._order(last))])
             self.lowest.tell(sums)
             point, scale = self.lowest.point, _SETTLED * self.trivial_loss
@@ -206,7 +215,11 @@ class JointSearch:
                     break
                 continue
             if self._is_settled(target):
-                return None
+                if self._are_settled():
+                    return None
+                self._say(f"lowest loss about {self.lowest.loss:.6g}, trivial target", 1)
+                last = False
+                continue
             self._tell_least(target, told)
             assert self.least is not None
             if self.least.failed:
@@ -222,6 +235,14 @@ class JointSearch:
                 break
         return self.reached
 
+    def _shorten_trial(self, search: LowestLoss | LeastTilt) -> None:
+        """Of equally good models the last reading shall sum the shortest."""
+        curvature, hessian = self.lowest.curvature, self.lowest.hessian
+        if hessian is None or self.objective.is_penalised:
+            return
+        if curvature is not None and curvature.singular:
+            search.trial = self._shorten(search.trial, hessian)
+
     def _order(self, last: bool) -> int:
         """Whether Hessians are needed: where curvatures jump, an old one proves nothing."""
         return 1 if last and not self.objective.loss.curvature_jumps else 2
@@ -230,10 +251,10 @@ class JointSearch:
         """What to sum, and for whom; whether the lowest loss is summed by folds."""
         order = self._order(last)
         own = self.lowest.request(order)
-        by_folds = self._by_folds and self._out_of_fold is None and order == 2
+        by_folds = self._by_folds and order == 2
         if self.lowest.separates:
             asked = []
-        elif by_folds:
+        elif by_folds:  # which cost no more than all rows at once
             asked = [("lowest", own._replace(fold=fold)) for fold in range(N_FOLDS)]
         else:
             asked = [("lowest", own)]
@@ -241,7 +262,10 @@ class JointSearch:
             asked.append(("trivial", self.trivial.request(order)))
         if self.least is not None:
             asked.append(("least", self.least.request(order)))
-            if last and isinstance(self.least, LeastNorm):
+            if last and isinstance(self.least, LeastTilt):
+                self._shorten_trial(self.least)
+                asked[-1] = ("least", self.least.request(order))
+            elif last:
                 apart = self._apart
                 for name, share in (("longer", apart), ("shorter", -apart)):
                     asked.append((name, Request(self.least.stretched(share), 0)))
@@ -267,7 +291,7 @@ class JointSearch:
                 whole.merge(part, request)
             tried = self.lowest.trial
             self.lowest.tell(whole)
-            if by_folds:
+            if by_folds and self.lowest.accepted:
                 self._out_of_fold = out_of_fold(self.objective, tried, parts)
         if isinstance(self.trivial, LowestLoss):
             self.trivial.tell(next(one.sums for one in told if one.place == "trivial"))
@@ -278,11 +302,16 @@ class JointSearch:
         minimum, trivial = references.minimum, self.trivial_loss
         learned = trivial - minimum.loss
         settled = minimum.separable or self.lowest.gap <= _SETTLED * trivial
-        if not settled and not self.lowest.gap <= _KNOWN * learned:
+        known = _KNOWN_BY_FOLDS if self._by_folds else _KNOWN
+        if not settled and not self.lowest.gap <= known * learned:
             return None
         wanted = dict(self.wanted)
         if self._by_folds:
-            assert self._out_of_fold is not None
+            if self._out_of_fold is None:
+                raise NotImplementedError(
+                    "The classes can be told apart without a mistake, and the loss on folds is not "
+                    "known then. Give slack (such as 0.1), an absolute target, or a penalty."
+                )
             self.origin = TargetOrigin.between(self._out_of_fold, references)
             wanted["target"] = self.origin.target
         try:
@@ -304,6 +333,12 @@ class JointSearch:
         if target.tight and not target.learnable:
             return True
         return not self.ambiguity.reweights and target.value >= target.trivial_loss
+
+    def _are_settled(self) -> bool:
+        """Whether the losses that targets lie between are known."""
+        scale = 1e-8 * self.trivial_loss
+        lowest = self.lowest.separates or self.lowest.failed or self.lowest.gap <= scale
+        return lowest and (not isinstance(self.trivial, LowestLoss) or self.trivial.gap <= scale)
 
     def _tell_least(self, target: Target, told: list[_Told]) -> None:
         found = [one.sums for one in told if one.place == "least"]
@@ -338,7 +373,7 @@ class JointSearch:
             underdetermined = not self.objective.is_penalised and (
                 curvature is None or curvature.singular
             )
-            return LeastNorm(program, parameters, underdetermined)
+            return LeastNorm(program, parameters, lowest.parameters, underdetermined)
         zero = self.objective.at(np.zeros(self.objective.size))
         every = min(lowest.sums.largest + lowest.penalty, float(zero.losses.max()))
         if every <= target.value:
@@ -388,7 +423,11 @@ class JointSearch:
     def _is_near(self) -> bool:
         if self.least is None or self.least.point is None:
             return False
-        return self.least.is_near and self._errors()[1] <= NEARLY
+        return self.least.is_near and self._errors()[1] <= NEARLY and self._is_low()
+
+    def _is_low(self) -> bool:
+        """Whether the lowest loss is nearly known, whatever the target depends on."""
+        return self.lowest.separates or self.lowest.gap <= NEARLY * self.trivial_loss
 
     def _keep(self, target: Target, told: list[_Told], last: bool) -> bool:
         """Keep the best model that meets the target; whether it is the one that was asked for."""
@@ -406,17 +445,21 @@ class JointSearch:
         accurate = max(self._tol, 1e-9)
         if found is None or not (last and least.accepted):
             return False
+        if not self._are_settled():
+            return False
         return max(found.gap, own, by_target) <= 0.3 * accurate
 
     def _tilted(self, target: Target, least: LeastTilt) -> Reached | None:
         point = least.point
         assert point is not None
-        if not point.value <= target.value:
+        if not (point.value <= target.value and least.is_close):
             return None
         if point.sums.largest + point.penalty <= target.value:
             raise self._no_fragility(target)
-        slope = 1.0 / point.divergence
-        return Reached(target, point.parameters, point.value, least.k, least.error, slope, point)
+        # Never below the true one.
+        k, slope = least.k * (1.0 + least.root_error), 1.0 / point.divergence
+        ends = point.sums.largest, point.sums.spread
+        return Reached(target, point.parameters, point.value, k, least.error, slope, *ends)
 
     def _no_fragility(self, target: Target) -> Exception:
         return NotImplementedError(
@@ -430,25 +473,32 @@ class JointSearch:
         point, lowest = least.point, self.lowest.point
         assert point is not None
         assert lowest is not None
-        known = [(point.parameters, point.value)]
+        known = [point]
         for place, request, sums in told:
             if place in ("longer", "shorter"):
-                there = SummedPoint(self.objective, request.parameters, sums)
-                known.append((there.parameters, there.value))
+                known.append(SummedPoint(self.objective, request.parameters, sums))
         if lowest.value < target.value:
-            known.append((lowest.parameters, lowest.value))
-        known.sort(key=lambda one: one[1])
-        best: tuple[float, Floats, float] | None = None
-        for (inside, below), (outside, above) in pairwise(known):
-            if below <= target.value < above:
-                share = (target.value - below) / (above - below)
-                mixed = inside + share * (outside - inside)
-                best = least.norm(mixed), mixed, target.value
-        for parameters, value in known:
-            if value <= target.value and (best is None or least.norm(parameters) < best[0]):
-                best = least.norm(parameters), parameters, value
-        if best is None:
+            known.append(lowest)
+        known.sort(key=lambda one: one.value)
+        found = [
+            _Mixture(least.norm(one.parameters), one.parameters, one.value, (one, one))
+            for one in known
+            if one.value <= target.value
+        ]
+        for inside, outside in pairwise(known):
+            if inside.value <= target.value < outside.value:
+                share = (target.value - inside.value) / (outside.value - inside.value)
+                mixed = inside.parameters + share * (outside.parameters - inside.parameters)
+                made = _Mixture(least.norm(mixed), mixed, target.value, (inside, outside))
+                found.append(made)
+        if not found:
             return None
+        best = min(found, key=lambda one: one.norm)
         lower = least.k + least.multiplier * (point.value - target.value) - least.gap
-        gap = max(best[0] - lower, 0.0) / best[0] if best[0] > 0.0 else 0.0
-        return Reached(target, best[1], best[2], best[0], gap, least.multiplier, point)
+        gap = abs(best.norm - lower) / best.norm if best.norm > 0.0 else 0.0
+        if not least.multiplier > 0.0:
+            gap = inf
+        largest = max(one.sums.largest for one in best.of)
+        spread = max(one.sums.spread for one in best.of)
+        ends = gap, least.multiplier, largest, spread
+        return Reached(target, best.parameters, best.loss, best.norm, *ends)

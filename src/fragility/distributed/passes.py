@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._typing import Floats
+from ..linear_model.out_of_fold import N_FOLDS
 from ..programs.gram import BLOCK
 from ..programs.objective import Objective
 from ..programs.row_sums import Request, RowSums
@@ -18,8 +19,6 @@ from ..sources.local import LocalSource
 from ..sources.source import Part, Source
 from .survey import Survey, Surveying, TrainingColumns
 
-#: Folds of the rows, where an out-of-fold loss is asked for.
-N_FOLDS = 5
 #: Seconds after which a reading says again how far it is.
 _EVERY = 10.0
 
@@ -65,7 +64,7 @@ class Summing:
         folds = None
         if any(request.fold is not None for request in self.requests):
             rng = np.random.default_rng([part.number, found.rows])
-            folds = rng.permutation(len(X)) % N_FOLDS
+            folds = rng.integers(0, N_FOLDS, len(X))
         found.rows += len(X)
         for start in range(0, len(X), BLOCK):
             block = slice(start, start + BLOCK)

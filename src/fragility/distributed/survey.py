@@ -50,7 +50,15 @@ class TrainingColumns:
 
     def labels(self, batch: Any) -> tuple[Indices, list[Any]]:
         """Codes of the labels of a batch, and what they stand for."""
-        return _encoded(batch, self.label)
+        codes, values = _encoded(batch, self.label)
+        whole = [value if isinstance(value, (str, bool)) else int(value) for value in values]
+        for value, plain in zip(values, whole, strict=True):
+            if value != plain:
+                raise ValueError(
+                    f"column {self.label!r} holds {value!r}, which is not a class: labels must be "
+                    "text, booleans or whole numbers."
+                )
+        return codes, whole
 
     def weights(self, batch: Any) -> Floats:
         """Weights of the rows of a batch."""
@@ -152,7 +160,8 @@ class Surveying:
 
     def limit(self, survey: Survey) -> int:
         """Rows of a class in the sample."""
-        return max(self.most // max(len(survey.classes), 2), self.least)
+        share = self.most // max(len(survey.classes), 2)
+        return max(share, min(self.least, 4 * share), 2)
 
     def __call__(self, state: Survey | None, batch: Any, part: Part) -> Survey:
         found = Survey() if state is None else state

@@ -10,7 +10,7 @@ the exponentials relative to the largest loss so far.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from math import exp, inf, log
+from math import exp, expm1, inf, log1p
 from typing import NamedTuple
 
 import numpy as np
@@ -45,7 +45,9 @@ class Tilted:
     r"""Sums under the tilt of one s, in units of :math:`e^{s \cdot level}`."""
 
     level: float = -inf
-    total: float = 0.0
+    weight: float = 0.0
+    #: Of each exponential less one: where s is small their sum has lost too many digits.
+    excess: float = 0.0
     loss: float = 0.0
     square: float = 0.0
     gradient: Floats | float = 0.0
@@ -60,8 +62,10 @@ class Tilted:
         level = float(losses.max(where=counted, initial=-inf))
         if level == -inf:
             return
-        tilt = np.exp(s * (np.where(counted, losses, level) - level)) * own
-        more = Tilted(level, float(tilt.sum()), float(tilt @ losses), float(tilt @ losses**2))
+        above = np.expm1(s * (np.where(counted, losses, level) - level))
+        tilt = (1.0 + above) * own
+        more = Tilted(level, float(own.sum()), float(above @ own))
+        more.loss, more.square = float(tilt @ losses), float(tilt @ losses**2)
         if order:
             more.gradient, more.cross = at.collected(tilt), at.collected(tilt * losses)
         if order == 2:
@@ -71,21 +75,25 @@ class Tilted:
     def merge(self, other: Tilted, s: float) -> None:
         """Add the sums of other rows."""
         level = max(self.level, other.level)
-        for one, factor in ((self, _relative(self, level, s)), (other, _relative(other, level, s))):
-            if factor != 1.0:
-                one.level = level
-                for name in _TILTED_SUMS:
-                    setattr(one, name, factor * getattr(one, name))
+        for one in (self, other):
+            if one.level not in (level, -inf):
+                change = s * (one.level - level)
+                one.excess = exp(change) * one.excess + expm1(change) * one.weight
+                for name in _SCALED:
+                    setattr(one, name, exp(change) * getattr(one, name))
         self.level = level
         for name in _TILTED_SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+    @property
+    def total(self) -> float:
+        """Sum of the exponentials."""
+        return self.weight + self.excess
+
+
 _TILTED_SUMS = tuple(one.name for one in fields(Tilted) if one.name != "level")
-
-
-def _relative(sums: Tilted, level: float, s: float) -> float:
-    return 1.0 if sums.level in (level, -inf) else exp(s * (sums.level - level))
+_SCALED = tuple(name for name in _TILTED_SUMS if name not in ("weight", "excess"))
 
 
 @dataclass
@@ -188,7 +196,7 @@ class TiltedPoint(SummedPoint):
         super().__init__(objective, parameters, sums)
         self.inverse, tilted = inverse, sums.tilted
         #: Logarithm of the mean of exponentials, relative to the largest loss.
-        self.log_moment = log(tilted.total / sums.weight)
+        self.log_moment = log1p(tilted.excess / tilted.weight)
         self.tilted_loss = tilted.loss / tilted.total
         self.variance = max(tilted.square / tilted.total - self.tilted_loss**2, 0.0)
         #: KL divergence of the tilt.

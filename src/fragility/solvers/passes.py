@@ -27,13 +27,17 @@ _SHORTENED, _SHORTEST = 4.0, 1e-9
 _ROUNDING = 1e-12
 #: Curvature that stands in where there is none, as a share of the mean one.
 _DAMPED = 1e-6
+#: A step that fails is tried again with so much more of it, up to this.
+_MORE, _MOST_DAMPED = 100.0, 1e8
 #: Accuracy of a least norm in an ellipsoid.
 _ACCURACY = 1e-11
 #: Sums under the tilt of an s tell the root of the model if it is nearer than this, relatively.
 _NEAR_ROOT = 0.3
 #: Gaps below this share are some 1e-8 after another step; so is the error of a root that is closer
 #: than that now.
-NEARLY, _CLOSE_ROOT = 1e-4, 0.03
+NEARLY, CLOSE_ROOT = 1e-4, 0.03
+#: Error of a root over the cube of its distance, amply.
+_CUBIC = 10.0
 
 P = TypeVar("P", bound=SummedPoint)
 
@@ -90,6 +94,7 @@ class LowestLoss(PassSearch[SummedPoint]):
         self._free = np.ones(objective.size, dtype=bool) if free is None else free
         self.curvature: Curvature | None = None
         self.hessian: Floats | None = None
+        self._damping = 0.0
 
     def request(self, order: int) -> Request:
         return Request(self.trial, order)
@@ -115,31 +120,51 @@ class LowestLoss(PassSearch[SummedPoint]):
         if here is not None:
             enough = here.value - 1e-4 * self._length * 2.0 * self.gap
             if not there.value <= enough + _ROUNDING * abs(here.value):
-                self._shorten()
+                self._damping = max(_MORE * self._damping, _DAMPED)
+                self._step_from_here()
+                self.accepted, self.failed = False, self._damping > _MOST_DAMPED
                 return
         self.point = there
-        hessian, free = there.hessian, self._free
-        if hessian is not None:
-            self.hessian = hessian
-            hessian = self.objective.fixed_gauge(hessian)
-            self.curvature = Curvature(hessian[np.ix_(free, free)])
-        assert self.curvature is not None
+        self._damping = self._damping / _MORE if self._damping > _DAMPED else 0.0
+        if there.hessian is not None:
+            self.hessian = there.hessian
+        self._step_from_here()
+
+    def _step_from_here(self) -> None:
+        """Newton's step; where it promises more than the whole loss the curvature is damped."""
+        point, hessian, free = self.point, self.hessian, self._free
+        assert point is not None
+        assert hessian is not None
+        fixed = self.objective.fixed_gauge(hessian)[np.ix_(free, free)]
+        unit = float(fixed.trace()) / max(len(fixed), 1) or 1.0
+        gradient = point.gradient[free]
+        while True:
+            damped = fixed + self._damping * unit * np.eye(len(fixed))
+            self.curvature = Curvature(damped)
+            move = self.curvature.step(gradient)
+            self.gap = max(-0.5 * float(gradient @ move), 0.0)
+            if self.gap <= abs(point.value) or self._damping > _MOST_DAMPED:
+                break
+            self._damping = max(_MORE * self._damping, _DAMPED)
         step = np.zeros(self.objective.size)
-        step[free] = self.curvature.step(there.gradient[free])
-        self.gap = max(-0.5 * float(there.gradient @ step), 0.0)
+        step[free] = move
         self._go_on(step)
 
 
 class LeastNorm(PassSearch[SummedPoint]):
     """Least norm of a model that meets the target: quadratic models of the loss."""
 
-    def __init__(self, program: SatisficingProgram, start: Floats, underdetermined: bool) -> None:
+    def __init__(
+        self, program: SatisficingProgram, start: Floats, lowest: Floats, underdetermined: bool
+    ) -> None:
         super().__init__(program.objective, start)
         headroom = max(program.target.value - program.target.erm_loss, 1e-9 * program.target.value)
         self._geometry = Geometry(program, underdetermined, headroom, near=False)
         self.target, self.k, self.multiplier = program.target.value, inf, 0.0
         self._hessian: Floats | None = None
-        self._weight = self._damping = 0.0
+        self._damping = 0.0
+        # What a violation can gain at most, as the least norm is convex in the target.
+        self._weight = self.norm(lowest) / headroom
 
     @property
     def error(self) -> float:
@@ -213,12 +238,22 @@ class LeastTilt(PassSearch[TiltedPoint]):
     @property
     def error(self) -> float:
         """How far the fragility may be above its minimum, or off by its root: relatively."""
-        return self.gap / self.k + self._away**3
+        return self.gap / self.k + self.root_error
+
+    @property
+    def root_error(self) -> float:
+        """How far the fragility of the model may be off, relatively: Halley's step is cubic."""
+        return _CUBIC * self._away**3
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the fragility of the model is known well."""
+        return self._away <= CLOSE_ROOT
 
     @property
     def is_near(self) -> bool:
         """Whether the next model may be the last."""
-        return self.gap / self.k <= NEARLY and self._away <= _CLOSE_ROOT
+        return self.gap / self.k <= NEARLY and self._away <= CLOSE_ROOT
 
     def request(self, order: int) -> Request:
         return Request(self.trial, order, self.inverse)
@@ -251,7 +286,8 @@ class LeastTilt(PassSearch[TiltedPoint]):
             self.accepted = False
             return
         k = 1.0 / root
-        allowed = self.k * (1.0 + _ROUNDING) + 0.9 * self.gap + (away**3 + self._away**3) * k
+        doubt = _CUBIC * (away**3 + self._away**3) if self.point is not None else 0.0
+        allowed = self.k * (1.0 + _ROUNDING + doubt) + 0.9 * self.gap
         if self.point is not None and not k <= allowed:
             self._reject()
             return
