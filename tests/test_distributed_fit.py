@@ -435,7 +435,7 @@ def test_an_interrupted_fit_says_what_it_reached(ambiguity, monkeypatch):
     X, y = drawn()
     monkeypatch.setattr(fitting, "open_source", lambda data: data)
     model = SatisficingClassifier(ambiguity=ambiguity, slack=0.1)
-    with pytest.raises(FitInterrupted, match="in pass 2, before any model"):
+    with pytest.raises(FitInterrupted, match="in pass 2, before a model"):
         fit(model, Interrupting(table(X, y), 2), label="y")
     assert not hasattr(model, "coef_")
     with pytest.raises(FitInterrupted, match=r"in pass 4; the estimator holds .* fragility"):

@@ -33,7 +33,7 @@ from .fold_losses import out_of_fold
 #: The target is known well enough to go for it, as a share of what can be learned.
 _KNOWN, _KNOWN_BY_FOLDS = 0.05, 1e-3
 #: Losses of the models of the last reading lie apart by this share of the target: at least, most.
-_APART, _FURTHEST = 1e-9, 1e-4
+_APART, _FURTHEST = 1e-7, 1e-4
 #: Readings at most: a search that takes more leads nowhere.
 _MOST_PASSES = 60
 #: A gap of the lowest loss below this share of the trivial one is rounding.
@@ -92,12 +92,13 @@ class Reached:
 
 
 class _Mixture(NamedTuple):
-    """A mixture of two models that were summed, with its norm and a bound of its loss."""
+    """A mixture of two models that were summed, with its norm and bounds by convexity."""
 
     norm: float
     parameters: Floats
     loss: float
-    of: tuple[SummedPoint, SummedPoint]
+    largest: float
+    spread: float
 
 
 class _Told(NamedTuple):
@@ -207,7 +208,7 @@ class JointSearch:
                 )
             ]
             self._tell_lowest(told, by_folds)
-            target = self._target()
+            target = self.target
             if target is None:
                 self._say(f"lowest loss about {self.lowest.loss:.6g}", 3)
                 last = False
@@ -234,6 +235,17 @@ class JointSearch:
             if done:
                 break
         return self.reached
+
+    def settle_trivial(self) -> None:
+        """The losses that targets lie between, where no feature may shift: they are one."""
+        trivial = self.trivial
+        assert isinstance(trivial, LowestLoss)
+        for _ in range(self._max_iter):
+            trivial.tell(self._sums([trivial.request(2)])[0])
+            self._say(f"lowest loss {trivial.loss:.8g}", 1)
+            if trivial.failed or trivial.separates or trivial.gap <= _SETTLED * abs(trivial.loss):
+                break
+        self.lowest = trivial
 
     def _shorten_trial(self, search: LowestLoss | LeastTilt) -> None:
         """Of equally good models the last reading shall sum the shortest."""
@@ -265,7 +277,7 @@ class JointSearch:
             if last and isinstance(self.least, LeastTilt):
                 self._shorten_trial(self.least)
                 asked[-1] = ("least", self.least.request(order))
-            elif last:
+            elif last and isinstance(self.least, LeastNorm):
                 apart = self._apart
                 for name, share in (("longer", apart), ("shorter", -apart)):
                     asked.append((name, Request(self.least.stretched(share), 0)))
@@ -296,7 +308,8 @@ class JointSearch:
         if isinstance(self.trivial, LowestLoss):
             self.trivial.tell(next(one.sums for one in told if one.place == "trivial"))
 
-    def _target(self) -> Target | None:
+    @property
+    def target(self) -> Target | None:
         """The target, as well as it is known; None if the lowest loss is not known well enough."""
         references = self.references
         minimum, trivial = references.minimum, self.trivial_loss
@@ -480,25 +493,33 @@ class JointSearch:
         if lowest.value < target.value:
             known.append(lowest)
         known.sort(key=lambda one: one.value)
-        found = [
-            _Mixture(least.norm(one.parameters), one.parameters, one.value, (one, one))
-            for one in known
-            if one.value <= target.value
-        ]
+        found = [(one, one, 0.0) for one in known if one.value <= target.value]
         for inside, outside in pairwise(known):
             if inside.value <= target.value < outside.value:
                 share = (target.value - inside.value) / (outside.value - inside.value)
-                mixed = inside.parameters + share * (outside.parameters - inside.parameters)
-                made = _Mixture(least.norm(mixed), mixed, target.value, (inside, outside))
-                found.append(made)
+                found.append((inside, outside, share))
         if not found:
             return None
-        best = min(found, key=lambda one: one.norm)
+        best = min((_mixed(least, *one) for one in found), key=lambda one: one.norm)
         lower = least.k + least.multiplier * (point.value - target.value) - least.gap
         gap = abs(best.norm - lower) / best.norm if best.norm > 0.0 else 0.0
         if not least.multiplier > 0.0:
             gap = inf
-        largest = max(one.sums.largest for one in best.of)
-        spread = max(one.sums.spread for one in best.of)
-        ends = gap, least.multiplier, largest, spread
+        ends = gap, least.multiplier, best.largest, best.spread
         return Reached(target, best.parameters, best.loss, best.norm, *ends)
+
+
+def _mixed(least: LeastNorm, inside: SummedPoint, outside: SummedPoint, share: float) -> _Mixture:
+    """A share of the way from one model to another."""
+
+    def between(first: float, second: float) -> float:
+        return first + share * (second - first)
+
+    mixed = inside.parameters + share * (outside.parameters - inside.parameters)
+    return _Mixture(
+        least.norm(mixed),
+        mixed,
+        between(inside.value, outside.value),
+        between(inside.sums.largest, outside.sums.largest),
+        between(inside.sums.spread, outside.sums.spread),
+    )

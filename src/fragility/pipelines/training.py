@@ -17,7 +17,7 @@ from .._parameters import check_choice, check_count, check_intercept
 from .._typing import Floats, Intercept
 from ..ambiguity import Ambiguity, Wasserstein, as_ambiguity
 from ..ambiguity.noise import NOISE_FLOOR
-from ..distributed.fitting import why_not
+from ..distributed.requests import why_not
 from ..exceptions import TableError
 from ..linear_model import DROClassifier, ERMClassifier, SatisficingClassifier
 from ..linear_model.base import LinearClassifier

@@ -85,7 +85,6 @@ class Tilted:
         for name in _TILTED_SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-
     @property
     def total(self) -> float:
         """Sum of the exponentials."""
