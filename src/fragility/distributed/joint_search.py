@@ -233,7 +233,9 @@ class JointSearch:
                 0 if done else 1 if last else 2,
             )
             if done:
-                break
+                return self.reached
+        if self.reached is not None:  # it did not settle, for one reason or another
+            self.reached.gap = max(self.reached.gap, *self._errors(), 1e-5)
         return self.reached
 
     def settle_trivial(self) -> None:

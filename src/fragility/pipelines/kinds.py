@@ -102,14 +102,22 @@ def date_error(name: str) -> TableError:
 def _check_spread(name: str, values: Floats) -> None:
     """Refuse numbers whose standard deviation is lost in rounding, or beyond all floats."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        variance = values.var()
+        moments = values.size, float(values.mean()), float(values.var())
+    check_spread(name, *moments, float(values.min()), float(values.max()))
+
+
+def check_spread(
+    name: str, count: int, mean: float, variance: float, low: float, high: float
+) -> None:
+    """The same by the moments and ends of a column."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # Below this scikit-learn's StandardScaler leaves a column as it is.
-        rounding = (values.size * values.mean() * np.finfo(np.float64).eps) ** 2
+        rounding = (count * np.float64(mean) * np.finfo(np.float64).eps) ** 2
     if not (variance > rounding and np.isfinite(variance)):
         raise TableError(
-            f"Column {name!r} cannot be standardised: its values, from {values.min().item()!r} to "
-            f"{values.max().item()!r}, differ too little or too much for floats. Give it in "
-            "another unit, as a difference from a usual value, or exclude it."
+            f"Column {name!r} cannot be standardised: its values, from {low!r} to {high!r}, differ "
+            "too little or too much for floats. Give it in another unit, as a difference from a "
+            "usual value, or exclude it."
         )
 
 

@@ -24,7 +24,7 @@ from ..sources.source import Part, Source
 from ..tables.arrow import pyarrow
 from ..tables.values import encoded, numbers
 from .frames import pandas
-from .kinds import ColumnKinds, date_error, looks_like_dates
+from .kinds import ColumnKinds, check_spread, date_error, looks_like_dates
 
 #: Different values of a text column at most.
 MOST_LEVELS = 1_000
@@ -44,7 +44,8 @@ class _Numbers:
 
     def add(self, values: Floats) -> None:
         mean = float(values.mean())
-        squares = float(((values - mean) ** 2).sum())
+        with np.errstate(over="ignore", under="ignore"):
+            squares = float(((values - mean) ** 2).sum())
         self.join(_Numbers(values.size, mean, squares, float(values.min()), float(values.max())))
 
     def join(self, other: _Numbers) -> None:
@@ -186,7 +187,12 @@ def prepare(
     preparation: Callable[[ColumnKinds], Pipeline],
 ) -> Prepared:
     """Read the columns once; `preparation` makes the steps of a pipeline, not fitted yet."""
-    most = min(max_categories or _FEW_LEVELS, MOST_LEVELS)
+    most = _FEW_LEVELS if max_categories is None else max_categories
+    if most > MOST_LEVELS:
+        raise TableError(
+            f"max_categories={most}: out of memory a text column may have up to {MOST_LEVELS} "
+            "levels."
+        )
     reading = _Reading(tuple(names), most)
     found = source.reduce(reading, reading.merge, names)
     if found is None:
@@ -194,13 +200,22 @@ def prepare(
     mixed = sorted(set(found.numeric) & set(found.levels))
     if mixed:
         raise TableError(
-            f"Column {mixed[0]!r} holds numbers in some files and text in others. Make it one of "
-            "them, or exclude it."
+            f"Column {mixed[0]!r} holds numbers in some files, and text or booleans in others. Make "
+            "it one of them, or exclude it."
         )
     numeric = {n: own for n, own in found.numeric.items() if own.low < own.high}
+    for name, own in numeric.items():
+        check_spread(name, own.count, own.mean, own.squares / own.count, own.low, own.high)
+    for name, counts in found.levels.items():
+        kinds_of = {type(level).__name__ for level in counts}
+        if len(kinds_of) > 1:
+            raise TableError(
+                f"Column {name!r} holds values of different types in different files: "
+                f"{listed(sorted(kinds_of))}. Make it one of them, or exclude it."
+            )
     levels = {n: sorted(counts) for n, counts in found.levels.items() if len(counts) > 1}
-    for name, own in levels.items():
-        if looks_like_dates(own):
+    for name, known in levels.items():
+        if looks_like_dates(known):
             raise date_error(name)
     kinds = ColumnKinds(
         tuple(name for name in names if name in numeric),

@@ -233,6 +233,8 @@ def train_out_of_memory(
             raise TableError(
                 f"{name} needs the rows in memory. Fill gaps in, or leave those rows out, before."
             )
+    if max_categories is not None:
+        check_count(max_categories, "max_categories", 2)
     plan = _plan(**settings)
     why = why_not(plan.classifier)
     if why:

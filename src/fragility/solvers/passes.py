@@ -20,6 +20,7 @@ from ..programs.satisficing import SatisficingProgram
 from .geometry import Geometry
 from .newton import Curvature
 from .searching import result
+from .tuning import Newton
 
 #: A step is shortened by this factor, and not beyond that share of it.
 _SHORTENED, _SHORTEST = 4.0, 1e-9
@@ -29,6 +30,8 @@ _ROUNDING = 1e-12
 _DAMPED = 1e-6
 #: A step that fails is tried again with so much more of it, up to this.
 _MORE, _MOST_DAMPED = 100.0, 1e8
+#: Curvature below this share of the largest is rounding.
+_NO_CURVATURE = 1e-13
 #: Accuracy of a least norm in an ellipsoid.
 _ACCURACY = 1e-11
 #: Sums under the tilt of an s tell the root of the model if it is nearer than this, relatively.
@@ -94,7 +97,7 @@ class LowestLoss(PassSearch[SummedPoint]):
         self._free = np.ones(objective.size, dtype=bool) if free is None else free
         self.curvature: Curvature | None = None
         self.hessian: Floats | None = None
-        self._damping = 0.0
+        self._damping, self._stand_in, self._promised = 0.0, Newton.stand_in, inf
 
     def request(self, order: int) -> Request:
         return Request(self.trial, order)
@@ -118,14 +121,16 @@ class LowestLoss(PassSearch[SummedPoint]):
         """Take the sums of the trial, and choose the next."""
         there, here = SummedPoint(self.objective, self.trial, sums), self.point
         if here is not None:
-            enough = here.value - 1e-4 * self._length * 2.0 * self.gap
+            enough = here.value - 2e-4 * self._promised
             if not there.value <= enough + _ROUNDING * abs(here.value):
                 self._damping = max(_MORE * self._damping, _DAMPED)
+                self._stand_in = min(Newton.factor * self._stand_in, 1.0)
                 self._step_from_here()
                 self.accepted, self.failed = False, self._damping > _MOST_DAMPED
                 return
         self.point = there
         self._damping = self._damping / _MORE if self._damping > _DAMPED else 0.0
+        self._stand_in = max(self._stand_in / Newton.factor, Newton.floor)
         if there.hessian is not None:
             self.hessian = there.hessian
         self._step_from_here()
@@ -140,12 +145,20 @@ class LowestLoss(PassSearch[SummedPoint]):
         gradient = point.gradient[free]
         while True:
             damped = fixed + self._damping * unit * np.eye(len(fixed))
-            self.curvature = Curvature(damped)
+            self.curvature = Curvature(damped, self._stand_in * unit)
             move = self.curvature.step(gradient)
-            self.gap = max(-0.5 * float(gradient @ move), 0.0)
-            if self.gap <= abs(point.value) or self._damping > _MOST_DAMPED:
+            self._promised = max(-0.5 * float(gradient @ move), 0.0)
+            if self._promised <= abs(point.value) or self._damping > _MOST_DAMPED:
                 break
             self._damping = max(_MORE * self._damping, _DAMPED)
+        self.gap = self._promised
+        if self.curvature.singular or self._damping > 0.0:
+            # Where a step does not go for want of curvature the loss may fall all the same.
+            curvatures, directions = np.linalg.eigh(fixed)
+            least = _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)
+            slopes = directions.T @ gradient
+            own = 0.5 * float((slopes**2 / np.maximum(curvatures, least)).sum())
+            self.gap = max(self.gap, own)
         step = np.zeros(self.objective.size)
         step[free] = move
         self._go_on(step)
