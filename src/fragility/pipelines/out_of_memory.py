@@ -200,7 +200,7 @@ def prepare(
     mixed = sorted(set(found.numeric) & set(found.levels))
     if mixed:
         raise TableError(
-            f"Column {mixed[0]!r} holds numbers in some files, and text or booleans in others. Make "
+            f"Column {mixed[0]!r} holds numbers in some files, text or booleans in others. Make "
             "it one of them, or exclude it."
         )
     numeric = {n: own for n, own in found.numeric.items() if own.low < own.high}
