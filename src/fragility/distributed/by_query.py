@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from .._labels import listed
 from ..scores.sketch import FragilitySketch
 from ..sources.spark import SparkSource, WrongRows
+from ..tables.arrow import pyarrow
 from ..tables.values import is_missing_value
 from .sql import coded_query, split_cells
 
@@ -54,7 +55,9 @@ def sketches_by_query(
     rows |= {"label": labels[codes], "bin": bins}
     options = {"labels": labels, "pos_label": pos_label, "n_bins": n_bins}
     return {
-        key: FragilitySketch.from_bins(own, n_rows=int(own["n_rows"].sum()), **options)
+        key: FragilitySketch.from_bins(
+            pyarrow().table(own), n_rows=int(own["n_rows"].sum()), **options
+        )
         for key, own in _parts(keys, rows)
     }
 

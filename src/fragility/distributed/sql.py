@@ -173,7 +173,7 @@ def _binned(
     text = _select([*carried, "score", "place", *terms, *highs], text)
     place = "CAST(place AS BIGINT)"
     if code is not None:
-        place = f"CAST((place + {_number(_BELOW)}) * {_number(_CODES)} + {code} AS BIGINT)"
+        place = f"(CAST(place AS INT) + {_BELOW}) * {_CODES} + {code}"
     parts = {}
     for name in terms:
         if name in halved:

@@ -58,13 +58,11 @@ class SparkSource(Source):
         with needed_for("DataFrames of Spark are computed by pyspark", "spark"):
             from pyspark.sql import functions
 
-        states = self.frame.select(*map(_quoted, columns)).mapInArrow(
-            _folding(add, columns), _SCHEMA
-        )
-        grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
-        joined = grouped.applyInArrow(_merging(merge), _SCHEMA)
         with _batches_by_rows(self.frame.sparkSession), _explanations():
-            rows = joined.collect()
+            chosen = self.frame.select(*map(_quoted, columns))
+            states = chosen.mapInArrow(_folding(add, columns), _SCHEMA)
+            grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
+            rows = grouped.applyInArrow(_merging(merge), _SCHEMA).collect()
         wrong = sorted((row.part, row.wrong) for row in rows if row.wrong is not None)
         if wrong:
             number, reason = wrong[0]
@@ -116,7 +114,9 @@ class SparkSource(Source):
         from pyspark.sql import functions
 
         columns = [functions.spark_partition_id().alias("part")]
-        totals = []
+        columns.append(functions.input_file_name().alias("file"))
+        files = functions.sort_array(functions.collect_set("file"))
+        totals = [functions.array_join(files, ", ").alias("files")]
         for k, flaw in enumerate(flaws):
             held = functions.when(flaw.condition, 1).otherwise(0)
             value = functions.when(flaw.condition, self.column(flaw.column).cast("string"))
@@ -130,7 +130,7 @@ class SparkSource(Source):
             value = row[f"value_{k}"]
             such = "" if value is None else f", such as {value}"
             told = f"{flaws[k].told}, {row[f'flaw_{k}']:,} in this partition{such}."
-            return Part(row.part, f"partition {row.part}", self._files(row.part)).error(told)
+            return Part(row.part, f"partition {row.part}", row.files or None).error(told)
         return None
 
     def _files(self, number: int) -> str | None:
@@ -156,10 +156,8 @@ def _quoted(name: str) -> str:
 def _batches_by_rows(session: Any) -> Iterator[None]:
     """Batches of Arrow end by their number of rows alone, where they do so at all."""
     try:
-        size, rows = (
-            session.conf.get(name, None) for name in (_BYTES_OF_A_BATCH, _ROWS_OF_A_BATCH)
-        )
-        settled = size in (None, _UNLIMITED) or not 0 < int(rows) <= MOST_ROWS
+        size, rows = map(session.conf.get, (_BYTES_OF_A_BATCH, _ROWS_OF_A_BATCH))
+        settled = size == _UNLIMITED or not 0 < int(rows) <= MOST_ROWS
     except Exception:  # another version, which has no such setting
         settled = True
     if settled:
