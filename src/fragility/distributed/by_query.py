@@ -12,10 +12,12 @@ from ..scores.sketch import FragilitySketch
 from ..sources.spark import SparkSource, WrongRows
 from ..tables.arrow import pyarrow
 from ..tables.values import is_missing_value
-from .sql import coded_query, split_cells
+from .sql import MOST_WHOLE, coded_query, split_cells
 
 #: Groups that a query is made for: a row of each of their bins comes to the driver.
 _MOST_GROUPS = 200
+#: What Spark says of a sum that is too long, where it does not just go on with a wrong one.
+_OVERFLOW = "ARITHMETIC_OVERFLOW"
 
 
 def labels_by_query(source: SparkSource, label: str, most: int) -> set[Any] | None:
@@ -45,7 +47,7 @@ def sketches_by_query(
         return None
     columns = {f"group_{k}": source.column(name) for k, name in enumerate(by, start=1)}
     columns |= {"code": _code(source, label, labels), "score": source.column(score)}
-    table = source.query(coded_query(len(by), n_bins), columns)
+    table = _summed(source, len(by), n_bins, columns)
     groups = table.column_names[: len(by)]
     keys = list(zip(*(table.column(name).to_pylist() for name in groups), strict=True))
     codes, bins = split_cells(table.column("bin").to_numpy())
@@ -60,6 +62,19 @@ def sketches_by_query(
         )
         for key, own in _parts(keys, rows)
     }
+
+
+def _summed(source: SparkSource, groups: int, n_bins: int, columns: dict[str, Any]) -> Any:
+    """Rows of the query: first the faster one, which will do unless a bin is very full."""
+    try:
+        table = source.query(coded_query(groups, n_bins, whole=True), columns)
+    except Exception as error:
+        if _OVERFLOW not in str(error):
+            raise
+    else:
+        if not len(table) or max(table.column("n").to_pylist()) <= MOST_WHOLE:
+            return table
+    return source.query(coded_query(groups, n_bins), columns)
 
 
 def _parts(

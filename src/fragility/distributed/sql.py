@@ -107,17 +107,25 @@ def bins_query(
     grouped = [by] if isinstance(by, str) else list(by or ())
     columns = {f"group_{place}": name for place, name in enumerate(grouped, start=1)}
     columns |= {"label": label}
-    return _binned(names, names.table(table), columns, score, weight, n_bins)
+    # Squares of cases without weights are below 2²², and would not overflow before 2⁴¹ cases.
+    halved = ("x",) if weight is None else ("x", "x_squares")
+    return _binned(names, names.table(table), columns, score, weight, n_bins, halved)
 
 
-def coded_query(groups: int, n_bins: int) -> str:
+#: Cases of a bin whose sum of x does not overflow: each is at most 2³⁶ units.
+MOST_WHOLE = (1 << 27) - 1
+
+
+def coded_query(groups: int, n_bins: int, *, whole: bool = False) -> str:
     """The query of rows of a view ``{scores}`` whose class is a whole number from 0 to 3.
 
     Its columns are `group_1`, ..., `code` and `score`. Class and bin are one number, which
-    `split_cells` takes apart: engines are faster with one key than with two.
+    `split_cells` takes apart: engines are faster with one key than with two. With `whole` the sum
+    of x is in one part, which is right in bins of at most `MOST_WHOLE` cases.
     """
     keys = {f"group_{place}": f"group_{place}" for place in range(1, groups + 1)}
-    return _binned(_Names(None), "{scores}", keys, "score", None, n_bins, code="code")
+    halved = () if whole else ("x",)
+    return _binned(_Names(None), "{scores}", keys, "score", None, n_bins, halved, "code")
 
 
 #: Classes that a number of class and bin has room for, and bins below 0, of flaws.
@@ -137,9 +145,10 @@ def _binned(
     score: str,
     weight: str | None,
     n_bins: int,
+    halved: Sequence[str],
     code: str | None = None,
 ) -> str:
-    """The query; `columns` are the keys by what they are called in it."""
+    """The query; `columns` are the keys by what they are called in it, and some sums are halved."""
     keys = list(columns)
     carried = keys if code is None else [*keys, code]
     given = [f"{names.column(name)} AS {alias}" for alias, name in columns.items()]
@@ -167,8 +176,6 @@ def _binned(
     }
     summed = [f"{term} AS {name}" for name, term in terms.items()]
     text = _select([*carried, "score", "place", *summed], text)
-    # Squares of cases without weights are below 2²², and would not overflow before 2⁴¹ cases.
-    halved = ["x"] if weight is None else list(terms)
     highs = [f"{_rounded(f'{name} * {_number(1.0 / SPLIT)}')} AS {name}_high" for name in halved]
     text = _select([*carried, "score", "place", *terms, *highs], text)
     place = "CAST(place AS BIGINT)"
