@@ -14,8 +14,8 @@ from ..tables.arrow import pyarrow
 from ..tables.values import is_missing_value
 from .sql import MOST_WHOLE, coded_query, split_cells
 
-#: Groups that a query is made for: a row of each of their bins comes to the driver.
-_MOST_GROUPS = 200
+#: Rows of a query that may come to the driver: one for each group, class and bin.
+_MOST_ROWS = 1 << 21
 #: What Spark says of a sum that is too long, where it does not just go on with a wrong one.
 _OVERFLOW = "ARITHMETIC_OVERFLOW"
 
@@ -43,13 +43,15 @@ def sketches_by_query(
     """Sketches by group, two classes, no weights; None where rows must be read here."""
     if not source.can_query([label, *by], [score]):
         return None
-    if by and len(source.distinct(by, _MOST_GROUPS + 1)) > _MOST_GROUPS:
+    most = _MOST_ROWS // (2 * (n_bins + 1))
+    if most < 1 or (by and len(source.distinct(by, most + 1)) > most):
         return None
     columns = {f"group_{k}": source.column(name) for k, name in enumerate(by, start=1)}
-    columns |= {"code": _code(source, label, labels), "score": source.column(score)}
+    columns |= {"code": source.place(label, labels.tolist()), "score": source.column(score)}
     table = _summed(source, len(by), n_bins, columns)
     groups = table.column_names[: len(by)]
     keys = list(zip(*(table.column(name).to_pylist() for name in groups), strict=True))
+    keys = keys if by else [()] * len(table)
     codes, bins = split_cells(table.column("bin").to_numpy())
     if (codes > 1).any() or (bins < 0).any() or any(map(_lacks_one, keys)):
         raise _blamed(source, score, [label, *by], labels)
@@ -80,31 +82,12 @@ def _summed(source: SparkSource, groups: int, n_bins: int, columns: dict[str, An
 def _parts(
     keys: list[tuple[Any, ...]], rows: dict[str, NDArray[Any]]
 ) -> Iterator[tuple[tuple[Any, ...], dict[str, NDArray[Any]]]]:
-    """Rows of each group; of all together if there are no groups."""
-    if not keys:
-        yield (), rows
-        return
+    """Rows of each group."""
     places: dict[tuple[Any, ...], list[int]] = {}
     for place, key in enumerate(keys):
         places.setdefault(key, []).append(place)
     for key, own in places.items():
         yield key, {name: column[own] for name, column in rows.items()}
-
-
-def _code(source: SparkSource, label: str, labels: NDArray[Any]) -> Any:
-    """Expression for the place of a label among those that are known; of others 2."""
-    from pyspark.sql import functions
-
-    column, kind, found = source.column(label), source.kind(label), None
-    for code, value in enumerate(labels.tolist()):
-        if isinstance(value, str) != (kind == "string") or is_missing_value(value):
-            continue  # no row has it
-        if kind == "boolean" and value not in (0, 1):
-            continue
-        same = value if kind == "string" else bool(value) if kind == "boolean" else int(value)
-        condition = column == functions.lit(same)
-        found = (functions if found is None else found).when(condition, code)
-    return functions.lit(2) if found is None else found.otherwise(2)
 
 
 def _lacks_one(key: tuple[Any, ...]) -> bool:
@@ -127,7 +110,7 @@ def _blamed(
     if labels is not None:
         label = categories[0]
         told = f"column {label!r} has labels that are not among {listed(labels)}"
-        wrong.append(WrongRows(label, _code(source, label, labels) == 2, told))
+        wrong.append(WrongRows(label, source.place(label, labels.tolist()) == labels.size, told))
     return source.first_wrong(wrong) or ValueError(
         "A query found rows that cannot be sketched, and another one did not: do the rows of the "
         "DataFrame change?"

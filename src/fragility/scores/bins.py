@@ -27,9 +27,11 @@ from .unit_counts import MOST, UnitCounts
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: No x or x² is more than so many units.
 _MOST_X = 1 << 37
-#: Samples per block, few enough for the cache, and samples that are summed together.
-BLOCK = 1 << 14
-CHUNK = 3 * BLOCK
+#: Samples per block, few enough for the cache. Numbers of a block take less than 128 KiB: larger
+#: arrays are new memory each time where freed memory is given back at once, as by workers of Dask.
+BLOCK = (1 << 14) - 64
+#: Samples that are summed together.
+CHUNK = BLOCK
 #: All classes.
 ALL = slice(None)
 

@@ -17,7 +17,7 @@ State = TypeVar("State")
 #: Fewer rows than this are joined: a state takes many at a time much faster than few.
 LEAST_ROWS = 1 << 16
 #: More rows than this are cut: temporary arrays stay small.
-MOST_ROWS = 1 << 18
+MOST_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)

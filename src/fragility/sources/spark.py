@@ -16,7 +16,7 @@ from typing import Any
 from .._optional import needed_for
 from ..exceptions import PartitionError
 from ..tables.arrow import pyarrow
-from ..tables.values import MISSING_WORDS
+from ..tables.values import MISSING_WORDS, is_missing_value
 from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
 
 #: States that a task merges; as many or fewer go to the driver at once.
@@ -108,6 +108,22 @@ class SparkSource(Source):
             return column.isNull()
         spelled = functions.trim(column, functions.lit(" \t")).isin(*MISSING_WORDS)
         return column.isNull() | spelled
+
+    def place(self, name: str, values: Sequence[Any]) -> Any:
+        """Expression for the place of a value among some; of others their number."""
+        from pyspark.sql import functions
+
+        column, kind, found = self.column(name), self.kind(name), None
+        for place, value in enumerate(values):
+            if isinstance(value, str) != (kind == "string") or is_missing_value(value):
+                continue  # no row has it
+            if kind == "boolean" and value not in (0, 1):
+                continue
+            same = value if kind == "string" else bool(value) if kind == "boolean" else int(value)
+            condition = column == functions.lit(same)
+            found = (functions if found is None else found).when(condition, place)
+        others = len(values)
+        return functions.lit(others) if found is None else found.otherwise(others)
 
     def first_wrong(self, flaws: Sequence[WrongRows]) -> PartitionError | None:
         """An error for the first partition that has such rows; None if there are none."""
