@@ -8,6 +8,8 @@ import os
 import pytest
 from hypothesis import settings
 
+from .engine_sessions import dask, spark  # noqa: F401 - fixtures
+
 os.environ["MPLBACKEND"] = "Agg"
 os.environ["SOURCE_DATE_EPOCH"] = "1760000000"  # reports say when they were made
 

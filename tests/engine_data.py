@@ -13,6 +13,15 @@ import pyarrow.parquet as pq
 #: Rows of the files: the second is empty, the third has one class.
 ENDS = (0, 4_000, 4_000, 6_000, 12_000)
 
+#: A report of these rows with groups, costs and a second reading.
+ASKED: dict[str, Any] = {
+    "label": "sick",
+    "scores": ["p", "q"],
+    "groups": "site",
+    "costs": {"error_cost": 10.0, "review_cost": 1.0},
+    "hold": 1000,
+}
+
 
 def columns(seed: int = 0) -> dict[str, Any]:
     """Labels, two scores with ties and saturation, weights, groups and names of cases."""

@@ -51,6 +51,25 @@ def test_parts_of_any_kind_make_the_sketch_of_the_whole(tmp_path):
         assert f"{sum(counts)} cases (0: {counts[0]}, 1: {counts[1]})" in ended.err
 
 
+def test_patterns_and_folders(tmp_path):
+    y, p = cases(90)
+    output, parts = tmp_path / "day.fsk", tmp_path / "parts"
+    parts.mkdir()
+    for number, own in enumerate(np.array_split(np.arange(y.size), 3)):
+        pq.write_table(pa.table({"sick": y[own], "fair": p[own]}), parts / f"{number}.parquet")
+    wanted = FragilitySketch().update(y, p).to_bytes()
+    for given in (f"{parts}/*.parquet",), (parts,), (f"{parts}/[01].parquet", parts / "2.parquet"):
+        assert fragility("sketch", *given, "-o", output, *ASKED, "--force").code == 0
+        assert output.read_bytes() == wanted
+    for given in (f"{parts}/[01].parquet", parts), (parts / "1.parquet", f"{parts}/*.parquet"):
+        twice = fragility("sketch", *given, "-o", output, *ASKED, "--force")
+        refused(twice, "the same file as", "count twice")
+    (parts / "1.parquet").write_bytes((parts / "1.parquet").read_bytes()[:-20])
+    damaged = fragility("sketch", f"{parts}/*.parquet", "-o", output, *ASKED, "--force")
+    refused(damaged, "1.parquet")
+    assert output.read_bytes() == wanted
+
+
 def test_merging_sketches_is_sketching_all(tmp_path):
     y, p = cases()
     halves = slice(None, 300), slice(300, None)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,26 +18,6 @@ FLAWED = {
     "y": [0, 1, 1, 0, 0, 1, 0, None, 1],
     "p": [0.1, None, float("nan"), 1.5, -0.1, float("inf"), float("-inf"), 0.3, 0.9],
 }
-
-
-@pytest.fixture(scope="module")
-def spark():
-    session = pytest.importorskip("pyspark.sql")
-    if shutil.which("java") is None:
-        pytest.skip("Spark needs Java")
-    builder = session.SparkSession.builder.master("local[2]")
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.driver.memory": "1g",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("OFF")
-    return found
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ from ..solvers.passes import LowestLoss
 from ..solvers.searching import result
 from ..sources.opening import open_source
 from ..sources.source import Source
-from .joint_search import JointSearch, Reached
+from .joint_search import JointSearch
+from .mixtures import Reached
 from .passes import Passes
 from .problem import known_distance, problem_of, sample_of
 from .requests import columns_of, why_not, with_corners

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
 from math import inf
 from typing import Any, NamedTuple
 
@@ -29,6 +28,7 @@ from ..programs.targets import Target
 from ..solvers.erm import ReferenceModels, RiskMinimum
 from ..solvers.passes import NEARLY, LeastNorm, LeastTilt, LowestLoss
 from .fold_losses import out_of_fold
+from .mixtures import Reached, shortest_mixture
 
 #: The target is known well enough to go for it, as a share of what can be learned.
 _KNOWN, _KNOWN_BY_FOLDS = 0.05, 1e-3
@@ -60,45 +60,6 @@ class Start:
     lowest: Floats
     solve: Callable[[dict[str, Any]], tuple[Floats, float] | None]
     losses: Callable[[Floats], tuple[Floats, Floats]]
-
-
-@dataclass
-class Reached:
-    """What readings have found up to now.
-
-    Attributes
-    ----------
-    target : Target
-    parameters : ndarray
-    loss : float
-        Penalised mean loss of this model, or a number just above it.
-    fragility : float
-    gap : float
-        How far the fragility may be above its minimum, relatively.
-    slope : float
-        How fast it falls as the target rises.
-    largest, spread : float
-        Largest loss, and largest difference of scores, or numbers above them.
-    """
-
-    target: Target
-    parameters: Floats
-    loss: float
-    fragility: float
-    gap: float
-    slope: float
-    largest: float
-    spread: float
-
-
-class _Mixture(NamedTuple):
-    """A mixture of two models that were summed, with its norm and bounds by convexity."""
-
-    norm: float
-    parameters: Floats
-    loss: float
-    largest: float
-    spread: float
 
 
 class _Told(NamedTuple):
@@ -494,34 +455,4 @@ class JointSearch:
                 known.append(SummedPoint(self.objective, request.parameters, sums))
         if lowest.value < target.value:
             known.append(lowest)
-        known.sort(key=lambda one: one.value)
-        found = [(one, one, 0.0) for one in known if one.value <= target.value]
-        for inside, outside in pairwise(known):
-            if inside.value <= target.value < outside.value:
-                share = (target.value - inside.value) / (outside.value - inside.value)
-                found.append((inside, outside, share))
-        if not found:
-            return None
-        best = min((_mixed(least, *one) for one in found), key=lambda one: one.norm)
-        lower = least.k + least.multiplier * (point.value - target.value) - least.gap
-        gap = abs(best.norm - lower) / best.norm if best.norm > 0.0 else 0.0
-        if not least.multiplier > 0.0:
-            gap = inf
-        ends = gap, least.multiplier, best.largest, best.spread
-        return Reached(target, best.parameters, best.loss, best.norm, *ends)
-
-
-def _mixed(least: LeastNorm, inside: SummedPoint, outside: SummedPoint, share: float) -> _Mixture:
-    """A share of the way from one model to another."""
-
-    def between(first: float, second: float) -> float:
-        return first + share * (second - first)
-
-    mixed = inside.parameters + share * (outside.parameters - inside.parameters)
-    return _Mixture(
-        least.norm(mixed),
-        mixed,
-        between(inside.value, outside.value),
-        between(inside.sums.largest, outside.sums.largest),
-        between(inside.sums.spread, outside.sums.spread),
-    )
+        return shortest_mixture(target, least, point, known)

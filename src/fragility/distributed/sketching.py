@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -17,6 +17,7 @@ from ..scores.bins import ScoreBins
 from ..scores.sketch import FragilitySketch
 from ..sources.opening import open_source
 from ..sources.source import Part, Source
+from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
 from ..tables.values import encoded, narrow_integers, numbers
 
@@ -82,6 +83,9 @@ def sketch(
     """
     source = open_source(data)
     make = _making(source, label, score, weight, labels, pos_label, n_bins, multi_class)
+    queried = _by_query(source, make, ())
+    if queried is not None:
+        return queried.get((), make.empty())
     found = source.reduce(_Fill(make), _merged, make.columns)
     return make.empty() if found is None else found
 
@@ -131,9 +135,14 @@ def sketch_by(
     columns = (by,) if isinstance(by, str) else tuple(by)
     if not columns:
         raise ValueError("by names no column of groups.")
-    fill = _FillGroups(make, columns, isinstance(by, str))
-    found = source.reduce(fill, fill.merge, [*make.columns, *columns])
-    return dict(sorted((found or {}).items(), key=lambda item: _sorted_first(item[0])))
+    source.require([*make.columns, *columns])
+    single = isinstance(by, str)
+    found = _by_query(source, make, columns)
+    if found is None:
+        fill = _FillGroups(make, columns)
+        found = source.reduce(fill, fill.merge, [*make.columns, *columns])
+    found = {key[0] if single else key: own for key, own in (found or {}).items()}
+    return dict(sorted(found.items(), key=lambda item: _sorted_first(item[0])))
 
 
 @dataclass(frozen=True)
@@ -193,8 +202,7 @@ def _making(
         raise ValueError(f"Column {listed(sorted(twice))} is named for two things.")
     if labels is None:
         FragilitySketch(n_bins, multi_class=multi_class)
-        found = source.reduce(partial(_survey, label), _united, [label])
-        labels = _ordered(label, found or set())
+        labels = _ordered(label, _found_labels(source, label))
     known = check_labels(labels)
     if len(scores) not in (1, known.size) or (len(scores) == 1 and known.size > 2):
         raise ValueError(
@@ -206,18 +214,56 @@ def _making(
     return made
 
 
+def _by_query(
+    source: Source, make: _Making, by: tuple[str, ...]
+) -> dict[tuple[Any, ...], FragilitySketch] | None:
+    """Sketches by group from a query, where the engine has one; else None."""
+    plain = make.weight is None and make.labels.size == 2 and len(make.scores) == 1
+    if not plain or not isinstance(source, SparkSource):
+        return None
+    from .by_query import sketches_by_query
+
+    return sketches_by_query(
+        source,
+        label=make.label,
+        score=make.scores[0],
+        by=by,
+        labels=make.labels,
+        pos_label=make.pos_label,
+        n_bins=make.n_bins,
+    )
+
+
+def _found_labels(source: Source, label: str) -> set[Any]:
+    """All labels, by a query where the engine has one."""
+    source.require([label])
+    found = None
+    if isinstance(source, SparkSource):
+        from .by_query import labels_by_query
+
+        found = labels_by_query(source, label, _MOST_LABELS)
+    if found is None:
+        found = source.reduce(partial(_survey, label), _united, [label])
+    return _few(label, found or set())
+
+
 def _survey(label: str, known: set[Any] | None, batch: Any, part: Part) -> set[Any]:
     """Labels of the rows up to now."""
     found = set() if known is None else known
     whole = narrow_integers(batch.column(label))
     if whole is None or not found.issuperset(range(whole[1], whole[2] + 1)):
         found.update(_encoded(batch, label)[1])
+    return _one_kind(label, _few(label, found))
+
+
+def _few(label: str, found: set[Any]) -> set[Any]:
+    """The same labels; too many are refused."""
     if len(found) > _MOST_LABELS:
         raise ValueError(
             f"column {label!r} holds more than {_MOST_LABELS:,} different labels; it looks like an "
             "identifier or a measurement. Name the column of the true classes."
         )
-    return _one_kind(label, found)
+    return found
 
 
 def _united(first: set[Any], second: set[Any]) -> set[Any]:
@@ -294,7 +340,7 @@ def _merged(first: FragilitySketch, second: FragilitySketch) -> FragilitySketch:
     return first.merge(second)
 
 
-_Groups = dict[Any, FragilitySketch]
+_Groups = dict[tuple[Any, ...], FragilitySketch]
 
 
 @dataclass(frozen=True)
@@ -303,7 +349,6 @@ class _FillGroups:
 
     make: _Making
     columns: tuple[str, ...]
-    single: bool
 
     def __call__(self, state: _Groups | None, batch: Any, part: Part) -> _Groups:
         sketches = {} if state is None else state
@@ -316,7 +361,7 @@ class _FillGroups:
             sketches[group].update(truths[rows], scores[rows], own)
         return sketches
 
-    def _groups(self, batch: Any) -> Iterator[tuple[Hashable, NDArray[Any]]]:
+    def _groups(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], NDArray[Any]]]:
         """Groups and their rows."""
         found = [_encoded(batch, name) for name in self.columns]
         codes = np.zeros(batch.num_rows, dtype=np.int64)
@@ -325,8 +370,7 @@ class _FillGroups:
         order = np.argsort(codes, kind="stable")
         starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
         for rows in np.split(order, starts[1:]):
-            key = tuple(values[own[rows[0]]] for own, values in found)
-            yield key[0] if self.single else key, rows
+            yield tuple(values[own[rows[0]]] for own, values in found), rows
 
     def merge(self, first: _Groups, second: _Groups) -> _Groups:
         """Sketches of the groups of both."""

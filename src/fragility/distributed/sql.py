@@ -10,14 +10,16 @@ halves to even on every machine; functions called ROUND do not agree on that.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from textwrap import indent
 from typing import Any
+
+import numpy as np
 
 from .._labels import encode_labels
 from .._names import shown
 from .._parameters import require
-from .._typing import Labels
+from .._typing import Integers, Labels
 from ..binned import ROUNDER
 from ..scores.bin_rows import HEAVIEST_WHOLE, SPLIT, Flaw, read_rows
 from ..scores.bins import MEAN_UNIT, SQUARE_UNIT
@@ -105,38 +107,87 @@ def bins_query(
     grouped = [by] if isinstance(by, str) else list(by or ())
     columns = {f"group_{place}": name for place, name in enumerate(grouped, start=1)}
     columns |= {"label": label}
+    # Squares of cases without weights are below 2²², and would not overflow before 2⁴¹ cases.
+    halved = ("x",) if weight is None else ("x", "x_squares")
+    return _binned(names, names.table(table), columns, score, weight, n_bins, halved)
+
+
+#: Cases of a bin whose sum of x does not overflow: each is at most 2³⁶ units.
+MOST_WHOLE = (1 << 27) - 1
+
+
+def coded_query(groups: int, n_bins: int, *, whole: bool = False) -> str:
+    """The query of rows of a view ``{scores}`` whose class is a whole number from 0 to 3.
+
+    Its columns are `group_1`, ..., `code` and `score`. Class and bin are one number, which
+    `split_cells` takes apart: engines are faster with one key than with two. With `whole` the sum
+    of x is in one part, which is right in bins of at most `MOST_WHOLE` cases.
+    """
+    keys = {f"group_{place}": f"group_{place}" for place in range(1, groups + 1)}
+    halved = () if whole else ("x",)
+    return _binned(_Names(None), "{scores}", keys, "score", None, n_bins, halved, "code")
+
+
+#: Classes that a number of class and bin has room for, and bins below 0, of flaws.
+_CODES, _BELOW = 4, len(Flaw)
+
+
+def split_cells(cells: Integers) -> tuple[Integers, Integers]:
+    """Class and bin of numbers of both."""
+    bins, codes = np.divmod(cells, _CODES)
+    return codes, bins - _BELOW
+
+
+def _binned(
+    names: _Names,
+    table: str,
+    columns: Mapping[str, str],
+    score: str,
+    weight: str | None,
+    n_bins: int,
+    halved: Sequence[str],
+    code: str | None = None,
+) -> str:
+    """The query; `columns` are the keys by what they are called in it, and some sums are halved."""
     keys = list(columns)
-    carried = keys if weight is None else [*keys, "weight"]
+    carried = keys if code is None else [*keys, code]
     given = [f"{names.column(name)} AS {alias}" for alias, name in columns.items()]
+    given += [] if code is None else [code]
     own = names.column(score)
     given += [
         f"CAST({own} AS DOUBLE) AS score",
         f"CASE WHEN {own} >= 0E0 AND {own} <= 1E0 THEN 1 ELSE 0 END AS inside",
     ]
     if weight is not None:
+        carried = [*carried, "weight"]
         given.append(f"CAST({names.column(weight)} AS DOUBLE) AS weight")
-    text = _select(given, names.table(table))
-    text = _select([*carried, "score", f"{_flaw(weight)} AS flaw"], text)
-    scaled = f"CASE WHEN flaw = 0 THEN score * {_number(n_bins)} ELSE 0E0 END"
-    counted = "CASE WHEN flaw = 0 THEN weight ELSE 0E0 END AS weight"
-    weighed = [*keys, counted] if weight is not None else keys
-    text = _select([*weighed, "score", "flaw", f"{scaled} AS scaled"], text)
-    text = _select([*carried, "score", "flaw", "scaled", f"{_rounded('scaled')} AS place"], text)
-    text = _select([*carried, "score", "flaw", "place", "scaled - place AS x"], text)
+    text = _select(given, table)
+    # A flaw is a bin below 0, whose cases lie in its centre.
+    text = _select([*carried, "score", f"{_scaled(weight, n_bins)} AS scaled"], text)
+    if weight is not None:
+        counted = "CASE WHEN scaled >= 0E0 THEN weight ELSE 0E0 END AS weight"
+        text = _select([*keys, counted, "score", "scaled"], text)
+    text = _select([*carried, "score", "scaled", f"{_rounded('scaled')} AS place"], text)
+    text = _select([*carried, "score", "place", "scaled - place AS x"], text)
     times = "" if weight is None else " * weight"
     terms = {
         "x": _rounded(f"x * {_number(1.0 / MEAN_UNIT)}") + times,
         "x_squares": _rounded(f"x * x * {_number(1.0 / SQUARE_UNIT)}") + times,
     }
     summed = [f"{term} AS {name}" for name, term in terms.items()]
-    text = _select([*carried, "score", "flaw", "place", *summed], text)
-    highs = [f"{_rounded(f'{name} * {_number(1.0 / SPLIT)}')} AS {name}_high" for name in terms]
-    text = _select([*carried, "score", "flaw", "place", *terms, *highs], text)
-    place = "CASE WHEN flaw = 0 THEN CAST(place AS BIGINT) ELSE flaw END"
+    text = _select([*carried, "score", "place", *summed], text)
+    highs = [f"{_rounded(f'{name} * {_number(1.0 / SPLIT)}')} AS {name}_high" for name in halved]
+    text = _select([*carried, "score", "place", *terms, *highs], text)
+    place = "CAST(place AS BIGINT)"
+    if code is not None:
+        place = f"(CAST(place AS INT) + {_BELOW}) * {_CODES} + {code}"
     parts = {}
     for name in terms:
-        parts[f"{name}_high"] = _sum(f"{name}_high")
-        parts[f"{name}_low"] = _sum(f"{name} - {name}_high * {_number(SPLIT)}")
+        if name in halved:
+            parts[f"{name}_high"] = _sum(f"{name}_high")
+            parts[f"{name}_low"] = _sum(f"{name} - {name}_high * {_number(SPLIT)}")
+        else:
+            parts |= {f"{name}_high": "0", f"{name}_low": _sum(name)}
     ends = [f"{place} AS bin", f"{int(n_bins)} AS n_bins", "COUNT(*) AS n_rows", *_counted(weight)]
     ends += [f"{total} AS {name}" for name, total in parts.items()]
     ends += [f"{kind}({_held('score', weight)}) AS {name}" for kind, name in _EXTREMES]
@@ -254,22 +305,22 @@ def _rounded(term: str) -> str:
     return f"(({term} + {_number(ROUNDER)}) - {_number(ROUNDER)})"
 
 
-def _flaw(weight: str | None) -> str:
-    """0 of a row that counts, else what is wrong with it.
+def _scaled(weight: str | None, n_bins: int) -> str:
+    """A score in widths of bins; of a row that cannot count what is wrong with it.
 
     NaN is above all numbers in some engines, and so is minus NaN; in others it compares with none.
     """
-    cases = [
-        f"WHEN score IS NULL THEN {Flaw.NULL:d}",
+    missing = f"WHEN score IS NULL THEN {_number(Flaw.NULL)}"
+    others = (
         "WHEN (score > 1E0 AND -score > 1E0) OR NOT (score <= 1E0 OR score > 1E0) "
-        f"THEN {Flaw.NAN:d}",
-        f"WHEN inside = 0 THEN {Flaw.OUTSIDE:d}",
-    ]
+        f"THEN {_number(Flaw.NAN)} ELSE {_number(Flaw.OUTSIDE)} END"
+    )
+    counts = f"score * {_number(n_bins)}"
     if weight is not None:
         whole = f"{_rounded('weight')} = weight"
         fits = f"weight >= 0E0 AND weight <= {_number(HEAVIEST_WHOLE)} AND {whole}"
-        cases.append(f"WHEN weight IS NULL OR NOT ({fits}) THEN {Flaw.WEIGHT:d}")
-    return "CASE " + " ".join(cases) + " ELSE 0 END"
+        counts = f"CASE WHEN {fits} THEN {counts} ELSE {_number(Flaw.WEIGHT)} END"
+    return f"CASE WHEN inside = 1 THEN {counts} {missing} {others}"
 
 
 def _sum(term: str) -> str:

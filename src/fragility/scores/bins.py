@@ -8,6 +8,7 @@ parts. The bin of a score depends on nothing but the score.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from math import ceil, inf, log2
 from typing import Any, NamedTuple
@@ -27,10 +28,12 @@ from .unit_counts import MOST, UnitCounts
 MEAN_UNIT, SQUARE_UNIT = 2.0**-37, 2.0**-23
 #: No x or x² is more than so many units.
 _MOST_X = 1 << 37
+#: Workers of Dask give freed memory back at once: arrays of 128 KiB are new memory each time.
+_GIVES_BACK = "MALLOC_TRIM_THRESHOLD_" in os.environ
 #: Samples per block, few enough for the cache, and samples that are summed together: no more than
 #: exact sums take at once.
-BLOCK = 1 << 15
-CHUNK = 2 * BLOCK
+BLOCK = (1 << 14) - 64 if _GIVES_BACK else 1 << 15
+CHUNK = BLOCK if _GIVES_BACK else 2 * BLOCK
 #: All classes.
 ALL = slice(None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
@@ -15,6 +16,8 @@ from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
 
 #: States that a task merges.
 _WIDTH = 8
+#: The number of a partition in the key of its task.
+_NUMBER = re.compile(r", (\d+)\)$")
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,16 @@ def _merged(work: _Work[State], parts: Sequence[State | None]) -> State | None:
 
 
 def _blamed(dask: Any, partitions: Sequence[Any], parts: Sequence[Part], error: Any) -> Exception:
-    """The error of the first partition that cannot be made; the same if that is none of them."""
+    """The error of the first partition that cannot be made; the same if that is none of them.
+
+    Where the engine itself failed nothing is computed again: it might wait once more, for each
+    partition, for what does not come.
+    """
+    if type(error).__module__.partition(".")[0] == "distributed":
+        number = _NUMBER.search(str(getattr(error, "task", "")))
+        if number is None or int(number[1]) >= len(parts):
+            return error  # type: ignore[no-any-return]
+        return parts[int(number[1])].error(f"workers died while they read it ({error})")
     for partition, part in zip(partitions, parts, strict=True):
         try:
             dask.compute(dask.delayed(len)(partition))

@@ -71,6 +71,9 @@ class LocalSource(Source):
                     states.append(task.result())
                 except _StoppedError:  # another one failed, and says why
                     continue
+                except BaseException:  # from the keyboard, say: nobody waits for the others
+                    failed.set()
+                    raise
             return merged(states, merge)
 
 

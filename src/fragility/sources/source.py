@@ -17,7 +17,7 @@ State = TypeVar("State")
 #: Fewer rows than this are joined: a state takes many at a time much faster than few.
 LEAST_ROWS = 1 << 16
 #: More rows than this are cut, and more cells: temporary arrays stay small.
-MOST_ROWS, MOST_CELLS = 1 << 18, 1 << 19
+MOST_ROWS, MOST_CELLS = 1 << 17, 1 << 19
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,10 @@ class Source(ABC):
         PartitionError
             If a part cannot be read or added. Nothing is left out.
         """
+        return self._reduce(add, merge, self.require(columns))
+
+    def require(self, columns: Sequence[str]) -> list[str]:
+        """The columns, each once; one that is not there is refused."""
         names = list(dict.fromkeys(columns))
         missing = [name for name in names if name not in self.schema.names]
         if missing:
@@ -95,7 +99,7 @@ class Source(ABC):
                 f"{self.name} has no column {listed(missing)}. The columns are "
                 f"{listed(self.column_names, most=20)}.{hint}"
             )
-        return self._reduce(add, merge, names)
+        return names
 
     @abstractmethod
     def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:

@@ -1,25 +1,45 @@
 """Rows in a DataFrame of Spark: a state for each partition, by `mapInArrow`, merged in a tree.
 
-The workers need this library. What is wrong with a partition comes back as a row, not as an
-exception: it is not tried again, and keeps its words.
+The workers need this library for that, and none for a query. What is wrong with a partition comes
+back as a row, not as an exception: it is not tried again, and keeps its words.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from .._optional import needed_for
 from ..exceptions import PartitionError
 from ..tables.arrow import pyarrow
-from .source import Add, Merge, Part, Source, State, folded, merged
+from ..tables.values import MISSING_WORDS, is_missing_value
+from .source import MOST_ROWS, Add, Merge, Part, Source, State, folded, merged
 
 #: States that a task merges; as many or fewer go to the driver at once.
 _WIDTH = 32
 _SCHEMA = "part long, wrong string, state binary"
+#: Most bytes of a batch of Arrow. Spark sums up what a batch takes after each row, which is twice
+#: the work of all else, unless this is the largest number there is. Batches end by their number of
+#: rows as well.
+_BYTES_OF_A_BATCH, _UNLIMITED = "spark.sql.execution.arrow.maxBytesPerBatch", str(2**31 - 1)
+_ROWS_OF_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+#: Kinds of columns that a query treats as this library does.
+_CATEGORIES = {"string", "boolean", "byte", "short", "integer", "long"}
+_SCORES = {"double", "float"}
 _FILE = re.compile(r"file:[^\s,'\"]+|s3a?:[^\s,'\"]+|hdfs:[^\s,'\"]+")
+
+
+@dataclass(frozen=True)
+class WrongRows:
+    """Rows that cannot be used: the column, an expression that is true of them, and what to say."""
+
+    column: str
+    condition: Any
+    told: str
 
 
 class SparkSource(Source):
@@ -38,20 +58,96 @@ class SparkSource(Source):
         with needed_for("DataFrames of Spark are computed by pyspark", "spark"):
             from pyspark.sql import functions
 
-        quoted = [f"`{name.replace('`', '``')}`" for name in columns]
-        states = self.frame.select(*quoted).mapInArrow(_folding(add, columns), _SCHEMA)
-        grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
-        joined = grouped.applyInArrow(_merging(merge), _SCHEMA)
-        try:
-            rows = joined.collect()
-        except Exception as error:  # some of Spark, some of the bridge to Java
-            raise _explained(error) from error
+        with _batches_by_rows(self.frame.sparkSession), _explanations():
+            chosen = self.frame.select(*map(_quoted, columns))
+            states = chosen.mapInArrow(_folding(add, columns), _SCHEMA)
+            grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
+            rows = grouped.applyInArrow(_merging(merge), _SCHEMA).collect()
         wrong = sorted((row.part, row.wrong) for row in rows if row.wrong is not None)
         if wrong:
             number, reason = wrong[0]
             raise PartitionError(f"partition {number}", self._files(number), reason)
         ordered = sorted(rows, key=lambda row: row.part)
         return merged((pickle.loads(row.state) for row in ordered), merge)
+
+    def can_query(self, categories: Iterable[str], scores: Iterable[str] = ()) -> bool:
+        """Whether a query of such columns finds what this library finds in them."""
+        known = set(map(self.kind, categories)) <= _CATEGORIES
+        return known and set(map(self.kind, scores)) <= _SCORES
+
+    def distinct(self, columns: Iterable[str], most: int) -> list[tuple[Any, ...]]:
+        """Combinations of values of some columns, no more than `most`."""
+        with _explanations():
+            rows = self.frame.select(*map(_quoted, columns)).distinct().limit(most).collect()
+        return [tuple(row) for row in rows]
+
+    def query(self, text: str, columns: Mapping[str, Any]) -> Any:
+        """Arrow table of a query of ``{scores}``: columns by name, given by the expressions."""
+        given = self.frame.select(*(column.alias(name) for name, column in columns.items()))
+        with _explanations():
+            return self.frame.sparkSession.sql(text, scores=given).toArrow()
+
+    def column(self, name: str) -> Any:
+        """A column in expressions of Spark."""
+        from pyspark.sql import functions
+
+        return functions.col(_quoted(name))
+
+    def kind(self, name: str) -> str:
+        """What Spark calls the type of a column."""
+        return str(self.frame.schema[name].dataType.typeName())
+
+    def missing(self, name: str) -> Any:
+        """Expression for whether a value is missing, or is text that stands for none."""
+        from pyspark.sql import functions
+
+        column = self.column(name)
+        if self.kind(name) in _SCORES:
+            return column.isNull() | functions.isnan(column)
+        if self.kind(name) != "string":
+            return column.isNull()
+        spelled = functions.trim(column, functions.lit(" \t")).isin(*MISSING_WORDS)
+        return column.isNull() | spelled
+
+    def place(self, name: str, values: Sequence[Any]) -> Any:
+        """Expression for the place of a value among some; of others their number."""
+        from pyspark.sql import functions
+
+        column, kind, found = self.column(name), self.kind(name), None
+        for place, value in enumerate(values):
+            if isinstance(value, str) != (kind == "string") or is_missing_value(value):
+                continue  # no row has it
+            if kind == "boolean" and value not in (0, 1):
+                continue
+            same = value if kind == "string" else bool(value) if kind == "boolean" else int(value)
+            condition = column == functions.lit(same)
+            found = (functions if found is None else found).when(condition, place)
+        others = len(values)
+        return functions.lit(others) if found is None else found.otherwise(others)
+
+    def first_wrong(self, flaws: Sequence[WrongRows]) -> PartitionError | None:
+        """An error for the first partition that has such rows; None if there are none."""
+        from pyspark.sql import functions
+
+        columns = [functions.spark_partition_id().alias("part")]
+        columns.append(functions.input_file_name().alias("file"))
+        files = functions.sort_array(functions.collect_set("file"))
+        totals = [functions.array_join(files, ", ").alias("files")]
+        for k, flaw in enumerate(flaws):
+            held = functions.when(flaw.condition, 1).otherwise(0)
+            value = functions.when(flaw.condition, self.column(flaw.column).cast("string"))
+            columns += [held.alias(f"flaw_{k}"), value.alias(f"value_{k}")]
+            totals.append(functions.sum(f"flaw_{k}").alias(f"flaw_{k}"))
+            totals.append(functions.min(f"value_{k}").alias(f"value_{k}"))
+        rows = self.frame.select(*columns)
+        rows = rows.where(" + ".join(f"flaw_{k}" for k in range(len(flaws))) + " > 0")
+        for row in rows.groupBy("part").agg(*totals).orderBy("part").limit(1).collect():
+            k = next(k for k in range(len(flaws)) if row[f"flaw_{k}"])
+            value = row[f"value_{k}"]
+            such = "" if value is None else f", such as {value}"
+            told = f"{flaws[k].told}, {row[f'flaw_{k}']:,} in this partition{such}."
+            return Part(row.part, f"partition {row.part}", row.files or None).error(told)
+        return None
 
     def _files(self, number: int) -> str | None:
         """Files of a partition; a query that is made only if something is wrong there."""
@@ -66,6 +162,37 @@ class SparkSource(Source):
         except Exception:  # the first error is the one to tell
             return None
         return ", ".join(sorted(row.file for row in rows if row.file)) or None
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+@contextmanager
+def _batches_by_rows(session: Any) -> Iterator[None]:
+    """Batches of Arrow end by their number of rows alone, where they do so at all."""
+    try:
+        size, rows = map(session.conf.get, (_BYTES_OF_A_BATCH, _ROWS_OF_A_BATCH))
+        settled = size == _UNLIMITED or not 0 < int(rows) <= MOST_ROWS
+    except Exception:  # another version, which has no such setting
+        settled = True
+    if settled:
+        yield
+        return
+    session.conf.set(_BYTES_OF_A_BATCH, _UNLIMITED)
+    try:
+        yield
+    finally:
+        session.conf.set(_BYTES_OF_A_BATCH, size)
+
+
+@contextmanager
+def _explanations() -> Iterator[None]:
+    """Errors of Spark with the file that they name."""
+    try:
+        yield
+    except Exception as error:  # some of Spark, some of the bridge to Java
+        raise _explained(error) from error
 
 
 def _folding(add: Add[Any], columns: list[str]) -> Callable[[Iterable[Any]], Iterator[Any]]:

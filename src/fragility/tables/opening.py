@@ -87,18 +87,27 @@ def open_table(path: str | os.PathLike[str]) -> Table:
 
 def _several(given: str) -> Table | None:
     """The table of a folder of Parquet files, or of a pattern; None if it is neither."""
+    paths = several_paths(given)
+    if paths is None:
+        return None
+    from .several_files import ParquetFiles
+
+    return ParquetFiles(given, paths)
+
+
+def several_paths(given: str) -> list[str] | None:
+    """Parquet files of a folder or a pattern; None if it is neither."""
     if "://" in given or "\0" in given:
         return None
     is_folder = os.path.isdir(given)
     if not is_folder and (os.path.lexists(given) or not glob.has_magic(given)):
         return None
-    from .several_files import ParquetFiles, parquet_files
+    from .several_files import parquet_files
 
     try:
-        paths = parquet_files(given)
-    except (TableError, OSError):  # which is told below, with what there is in the folder
+        return parquet_files(given)
+    except (TableError, OSError):  # which is told when it is opened, with what is in the folder
         return None
-    return ParquetFiles(given, paths)
 
 
 def _opened(file: Path, name: str, start: bytes) -> Table:

@@ -113,7 +113,7 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     codes = as_numpy(indices)
     used = np.bincount(codes, minlength=len(stored) + 1)[: len(stored)] > 0
     values = stored.to_pylist()  # not by functions of pyarrow, which would import pandas
-    there = used & ~np.fromiter(map(_is_missing, values), np.bool_, len(values))
+    there = used & ~np.fromiter(map(is_missing_value, values), np.bool_, len(values))
     table = np.full(len(stored) + 1, -1, dtype=np.int32)
     table[:-1][there] = np.arange(np.count_nonzero(there))
     return table[codes], list(compress(values, there))
@@ -152,7 +152,8 @@ def _cast(column: Any, kind: Any) -> Any:
         raise UnreadableValueError(str(error)) from error
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing_value(value: Any) -> bool:
+    """Whether a value of a column of labels or groups stands for none."""
     if isinstance(value, str):
         return value.strip(" \t") in MISSING_WORDS
     return value is None or value != value  # NaN, of floats and of decimals
