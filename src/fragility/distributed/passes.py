@@ -50,6 +50,11 @@ class Summing:
         found = _Summed([RowSums() for _ in self.requests]) if state is None else state
         if found.part != part.number:
             found.part, found.rows = part.number, 0
+        for start in range(0, batch.num_rows, BLOCK):  # there may be little room for copies
+            self._add_rows(found, batch.slice(start, BLOCK))
+        return found
+
+    def _add_rows(self, found: _Summed, batch: Any) -> None:
         own, values = self.columns.labels(batch)
         places = {value: place for place, value in enumerate(self.classes)}
         unknown = [value for value in values if value not in places]
@@ -59,26 +64,22 @@ class Summing:
                 "read first: the data change while they are read."
             )
         codes = np.array([places[value] for value in values], dtype=np.intp)[own]
-        X = self.columns.table(batch)
         weights = self.columns.weights(batch) * self.factors[codes]
+        rows = self._rows(self.columns.table(batch), codes, weights)
+        rng = np.random.default_rng([found.part, found.rows])
+        found.rows += batch.num_rows
         folds = None
         if any(request.fold is not None for request in self.requests):
-            rng = np.random.default_rng([part.number, found.rows])
-            folds = rng.integers(0, N_FOLDS, len(X))
-        found.rows += len(X)
-        for start in range(0, len(X), BLOCK):
-            block = slice(start, start + BLOCK)
-            rows = self._rows(X[block], codes[block], weights[block])
-            for request, sums in zip(self.requests, found.sums, strict=True):
-                some = rows
-                if request.fold is not None:
-                    assert folds is not None
-                    chosen = folds[block] == request.fold
-                    some = replace(
-                        rows, X=rows.X[chosen], y=rows.y[chosen], weights=rows.weights[chosen]
-                    )
-                sums.add(replace(self.objective, rows=some, alpha=0.0), request)
-        return found
+            folds = rng.integers(0, N_FOLDS, batch.num_rows)
+        for request, sums in zip(self.requests, found.sums, strict=True):
+            some = rows
+            if request.fold is not None:
+                assert folds is not None
+                own_fold = folds == request.fold
+                some = replace(
+                    rows, X=rows.X[own_fold], y=rows.y[own_fold], weights=rows.weights[own_fold]
+                )
+            sums.add(replace(self.objective, rows=some, alpha=0.0), request)
 
     def _rows(self, X: Floats, codes: Any, weights: Floats) -> Any:
         rows = self.objective.rows

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._labels import listed
 from .._typing import Floats, Indices
+from ..programs.gram import BLOCK
 from ..sources.source import Part
 from ..tables.values import numbers
 from .sketching import _MOST_LABELS, _encoded, _numbers, _one_kind
@@ -167,16 +168,8 @@ class Surveying:
         found = Survey() if state is None else state
         if found.part != part.number:
             found.part, found.rows = part.number, 0
-        X, weights = self.columns.table(batch), self.columns.weights(batch)
-        self._check(X)
-        codes, values = self.columns.labels(batch)
-        sizes = np.maximum(X.max(axis=0), -X.min(axis=0))
-        found.largest = np.maximum(found.largest, sizes) if found.largest.size else sizes
-        keys = np.random.default_rng([part.number, found.rows]).random(len(X))
-        found.rows += len(X)
-        for code, value in enumerate(values):
-            own = codes == code
-            self._add(found, value, X[own], weights[own], keys[own])
+        for start in range(0, batch.num_rows, BLOCK):  # there may be little room for copies
+            self._add_rows(found, batch.slice(start, BLOCK))
         _one_kind(self.columns.label, set(found.classes))
         if len(found.classes) > _MOST_LABELS:
             raise ValueError(
@@ -184,6 +177,18 @@ class Surveying:
                 "it looks like an identifier or a measurement. Name the column of the classes."
             )
         return found
+
+    def _add_rows(self, found: Survey, batch: Any) -> None:
+        X, weights = self.columns.table(batch), self.columns.weights(batch)
+        self._check(X)
+        codes, values = self.columns.labels(batch)
+        sizes = np.maximum(X.max(axis=0), -X.min(axis=0))
+        found.largest = np.maximum(found.largest, sizes) if found.largest.size else sizes
+        keys = np.random.default_rng([found.part, found.rows]).random(len(X))
+        found.rows += len(X)
+        for code, value in enumerate(values):
+            own = codes == code
+            self._add(found, value, X[own], weights[own], keys[own])
 
     def _check(self, X: Floats) -> None:
         """Refuse missing and infinite values, by the name of their column."""

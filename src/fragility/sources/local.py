@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from ..tables.arrow import parquet, pyarrow
-from .source import Add, Merge, Part, Source, State, folded, merged, rows_at_once
+from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
 _BUFFER, _FEW_COLUMNS = 1 << 17, 8
@@ -113,7 +113,7 @@ def of_table(table: Any, name: str = "the data") -> LocalSource:
     """A `pyarrow.Table`."""
 
     def opened(columns: list[str]) -> Iterable[Any]:
-        return table.select(columns).to_batches(rows_at_once(len(columns)))  # type: ignore[no-any-return]
+        return table.select(columns).to_batches(batch_rows(len(columns)))  # type: ignore[no-any-return]
 
     return LocalSource(table.schema, [LocalPart(name, opened)], name)
 
@@ -192,7 +192,7 @@ def _parquet_batches(path: str) -> Opened:
             missing = [name for name in columns if name not in file.schema_arrow.names]
             if missing:
                 raise ValueError(f"the file has no column {missing[0]!r}")
-            for batch in file.iter_batches(rows_at_once(len(columns)), columns=columns):
+            for batch in file.iter_batches(batch_rows(len(columns)), columns=columns):
                 yield batch.select(columns)
 
     return opened
@@ -211,7 +211,7 @@ def of_dataset(dataset: Any) -> LocalSource:
             found: Iterable[Any] = fragment.scanner(
                 schema=dataset.schema,
                 columns=columns,
-                batch_size=rows_at_once(len(columns)),
+                batch_size=batch_rows(len(columns)),
                 **bounded,
             ).to_batches()
             return found
@@ -228,7 +228,7 @@ def of_lazy_frame(frame: Any) -> LocalSource:
     def opened(columns: list[str]) -> Iterator[Any]:
         chosen = frame.select(columns)
         for batch in chosen.collect_batches(
-            chunk_size=rows_at_once(len(columns)), maintain_order=True, lazy=True
+            chunk_size=batch_rows(len(columns)), maintain_order=True, lazy=True
         ):
             yield from batch.to_arrow().to_batches()
 
@@ -241,7 +241,7 @@ def of_relation(relation: Any) -> LocalSource:
 
     def opened(columns: list[str]) -> Iterable[Any]:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
-        reader: Iterable[Any] = relation.project(quoted).to_arrow_reader(rows_at_once(len(columns)))
+        reader: Iterable[Any] = relation.project(quoted).to_arrow_reader(batch_rows(len(columns)))
         return reader
 
     schema = relation.limit(0).to_arrow_table().schema

@@ -11,13 +11,14 @@ from .._labels import listed
 from .._names import did_you_mean
 from ..exceptions import PartitionError
 from ..tables.arrow import pyarrow
+from ..tables.table import rows_at_once
 
 State = TypeVar("State")
 
 #: Fewer rows than this are joined: a state takes many at a time much faster than few.
 LEAST_ROWS = 1 << 16
-#: More rows than this are cut, and more cells: temporary arrays stay small.
-MOST_ROWS, MOST_CELLS = 1 << 17, 1 << 19
+#: More rows than this are cut: temporary arrays stay small.
+MOST_ROWS = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -120,11 +121,9 @@ def folded(
     return state
 
 
-def rows_at_once(n_columns: int) -> int:
+def batch_rows(n_columns: int) -> int:
     """Rows of a batch at most: fewer of a wide table."""
-    if n_columns * MOST_ROWS <= 4 * MOST_CELLS:  # label, score, weight and the like
-        return MOST_ROWS
-    return max(MOST_CELLS // n_columns, 1 << 10)
+    return min(MOST_ROWS, rows_at_once(n_columns))
 
 
 def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
@@ -135,7 +134,7 @@ def even_batches(batches: Iterable[Any]) -> Iterator[Any]:
         if batch.num_rows:
             waiting.append(batch)
             n_waiting += batch.num_rows
-        if n_waiting >= min(LEAST_ROWS, rows_at_once(batch.num_columns)):
+        if n_waiting >= min(LEAST_ROWS, batch_rows(batch.num_columns)):
             yield from _cut(waiting)
             waiting, n_waiting = [], 0
     if waiting:
@@ -146,7 +145,7 @@ def _cut(batches: list[Any]) -> Iterator[Any]:
     if len(batches) > 1:
         batches = pyarrow().Table.from_batches(batches).combine_chunks().to_batches()
     for batch in batches:
-        most = rows_at_once(batch.num_columns)
+        most = batch_rows(batch.num_columns)
         for start in range(0, batch.num_rows, most):
             yield batch.slice(start, most)
 
