@@ -496,6 +496,5 @@ class Builder:
             return ()
         level, after = self.settings.confidence, self.reader_after
         costs = {} if self.cost_reader is None else cost_tests(self.cost_reader, level)
-        return compared(
-            models, self.reader.pairs, {} if after is None else after.pairs, costs, level
-        )
+        pairs = self.reader.pairs, {} if after is None else after.pairs
+        return compared(models, *pairs, costs, level)
