@@ -156,7 +156,7 @@ def _is_held(table: Any, in_memory: bool | None) -> bool:
     """Whether to hold all rows of a table."""
     if table.kind != "Parquet":
         if in_memory is False:
-            raise click.UsageError("--stream reads Parquet files, a folder or a pattern of them.")
+            raise table.error("--stream reads Parquet files, a folder or a pattern of them.")
         return True
     cells = table.n_rows * len(table.column_names)
     return 8 * cells <= _MOST_IN_MEMORY if in_memory is None else in_memory

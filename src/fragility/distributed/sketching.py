@@ -19,14 +19,13 @@ from ..sources.opening import open_source
 from ..sources.source import Part, Source
 from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
-from ..tables.values import encoded, narrow_integers, numbers
+from ..tables.values import narrow_integers
+from .columns import MOST_LABELS, codes_of, few_labels, numbers_of, one_kind
 
 #: Most memory of the sketches of all groups.
 _MOST_BYTES = 1 << 30
 #: Bytes of a sketch without weights, by bin: five digits of exact sums, and counts before these.
 _BYTES_OF_A_BIN = 56
-#: More labels than this are identifiers or measurements.
-_MOST_LABELS = 1_000
 
 
 def sketch(
@@ -169,8 +168,8 @@ class _Making:
     def arrays(self, batch: Any) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
         """Labels, scores and weights of a batch; a missing one is refused."""
         truths = _labels_of(batch, self.label)
-        scores = [_numbers(batch, name) for name in self.scores]
-        weights = None if self.weight is None else _numbers(batch, self.weight)
+        scores = [numbers_of(batch, name) for name in self.scores]
+        weights = None if self.weight is None else numbers_of(batch, self.weight)
         return truths, scores[0] if len(scores) == 1 else np.stack(scores, axis=1), weights
 
     @property
@@ -241,10 +240,10 @@ def _found_labels(source: Source, label: str) -> set[Any]:
     if isinstance(source, SparkSource):
         from .by_query import labels_by_query
 
-        found = labels_by_query(source, label, _MOST_LABELS)
+        found = labels_by_query(source, label, MOST_LABELS)
     if found is None:
         found = source.reduce(partial(_survey, label), _united, [label])
-    return _few(label, found or set())
+    return few_labels(label, found or set())
 
 
 def _survey(label: str, known: set[Any] | None, batch: Any, part: Part) -> set[Any]:
@@ -252,29 +251,12 @@ def _survey(label: str, known: set[Any] | None, batch: Any, part: Part) -> set[A
     found = set() if known is None else known
     whole = narrow_integers(batch.column(label))
     if whole is None or not found.issuperset(range(whole[1], whole[2] + 1)):
-        found.update(_encoded(batch, label)[1])
-    return _one_kind(label, _few(label, found))
-
-
-def _few(label: str, found: set[Any]) -> set[Any]:
-    """The same labels; too many are refused."""
-    if len(found) > _MOST_LABELS:
-        raise ValueError(
-            f"column {label!r} holds more than {_MOST_LABELS:,} different labels; it looks like an "
-            "identifier or a measurement. Name the column of the true classes."
-        )
-    return found
+        found.update(codes_of(batch, label)[1])
+    return one_kind(label, few_labels(label, found))
 
 
 def _united(first: set[Any], second: set[Any]) -> set[Any]:
     return first | second
-
-
-def _one_kind(label: str, values: set[Any]) -> set[Any]:
-    """The same values; text among numbers is refused."""
-    if len({isinstance(value, str) for value in values}) > 1:
-        raise ValueError(f"column {label!r} holds text and numbers: {listed(values)}.")
-    return values
 
 
 def _ordered(label: str, values: set[Any]) -> list[Any]:
@@ -285,22 +267,7 @@ def _ordered(label: str, values: set[Any]) -> list[Any]:
             f"Column {label!r} holds {held}; two classes or more are needed: name all of them with "
             "labels=."
         )
-    return sorted(_one_kind(label, values))
-
-
-def _encoded(batch: Any, name: str) -> tuple[NDArray[Any], list[Any]]:
-    """Codes and values of a column of which none is missing."""
-    column = batch.column(name)
-    found = encoded(column)
-    if found is None:
-        raise ValueError(
-            f"column {name!r} holds values of type {column.type}; labels and groups must be text, "
-            "booleans or whole numbers."
-        )
-    missing = int(np.count_nonzero(found[0] < 0))
-    if missing:
-        raise ValueError(f"column {name!r} has missing values, {missing} in a batch of rows.")
-    return found
+    return sorted(one_kind(label, values))
 
 
 def _labels_of(batch: Any, name: str) -> NDArray[Any]:
@@ -308,22 +275,8 @@ def _labels_of(batch: Any, name: str) -> NDArray[Any]:
     plain = types.is_integer(column.type) or types.is_boolean(column.type)
     if plain and not column.null_count:
         return as_numpy(column)
-    codes, values = _encoded(batch, name)
+    codes, values = codes_of(batch, name)
     return np.array(values).take(codes)
-
-
-def _numbers(batch: Any, name: str) -> NDArray[Any]:
-    column = batch.column(name)
-    try:
-        found = numbers(column)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"column {name!r} does not hold numbers ({error}).") from None
-    if np.isnan(found.min()):
-        missing = int(np.count_nonzero(np.isnan(found)))
-        raise ValueError(
-            f"column {name!r} has missing values (null or NaN), {missing} in a batch of rows."
-        )
-    return found
 
 
 @dataclass(frozen=True)
@@ -363,7 +316,7 @@ class _FillGroups:
 
     def _groups(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], NDArray[Any]]]:
         """Groups and their rows."""
-        found = [_encoded(batch, name) for name in self.columns]
+        found = [codes_of(batch, name) for name in self.columns]
         codes = np.zeros(batch.num_rows, dtype=np.int64)
         for own, values in found:
             codes = codes * len(values) + own

@@ -13,7 +13,7 @@ from .._typing import Floats, Indices
 from ..programs.gram import BLOCK
 from ..sources.source import Part
 from ..tables.values import numbers
-from .sketching import _MOST_LABELS, _encoded, _numbers, _one_kind
+from .columns import codes_of, few_labels, numbers_of, one_kind
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class TrainingColumns:
 
     def labels(self, batch: Any) -> tuple[Indices, list[Any]]:
         """Codes of the labels of a batch, and what they stand for."""
-        codes, values = _encoded(batch, self.label)
+        codes, values = codes_of(batch, self.label)
         whole = [value if isinstance(value, (str, bool)) else int(value) for value in values]
         for value, plain in zip(values, whole, strict=True):
             if value != plain:
@@ -65,7 +65,7 @@ class TrainingColumns:
         """Weights of the rows of a batch."""
         if self.weight is None:
             return np.ones(batch.num_rows)
-        found = _numbers(batch, self.weight).astype(np.float64)
+        found = numbers_of(batch, self.weight).astype(np.float64)
         if not (np.isfinite(found).all() and found.min(initial=0.0) >= 0.0):
             wrong = found[~(np.isfinite(found) & (found >= 0.0))][0]
             raise ValueError(
@@ -170,12 +170,7 @@ class Surveying:
             found.part, found.rows = part.number, 0
         for start in range(0, batch.num_rows, BLOCK):  # there may be little room for copies
             self._add_rows(found, batch.slice(start, BLOCK))
-        _one_kind(self.columns.label, set(found.classes))
-        if len(found.classes) > _MOST_LABELS:
-            raise ValueError(
-                f"column {self.columns.label!r} holds more than {_MOST_LABELS:,} different labels; "
-                "it looks like an identifier or a measurement. Name the column of the classes."
-            )
+        one_kind(self.columns.label, few_labels(self.columns.label, set(found.classes)))
         return found
 
     def _add_rows(self, found: Survey, batch: Any) -> None:
@@ -236,7 +231,7 @@ class Surveying:
             else:
                 first.classes[value] = own
         self._cut(first)
-        _one_kind(self.columns.label, set(first.classes))
+        one_kind(self.columns.label, set(first.classes))
         first.largest = np.maximum(first.largest, second.largest)
         first.part, first.rows = second.part, second.rows
         return first

@@ -20,6 +20,7 @@ from ..distributed.fitting import fit_columns
 from ..distributed.survey import TrainingColumns
 from ..exceptions import TableError
 from ..linear_model.base import LinearClassifier
+from ..losses import CrossEntropy
 from ..sources.source import Part, Source
 from ..tables.arrow import pyarrow
 from ..tables.values import encoded, numbers
@@ -292,13 +293,12 @@ class _Judging:
         weights = self.columns.weights(batch)
         model = self.classifier
         scores = self.columns.table(batch) @ model.coef_.T + model.intercept_
-        if scores.shape[1] == 1:
-            scores = np.column_stack([np.zeros(len(scores)), scores[:, 0]])
-        scores -= scores.max(axis=1, keepdims=True)
-        surprise = np.log(np.exp(scores).sum(axis=1)) - scores[np.arange(len(scores)), codes]
+        two = scores.shape[1] == 1
+        best = scores[:, 0] > 0.0 if two else scores.argmax(axis=1)
+        losses = CrossEntropy().value(scores[:, 0] if two else scores, codes)  # log-loss
         found.weight += float(weights.sum())
-        found.loss += float(weights @ surprise)
-        found.right += float(weights @ (scores.argmax(axis=1) == codes))
+        found.loss += float(weights @ losses)
+        found.right += float(weights @ (best == codes))
         found.counts.update(dict(zip(values, np.bincount(own).tolist(), strict=True)))
         return found
 

@@ -7,7 +7,7 @@ eliminated, and what is left is the least norm in an ellipsoid.
 from __future__ import annotations
 
 from math import inf, sqrt
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -19,6 +19,7 @@ from ..programs.satisficing import SatisficingProgram
 from .ellipsoid import Ellipsoid, LeastNorm, least_norm
 from .faces import Quadric, least_norm_near
 from .factor import Cholesky
+from .newton import Valued
 from .norm_cones import Shape
 from .quadratic import Reduced
 from .searching import Search
@@ -31,17 +32,6 @@ class Model(NamedTuple):
     parameters: Floats
     norm: float
     multiplier: float
-
-
-class Valued(Protocol):
-    """A model with its penalised mean loss and gradient, from rows or from sums over them."""
-
-    @property
-    def parameters(self) -> Floats: ...
-    @property
-    def value(self) -> float: ...
-    @property
-    def gradient(self) -> Floats: ...
 
 
 class Geometry:
