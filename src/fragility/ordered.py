@@ -24,10 +24,14 @@ def sums_by_value(values: Floats, *amounts: Floats) -> SumsByValue:
     if not values.size:
         return SumsByValue(np.zeros(0), np.zeros((len(amounts), 0)))
     order = np.argsort(values)
-    ordered = values[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    sums = np.stack([np.add.reduceat(amount[order], starts) for amount in amounts])
-    return SumsByValue(ordered[starts], sums)
+    return sums_of_ordered(values[order], *(amount[order] for amount in amounts))
+
+
+def sums_of_ordered(values: Floats, *amounts: Floats) -> SumsByValue:
+    """The same of one value or more, which ascend."""
+    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    sums = np.stack([np.add.reduceat(amount, starts) for amount in amounts])
+    return SumsByValue(values[starts], sums)
 
 
 def running_totals(amounts: Floats) -> Floats:

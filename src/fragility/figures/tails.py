@@ -11,7 +11,8 @@ metrics are minima of convex functions whose tangents consist of these two numbe
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from math import inf, isfinite
+from functools import partial
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +20,13 @@ import numpy as np
 from .._typing import Indices
 from ..index.errors import RankingErrors
 from ..moments import Sample
-from ..ordered import SumsByValue, running_totals, sums_by_value
+from ..ordered import SumsByValue, running_totals, sums_by_value, sums_of_ordered
 from ..scores.atoms import Atoms
 
-#: Tangents that meet this close to the best value found settle a minimum.
+#: Tangents that meet this close to the best value found settle a minimum, in units of its scale.
 _GAP = 1e-15
+#: The same where the minimum is but a bound, wider by this then: atoms leave far more open.
+_GAP_OF_BOUNDS = 1e-11
 #: Never reached: the hardest of the tests needs less than half of it.
 _MOST_STEPS = 100
 #: From this many pairs of distinct scores on, the minimum for a thinned tail is found first. Its
@@ -156,10 +159,10 @@ class TailFigure(NamedTuple):
     at: float
 
 
-def buffered_auc(tail: ErrorTail, near: float | None = None) -> TailFigure:
+def buffered_auc(tail: ErrorTail, gap: float = _GAP) -> TailFigure:
     r"""One minus the least :math:`E(a\varepsilon + 1)_+` over :math:`a \ge 0`.
 
-    `near` is where it is thought to be reached.
+    The value is too low by no more than `gap`.
     """
     if tail.largest < 0.0:
         return TailFigure(1.0, inf)
@@ -168,17 +171,18 @@ def buffered_auc(tail: ErrorTail, near: float | None = None) -> TailFigure:
     if tail.mean >= 0.0:
         return TailFigure(0.0, 0.0)
 
-    least = _least(_buffer_search, tail, near)
+    least = _least(_buffer_search, tail, gap)
     return TailFigure(min(max(1.0 - least.value, 0.0), 1.0), least.x)
 
 
-def conditional_value_at_risk(
-    tail: ErrorTail, level: float, near: float | None = None
-) -> TailFigure:
-    r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`, reached near `near`."""
+def conditional_value_at_risk(tail: ErrorTail, level: float, gap: float = _GAP) -> TailFigure:
+    r"""Least :math:`t + E(\varepsilon - t)_+ / (1 - level)` over :math:`t`.
+
+    The value is too high by no more than `gap`, relative to the largest error in size.
+    """
     if level == 0.0:
         return TailFigure(tail.mean, -inf)
-    least = _least(lambda part: _risk_search(part, level), tail, near)
+    least = _least(lambda part: _risk_search(part, level), tail, gap)
     return TailFigure(min(max(least.value, tail.mean), tail.largest), least.x)
 
 
@@ -204,21 +208,28 @@ def tail_bounds(
         exact = (buffered.value, buffered.value), (risk.value, risk.value)
         return TailBounds(*exact, buffered.at, risk.at)
     # Gathered at the mean of their atom scores are as close as can be; moved to its ends, as far
-    # apart. The figures are means of convex functions of the error: between these they lie.
+    # apart. The figures are means of convex functions of the error: between these they lie. Of
+    # scores apart any place tells a bound, and where the others have their optimum a narrow one.
     most = max(most * 8 // (8 + n_pairs), _LEAST_BINS)
     groups = [merged(atoms, most) for atoms in (negatives, positives)]
     close, apart = tail_of(*groups), _tail(*map(_spread, groups))
     # The means are rounded, which a figure that is free of units feels if scores are close.
     scale = (apart.largest - apart.smallest) or abs(apart.largest)
     rounding = _ROUNDING / scale if scale > 0.0 else 1.0
-    buffered, risk = buffered_auc(close), conditional_value_at_risk(close, level)
-    highest = buffered.value + rounding
-    lowest = buffered_auc(apart, buffered.at).value - rounding
+    gap = _GAP_OF_BOUNDS
+    buffered, risk = buffered_auc(close, gap), conditional_value_at_risk(close, level, gap)
+    highest = buffered.value + rounding + gap
+    if 0.0 < buffered.at < inf:
+        lowest = 1.0 - _buffer(apart, buffered.at).value - rounding
+    else:
+        lowest = buffered_auc(apart, gap).value - rounding
     if abs(close.largest) <= _ROUNDING:  # ties, or in the right order, but for rounding
         lowest, highest = min(lowest, 1.0 - apart.share_from(-_ROUNDING)), 1.0
+    least = risk.value - gap * max(abs(close.smallest), abs(close.largest))
+    highest_risk = _risk(apart, level, risk.at).value if level > 0.0 else apart.mean
     return TailBounds(
         (max(lowest, 0.0), min(highest, 1.0)),
-        (risk.value, conditional_value_at_risk(apart, level, risk.at).value),
+        (max(least, close.mean), min(highest_risk, apart.largest)),
         buffered.at,
         risk.at,
     )
@@ -252,10 +263,10 @@ def _spread(atoms: Atoms) -> SumsByValue:
     width = atoms.high - atoms.low
     share = np.ones_like(width)
     np.divide(atoms.mean - atoms.low, width, out=share, where=width > 0.0)
-    values = np.concatenate([atoms.low, atoms.high])
-    weights = np.concatenate([atoms.weight * (1.0 - share), atoms.weight * share])
+    values = np.stack([atoms.low, atoms.high], axis=1).ravel()  # atoms ascend: so do their ends
+    weights = np.stack([atoms.weight * (1.0 - share), atoms.weight * share], axis=1).ravel()
     carrying = weights > 0.0
-    return sums_by_value(values[carrying], weights[carrying])
+    return sums_of_ordered(values[carrying], weights[carrying])
 
 
 class _Tangent(NamedTuple):
@@ -282,64 +293,72 @@ class _Search(NamedTuple):
     scale: float
 
 
-def _buffer_search(tail: ErrorTail) -> _Search:
-    def read(a: float) -> _Tangent:
-        share, total, _ = tail.beyond(-1.0 / a)
-        return _Tangent(a, share + a * total, total)
+def _buffer(tail: ErrorTail, a: float) -> _Tangent:
+    """What `buffered_auc` minimises."""
+    share, total, _ = tail.beyond(-1.0 / a)
+    return _Tangent(a, share + a * total, total)
 
+
+def _buffer_search(tail: ErrorTail) -> _Search:
     limit = _Tangent(0.0, tail.share_from(0.0), tail.beyond(0.0).total)
+    read = partial(_buffer, tail)
     return _Search(read, _Tangent(0.0, 1.0, tail.mean), limit, (0.0, inf), 1.0)
+
+
+def _risk(tail: ErrorTail, level: float, t: float) -> _Tangent:
+    """What `conditional_value_at_risk` minimises."""
+    share, _, excess = tail.beyond(t)
+    return _Tangent(t, t + excess / (1.0 - level), 1.0 - share / (1.0 - level))
 
 
 def _risk_search(tail: ErrorTail, level: float) -> _Search:
     low, high = tail.smallest, tail.largest
-
-    def read(t: float) -> _Tangent:
-        share, _, excess = tail.beyond(t)
-        return _Tangent(t, t + excess / (1.0 - level), 1.0 - share / (1.0 - level))
-
     # Below all errors and above them the function is a line.
     first = _Tangent(low, low + (tail.mean - low) / (1.0 - level), -level / (1.0 - level))
-    return _Search(read, first, _Tangent(high, high, 1.0), (low, high), max(-low, high))
+    last, read = _Tangent(high, high, 1.0), partial(_risk, tail, level)
+    return _Search(read, first, last, (low, high), max(-low, high))
 
 
-def _least(
-    search: Callable[[ErrorTail], _Search], tail: ErrorTail, near: float | None = None
-) -> _Tangent:
-    """Lowest point for a tail, looked for at a guess, or next to that for a thinned one."""
-    if near is not None and isfinite(near):
-        x = near
-    elif tail.n_distinct_pairs > _THINNING_PAYS:
-        x = _lowest(search(tail.thinned(_THINNED))).x
-    else:
-        return _lowest(search(tail))
+def _least(search: Callable[[ErrorTail], _Search], tail: ErrorTail, gap: float) -> _Tangent:
+    """Lowest point for a tail; of a long one looked for next to that for a thinned one."""
+    if tail.n_distinct_pairs <= _THINNING_PAYS:
+        return _lowest(search(tail), gap)
+    x = _lowest(search(tail.thinned(_THINNED)), _GAP_OF_BOUNDS).x
     reach = _THINNED_ERROR * max(abs(x), tail.largest - tail.smallest)
-    nearby = x - reach, x + reach
-    return _lowest(search(tail), nearby)
+    return _lowest(search(tail), gap, (x - reach, x + reach))
 
 
-def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
-    """Lowest point of a convex function, which is first read at the points said to be near it.
+def _lowest(search: _Search, most: float, nearby: tuple[float, ...] = ()) -> _Tangent:
+    """Point of a convex function that is at most so far above its minimum, in its scale.
 
-    Where two tangents meet is a lower bound, and next the function is read there: on a function of
-    few pieces this ends at a corner after a few steps. A smooth one it would only halve, so every
-    other step goes where the slope, taken for linear, is zero. Should four steps not quarter the
-    range, it is halved.
+    The function is first read at the points said to be near it.
+
+    Where two tangents meet is a lower bound. On a function of few pieces reading it there ends at a
+    corner soon; a smooth one it would only halve. That one is read where the slope, taken for
+    linear, is zero, and if this has moved one end of the range twice, as far beyond, so that the
+    other end comes as near. Where this does not bring the bound four times as close, it is where
+    tangents meet again. Should four steps not quarter the range, it is halved.
     """
     read, left, right, (low, high), scale = search
     best = min(left, _Tangent(high, right.at(high), right.slope), key=lambda line: line.value)
-    width = inf
+    width = gap = inf
+    moved = 0  # reads in a row that have moved the upper end, or minus those of the lower one
     for step in range(_MOST_STEPS):
         bend = right.slope - left.slope
         corner = left.x + (left.value - right.at(left.x)) / bend
         bound = (left if -left.slope < right.slope else right).at(corner)
-        if best.value - bound <= _GAP * scale or not low < corner < high:
+        before, gap = gap, best.value - bound
+        if gap <= most * scale or not low < corner < high:
             break  # tangents that meet at an end, but for rounding, have their lowest point there
         x = corner
         if step < len(nearby):
             x = nearby[step]
-        elif step % 2 and high < inf:
+        elif high < inf and gap < 0.25 * before:
             x = low - left.slope * ((high - low) / bend)
+            if moved < -1:
+                x += min(x - low, 0.5 * (high - x))
+            elif moved > 1:
+                x -= min(high - x, 0.5 * (x - low))
         if step % 4 == 3 and high < inf:
             if high - low > 0.25 * width:
                 x = low + 0.5 * (high - low)
@@ -351,8 +370,10 @@ def _lowest(search: _Search, nearby: tuple[float, ...] = ()) -> _Tangent:
             best = line
         if line.slope < 0.0:
             left, low = line, x
+            moved = min(moved, 0) - 1
         else:
             right, high = line, x
+            moved = max(moved, 0) + 1
             if line.slope == 0.0:
                 break
     return best

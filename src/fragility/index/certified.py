@@ -35,6 +35,8 @@ _ROUNDING = 64.0 * EPS
 _STEEPEST = 40.0
 #: So many secants are tried before a root is bracketed: most take half of them.
 _MOST_SECANTS = 12
+#: Relative to the root: a step this small is left out.
+_NEXT_STEP = 1e-13
 #: Roots outside this range are not searched for.
 _LEAST_ROOT, _LARGEST_ROOT = 1e-18, 1e300
 
@@ -267,6 +269,8 @@ class _Problem:
         error = sum(g.mean_error for g in groups)
         self.margin = Interval(margin - error, margin + error)
         self._spread = max(g.spread for g in groups)
+        #: Width of the bounds next to the root, and slope of h there times s, if it was found soon.
+        self._at_root: tuple[float, float] | None = None
 
     def __call__(self, s: float) -> Interval:
         centred = s * self._spread < 1.0
@@ -301,16 +305,20 @@ class _Problem:
 
         Of normal values it is one.
         """
-        before, level, s = 0.0, -margin, guess
+        before, level, s, step = 0.0, -margin, guess, inf
         for _ in range(_MOST_SECANTS):
-            value = self.middle(s) / s
+            low, high = self(s)
+            value = (low + high) / 2.0 / s
             if not isfinite(value) or value == level:
                 break
-            step = (s - before) * (value / (value - level))
-            before, level, s = s, value, s - step
+            rise, run = value - level, s - before
+            before, level, s = s, value, s - run * (value / rise)
             if not _LEAST_ROOT < s < _LARGEST_ROOT:
                 break
-            if abs(step) <= 1e-12 * s:
+            # The next step would be about the product of the last two, relative to s.
+            step, last = abs(s - before) / s, step
+            if step <= 1e-12 or step * last <= _NEXT_STEP:
+                self._at_root = high - low, s * rise * (s / run)
                 return s
         return 0.0
 
@@ -353,6 +361,9 @@ class _Problem:
 
     def first_distance(self, root: float) -> float:
         """Relative distance from the root at which the bounds should have a sign."""
-        low, high = self(root)
-        slope = (self.middle(1.001 * root) - (low + high) / 2.0) / 0.001
-        return min(max(0.75 * (high - low) / slope, 2.0 * EPS), 0.5) if slope > 0.0 else 0.5
+        if self._at_root is None:
+            low, high = self(root)
+            slope = (self.middle(1.001 * root) - (low + high) / 2.0) / 0.001
+            self._at_root = high - low, slope
+        width, slope = self._at_root
+        return min(max(0.75 * width / slope, 2.0 * EPS), 0.5) if slope > 0.0 else 0.5
