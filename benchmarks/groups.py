@@ -216,7 +216,8 @@ def main() -> None:
         return
     about = (
         f"fragility {fragility.__version__}, NumPy {np.__version__}, Python "
-        f"{platform.python_version()}, {platform.machine()}; CPU seconds, one thread of linear algebra, medians of 5 runs."
+        f"{platform.python_version()}, {platform.machine()}; CPU seconds, one thread of linear "
+        "algebra, medians of 5 runs."
     )
     command = "python benchmarks/groups.py" + (f" --only {args.only}" if args.only else "")
     kept = " The other table is that of an earlier run." if args.only else ""

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from ..tables.arrow import parquet, pyarrow
+from ..tables.arrow import pyarrow
+from ..tables.column_files import opened_parquet
 from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
@@ -175,7 +176,7 @@ class OneReading(Source):
 
 def of_parquet(paths: Sequence[str]) -> LocalSource:
     """Parquet files, each of which is a part; some may be empty."""
-    with parquet().ParquetFile(paths[0]) as first:
+    with opened_parquet(paths[0]) as first:
         schema = first.schema_arrow
     parts = [LocalPart(path, _parquet_batches(path), path, os.path.getsize(path)) for path in paths]
     return LocalSource(schema, parts, paths[0] if len(paths) == 1 else "the files")
@@ -183,12 +184,10 @@ def of_parquet(paths: Sequence[str]) -> LocalSource:
 
 def _parquet_batches(path: str) -> Opened:
     def opened(columns: list[str]) -> Iterator[Any]:
-        # Without `pre_buffer` no more than a batch is read ahead, and of a column no more than a
-        # buffer at a time, so that memory stays bounded however large groups of rows are.
-        options: Any = {"pre_buffer": False, "page_checksum_verification": True}
-        if len(columns) > _FEW_COLUMNS:
-            options["buffer_size"] = _BUFFER
-        with parquet().ParquetFile(path, **options) as file:
+        # No more than a batch is read ahead, and of a column no more than a buffer at a time, so
+        # that memory stays bounded however large groups of rows are.
+        options = {"buffer_size": _BUFFER} if len(columns) > _FEW_COLUMNS else {}
+        with opened_parquet(path, **options) as file:
             missing = [name for name in columns if name not in file.schema_arrow.names]
             if missing:
                 raise ValueError(f"the file has no column {missing[0]!r}")

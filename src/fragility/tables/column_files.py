@@ -15,6 +15,17 @@ from .table import Table, Types, checked_names, rows_at_once
 _KEEP_ORDER = ("parquet-cpp", "Polars")
 
 
+@contextmanager
+def opened_parquet(path: str | os.PathLike[str], **options: Any) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile` whose pages are checked, and that does not read ahead."""
+    options = {"pre_buffer": False, "page_checksum_verification": True} | options
+    with (
+        pyarrow().OSFile(os.fsencode(path)) as source,
+        parquet().ParquetFile(source, **options) as file,
+    ):
+        yield file
+
+
 class ParquetTable(Table):
     """A Parquet file."""
 
@@ -89,11 +100,7 @@ class ParquetTable(Table):
             and name in self.column_names
             and pa.types.is_string(self.schema.field(name).type)
         ]
-        options |= {"read_dictionary": as_stored, "page_checksum_verification": True}
-        with (
-            pa.OSFile(os.fsencode(self.path)) as source,
-            parquet().ParquetFile(source, **options) as file,
-        ):
+        with opened_parquet(self.path, read_dictionary=as_stored, **options) as file:
             yield file
 
 
