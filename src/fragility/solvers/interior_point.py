@@ -290,9 +290,11 @@ class _Point(Batched):
         """The points after one step, and which of them exist."""
         step, samples = _Step(self), self.samples
         if samples is not None:
-            # Of many constraints a few would make every step short. Near the end none does.
-            rough = step.system.single and samples.apart and not self.bends
-            samples.stragglers = int(rough * Tuning.stragglers * samples.margin[0].size)
+            # Of many constraints a few would make every step short, most of all where labels move:
+            # samples change sides. Near the end none does.
+            rough = step.far and samples.apart and not self.bends
+            share = Tuning.movers if samples.flipping else Tuning.stragglers * step.system.single
+            samples.stragglers = int(rough * share * samples.margin[0].size)
         every: list[Any] = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
         _, affine = step.towards(None)
@@ -412,8 +414,8 @@ class _Step:
         self.point, samples, p = point, point.samples, point.theta.shape[1]
         #: Multiplications in the system of a problem.
         self.effort = 0 if samples is None else samples.s.shape[1] * p**2
-        far = (point.gap > Tuning.single_gap * np.abs(point.cost)).all()
-        self._build(bool(far and self.effort > Tuning.dear))
+        self.far = bool((point.gap > Tuning.single_gap * np.abs(point.cost)).all())
+        self._build(self.far and self.effort > Tuning.dear)
         if self.system.single and not self.found.all():
             self._build(single=False)
 

@@ -30,8 +30,10 @@ class Interior:
     dear = 2e7
     #: There, as long as the gap is above this share of the cost, single precision will do.
     single_gap = 1e-3
-    #: And a step may be too long for this share of the constraints.
+    #: And a step may be too long for this share of the constraints; where labels move, always for
+    #: that share.
     stragglers = 1e-4
+    movers = 1e-3
     #: A slope of the Lagrangian that would gain this multiple of the gap must become less first.
     uneven = 10.0
     #: A target that is missed by what is worth this multiple of the gap must be met better
@@ -104,7 +106,9 @@ class Labels:
 class Aggregates:
     """Constants of the losses of the samples in an interior-point program."""
 
-    #: What is left of a margin or a multiplier that a step leaves behind.
+    #: A margin or a multiplier of which a step would leave less than this share, as none does that
+    #: ends before the boundary, is left behind, at that share.
+    behind = 0.02
     kept = 0.1
     #: How near k may come to zero in one step under an entropic risk, whose curvature grows as k
     #: falls.
