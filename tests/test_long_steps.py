@@ -48,6 +48,19 @@ def test_the_model_is_the_least_fragile_one(ambiguity, n_classes, lengths):
     assert model.certificate_.headroom >= -1e-9 * model.target_
 
 
+@pytest.mark.parametrize("norm", [1, 2, inf])
+def test_samples_that_change_sides_may_be_left_behind(norm, lengths, monkeypatch):
+    monkeypatch.setattr(interior_point.Tuning, "dear", inf)
+    monkeypatch.setattr(interior_point.Tuning, "movers", 0.01)
+    X, y = noisy(300, 6, 2, seed=4)
+    ambiguity = Wasserstein(norm=norm, label_cost=0.5)
+    model = SatisficingClassifier(ambiguity=ambiguity, slack=0.2).fit(X, y)
+    assert any(length > 1.2 * least for _, length, least in lengths)
+    proof = prove(model, X, y)
+    assert proof.lower == pytest.approx(model.fragility_, rel=2e-6)
+    assert model.certificate_.headroom >= -1e-9 * model.target_
+
+
 def test_so_many_may_be_left_behind_and_no_more():
     values = np.ones((2, 1, 6))
     move = -np.array([[[8.0, 4.0, 2.0, 1.0, 0.1, -3.0]], [[5.0, 0.2, 0.1, -1.0, -1.0, -1.0]]])

@@ -25,7 +25,6 @@ from ..programs.piecewise import (
     Piecewise,
     as_samples,
     as_scores,
-    curvature_of,
     over_functions,
 )
 from ..programs.stack import Stack
@@ -45,6 +44,15 @@ def _longest_but(count: int, values: Floats, move: Floats) -> Floats:
         many = fast.size > count
         fastest.append(np.partition(fast, -count - 1)[-count - 1] if many else 0.9)
     return 1.0 / np.array(fastest)
+
+
+def _keep_inside(after: Floats, before: Floats) -> bool:
+    """Raise what a step has left behind; whether there is any."""
+    behind = after < Tuning.behind * before
+    found = bool(behind.any())
+    if found:
+        after[behind] = Tuning.kept * before[behind]
+    return found
 
 
 class Samples(PositivePart):
@@ -162,9 +170,8 @@ class Samples(PositivePart):
         foreseen = self.margin + like(length, self.margin) * move.margin
         after.dual = self.dual + like(length, self.dual) * move.dual
         if self.stragglers:
-            np.maximum(foreseen, Tuning.kept * self.margin, out=foreseen)
-            np.maximum(after.dual, Tuning.kept * self.dual, out=after.dual)
-            after.cut = True
+            _keep_inside(foreseen, self.margin)
+            after.cut |= _keep_inside(after.dual, self.dual)
         lift = np.maximum((foreseen - exact).max(axis=1), 0.0)
         after.set_variables(s + lift, k)
         after.margin = exact + (after.s - s)[:, np.newaxis]
@@ -188,7 +195,7 @@ class SampleStep(PartStep):
 
         def form(rows: slice) -> Floats:
             own: Floats = at.form(D, dual, hold, rows)
-            return own if shared is None else own + shared.curvature(nu, rows)
+            return own if shared is None else own + like(nu, own) * shared.bends[..., rows]
 
         system.matrix[:, :p, :p] += stack.squares(form, system.single)
         if shared is not None:
@@ -402,18 +409,14 @@ class Maximum(Samples):
 
 
 class _Shared(Batched):
-    """The mean of a smooth loss at some scores, and its derivatives."""
+    """The mean of a smooth loss at some scores, and its derivatives by the scores."""
 
     def __init__(self, loss: Loss, scores: Floats, stack: Stack) -> None:
-        self.loss, self.scores, self.y, self.weights = loss, scores, stack.y, stack.weights
-        flat, y = as_samples(scores), stack.y.ravel()
-        self.value = inner(stack.weights, loss.value(flat, y).reshape(stack.y.shape))
-        slopes = as_scores(loss.gradient(flat, y), scores.shape)
-        #: By the scores, (B, outputs, n).
-        self.slopes = slopes * stack.weights[:, np.newaxis]
+        point, weights = loss.at(as_samples(scores), stack.y.ravel()), stack.weights[:, np.newaxis]
+        self.value = inner(stack.weights, point.value.reshape(stack.y.shape))
+        #: (B, outputs, n).
+        self.slopes = as_scores(point.gradient, scores.shape) * weights
+        #: Lower triangles, (B, pairs of outputs, n).
+        triangles = point.lower_curvature().reshape(*stack.y.shape, -1)
+        self.bends = triangles.swapaxes(1, 2) * weights
         self.by_parameters = stack.collected(self.slopes)
-
-    def curvature(self, nu: Floats, rows: slice) -> Floats:
-        """By the scores of some samples, times a multiplier: lower triangles."""
-        weights = self.weights[:, rows] * nu[:, np.newaxis]
-        return curvature_of(self.loss, self.scores[..., rows], self.y[:, rows], weights)

@@ -223,11 +223,9 @@ class _Methods:
         if near is not None and objective.loss.relabelled_by_gap:
             # Not all the way there, so that it meets the target with room. Few samples are dealt
             # with as they are; of many, most are left out.
-            few = objective.rows.y.size <= Tuning.few_labels
-            share = Tuning.near_share if few else Tuning.far_share
             way = near.parameters - inside.parameters
-            start = objective.at(inside.parameters + share * way)
-            if few:
+            start = objective.at(inside.parameters + Tuning.near_share * way)
+            if objective.rows.y.size <= Tuning.few_labels:
                 found = yield from corners.satisfice(program, start, **self._limits)
             else:
                 found = yield from relabelling.satisfice(

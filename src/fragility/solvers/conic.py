@@ -28,6 +28,8 @@ from .transport_cones import CostUnits, PieceCones
 _STEP_FRACTIONS = (0.99, 0.9, 0.8)
 #: Tighter than Clarabel's own, 1e-8, where a certificate is made of what it finds.
 _ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
+#: Dual norms, as cvxpy names them.
+DUAL: dict[float, Any] = {1.0: "inf", 2.0: 2, inf: 1}
 
 
 def why_not(loss: Loss) -> str:
@@ -125,7 +127,6 @@ def run_clarabel(
     fractions: tuple[float, ...] = _STEP_FRACTIONS,
     *,
     accurately: bool = False,
-    **settings: Any,
 ) -> None:
     """Solve a problem as well as Clarabel can; its status says how well that is."""
     attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in fractions]
@@ -137,7 +138,7 @@ def run_clarabel(
                 # The status reports inaccuracy as well.
                 warnings.simplefilter("ignore")
                 # Else the solver of the last attempt is kept, with its settings.
-                problem.solve(solver=cp.CLARABEL, warm_start=False, **own, **settings)
+                problem.solve(solver=cp.CLARABEL, warm_start=False, **own)
         except cp.error.SolverError:
             continue
         if problem.status == cp.OPTIMAL:
@@ -211,9 +212,8 @@ def _kl(model: _Model, ambiguity: KL) -> tuple[Any, list[Any]]:
 def _wasserstein(model: _Model, ambiguity: Wasserstein) -> tuple[Any, list[Any]]:
     cp, objective, coef, k = model.cp, model.objective, model.coef, model.k
     metric = ambiguity.mobility(coef.shape[1]) / objective.rows.scale
-    dual = {1.0: "inf", 2.0: 2, inf: 1}[ambiguity.norm]
     losses = _with_labels(model, ambiguity)
-    sizes = [cp.norm(cp.multiply(metric, one), dual) for one in _differences(coef)]
+    sizes = [cp.norm(cp.multiply(metric, one), DUAL[ambiguity.norm]) for one in _differences(coef)]
     slopes = _pair_slopes(objective)
     reach = [slope * size <= k for slope, size in zip(slopes, sizes, strict=True)]
     return objective.rows.weights @ losses, reach

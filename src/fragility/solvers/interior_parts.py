@@ -20,9 +20,6 @@ from .._typing import Floats, Indices
 from ..programs.batched import Batched
 from .cones import Flags, Orthant, by_problem, inner, like
 
-#: How many times larger or smaller than wanted a product of margin and multiplier may be.
-_WIDE = 10.0
-
 
 class Direction(NamedTuple):
     """A step of the parameters, k, t, and the multiplier of the aggregate."""
@@ -42,14 +39,10 @@ class Move(NamedTuple):
 
 
 class Aim(NamedTuple):
-    """Where margin times multiplier shall be, and the move whose error is made up for, if any.
-
-    `more` is added to the product of each margin: it keeps those in the middle that would leave it.
-    """
+    """Where margin times multiplier shall be, and the move whose error is made up for, if any."""
 
     product: Floats
     affine: Move | None
-    more: Any = None
 
 
 class System:
@@ -156,18 +149,7 @@ class PositivePart(Part):
         wanted: Floats = like(aim.product, self.margin)
         if aim.affine is not None:
             wanted = wanted - aim.affine.margin * aim.affine.dual
-        if aim.more is not None:
-            wanted = wanted + aim.more
         return wanted / self.margin
-
-    def outside(self, move: Move, length: Floats, product: Floats) -> Floats:
-        """What products of margin and multiplier after a move lack to be near one, or exceed it."""
-        after = self.margin + like(length, self.margin) * move.margin
-        after *= self.dual + like(length, self.dual) * move.dual
-        wanted = like(product, after)
-        missing: Floats = np.clip(after, wanted / _WIDE, _WIDE * wanted) - after
-        np.maximum(missing, -_WIDE * wanted, out=missing)
-        return missing
 
     def followed(self, aimed: Floats | None, D: Floats, margin: Floats) -> Floats:
         """The move of the multipliers that goes with one of the margins; D are their ratios."""

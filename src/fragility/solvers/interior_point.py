@@ -290,9 +290,11 @@ class _Point(Batched):
         """The points after one step, and which of them exist."""
         step, samples = _Step(self), self.samples
         if samples is not None:
-            # Of many constraints a few would make every step short. Near the end none does.
-            rough = step.system.single and samples.apart and not self.bends
-            samples.stragglers = int(rough * Tuning.stragglers * samples.margin[0].size)
+            # Of many constraints a few would make every step short, most of all where labels move:
+            # samples change sides. Near the end none does.
+            rough = step.far and samples.apart and not self.bends
+            most = Tuning.movers if samples.flipping else Tuning.stragglers * step.system.single
+            samples.stragglers = int(rough * most * samples.margin[0].size)
         every: list[Any] = [*self.parts, self.goal]
         # Straight to the optimum, first; then with what that shows, to a point before it.
         _, affine = step.towards(None)
@@ -324,23 +326,9 @@ class _Point(Batched):
         self, step: _Step, aimed: Floats, affine: Sequence[Move | None]
     ) -> tuple[_Point, Floats]:
         """Where steps end that are short enough for what they foresee, and the share taken."""
-        aims = [Aim(aimed, move) for move in affine]
-        direction, moves = step.towards(aims)
+        direction, moves = step.towards([Aim(aimed, move) for move in affine])
         longest = self._longest(moves)
         if self.samples is not None:
-            for _ in range(Tuning.correctors * (step.effort > Tuning.dear)):
-                if (longest >= 1.0).all():
-                    break
-                further = np.minimum(1.0, longest + Tuning.further)
-                more = self.samples.outside(moves[0], further, aimed)
-                more = more if aims[0].more is None else more + aims[0].more
-                aims = [aims[0]._replace(more=more), *aims[1:]]
-                other, others = step.towards(aims)
-                reached = self._longest(others)
-                better = reached >= longest + 0.1 * Tuning.further
-                if not better.all():
-                    break
-                direction, moves, longest = other, others, reached
             longest = np.minimum(longest, self.samples.longest_k(direction))
         length = np.minimum(1.0, Tuning.nearly * longest)
         # Not "at most": a length that is not a number fails, too.
@@ -410,10 +398,9 @@ class _Step:
 
     def __init__(self, point: _Point) -> None:
         self.point, samples, p = point, point.samples, point.theta.shape[1]
-        #: Multiplications in the system of a problem.
-        self.effort = 0 if samples is None else samples.s.shape[1] * p**2
-        far = (point.gap > Tuning.single_gap * np.abs(point.cost)).all()
-        self._build(bool(far and self.effort > Tuning.dear))
+        effort = 0 if samples is None else samples.s.shape[1] * p**2
+        self.far = bool((point.gap > Tuning.single_gap * np.abs(point.cost)).all())
+        self._build(self.far and effort > Tuning.dear)
         if self.system.single and not self.found.all():
             self._build(single=False)
 

@@ -24,18 +24,17 @@ from ..ambiguity import Ambiguity, LossProfile, Wasserstein
 from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, RobustProgram, SatisficingProgram, Solution
-from .conic import cvxpy_for, lowered, run_clarabel, why_not
+from .conic import DUAL, cvxpy_for, lowered, run_clarabel, why_not
 from .erm import ReferenceModels, RiskMinimum, erm, trivial_model
+from .feasible import first_share
 from .searching import Search
 from .starts import inside_of
 
-_DUAL = {1.0: "inf", 2.0: 2, inf: 1}
 #: Largest coefficient, for features of deviation one, of a model of the lowest loss: without any
 #: limit the first tangents have no minimum, and some losses never have one.
 _FARTHEST = 1e4
-#: Steps by quadratic models, rounds of tangents, and the accuracy of Clarabel in them.
+#: Steps by quadratic models, and rounds of tangents.
 _STEPS, _ROUNDS = 20, 100
-_ACCURATE = {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10}
 #: Accuracy of the lowest loss, relative.
 _LOWEST = 1e-8
 
@@ -159,13 +158,7 @@ def _nearest(
             losses = np.maximum(losses, there.relabelled - price)
         return float(objective.rows.weights @ losses) + there.penalty <= target
 
-    low, high = 0.0, 1.0
-    if meets(0.0):
-        return point
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if meets(middle) else (middle, high)
-    return objective.at(point.parameters + high * way)
+    return point if meets(0.0) else objective.at(point.parameters + first_share(meets) * way)
 
 
 class _Model:
@@ -224,7 +217,7 @@ class _Model:
         assert isinstance(loss, LipschitzLoss)
         moved = self.coef @ sparse.diags_array(metric)
         if self.coef.shape[0] == 1:
-            norms = cp.norm(moved[0], _DUAL[norm])
+            norms = cp.norm(moved[0], DUAL[norm])
         else:
             norms = operator_norm_of(cp, moved, norm, loss.operator_norm)
         return loss.lipschitz_in(norm, self.objective.rows.n_classes) * norms
@@ -260,9 +253,9 @@ class _Model:
         self.best, self.least, self.steps = start, value, 0
         if not self.by_cones:
             self._follow_curvature(wanted, met)
-        gap, settings = inf, {} if self.by_cones else _ACCURATE
+        gap = inf
         for _ in range(1 if self.by_cones else min(max_iter, _ROUNDS)):
-            lower = self._run(wanted, self.worst, self.limits, settings)
+            lower = self._run(wanted, self.worst, self.limits, not self.by_cones)
             point = self._found()
             nearest, _ = self._adopt(met, point, lower)
             gap = max(0.0, self.least - lower) / max(abs(self.least), scale, 1e-300)
@@ -287,7 +280,7 @@ class _Model:
         for _ in range(_STEPS):
             start, before, k = self.best, self.least, self.k_of_best
             try:
-                value = self._run(wanted, *self._quadratic(start, k), {})
+                value = self._run(wanted, *self._quadratic(start, k))
             except RuntimeError:
                 return
             way, rise = self._found().parameters - start.parameters, value - before
@@ -300,10 +293,10 @@ class _Model:
             if not there < before - 1e-9 * abs(before):
                 return
 
-    def _run(self, wanted: Any, worst: Any, limits: list[Any], settings: Any) -> float:
+    def _run(self, wanted: Any, worst: Any, limits: list[Any], accurately: bool = False) -> float:
         minimised, bounds, unit = wanted(worst)
         problem = self.cp.Problem(self.cp.Minimize(minimised), [*limits, *bounds])
-        run_clarabel(self.cp, problem, **settings)
+        run_clarabel(self.cp, problem, accurately=accurately)
         self.steps += int(problem.solver_stats.num_iters or 1)
         return float(unit * problem.value)
 
@@ -345,7 +338,7 @@ class _Model:
         return point.objective.at((point.parameters + self.best.parameters) / 2.0)
 
 
-def operator_norm_of(cp: Any, coef: Any, norm: float, kind: str = "induced") -> Any:
+def operator_norm_of(cp: Any, coef: Any, norm: float, kind: str) -> Any:
     """The norm of `fragility.losses.lipschitz.operator_norm` for a variable (outputs, d)."""
     if kind == "frobenius":
         return cp.norm(coef, "fro")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,9 @@ from scipy import sparse
 
 from .._typing import Floats, Mask
 from ..losses.lipschitz import steepest_error
-from .conic import cvxpy_for, run_clarabel
+from .conic import DUAL, cvxpy_for, run_clarabel
 from .error_curvature import least_slope, lowest
+from .feasible import first_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +119,11 @@ class RegressionSolver:
         level, centre = target / errors.unit, self._joined(*inside)
 
         def met(parameters: Floats) -> Floats:
-            low, high, way = 0.0, 1.0, centre - parameters
+            way = centre - parameters
             if self._meets(parameters, target) or not self._meets(centre, target):
                 return parameters
-            while high - low > 1e-9 * high:
-                middle = (low + high) / 2.0
-                short = self._meets(parameters + middle * way, target)
-                low, high = (low, middle) if short else (middle, high)
-            return parameters + high * way
+            share = first_share(lambda share: self._meets(parameters + share * way, target))
+            return parameters + share * way
 
         def minimised(bounds: list[Any]) -> tuple[Floats, float]:
             value = self._run(slope, [*self.limits, *bounds])
@@ -178,5 +175,5 @@ class RegressionSolver:
 def slope_of(cp: Any, coef: Any, norm: float) -> Any:
     """The number of `losses.lipschitz.steepest_error` for a variable (m, d)."""
     if coef.shape[0] == 1:
-        return cp.norm(coef[0], {1: "inf", 2: 2, inf: 1}[norm])
+        return cp.norm(coef[0], DUAL[norm])
     return cp.sigma_max(coef) if norm == 2 else cp.max(cp.norm(coef, 2, axis=0))

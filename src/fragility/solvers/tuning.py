@@ -22,16 +22,14 @@ class Interior:
     #: that share of the lift without.
     rooms = 10.0
     target_lift = 0.1
-    #: Steps are corrected up to this number of times so that products of margin and multiplier
-    #: stay near each other when a step is longer by this: where a system takes so many
-    #: multiplications that a direction costs little beside it.
-    correctors = 1
-    further = 0.3
+    #: Where a system takes so many multiplications, single precision will do as long as the gap is
+    #: above this share of the cost.
     dear = 2e7
-    #: There, as long as the gap is above this share of the cost, single precision will do.
     single_gap = 1e-3
-    #: And a step may be too long for this share of the constraints.
+    #: And a step may be too long for this share of the constraints; where labels move, always for
+    #: that share.
     stragglers = 1e-4
+    movers = 1e-3
     #: A slope of the Lagrangian that would gain this multiple of the gap must become less first.
     uneven = 10.0
     #: A target that is missed by what is worth this multiple of the gap must be met better
@@ -82,10 +80,8 @@ class Labels:
 
     #: Up to so many samples all of them are in the program; of more, those that may pay.
     few_labels = 4_000
-    #: How far the start is on the way from the lowest loss to the solution whose labels stay:
-    #: for few samples, and for many.
+    #: How far the start is on the way from the lowest loss to the solution whose labels stay.
     near_share = 0.8
-    far_share = 0.5
     #: Room that the start of a second attempt has, as a share of that of the first.
     shorter = 0.1
     #: Samples whose gain is this share of the cost of a label may move later.
@@ -104,7 +100,9 @@ class Labels:
 class Aggregates:
     """Constants of the losses of the samples in an interior-point program."""
 
-    #: What is left of a margin or a multiplier that a step leaves behind.
+    #: A margin or a multiplier of which a step would leave less than this share, as none does that
+    #: ends before the boundary, is left behind, at that share.
+    behind = 0.02
     kept = 0.1
     #: How near k may come to zero in one step under an entropic risk, whose curvature grows as k
     #: falls.
