@@ -39,7 +39,9 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=_executable(), args=["--no-sandbox", "--disable-gpu"])
+        found = driver.chromium.launch(
+            executable_path=_executable(), args=["--no-sandbox", "--disable-gpu"]
+        )
         yield found
         found.close()
 

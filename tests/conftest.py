@@ -88,6 +88,10 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    gc.unfreeze()  # libraries that count what they leave behind would complain
+
+
 @pytest.fixture
 def no_network(tmp_path, monkeypatch):
     """No test reads the user's cache, the user's data folder or the network."""
