@@ -39,9 +39,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        found = driver.chromium.launch(
-            executable_path=_executable(), args=["--no-sandbox", "--disable-gpu"]
-        )
+        found = driver.chromium.launch(executable_path=_executable(), args=["--no-sandbox"])
         yield found
         found.close()
 
