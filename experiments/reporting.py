@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pandas import DataFrame
 
-from experiments import figures, files, page, tables
+from experiments import files, page, tables
 from experiments.claims import Claim, Verdict
 from experiments.environment import Record
 from experiments.experiment import NAMES, Experiment, Report, find
@@ -83,6 +83,8 @@ def report(root: Path, names: Iterable[str] | None = None) -> list[Reported]:
 
 
 def _write(one: Reported, folder: Path) -> None:
+    from experiments import figures  # only here, so that a command that draws nothing starts soon
+
     content = {}
     for name, table in one.tables().items():
         content[f"table_{name}.csv"] = tables.csv_table(table)

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from pandas import DataFrame, Series
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 __all__ = ["csv_table", "interval", "markdown", "mean_error", "mean_interval", "shown", "summarise"]
 
@@ -48,7 +48,7 @@ def mean_interval(values: Sequence[float] | Series) -> tuple[float, float, float
 
 def interval(mean: float, error: float, n: int) -> tuple[float, float, float]:
     """The same of a mean of `n` values whose standard error is known; NaN ends for one value."""
-    half = float(student.ppf((1.0 + LEVEL) / 2.0, n - 1)) * error if n > 1 else math.nan
+    half = float(stdtrit(n - 1, (1.0 + LEVEL) / 2.0)) * error if n > 1 else math.nan
     return mean, mean - half, mean + half
 
 

@@ -3,6 +3,7 @@
 Pictures are drawn in memory.
 """
 
+import gc
 import os
 
 import pytest
@@ -79,6 +80,16 @@ LONGEST = {
 
 def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: getattr(item, "originalname", None) not in LONGEST)
+
+
+def pytest_collection_finish():
+    """Libraries and tests stay to the end: the search for garbage need not look at them."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    gc.unfreeze()  # libraries that count what they leave behind would complain
 
 
 @pytest.fixture

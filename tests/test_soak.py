@@ -18,9 +18,7 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def few_checkpoints(monkeypatch):
     monkeypatch.setattr(soak, "CHECKPOINTS", 4)
-    gc.freeze()  # to look for garbage among all that other tests have imported takes seconds
-    yield
-    gc.unfreeze()
+    gc.freeze()  # to look for garbage among all that other tests have left takes seconds
 
 
 def test_a_leak_is_found(capsys):

@@ -103,8 +103,8 @@ def reach(slopes, support):
     name, *numbers = support
     if name == "box":
         low, high = numbers
-        up, down = (cp.Variable(slopes.shape, nonneg=True) for _ in range(2))
-        demands, total = [slopes == up - down], 0.0
+        up, down = (cp.Variable(slopes.shape) for _ in range(2))
+        demands, total = [slopes == up - down, up >= 0, down >= 0], 0.0
         for part, end in ((up, high), (down, -low)):
             for j in range(len(end)):
                 if np.isinf(end[j]):
@@ -113,8 +113,8 @@ def reach(slopes, support):
                     total = total + end[j] * part[:, j]
         return total, demands
     if name == "polytope":
-        multipliers = cp.Variable((slopes.shape[0], len(numbers[1])), nonneg=True)
-        return multipliers @ numbers[1], [multipliers @ numbers[0] == slopes]
+        multipliers = cp.Variable((slopes.shape[0], len(numbers[1])))
+        return multipliers @ numbers[1], [multipliers @ numbers[0] == slopes, multipliers >= 0]
     root = np.linalg.inv(np.linalg.cholesky(numbers[1]))
     return slopes @ numbers[0] + cp.norm(slopes @ root.T, 2, axis=1), []
 
@@ -148,8 +148,10 @@ def program(
     moving = np.isfinite(prices)
     B = cp.Variable((outputs, d)) if coef is None else cp.Constant(coef)
     b = cp.Variable(outputs) if intercept is None else cp.Constant(intercept)
-    k, worst = cp.Variable(nonneg=True), cp.Variable(n)
-    demands = [] if coef is not None or outputs == 1 else [cp.sum(b) == 0, cp.sum(B, axis=0) == 0]
+    k, worst = cp.Variable(), cp.Variable(n)
+    demands = [k >= 0]  # not a property of the variable, for which cvxpy writes the program anew
+    if coef is None and outputs > 1:
+        demands += [cp.sum(b) == 0, cp.sum(B, axis=0) == 0]
     for label, own in itertools.product(range(len(pieces)), range(len(pieces))):
         rows = np.flatnonzero(y == own)
         if not rows.size or (label != own and np.isinf(label_cost)):
@@ -172,8 +174,9 @@ def program(
             demands.append(value - paid <= worst[rows])
     total = shares @ worst + alpha * cp.sum_squares(B)
     if ball is not None:
-        back = cp.Variable(nonneg=True)
-        return solved_problem(k - back, [*demands, back <= k, total + back * ball <= target])
+        back = cp.Variable()
+        inside_it = [back >= 0, back <= k, total + back * ball <= target]
+        return solved_problem(k - back, demands + inside_it)
     if target is not None:
         return solved_problem(k, [*demands, total <= target])
     return solved_problem(k * radius + total, demands)
