@@ -1,18 +1,20 @@
 r"""Whether the index of one sample differs from that of another, by their sketches.
 
-What is nearly normal is the root :math:`s = 1/FI` of the equation, not the index: h(s) is a sum of
-logarithms of means, and the root moves with it in proportion. So the roots are compared, by a test
-of Student's kind. The squared standard error of each is the mean of two estimates: from its own
-sample, and from both samples together for a sample of its size. A sample that lacks rare bad
-mistakes by chance looks surer than it is, and the other may know them. Influences of single samples
-are those of leaving them out, as in `compare_fragility`. The quotients that the same test accepts
-are Fieller's interval.
+Whether indices differ is said by the test of `fragility.figures.permutation`. What the quotient may
+be, and whether ratios differ, is said by a test of Student's kind. What is nearly normal is the
+root :math:`s = 1/FI` of the equation, not the index: h(s) is a sum of logarithms of means, and the
+root moves with it in proportion. So inverses are compared. The squared standard error of each is
+the mean of two estimates: from its own sample, and from both samples together for a sample of its
+size. A sample that lacks rare bad mistakes by chance looks surer than it is, and the other may know
+them. Influences of single samples are those of leaving them out, as in `compare_fragility`. The
+quotients that this test accepts are Fieller's interval. Both tests are of one difference: where the
+first rejects 1 it rejects what lies beyond, and where it accepts 1, what lies between.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import hypot, inf, isnan, nan, sqrt
+from dataclasses import dataclass, replace
+from math import hypot, inf, isnan, nan, nextafter, sqrt
 from textwrap import fill
 from typing import NamedTuple
 
@@ -31,7 +33,11 @@ from ..scores.cases import check_agreement
 from ..scores.sketch import FragilitySketch
 from .index import KnownIndex
 from .influence import ScoreInfluence, case_influences
+from .permutation import permutation_test
 from .sketch import PointSource, SketchFragility
+
+#: Ends of an interval without 1.
+_BELOW_ONE, _ABOVE_ONE = nextafter(1.0, 0.0), nextafter(1.0, 2.0)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,8 @@ class IndependentDifference:
     quotient : float
         ``a / b``.
     interval : Interval
-        Named tuple (low, high) for the quotient: the test accepts these.
+        Named tuple (low, high) for the quotient: without 1, the estimates differ by more than
+        chance.
     p_value : float
         Two-sided, of no difference. Like `standard_error` and `interval` NaN where an estimate is
         0, infinite or NaN, and where a class has fewer than two samples.
@@ -146,9 +153,12 @@ def compare_sketches(
     """Does the index of one sample differ from that of another? A test of independent samples.
 
     For samples that have nothing in common, such as the cases of two weeks. Two models on the same
-    cases are compared by `compare_fragility`, which takes the pairs into account. The test is
-    Student's, of the inverse indices, which are nearly normal. Undefined (NaN) where an index is 0
-    or infinite.
+    cases are compared by `compare_fragility`, which takes the pairs into account. The test is a
+    studentised permutation test of the equation of both samples: its level is right also where a
+    model is hardly ever wrong, and few cases bear the index. Undefined (NaN) where an index is 0 or
+    infinite. The interval of the quotient, and the test of the ratio, are Fieller's and Student's,
+    of the inverses, which are nearly normal; an end of the interval moves to 1 where the test of
+    the index knows better.
 
     Parameters
     ----------
@@ -194,6 +204,11 @@ def compare_sketches(
             _test(values, [_variance(own[place], moves[2][place]) for own in moves[:2]], confidence)
             for place, values in enumerate([(of_a.value, of_b.value), (of_a.ratio, of_b.ratio)])
         )
+        if not isnan(index.p_value):
+            low, high = permutation_test(*(part.groups(part.pairs[0]) for part in known))
+            # What draws cannot tell is between: at most one in their number.
+            p_value = min(max(index.p_value, low), high)
+            index = _retested(index, p_value, p_value < 1.0 - confidence)
     return SketchComparison(**vars(index), ratio=ratio, of_a=of_a, of_b=of_b, confidence=confidence)
 
 
@@ -234,6 +249,18 @@ def _test(
         _fieller(quotient, t * of_a, t * of_b),
         p_value,
     )
+
+
+def _retested(found: IndependentDifference, p_value: float, differs: bool) -> IndependentDifference:
+    """The same with the p-value of another test, which the interval agrees with about 1."""
+    low, high = found.interval
+    if not differs:
+        low, high = min(low, 1.0), max(high, 1.0)
+    elif found.quotient > 1.0:
+        low = max(low, _ABOVE_ONE)
+    else:
+        high = min(high, _BELOW_ONE)
+    return replace(found, p_value=p_value, interval=Interval(low, high))
 
 
 def _fieller(quotient: float, reach_a: float, reach_b: float) -> Interval:
