@@ -46,7 +46,7 @@ experiments-verify: $(READY)  ## A few trials again: are the committed results t
 test test-fast test-oldest test-ray mutants: export OMP_NUM_THREADS = 1
 # Workers and commands that tests start need not compile what another has compiled.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
-test: $(READY)  ## All tests and doctests; warnings are errors (eight minutes on two cores)
+test: $(READY)  ## All tests and doctests; warnings are errors (ten minutes on two cores)
 	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: $(READY)  ## The core: no browser, PyTorch, cvxpy or other process (a minute)
