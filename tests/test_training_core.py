@@ -169,7 +169,8 @@ class TestKL:
         def derivatives(parameters):
             tilted = objective.rows.weights * np.exp(objective.at(parameters).losses / k)
             here, tilted = objective.at(parameters), tilted / tilted.sum()
-            return here.gradient_under(tilted), here.moment_hessian(tilted, k)
+            mean = here.collected(tilted)
+            return here.gradient_under(tilted), here.moment_hessian(tilted, mean, k)
 
         point = erm.point.parameters + 0.1
         gradient, hessian = derivatives(point)

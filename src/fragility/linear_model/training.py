@@ -188,7 +188,7 @@ class Training:
             unlearned = replace(found.certificate, fragility=self.ambiguity.unlearned)
             return target, found._replace(certificate=unlearned)
         program = SatisficingProgram(self.objective, self.ambiguity, target)
-        far = critical_distance(program, solution, found.certificate.fragility)
+        far = critical_distance(program, solution, found.certificate)
         return target, found._replace(certificate=replace(found.certificate, critical_distance=far))
 
     def run_robust(self, references: ReferenceModels, radius: float) -> Search[RobustModel]:

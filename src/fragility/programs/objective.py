@@ -336,21 +336,18 @@ class Evaluation:
         """Gradient with other weights of the samples."""
         return self.collected(weights) + self.objective.ridge * self.parameters
 
-    def moment_hessian(self, tilted: Floats, k: float) -> Floats:
+    def moment_hessian(self, tilted: Floats, mean: Floats, k: float) -> Floats:
         r"""Hessian of :math:`k \ln \sum_n a_n e^{\ell_n / k}` plus the ridge.
 
-        `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`.
+        `tilted` are the worst-case weights, :math:`\propto a_n e^{\ell_n / k}`, and `mean` is what
+        is collected under them.
         """
-        mean = self.collected(tilted)
         return self.tilted_squares(tilted, k) - np.multiply.outer(mean, mean / k)
 
-    def rough_moment_hessian(self, tilted: Floats, k: float) -> Floats | None:
+    def rough_moment_hessian(self, tilted: Floats, mean: Floats, k: float) -> Floats | None:
         """The same from some of the rows; None where that saves no time."""
         squares = self._estimate_squares(tilted, tilted / k)
-        if squares is None:
-            return None
-        mean = self.collected(tilted)
-        return squares - np.multiply.outer(mean, mean / k)
+        return None if squares is None else squares - np.multiply.outer(mean, mean / k)
 
     def tilted_squares(self, tilted: Floats, k: float) -> Floats:
         """Weighted sum of second derivatives, and of squared slopes over k, plus the ridge."""

@@ -171,18 +171,24 @@ class _Fragility:
         return self.losses_at.curvature_jumps
 
     @cached_property
+    def _mean_slope(self) -> Floats:
+        """Gradient of the losses in the worst case."""
+        return self.losses_at.collected(self.worst_case)
+
+    @cached_property
     def gradient(self) -> Floats:
-        return self.losses_at.gradient_under(self.worst_case) / self.divergence
+        ridge = self.losses_at.objective.ridge * self.parameters
+        return (self._mean_slope + ridge) / self.divergence
 
     @property
     def model_hessian(self) -> Floats:
-        hessian = self.losses_at.moment_hessian(self.worst_case, self.value)
+        hessian = self.losses_at.moment_hessian(self.worst_case, self._mean_slope, self.value)
         fixed: Floats = self.losses_at.objective.fixed_gauge(hessian)
         return fixed / self.divergence
 
     @property
     def rough_hessian(self) -> Floats | None:
-        hessian = self.losses_at.rough_moment_hessian(self.worst_case, self.value)
+        hessian = self.losses_at.rough_moment_hessian(self.worst_case, self._mean_slope, self.value)
         return None if hessian is None else hessian / self.divergence
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, nan
+from typing import Protocol
 
 import numpy as np
 from scipy.special import rel_entr
@@ -107,13 +108,27 @@ class Multipliers:
     weights: Floats
 
 
-def critical_distance(program: SatisficingProgram, solution: Solution, k: float) -> float:
-    r"""One over :math:`|dk^*/d\tau|` at a solution of fragility k; NaN if no target changes it.
+class Certified(Protocol):
+    """What a certificate says of a model and its samples."""
 
-    By the solver's own multiplier if it has one. Where all is smooth, the plane that touches the
+    @property
+    def fragility(self) -> float: ...
+    @property
+    def weights(self) -> Floats: ...
+    def worst_case_weights(self) -> Floats: ...
+
+
+def critical_distance(
+    program: SatisficingProgram, solution: Solution, certificate: Certified
+) -> float:
+    r"""One over :math:`|dk^*/d\tau|` at a solution; NaN if no target changes its fragility k.
+
+    By the solver's own multiplier if it has one. Under KL it is the divergence of the worst case,
+    of which the certificate knows the weights. Where all is smooth, the plane that touches the
     loss at the model does: :math:`-\langle \theta, \nabla F \rangle / k`.
     """
     objective, ambiguity, target = program.objective, program.ambiguity, program.target.value
+    k = certificate.fragility
     if solution.outcome not in (Outcome.SOLVED, Outcome.UNSETTLED) or not 0.0 < k < inf:
         return nan
     if solution.slope is not None:
@@ -122,11 +137,10 @@ def critical_distance(program: SatisficingProgram, solution: Solution, k: float)
         return nan
     if isinstance(ambiguity, Wasserstein) and ambiguity.by_paper:
         return nan  # of another program than the fragility is of
-    point = objective.at(solution.parameters)
     if ambiguity.reweights:
-        q, own = ambiguity.tilt(point.losses, objective.rows.weights, k), objective.rows.weights
-        return float(rel_entr(q, own).sum())
+        return float(rel_entr(certificate.worst_case_weights(), certificate.weights).sum())
     if objective.is_smooth and solution.solver == "newton":
+        point = objective.at(solution.parameters)
         # The product of gradient and parameters, by scores: no sum over the features.
         by_scores = (point.slopes * point.scores).reshape(point.losses.size, -1).sum(axis=1)
         ridge = 2.0 * objective.ridge_value(point.parameters)
