@@ -205,6 +205,10 @@ class LeastNorms:
     settled = 1e-3
     #: Never finer than this.
     rounding = 1e-12
+    #: Accuracy of the least norm of the first model of the loss, and of others that are still far
+    #: off: the next model gains more than what is left.
+    first = 1e-2
+    early = 1e-5
     #: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
     digits = 1e-8
     #: Steps without progress after which the search gives up.
