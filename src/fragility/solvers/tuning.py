@@ -73,6 +73,8 @@ class Corners:
     rounding = 1e-10
     #: A k below this share of the cost is zero: only the largest loss counts.
     no_k = 1e-7
+    #: A model is far out whose squared length falls below this share.
+    far_out = 1e-3
 
 
 class Labels:
@@ -137,15 +139,6 @@ class LowestLoss:
     rough = 1e-2
     #: Share of the loss of the zero model that is zero but for rounding.
     zero = 1e-9
-
-
-class Barriers:
-    """Constants of the log-barrier method."""
-
-    #: Factor between the strengths of barriers.
-    faster = 20.0
-    #: Share of the squared length at which to stop.
-    accuracy = 1e-9
 
 
 class LeastFragility:
