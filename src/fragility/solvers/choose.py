@@ -149,7 +149,7 @@ class _Methods:
                     self.say("the worst case fits inside the support, which changes nothing")
                 return found
         inside = minimum.point if minimum.point.value < target.value else self._inside()
-        solution = transport.satisfice(program, inside.parameters, self.say)
+        solution = transport.solve(program, inside.parameters, self.say)
         point = objective.at(solution.parameters)
         return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 

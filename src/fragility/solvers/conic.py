@@ -42,19 +42,15 @@ def why_not(loss: Loss) -> str:
     )
 
 
-def solve(program: SatisficingProgram) -> Solution:
-    """Least fragility at a target, by Clarabel through cvxpy."""
+def solve(program: SatisficingProgram | RobustProgram) -> Solution:
+    """Least fragility at a target, or least worst-case loss, by Clarabel through cvxpy."""
     model = _Model(program)
+    if isinstance(program, RobustProgram):
+        return model.solved(model.k * program.radius + model.worst)
     met = model.worst <= program.target.value
     solution = model.solved(model.k, met)
     slope = float(np.ravel(met.dual_value)[0])
     return replace(solution, slope=slope if slope > 0.0 else None)
-
-
-def solve_robust(program: RobustProgram) -> Solution:
-    """Least worst-case loss within a radius, by Clarabel through cvxpy."""
-    model = _Model(program)
-    return model.solved(model.k * program.radius + model.worst)
 
 
 class _Model:
