@@ -30,8 +30,8 @@ from .erm import (
     descend_below,
     least_norm_equivalent,
     same_for_all_labels,
+    underdetermined,
 )
-from .erm import underdetermined as is_underdetermined
 from .feasible import first_below, first_share, meeting
 from .interior_program import InteriorSolution
 from .robust import fragility_of, profile_of, solve_robust, why_not_smooth
@@ -168,7 +168,7 @@ class _Methods:
             short = yield from self._shortest_without_fragility(parameters)
             if short is not None:
                 return replace(short, iterations=found.iterations + short.iterations)
-        if is_underdetermined(objective, minimum):
+        if underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         settled = found.converged or (target.tight and found.k == inf)
         gap = found.gap / found.k if found.k < inf else inf
@@ -210,7 +210,7 @@ class _Methods:
             point,
             tol=self.tol,
             hessian=hessian,
-            underdetermined=is_underdetermined(objective, minimum),
+            underdetermined=underdetermined(objective, minimum),
             inside=inside,
             alike=alike,
         )
@@ -268,7 +268,7 @@ class _Methods:
             if short is not None:
                 return replace(short, solver="interior_point")
         parameters = meeting(objective.at(found.parameters), inside, target.value).parameters
-        if reweights and is_underdetermined(objective, minimum):
+        if reweights and underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
         return Solution(

@@ -116,16 +116,9 @@ def cvxpy_for(what: str) -> Any:
     return cvxpy
 
 
-def run_clarabel(
-    cp: Any,
-    problem: Any,
-    advice: str = "",
-    fractions: tuple[float, ...] = _STEP_FRACTIONS,
-    *,
-    accurately: bool = False,
-) -> None:
+def run_clarabel(cp: Any, problem: Any, advice: str = "", *, accurately: bool = False) -> None:
     """Solve a problem as well as Clarabel can; its status says how well that is."""
-    attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in fractions]
+    attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in _STEP_FRACTIONS]
     if accurately:
         attempts.insert(0, _ACCURATE)
     for own in attempts:

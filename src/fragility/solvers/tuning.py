@@ -113,13 +113,6 @@ class Aggregates:
     no_k = 1e-9
 
 
-class Ellipsoids:
-    """Constants of least norms in ellipsoids."""
-
-    #: Most steps.
-    max_steps = 60
-
-
 class LowestLoss:
     """Constants of searches for the lowest loss."""
 
@@ -129,8 +122,6 @@ class LowestLoss:
     rows_per_parameter = 12
     #: It is worth its time on data of this multiple of the sample.
     worth_it = 4
-    #: The same where Hessians are rough.
-    worth_it_if_rough = 16
     #: A margin at which every loss that tends to zero has underflowed.
     far = 1_000.0
     #: A margin at which only a loss is zero that is exactly zero from some margin on.
