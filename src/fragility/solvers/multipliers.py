@@ -29,7 +29,7 @@ from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
-from .norm_cones import Ray, Shape
+from .norm_cones import Shape
 from .robust import fragility_of
 from .tangents import Tangent
 
@@ -147,8 +147,6 @@ def _of_moves(
 ) -> Multipliers | None:
     objective, label_cost = tangent.objective, ambiguity.label_cost
     shape = Shape.of(objective, ambiguity)
-    if isinstance(shape.cone, Ray):  # features do not move
-        return None
     still = np.setdiff1d(np.arange(objective.size), shape.moves)
     best = None
     for _ in range(_ROUNDS):
