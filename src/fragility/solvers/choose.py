@@ -348,10 +348,12 @@ class _Methods:
                 way = start - found.parameters
                 share = first_share(lambda share: met(found.parameters + share * way))
                 parameters = found.parameters + share * way
-        if not objective.split(parameters)[0].any():
+        coef, intercept = objective.split(parameters)
+        alone = objective.join(np.zeros_like(coef), intercept)
+        if met(alone):
             # No feature is needed: of the intercepts left, take the one of the lowest mean loss.
             shares = np.arange(64, 0, -1) / 64.0
-            parameters = next((s * trivial for s in shares if met(s * trivial)), zero)
+            parameters = next((s * trivial for s in shares if met(s * trivial)), alone)
         return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
 
 

@@ -73,8 +73,10 @@ class Corners:
     rounding = 1e-10
     #: A k below this share of the cost is zero: only the largest loss counts.
     no_k = 1e-7
-    #: A model is far out whose squared length falls below this share.
+    #: A model is far out whose squared length falls below this share; searches for the shortest,
+    #: each from the last: where no feature is needed lengths fall for ever.
     far_out = 1e-3
+    most_searches = 4
 
 
 class Labels:
