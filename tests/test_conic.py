@@ -4,9 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from fragility.ambiguity import as_ambiguity
 from fragility.losses import CrossEntropy, as_loss
 from fragility.programs.objective import Objective
 from fragility.programs.rows import training_rows
+from fragility.programs.satisficing import RobustProgram, SatisficingProgram
 from fragility.solvers import conic
 
 from .program_cells import ALPHA, SOME, dro, satisficing, target_of
@@ -16,12 +18,12 @@ pytestmark = pytest.mark.outside
 some_cells = pytest.mark.parametrize("cell", SOME, ids=str)
 
 
-def program_of(cell, **fields):
+def program_of(cell, kind, asked):
     X, y, weights = cell.data
     rows = training_rows(X, y, cell.n_classes, weights, fit_intercept=cell.fit_intercept)
     strength = {"l2": {"alpha": ALPHA}, "l1": {"lasso": ALPHA}}.get(cell.penalty, {})
     objective = Objective(rows, as_loss(cell.loss), **strength)
-    return SimpleNamespace(objective=objective, ambiguity=cell.parameters["ambiguity"], **fields)
+    return kind(objective, as_ambiguity(cell.parameters["ambiguity"]), asked)
 
 
 def judged(cell, program, solution):
@@ -33,7 +35,7 @@ def judged(cell, program, solution):
 @some_cells
 def test_least_fragility(cell):
     target = target_of(cell)
-    program = program_of(cell, target=SimpleNamespace(value=target))
+    program = program_of(cell, SatisficingProgram, SimpleNamespace(value=target))
     solution = conic.solve(program)
     own = judged(cell, program, solution)
     assert solution.solver == "conic"
@@ -44,8 +46,8 @@ def test_least_fragility(cell):
 @some_cells
 def test_least_worst_loss(cell):
     radius = 0.02
-    program = program_of(cell, radius=radius)
-    own = judged(cell, program, conic.solve_robust(program))
+    program = program_of(cell, RobustProgram, radius)
+    own = judged(cell, program, conic.solve(program))
     assert own.worst(radius) == pytest.approx(dro(cell, radius).value, rel=1e-6)
 
 

@@ -28,6 +28,10 @@ from fragility.exceptions import (
     ZeroFragilityWarning,
 )
 from fragility.losses import CrossEntropy, Loss, SmoothedHinge
+from fragility.programs.objective import Objective
+from fragility.programs.rows import training_rows
+from fragility.solvers import corners
+from fragility.solvers.searching import result
 
 EACH = [KL(), Wasserstein(norm=1), Wasserstein(norm=2), Wasserstein(norm=inf)]
 each_ambiguity = pytest.mark.parametrize("ambiguity", EACH, ids=["kl", "w1", "w2", "winf"])
@@ -476,6 +480,24 @@ def test_no_feature_needed_under_kl_keeps_the_intercept():
     assert not model.coef_.any()
     assert model.score(X, y) == 0.9
     assert model.certificate_.losses.max() <= 0.9
+
+
+@pytest.mark.parametrize("loss", [CrossEntropy(), SmoothedHinge()], ids=str)
+def test_the_shortest_model_does_not_depend_on_how_far_out_its_search_starts(loss):
+    """From far out a length is known to a share of the first one only."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = (rng.normal(size=(60, 3)) + 4.0 * np.sign(y - 0.5)[:, np.newaxis]) * [1.0, 1e3, 1e6]
+    objective = Objective(training_rows(X, y, 2), loss)
+    start, weights = np.array([5.0, 5.0, 5.0, 0.0]), objective.length_weights
+    lengths = []
+    for factor in (1.0, 1e4):
+        search = corners.shortest_meeting(objective, 0.3, factor * start, tol=1e-6, max_iter=1000)
+        found = result(search)
+        assert found.converged
+        assert objective.at(found.parameters).losses.max() <= 0.3 * (1.0 + 1e-7)
+        lengths.append(float(weights @ found.parameters**2))
+    assert lengths[1] == pytest.approx(lengths[0], rel=1e-6)
 
 
 def test_sparse_is_not_densified(monkeypatch):

@@ -158,5 +158,5 @@ def _by_robust_model(
     if not far > 0.0:
         return 0.0
     ball = RobustProgram(objective, ambiguity, far)
-    point = objective.at(transport.robust(ball, parameters).parameters)
+    point = objective.at(transport.solve(ball, parameters).parameters)
     return (worst_penalised(ball, point).value - target) / far

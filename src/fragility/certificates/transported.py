@@ -23,7 +23,6 @@ _SMALLER = 50
 def to_worst_places(ambiguity: Transport, profile: ExactProfile, attack: Attack) -> Atoms:
     """Every sample at its worst place for one price; where two are equally bad, a share at each."""
     k = profile.worst(attack.radius).multiplier
-    assert profile.adversary is not None
     least = profile.adversary.least
     # The distance falls as the price rises, perhaps by jumps: one price on each side of it.
     dear = _at_price(ambiguity, profile, k * (1.0 + 1e-9))
@@ -46,7 +45,6 @@ def _moved_on(
 ) -> Atoms:
     """Moves that go on along ways of the least price, as short as the tolerance allows."""
     adversary = profile.adversary
-    assert adversary is not None
     k, linear = adversary.least, adversary.samples
     if left <= 1e-12 * attack.radius or k == 0.0:
         return atoms
@@ -145,8 +143,6 @@ def by_multipliers(ambiguity: Transport, profile: ConicProfile, attack: Attack) 
 def _at_price(ambiguity: Transport, profile: ExactProfile, k: float) -> Atoms:
     """The worst case at a price of transport."""
     adversary, y = profile.adversary, profile.y
-    assert adversary is not None
-    assert y is not None
     _, labels = profile.worst_labels(k)
     moves = adversary.moves(k, labels)
     costs = ambiguity.move_costs(moves)

@@ -25,34 +25,17 @@ class DROClassifier(RobustClassifier):
 
     Parameters
     ----------
-    loss : {"cross_entropy", "hinge", "max_logistic", "smoothed_hinge"} or Loss, \
-            default="cross_entropy"
-        A subclass of `fragility.losses.Loss` is a smooth loss of your own, a
-        `fragility.losses.LipschitzLoss` any convex one, by a bound of its slope.
+    loss, penalty, alpha, fit_intercept, class_weight, max_iter, warm_start
+        As in `SatisficingClassifier`.
     ambiguity : {"wasserstein", "kl"}, Wasserstein or KL, default="wasserstein"
         The distance D. Wasserstein's is in the units of the features, KL's in nats.
     radius : float, default=0.1
         The distance :math:`\varepsilon`, positive.
-    penalty : {None, "l1", "l2"}, default=None
-        "l2" adds :math:`\alpha \sum \beta^2` to the loss, "l1" :math:`\alpha \sum |\beta|`.
-    alpha : float, default=1e-3
-        Strength of the penalty.
-    fit_intercept : {True, "priced", False}, default=True
-        True: the intercept is free, outside the penalty, and not a feature that shifts. "priced":
-        it is the coefficient of a constant feature 1, inside the penalty and the norm, with
-        a weight of one whatever `feature_weight` says. Scores of zero are the only trivial ones
-        then. False: none.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the weights of the samples, by class.
     solver : {"auto", "interior_point", "conic"}, default="auto"
         "conic" hands the same program to cvxpy (extra ``conic``), as a cross-check. "auto" is
         "interior_point".
     tol : float, default=1e-6
         Accuracy of the worst-case loss, relative.
-    max_iter : int, default=1000
-        Most steps of each search.
-    warm_start : bool, default=False
-        Start the search for the lowest loss from the last fit.
     random_state : object, default=None
         Not used: nothing is random.
     verbose : int, default=0
@@ -60,12 +43,8 @@ class DROClassifier(RobustClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
-        With two classes, of the score of the second.
-    intercept_ : ndarray of shape (1,) or (n_classes,)
-    priced_intercept_ : bool
-        Whether it was fitted as the coefficient of a constant feature.
-    classes_ : ndarray
+    coef_, intercept_, priced_intercept_, classes_, ambiguity_, n_iter_, solver_
+        As in `SatisficingClassifier`.
     worst_loss_ : float
         The worst-case loss with the penalty, recomputed from the data.
     fragility_ : float
@@ -75,13 +54,6 @@ class DROClassifier(RobustClassifier):
         ``worst_loss_ - fragility_ * radius``, for which `SatisficingClassifier` finds this model.
     certificate_ : Certificate
         What the model guarantees at that target, recomputed from the data.
-    ambiguity_ : Ambiguity
-        The distance that was used, with the weights that ``Wasserstein.from_noise`` has from the
-        training data.
-    n_iter_ : int
-        Steps of all searches.
-    solver_ : str
-        The solver that was used; "none" where no search was needed.
     n_features_in_, feature_names_in_
         As scikit-learn has them.
 

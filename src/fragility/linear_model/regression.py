@@ -247,25 +247,21 @@ class SatisficingRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_not_negative(self.alpha, "alpha")
 
     def _warn(self, target: Target) -> None:
-        losses = (
-            f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
-            f"trivial loss {target.trivial_loss:.6g}"
-        )
         if not target.learnable:
             message = (
-                f"Nothing can be learned from features that may shift ({losses}): the best model "
+                f"Nothing can be learned from features that may shift ({target}): the best model "
                 "without them is returned. Look for better features, or a smaller alpha."
             )
             warnings.warn(message, NothingLearnedWarning, stacklevel=4)
         elif target.value >= target.trivial_loss:
             message = (
-                f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
+                f"Trivial target ({target}): a model that uses no feature that may shift meets it, "
                 "and is returned. Give a smaller target (slack below 1)."
             )
             warnings.warn(message, TrivialTargetWarning, stacklevel=4)
         elif target.tight:
             message = (
-                f"The target leaves almost nothing to give up for robustness ({losses}). Give a "
+                f"The target leaves almost nothing to give up for robustness ({target}). Give a "
                 "larger one, such as slack=0.1."
             )
             warnings.warn(message, TightTargetWarning, stacklevel=4)

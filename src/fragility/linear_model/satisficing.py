@@ -244,25 +244,21 @@ class SatisficingClassifier(RobustClassifier):
         self._check_search(choose.SOLVERS)
 
     def _warn(self, target: Target, solution: Solution) -> None:
-        losses = (
-            f"target {target.value:.6g}, lowest loss {target.erm_loss:.6g}, "
-            f"trivial loss {target.trivial_loss:.6g}"
-        )
         messages: dict[Outcome, tuple[str, type[Warning]]] = {
             Outcome.TRIVIAL: (
-                f"Trivial target ({losses}): a model that uses no feature that may shift meets it, "
+                f"Trivial target ({target}): a model that uses no feature that may shift meets it, "
                 "and is returned. Give a smaller target (slack below 1), or class_weight if a "
                 "rare class is to count.",
                 TrivialTargetWarning,
             ),
             Outcome.NOTHING_LEARNED: (
-                f"Nothing can be learned from features that may shift ({losses}): the best model "
+                f"Nothing can be learned from features that may shift ({target}): the best model "
                 "without them is returned. Look for better features, a smaller alpha, or "
                 "class_weight if a rare class is to count.",
                 NothingLearnedWarning,
             ),
             Outcome.NO_FRAGILITY: (
-                f"Every single sample meets the target ({losses}), so no change of weights can "
+                f"Every single sample meets the target ({target}), so no change of weights can "
                 "break it: fragility 0. Of the many such models the one of least norm is "
                 'returned. Give a smaller target, or ambiguity="wasserstein".',
                 ZeroFragilityWarning,
@@ -280,7 +276,7 @@ class SatisficingClassifier(RobustClassifier):
         used = solution.outcome in (Outcome.SOLVED, Outcome.UNSETTLED)
         if used and self._certificate_radius < inf and self.fragility_ == 0.0:
             warnings.warn(
-                f"The whole ball of radius {self.radius:g} meets the target ({losses}): fragility "
+                f"The whole ball of radius {self.radius:g} meets the target ({target}): fragility "
                 "0. Of the many such models the one of least worst-case loss is returned. Give a "
                 "larger radius or a smaller target.",
                 ZeroFragilityWarning,
@@ -288,7 +284,7 @@ class SatisficingClassifier(RobustClassifier):
             )
         if target.tight and solution.outcome is not Outcome.NOTHING_LEARNED:
             warnings.warn(
-                f"The target leaves almost nothing to give up for robustness ({losses}). Give a "
+                f"The target leaves almost nothing to give up for robustness ({target}). Give a "
                 "larger one, such as slack=0.1.",
                 TightTargetWarning,
                 stacklevel=4,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import inf
 
 import numpy as np
@@ -92,10 +92,11 @@ class Adversary(ABC):
 class ExactProfile(TransportProfile):
     """The worst case of one model by an adversary whose moves are known exactly."""
 
-    adversary: Adversary | None = None
-    y: Indices | None = None
-    n_classes: int = 2
-    label_cost: float = inf
+    _: KW_ONLY
+    adversary: Adversary
+    y: Indices
+    n_classes: int
+    label_cost: float
 
     def level(self, k: float) -> float:
         """Largest expected loss less k times the distance; infinite below the least price."""
@@ -103,8 +104,6 @@ class ExactProfile(TransportProfile):
 
     def worst_labels(self, k: float) -> tuple[Floats, Indices]:
         """Loss less cost of each sample at its worst, and the label that it has there."""
-        assert self.adversary is not None
-        assert self.y is not None
         best, labels = self.adversary.values(k, self.y), self.y.copy()
         if self.label_cost < inf:
             for step in range(1, self.n_classes):
@@ -117,7 +116,6 @@ class ExactProfile(TransportProfile):
     def fragility(self, room: float) -> float:
         if self.mean > room + 1e-8 * abs(room):
             return inf
-        assert self.adversary is not None
         low = self.adversary.least
         # Where no move pays the level is the mean, but for rounding.
         room = max(room, self.mean) + 1e-13 * abs(room)
@@ -132,7 +130,6 @@ class ExactProfile(TransportProfile):
         return _first_below(self.level, low, high, room)
 
     def worst(self, radius: float) -> WorstLoss:
-        assert self.adversary is not None
         # Convex in k: the least of level + k · radius is where the tangent is level.
         low = self.adversary.least
         if radius == 0.0:

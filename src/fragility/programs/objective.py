@@ -353,10 +353,6 @@ class Evaluation:
         """Weighted sum of second derivatives, and of squared slopes over k, plus the ridge."""
         return self._collect_squares(tilted, tilted / k)
 
-    def barrier_hessian(self, pull: Floats) -> Floats:
-        r"""Hessian of :math:`-\sum_n \ln(\tau - \ell_n)` plus the ridge; `pull` is 1/(τ - ℓ)."""
-        return self._collect_squares(pull, pull**2)
-
     def collected(self, weights: Floats) -> Floats:
         """Weighted sum over the samples of slopes by scores, as one by parameters."""
         return self.objective.collected(self.slopes.T * weights)

@@ -56,6 +56,12 @@ class Target:
         hard_margin = self.separable and self.attained
         return not hard_margin and self.value - self.erm_loss < 1e-6 * self.trivial_loss
 
+    def __str__(self) -> str:
+        return (
+            f"target {self.value:.6g}, lowest loss {self.erm_loss:.6g}, "
+            f"trivial loss {self.trivial_loss:.6g}"
+        )
+
     @classmethod
     def resolved(
         cls,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,10 +30,9 @@ from .erm import (
     descend_below,
     least_norm_equivalent,
     same_for_all_labels,
+    underdetermined,
 )
-from .erm import underdetermined as is_underdetermined
-from .every_sample import least_norm_meeting
-from .feasible import first_below, meeting
+from .feasible import first_below, first_share, meeting
 from .interior_program import InteriorSolution
 from .robust import fragility_of, profile_of, solve_robust, why_not_smooth
 from .searching import Search
@@ -43,6 +41,7 @@ from .support_check import fits_inside
 from .tuning import Labels as Tuning
 from .wasserstein import LeastNormSearch
 
+SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is zero but for rounding.
 _NO_FRAGILITY = 1e-9
 
@@ -64,7 +63,7 @@ def solve(
         return (yield from _by_paper(program, references, limits))
     if isinstance(objective.loss, LipschitzLoss):
         return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
-    method = _chosen(solver, objective, program.ambiguity)
+    search = _Methods(program, references, tol, max_iter, say).named(solver, hint)
     if program.ambiguity.moves_labels:
         safest = yield from same_for_all_labels(objective, max_iter=max_iter)
         if target.value >= _relabelled_mean(safest):
@@ -74,8 +73,7 @@ def solve(
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    search = _Methods(program, references, tol, max_iter, say)
-    return (yield from method.run(search, hint))
+    return (yield from search)
 
 
 def _by_paper(
@@ -109,6 +107,31 @@ class _Methods:
     max_iter: int
     say: transport.Say | None = None
 
+    def named(self, solver: str, hint: Hint) -> Search[Solution]:
+        """The search that a solver stands for, or an error that says why it does not do here."""
+        objective, ambiguity = self.program.objective, self.program.ambiguity
+        why_not = ""
+        if isinstance(ambiguity, Transport):
+            if solver not in ("auto", "conic"):
+                why_not = f"solver={solver!r} does not take {ambiguity!r}. Give solver='auto'."
+            why_not = why_not or transport_profile.why_not(
+                objective.loss, ambiguity, objective.rows.n_classes
+            )
+        elif solver == "conic":
+            why_not = conic.why_not(objective.loss)
+        elif solver == "newton":
+            why_not = why_not_smooth(objective, ambiguity)
+        if why_not:
+            raise NotImplementedError(why_not)
+        if isinstance(ambiguity, Transport):
+            return self.by_transport()
+        if solver == "conic":
+            return self.by_cones()
+        if solver == "interior_point" or not objective.is_smooth:
+            return self.with_corners()
+        # Labels stay where they are at first: most often that shows which of them may pay.
+        return self.under_kl(hint) if ambiguity.reweights else self.under_wasserstein(hint)
+
     def by_transport(self) -> Search[Solution]:
         """General costs and supports, then the solution moved until it meets the target."""
         program, ambiguity = self.program, self.program.ambiguity
@@ -126,7 +149,7 @@ class _Methods:
                     self.say("the worst case fits inside the support, which changes nothing")
                 return found
         inside = minimum.point if minimum.point.value < target.value else self._inside()
-        solution = transport.satisfice(program, inside.parameters, self.say)
+        solution = transport.solve(program, inside.parameters, self.say)
         point = objective.at(solution.parameters)
         return replace(solution, parameters=meeting(point, inside, target.value).parameters)
 
@@ -145,7 +168,7 @@ class _Methods:
             short = yield from self._shortest_without_fragility(parameters)
             if short is not None:
                 return replace(short, iterations=found.iterations + short.iterations)
-        if is_underdetermined(objective, minimum):
+        if underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         settled = found.converged or (target.tight and found.k == inf)
         gap = found.gap / found.k if found.k < inf else inf
@@ -187,7 +210,7 @@ class _Methods:
             point,
             tol=self.tol,
             hessian=hessian,
-            underdetermined=is_underdetermined(objective, minimum),
+            underdetermined=underdetermined(objective, minimum),
             inside=inside,
             alike=alike,
         )
@@ -245,7 +268,7 @@ class _Methods:
             if short is not None:
                 return replace(short, solver="interior_point")
         parameters = meeting(objective.at(found.parameters), inside, target.value).parameters
-        if reweights and is_underdetermined(objective, minimum):
+        if reweights and underdetermined(objective, minimum):
             parameters = least_norm_equivalent(objective, parameters)
         outcome = Outcome.SOLVED if found.converged or target.tight else Outcome.UNSETTLED
         return Solution(
@@ -303,108 +326,35 @@ class _Methods:
     def _shortest_without_fragility(self, start: Floats) -> Search[Solution | None]:
         """The shortest model whose losses all meet the target, if there is one near a start."""
         objective, target = self.program.objective, self.program.target.value
-        trivial, max_iter = self.references.trivial.parameters, self.max_iter
-        if float(objective.at(np.zeros(objective.size)).losses.max()) <= target:
-            parameters, iterations = np.zeros(objective.size), 1
-        elif objective.is_smooth:
-            found = least_norm_meeting(objective, target, start, max_iter=max_iter)
-            if found is None:
-                return None
-            parameters, iterations = found
-        else:
+        trivial, zero = self.references.trivial.parameters, np.zeros(objective.size)
+
+        def met(parameters: Floats) -> bool:
+            point = objective.at(parameters)
+            return float(point.losses.max()) + point.penalty <= target
+
+        parameters, iterations = zero, 1
+        if not met(zero):
+            if met(start):
+                start = first_share(lambda share: met(share * start), accuracy=0.1) * start
             # Met to the last digit, or a fragility would be left.
             within = target * (1.0 - 1e-8)
-            short = yield from corners.shortest_meeting(
-                objective, within, start, tol=1e-6, max_iter=max_iter
+            found = yield from corners.shortest_meeting(
+                objective, within, start, tol=1e-6, max_iter=self.max_iter
             )
-            parameters, iterations = short.parameters, short.iterations
-        if not objective.split(parameters)[0].any():
+            parameters, iterations = found.parameters, found.iterations
+            if not met(parameters):  # as near as rounding lets us
+                if not met(start):
+                    return None
+                way = start - found.parameters
+                share = first_share(lambda share: met(found.parameters + share * way))
+                parameters = found.parameters + share * way
+        coef, intercept = objective.split(parameters)
+        alone = objective.join(np.zeros_like(coef), intercept)
+        if met(alone):
             # No feature is needed: of the intercepts left, take the one of the lowest mean loss.
             shares = np.arange(64, 0, -1) / 64.0
-            met = (s for s in shares if float(objective.at(s * trivial).losses.max()) <= target)
-            parameters = next(met, 0.0) * trivial
+            parameters = next((s * trivial for s in shares if met(s * trivial)), alone)
         return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
-
-
-class Solver(NamedTuple):
-    """A method for some of the programs.
-
-    Attributes
-    ----------
-    name : str
-        By which users ask for it.
-    why_not : callable
-        Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
-    run : callable
-        Solves a `_Methods`, with a hint if it can use one.
-    taken : str
-        When it may be: "always", "by name" only, or "unnamed" only.
-    """
-
-    name: str
-    why_not: Callable[[Objective, Ambiguity], str]
-    run: Callable[[_Methods, Hint], Search[Solution]]
-    taken: str = "always"
-
-
-def _not_kl(objective: Objective, ambiguity: Ambiguity) -> str:
-    return why_not_smooth(objective, ambiguity) or (
-        "" if ambiguity.reweights else "Features move: the fragility itself is not smooth."
-    )
-
-
-def _not_wasserstein(objective: Objective, ambiguity: Ambiguity) -> str:
-    return why_not_smooth(objective, ambiguity) or (
-        "Weights shift: there is no norm to minimise." if ambiguity.reweights else ""
-    )
-
-
-def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
-    if not ambiguity.moves_labels:
-        return "Labels do not move."
-    return "" if objective.is_smooth else "It begins with a smooth program, and this has corners."
-
-
-def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
-    if not isinstance(ambiguity, Transport):
-        return "There is neither a cost nor a support of its own."
-    return transport_profile.why_not(objective.loss, ambiguity, objective.rows.n_classes)
-
-
-#: In the order of choice: the first that takes a program solves it.
-_TABLE = (
-    Solver("newton", _not_kl, _Methods.under_kl),
-    Solver("newton", _not_wasserstein, _Methods.under_wasserstein),
-    # Labels that stay where they are first: most often that shows which of them may pay.
-    Solver("interior_point", _not_labels, _Methods.under_wasserstein, "unnamed"),
-    Solver("interior_point", lambda *_: "", lambda search, _: search.with_corners()),
-    Solver(
-        "conic",
-        lambda objective, _: conic.why_not(objective.loss),
-        lambda search, _: search.by_cones(),
-        "by name",
-    ),
-)
-_GENERAL = Solver("conic", _not_transport, lambda search, _: search.by_transport())
-SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
-
-
-def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
-    """The first solver of a name, or for "auto" of any, that takes a program."""
-    if isinstance(ambiguity, Transport):
-        reason = _not_transport(objective, ambiguity)
-        if name not in ("auto", "conic"):
-            reason = f"solver={name!r} does not take {ambiguity!r}. Give solver='auto'."
-        if reason:
-            raise NotImplementedError(reason)
-        return _GENERAL
-    other = "by name" if name == "auto" else "unnamed"
-    some = [s for s in _TABLE if s.taken != other and name in ("auto", s.name)]
-    reasons = [solver.why_not(objective, ambiguity) for solver in some]
-    for solver, reason in zip(some, reasons, strict=True):
-        if not reason:
-            return solver
-    raise NotImplementedError(reasons[-1])
 
 
 def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:

@@ -42,19 +42,15 @@ def why_not(loss: Loss) -> str:
     )
 
 
-def solve(program: SatisficingProgram) -> Solution:
-    """Least fragility at a target, by Clarabel through cvxpy."""
+def solve(program: SatisficingProgram | RobustProgram) -> Solution:
+    """Least fragility at a target, or least worst-case loss, by Clarabel through cvxpy."""
     model = _Model(program)
+    if isinstance(program, RobustProgram):
+        return model.solved(model.k * program.radius + model.worst)
     met = model.worst <= program.target.value
     solution = model.solved(model.k, met)
     slope = float(np.ravel(met.dual_value)[0])
     return replace(solution, slope=slope if slope > 0.0 else None)
-
-
-def solve_robust(program: RobustProgram) -> Solution:
-    """Least worst-case loss within a radius, by Clarabel through cvxpy."""
-    model = _Model(program)
-    return model.solved(model.k * program.radius + model.worst)
 
 
 class _Model:
@@ -120,16 +116,9 @@ def cvxpy_for(what: str) -> Any:
     return cvxpy
 
 
-def run_clarabel(
-    cp: Any,
-    problem: Any,
-    advice: str = "",
-    fractions: tuple[float, ...] = _STEP_FRACTIONS,
-    *,
-    accurately: bool = False,
-) -> None:
+def run_clarabel(cp: Any, problem: Any, advice: str = "", *, accurately: bool = False) -> None:
     """Solve a problem as well as Clarabel can; its status says how well that is."""
-    attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in fractions]
+    attempts: list[dict[str, Any]] = [{"max_step_fraction": step} for step in _STEP_FRACTIONS]
     if accurately:
         attempts.insert(0, _ACCURATE)
     for own in attempts:

@@ -120,8 +120,16 @@ def shortest_meeting(
     objective: Objective, target: float, inside: Floats, *, tol: float, max_iter: int
 ) -> Search[InteriorSolution]:
     """The shortest model, in the user's units, whose losses all meet the target."""
-    interior = _largest(objective, inside, tol, max_iter, objective.length_weights)
-    return (yield from solution_of(replace(interior, target=target)))
+    weights, steps = objective.length_weights, 0
+    for _ in range(Tuning.most_searches):
+        interior = _largest(objective, inside, tol, max_iter, weights)
+        found = yield from solution_of(replace(interior, target=target))
+        steps += found.iterations
+        # A length is known to a share of the first one: from far out, search again from here.
+        if not found.cost < Tuning.far_out * 0.5 * float(weights @ inside**2):
+            break
+        inside = found.parameters
+    return found._replace(iterations=steps)
 
 
 def _largest(

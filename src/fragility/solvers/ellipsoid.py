@@ -18,7 +18,8 @@ from .factor import Cholesky
 from .interior_program import Ball, InteriorProgram
 from .norm_cones import PairBallCone, Shape
 from .searching import Search, solution_of
-from .tuning import Ellipsoids as Tuning
+
+_MOST_STEPS = 60
 
 
 class Ellipsoid(NamedTuple):
@@ -54,7 +55,7 @@ def least_norm(ellipsoid: Ellipsoid, cone: Any, tol: float) -> Search[LeastNorm]
     program = InteriorProgram(
         centre,
         tol,
-        Tuning.max_steps,
+        _MOST_STEPS,
         1.1 * shape.norm(centre),
         shape=shape,
         ball=Ball(ellipsoid.matrix, ellipsoid.factor, ellipsoid.radius),
@@ -71,7 +72,7 @@ def _least_length(ellipsoid: Ellipsoid, tol: float) -> LeastNorm:
     length = sqrt(float(centre @ centre))
     pull = ellipsoid.pull
     multiplier = length / (radius * sqrt(float(pull @ pull))) * sqrt(float(pull @ centre)) / length
-    for _ in range(Tuning.max_steps):
+    for _ in range(_MOST_STEPS):
         system = multiplier * matrix
         system[np.diag_indices(len(centre))] += 1.0
         factor = Cholesky(system)

@@ -63,10 +63,7 @@ def erm(
     if not objective.is_smooth:
         return (yield from _with_corners(objective, start, tol, max_iter))
     few = max(Tuning.least_sample, Tuning.rows_per_parameter * objective.size)
-    enough = (
-        Tuning.worth_it_if_rough if rough and objective.estimates_pay else Tuning.worth_it
-    ) * few
-    if objective.rows.y.size >= enough and not start.any():
+    if objective.rows.y.size >= Tuning.worth_it * few and not start.any():
         start, curvature = _sampled_start(objective, few)
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(

@@ -50,10 +50,9 @@ class Costs(Batched):
         models = [program.model for program in programs if program.model is not None]
         self.model = _Model(models) if models else None
 
-    def of(self, theta: Floats, k: Floats | None) -> Floats:
-        """Squared parameters and k."""
-        cost = 0.5 * inner(self.squared * theta, theta)
-        return cost if k is None else cost + self.k * k
+    def of(self, theta: Floats, k: Floats) -> Floats:
+        """Squared parameters and k, which is zero where there is none."""
+        return 0.5 * inner(self.squared * theta, theta) + self.k * k
 
     def smooth(self, theta: Floats) -> Floats:
         """Ridge and model."""

@@ -184,7 +184,7 @@ class _Point(Batched):
             if target is not None:
                 margin = target - samples.value - self.costs.smooth(theta)
                 margin = np.maximum(margin, Tuning.first_margin * samples.room)
-                cost = self.costs.of(theta, self.k if self.has_k else None)
+                cost = self.costs.of(theta, self.k)
                 nu = np.where(known > 0.0, known, np.maximum(cost, 1e-12) / samples.room)
                 self.goal = Goal(target, margin, nu)
             samples.balance(self.goal.nu)
@@ -244,7 +244,7 @@ class _Point(Batched):
 
     @cached_property
     def cost(self) -> Floats:
-        cost = self.costs.of(self.theta, self.k if self.has_k else None)
+        cost = self.costs.of(self.theta, self.k)
         return cost + self.height if self.goal.target is None else cost
 
     @cached_property

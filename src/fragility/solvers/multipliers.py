@@ -30,14 +30,7 @@ from ..losses import LipschitzLoss
 from ..programs.objective import Evaluation, Objective
 from ..programs.satisficing import Outcome, SatisficingProgram, Solution
 from .balance import Balance, balanced
-from .norm_cones import (
-    BoxCone,
-    CentredBoxCone,
-    OctahedronCone,
-    PairBallCone,
-    PairBoxCone,
-    Shape,
-)
+from .norm_cones import Shape
 from .robust import fragility_of
 from .tangents import Tangent
 
@@ -51,8 +44,6 @@ _ROUNDS, _ENOUGH = 3, 1e-10
 _FEW, _FURTHEST = 1_500, 1e-2
 #: Directions of less than this share of the largest curvature have none.
 _SINGULAR = 1e-11
-#: Norms that are the largest one of a pair of classes.
-_OF_PAIRS = (PairBallCone, BoxCone, PairBoxCone, CentredBoxCone, OctahedronCone)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,8 +161,6 @@ def _of_moves(
 ) -> Multipliers | None:
     objective, label_cost = tangent.objective, ambiguity.label_cost
     shape = Shape.of(objective, ambiguity)
-    if not isinstance(shape.cone, _OF_PAIRS):
-        return None
     still = np.setdiff1d(np.arange(objective.size), shape.moves)
     best = None
     for _ in range(_ROUNDS):

@@ -143,29 +143,7 @@ class PairBallCone(NormCone):
 
 
 class BoxCone(NormCone):
-    """ℓ∞ of one row, the dual of ℓ1: its entries are at most k."""
-
-    cone = Orthant()
-
-    def norm(self, table: Floats) -> Floats:
-        return by_problem(np.abs(table)).max(axis=1)  # type: ignore[no-any-return]
-
-    def forward(self, x: Floats) -> Floats:
-        table, k = x[:, : self.n_main], x[:, self.n_main :]
-        return np.stack([k - table, k + table], axis=1)
-
-    def adjoint(self, y: Floats) -> Floats:
-        return self.join(y[:, 1] - y[:, 0], by_problem(y).sum(axis=1))
-
-    def add_normal(self, normal: Normal, scaling: OrthantScaling) -> None:
-        upper, lower = scaling.weights[:, 0], scaling.weights[:, 1]
-        normal.add_diagonal(upper + lower)
-        normal.border += lower - upper
-        normal.corner += by_problem(scaling.weights).sum(axis=1)
-
-
-class PairBoxCone(NormCone):
-    """ℓ∞ of the weighted differences of several rows: no entry of one is above k."""
+    """ℓ∞, the dual of ℓ1, of a row or of weighted differences of several: no entry is above k."""
 
     cone = Orthant()
 
@@ -190,7 +168,7 @@ class PairBoxCone(NormCone):
 class CentredBoxCone(NormCone):
     """ℓ∞ of the differences of several rows: entries are at most k / 2 from a centre c.
 
-    Weights would put differences of some rows closer together: `PairBoxCone`.
+    Weights would put differences of some rows closer together: `BoxCone`.
     """
 
     cone = Orthant()
@@ -332,8 +310,7 @@ class Ray(NormCone):
 @cache
 def norm_cone(norm: float, n_outputs: int, n_features: int, weights: tuple[float, ...] = ()) -> Any:
     """The cone of the norm that is dual to the norm of a move; `weights` are of pairs of rows."""
-    several: Any = PairBoxCone if weights else CentredBoxCone
-    box = BoxCone if n_outputs == 1 else several
+    box = BoxCone if weights or n_outputs == 1 else CentredBoxCone
     cones: dict[float, Any] = {1: box, 2: PairBallCone, inf: OctahedronCone}
     return cones[norm](n_outputs, n_features, weights)
 

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse.linalg import norm as sparse_norm
 
-from .._typing import Floats, Intercept
+from .._typing import Intercept
 from ..ambiguity import Ambiguity, Wasserstein
 from ..exceptions import InfeasibleTargetError
 from ..losses import LipschitzLoss, Loss
@@ -72,7 +73,8 @@ def raised_by_labels(objective: Objective, ambiguity: Ambiguity) -> float:
         )
     _check_alike(objective)
     # Without a free intercept nothing was centred.
-    lengths = _lengths(rows.X @ sparse.diags_array(rows.scale / mobility), ambiguity.norm)
+    X = rows.X @ sparse.diags_array(rows.scale / mobility)
+    lengths = (sparse_norm if sparse.issparse(X) else np.linalg.norm)(X, ord=ambiguity.norm, axis=1)
     known = loss.known if isinstance(loss, LipschitzLoss) else None
     factor = (known or loss).relabelling
     return float(rows.weights @ np.maximum(factor * lengths - ambiguity.label_cost, 0.0))
@@ -122,22 +124,8 @@ def solve(program: Any, raised: float, at_target: Any, in_ball: Any) -> Any:
 
 def _check_alike(objective: Objective) -> None:
     """Refuse a loss that differs between labels where all scores are zero."""
-    count = objective.rows.n_classes
-    zeros = np.zeros(2) if count == 2 else np.zeros((count, count))
-    if np.ptp(objective.loss.value(zeros, np.arange(count))) > 0.0:
+    if np.ptp(objective.loss.of_zero_scores(objective.rows.n_classes)) > 0.0:
         raise NotImplementedError(
             f'label_term="paper" is no bound for {objective.loss!r}, whose labels cost different '
             'amounts at scores of zero. Give label_term="exact".'
         )
-
-
-def _lengths(X: Any, norm: float) -> Floats:
-    """Length of each sample, in the norm of the transport."""
-    size = abs(X)
-    if norm == 2:
-        squares = size.multiply(size) if sparse.issparse(size) else size**2
-        return np.asarray(np.sqrt(_lengths(squares, 1)))
-    if norm == 1:
-        return np.asarray(size.sum(axis=1)).ravel()
-    largest = size.max(axis=1)
-    return np.asarray(largest.toarray() if sparse.issparse(largest) else largest).ravel()

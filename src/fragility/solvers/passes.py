@@ -7,7 +7,6 @@ each with one model a pass, and a step that leads too far is shortened in the ne
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from math import inf
 from typing import Generic, TypeVar
 
@@ -30,8 +29,6 @@ _ROUNDING = 1e-12
 _DAMPED = 1e-6
 #: A step that fails is tried again with so much more of it, up to this.
 _MORE, _MOST_DAMPED = 100.0, 1e8
-#: Curvature below this share of the largest is rounding.
-_NO_CURVATURE = 1e-13
 #: Accuracy of a least norm in an ellipsoid.
 _ACCURACY = 1e-11
 #: Sums under the tilt of an s tell the root of the model if it is nearer than this, relatively.
@@ -45,7 +42,7 @@ _CUBIC = 10.0
 P = TypeVar("P", bound=SummedPoint)
 
 
-class PassSearch(ABC, Generic[P]):
+class PassSearch(Generic[P]):
     """A search with one model a pass.
 
     Attributes
@@ -84,9 +81,9 @@ class PassSearch(ABC, Generic[P]):
         self._step, self._length = step, 1.0
         self.trial = self.point.parameters + step
 
-    @abstractmethod
     def request(self, order: int) -> Request:
         """What to sum next."""
+        return Request(self.trial, order)
 
 
 class LowestLoss(PassSearch[SummedPoint]):
@@ -98,9 +95,6 @@ class LowestLoss(PassSearch[SummedPoint]):
         self.curvature: Curvature | None = None
         self.hessian: Floats | None = None
         self._damping, self._stand_in, self._promised = 0.0, Newton.stand_in, inf
-
-    def request(self, order: int) -> Request:
-        return Request(self.trial, order)
 
     @property
     def loss(self) -> float:
@@ -155,7 +149,7 @@ class LowestLoss(PassSearch[SummedPoint]):
         if self.curvature.singular or self._damping > 0.0:
             # Where a step does not go for want of curvature the loss may fall all the same.
             curvatures, directions = np.linalg.eigh(fixed)
-            least = _NO_CURVATURE * max(float(curvatures[-1]), 1e-300)
+            least = Newton.no_curvature * max(float(curvatures[-1]), 1e-300)
             slopes = directions.T @ gradient
             own = 0.5 * float((slopes**2 / np.maximum(curvatures, least)).sum())
             self.gap = max(self.gap, own)
@@ -188,9 +182,6 @@ class LeastNorm(PassSearch[SummedPoint]):
     def is_near(self) -> bool:
         """Whether the next model may be the last."""
         return self.error <= NEARLY
-
-    def request(self, order: int) -> Request:
-        return Request(self.trial, order)
 
     def norm(self, parameters: Floats) -> float:
         return self._geometry.shape.norm(parameters)

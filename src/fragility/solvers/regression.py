@@ -10,7 +10,6 @@ repeated samples are the same program.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,10 +162,7 @@ class RegressionSolver:
     def _run(self, minimised: Any, limits: list[Any]) -> float:
         problem = self.cp.Problem(self.cp.Minimize(minimised), limits)
         advice = " Give another target, or scale the data."
-        with suppress(RuntimeError):
-            run_clarabel(self.cp, problem, advice, (), accurately=True)
-        if problem.status != self.cp.OPTIMAL:
-            run_clarabel(self.cp, problem, advice)
+        run_clarabel(self.cp, problem, advice, accurately=True)
         self.steps += int(problem.solver_stats.num_iters or 1)
         self.accurate = problem.status == self.cp.OPTIMAL
         return float(problem.value)

@@ -35,15 +35,14 @@ def solve_robust(
         point = yield from separating_model(objective, minimum, tol=tol, max_iter=max_iter)
         outcome = Outcome.NO_LOSS if minimum.attained else Outcome.NO_MINIMUM
         return Solution(point.parameters, outcome, 1, "none")
+    start = references.trivial if minimum.separable else minimum.point
     if isinstance(program.ambiguity, Transport):
-        start = references.trivial if minimum.separable else minimum.point
-        solution = transport.robust(program, start.parameters, say)
+        solution = transport.solve(program, start.parameters, say)
     elif isinstance(objective.loss, LipschitzLoss):
         solution = lipschitz.solve_robust(program, references, tol=tol, max_iter=max_iter)
     elif solver == "conic":
-        solution = conic.solve_robust(program)
+        solution = conic.solve(program)
     else:
-        start = references.trivial if minimum.separable else minimum.point
         found = yield from corners.robust(program, start, tol=tol, max_iter=max_iter)
         outcome = Outcome.SOLVED if found.converged else Outcome.UNSETTLED
         solution = Solution(

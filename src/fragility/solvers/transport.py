@@ -22,46 +22,28 @@ _FOR_PROOF = 2e-7
 Say = Callable[[str], None]
 
 
-def satisfice(program: SatisficingProgram, inside: Floats, say: Say | None = None) -> Solution:
-    """Least fragility at a target, which the parameters `inside` meet with room to spare."""
-    ambiguity = _checked(program)
-    if _bends(program):
-        return transport_logistic.solve(program, inside, _told(say))
-    if not has_closed_form(ambiguity):
+def solve(
+    program: SatisficingProgram | RobustProgram, start: Floats, say: Say | None = None
+) -> Solution:
+    """Least fragility at a target, which the start meets with room, or least worst-case loss."""
+    objective, ambiguity, n_classes = (
+        program.objective,
+        program.ambiguity,
+        program.objective.rows.n_classes,
+    )
+    assert isinstance(ambiguity, Transport)
+    reason = why_not(objective.loss, ambiguity, n_classes)
+    if reason:
+        raise NotImplementedError(reason)
+    told: Say = say or (lambda message: None)
+    if objective.loss.pieces(n_classes) is None and not ambiguity.is_norm:
+        return transport_logistic.solve(program, start, told)
+    if isinstance(program, SatisficingProgram) and not has_closed_form(ambiguity):
         # Its certificate is proved by multipliers, which take a little room for rounding.
         target = program.target
         less = target.value - _FOR_PROOF * (target.value - target.erm_loss)
         program = replace(program, target=replace(target, value=less))
-    return _by_cones(program, _told(say))
-
-
-def robust(program: RobustProgram, start: Floats, say: Say | None = None) -> Solution:
-    """Least worst-case loss within a radius."""
-    _checked(program)
-    if _bends(program):
-        return transport_logistic.solve(program, start, _told(say))
-    return _by_cones(program, _told(say))
-
-
-def _checked(program: SatisficingProgram | RobustProgram) -> Transport:
-    """The ambiguity, after what has no exact program is refused."""
-    objective, ambiguity = program.objective, program.ambiguity
-    assert isinstance(ambiguity, Transport)
-    reason = why_not(objective.loss, ambiguity, objective.rows.n_classes)
-    if reason:
-        raise NotImplementedError(reason)
-    return ambiguity
-
-
-def _told(say: Say | None) -> Say:
-    return (lambda message: None) if say is None else say
-
-
-def _bends(program: SatisficingProgram | RobustProgram) -> bool:
-    """Whether the worst case of a sample is not that of linear pieces."""
-    objective, ambiguity = program.objective, program.ambiguity
-    assert isinstance(ambiguity, Transport)
-    return objective.loss.pieces(objective.rows.n_classes) is None and not ambiguity.is_norm
+    return _by_cones(program, told)
 
 
 def _by_cones(program: SatisficingProgram | RobustProgram, say: Say) -> Solution:
@@ -80,9 +62,6 @@ def _by_cones(program: SatisficingProgram | RobustProgram, say: Say) -> Solution
             f"conic program with a vector for each sample and piece: {size:,} numbers, about "
             f"{max(1, round(size / 7_000))} s"
         )
-    if isinstance(program, SatisficingProgram):
-        solution = conic.solve(program)
-    else:
-        solution = conic.solve_robust(program)
+    solution = conic.solve(program)
     say(f"conic program solved in {perf_counter() - begun:.1f} s")
     return solution

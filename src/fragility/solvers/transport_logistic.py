@@ -159,11 +159,8 @@ class _Cuts:
         if not isinstance(box, Box):
             return
         low, high = (np.broadcast_to(end, self.units.unit.size) for end in box.ends)
-        scale = self.objective.rows.scale
-        both = self.ambiguity.moves_labels or np.unique(self.y).size == 2
-        assert both  # all classes have samples
         for j in np.flatnonzero(self.units.moving & (np.isinf(low) | np.isinf(high))):
-            slope = self.units.unit[j] / scale[j] * self.coef[int(j)]
+            slope = self.units.unit[j] / self.objective.rows.scale[j] * self.coef[int(j)]
             self.limits.append(self.cp.abs(slope) <= self.price)
 
     def _add(self, rows: Indices, places: Floats, labels: Indices) -> None:
@@ -230,7 +227,6 @@ class _Cuts:
         objective = self.objective
         own = profile(objective, self.ambiguity, parameters)
         assert isinstance(own, ExactProfile)
-        assert own.adversary is not None
         penalty = objective.penalty(parameters)
         if self.radius < inf:
             worst = own.worst(self.radius)
@@ -244,7 +240,6 @@ class _Cuts:
         return value
 
     def _cut(self, own: ExactProfile, k: float) -> None:
-        assert own.adversary is not None
         values, labels = own.worst_labels(k)
         rows = np.flatnonzero(values > own.losses + 1e-12)
         if rows.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from math import inf
 from typing import Any, NamedTuple
 
@@ -137,14 +137,14 @@ class ConicProfile(TransportProfile):
     sample's worst loss that holds in NumPy whatever the solver did.
     """
 
-    samples: LinearSamples | None = None
-    loss: Loss | None = None
-    ambiguity: Transport | None = None
+    _: KW_ONLY
+    samples: LinearSamples
+    loss: Loss
+    ambiguity: Transport
 
     def fragility(self, room: float) -> float:
         if self.mean > room + 1e-8 * abs(room):
             return inf
-        assert self.samples is not None
         if not self.samples.coef.any():
             return 0.0
         cones, price = self._cones()
@@ -168,9 +168,6 @@ class ConicProfile(TransportProfile):
     def _without_support(self, room: float) -> float:
         """Fragility on the whole space, which no support exceeds; infinite unless by a norm."""
         samples, loss, ambiguity = self.samples, self.loss, self.ambiguity
-        assert samples is not None
-        assert loss is not None
-        assert ambiguity is not None
         if not isinstance(ambiguity.cost, NormCost):
             return inf
         labels = slice(None) if ambiguity.moves_labels else np.unique(samples.y)
@@ -222,9 +219,6 @@ class ConicProfile(TransportProfile):
 
     def _cones(self, traced: bool = False) -> tuple[PieceCones, Any]:
         samples, loss, ambiguity = self.samples, self.loss, self.ambiguity
-        assert samples is not None
-        assert loss is not None
-        assert ambiguity is not None
         cp = conic.cvxpy_for("General transport")
         deviations = samples.places.std(axis=0)
         deviations = np.where(deviations > 0.0, deviations, 1.0)

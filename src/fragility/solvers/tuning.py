@@ -73,6 +73,10 @@ class Corners:
     rounding = 1e-10
     #: A k below this share of the cost is zero: only the largest loss counts.
     no_k = 1e-7
+    #: A model is far out whose squared length falls below this share; searches for the shortest,
+    #: each from the last: where no feature is needed lengths fall for ever.
+    far_out = 1e-3
+    most_searches = 4
 
 
 class Labels:
@@ -111,13 +115,6 @@ class Aggregates:
     no_k = 1e-9
 
 
-class Ellipsoids:
-    """Constants of least norms in ellipsoids."""
-
-    #: Most steps.
-    max_steps = 60
-
-
 class LowestLoss:
     """Constants of searches for the lowest loss."""
 
@@ -127,8 +124,6 @@ class LowestLoss:
     rows_per_parameter = 12
     #: It is worth its time on data of this multiple of the sample.
     worth_it = 4
-    #: The same where Hessians are rough.
-    worth_it_if_rough = 16
     #: A margin at which every loss that tends to zero has underflowed.
     far = 1_000.0
     #: A margin at which only a loss is zero that is exactly zero from some margin on.
@@ -137,15 +132,6 @@ class LowestLoss:
     rough = 1e-2
     #: Share of the loss of the zero model that is zero but for rounding.
     zero = 1e-9
-
-
-class Barriers:
-    """Constants of the log-barrier method."""
-
-    #: Factor between the strengths of barriers.
-    faster = 20.0
-    #: Share of the squared length at which to stop.
-    accuracy = 1e-9
 
 
 class LeastFragility:
