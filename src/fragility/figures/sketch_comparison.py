@@ -182,9 +182,9 @@ def compare_sketches(
     ...     return FragilitySketch().update(sick, 1 / (1 + np.exp(-boldness * logit)))
     >>> compare_sketches(week(2000, 1.5), week(5000, 1.0))
                      a         b         a - b        a / b     95% interval     p-value
-    Fragility Index  0.206661  0.174346  0.0323151    1.18535   (1.079, 1.306)   0.000315
+    Fragility Index  0.206661  0.174346  0.0323151    1.18535   (1.079, 1.306)   0.000362
     ratio            0.43091   0.434537  -0.00362628  0.991655  (0.8569, 1.159)  0.913
-    The index of a is 1.185 times that of b (95 % interval 1.079 to 1.306, p = 0.00032): a
+    The index of a is 1.185 times that of b (95 % interval 1.079 to 1.306, p = 0.00036): a
     is more fragile.
     """
     confidence = check_confidence(confidence)

@@ -192,9 +192,9 @@ class LeastNorms:
     #: Never finer than this.
     rounding = 1e-12
     #: Accuracy of the least norm of the first model of the loss, and of others that are still far
-    #: off: the next model gains more than what is left.
-    first = 1e-2
-    early = 1e-5
+    #: off: the next model gains more than what is left. Where curvatures jump it may not.
+    first, early = 1e-2, 1e-5
+    first_with_jumps, early_with_jumps = 1e-4, 1e-6
     #: No more is asked of a norm; of one that is nearly zero, relative to the norm of the start.
     digits = 1e-8
     #: Steps without progress after which the search gives up.

@@ -72,8 +72,12 @@ class LeastNormSearch:
         # The weight of a violation must be above what the violation can gain. As the least norm is
         # convex in the target, the gain is at most what a model inside gives.
         self.penalty_weight = self.geometry.norm(self.inside) / headroom
+        first, early = Tuning.first, Tuning.early
+        if self.objective.loss.curvature_jumps:
+            first, early = Tuning.first_with_jumps, Tuning.early_with_jumps
+        self.early = max(self.settled, early)
         # Next to the solution the first step may be the last.
-        self.accuracy = max(self.settled, 1e-6) if self.near_solution else Tuning.first
+        self.accuracy = max(self.settled, 1e-6) if self.near_solution else first
         self.damping = Tuning.damped if self.curvature.singular else 0.0
         self.unit = float(self.hessian.trace()) / len(self.hessian) or 1.0
 
@@ -197,7 +201,7 @@ class LeastNormSearch:
         near = gap <= self.settled * self.k
         if near and not self.objective.loss.curvature_jumps:
             return gap
-        self.accuracy = self.settled if gap <= 1e-2 * self.k else max(self.settled, Tuning.early)
+        self.accuracy = self.settled if gap <= 1e-2 * self.k else self.early
         cheap = self.objective.rows.y.size * self.objective.size**2 <= Tuning.cheap
         unfinished = gap * contraction > self.settled * self.k
         if near:  # where curvatures jump, only a new one without damping proves anything
