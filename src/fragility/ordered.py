@@ -44,10 +44,10 @@ def running_totals(amounts: Floats) -> Floats:
 def distinct_places(*parts: Floats) -> tuple[Floats, Indices]:
     """Distinct values of sorted parts, ascending, and the place of each value among them."""
     values = np.concatenate(parts)
-    order = np.argsort(values, kind="stable")  # which merges what is sorted already
+    order = values.argsort(kind="stable")  # which merges what is sorted already
     ordered = values.take(order)
     begins = np.ones(values.size, dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
     places = np.empty(values.size, dtype=np.intp)
-    places[order] = np.cumsum(begins) - 1
+    places[order] = begins.cumsum() - 1
     return ordered[begins], places

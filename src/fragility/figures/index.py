@@ -287,7 +287,7 @@ class KnownIndex:
     ) -> tuple[Floats, list[PseudoInfluence]]:
         """Influences on the index of a pair whose groups have a pseudo-mistake each, root `s`."""
         vector = self.no_influences()
-        vector[self.pairs.index(part.pair)] = pair_scale(groups, s)
+        vector[self.pairs.index(part.pair)] = pair_scale(SampleEquation(groups, 0.0), s)
         ends = part.pair.negatives[0], part.pair.positive
         return vector, [
             (code, float(influence[-1]))
@@ -305,9 +305,9 @@ class KnownIndex:
         return error_of_squares(squares, self._sizes(solved), 1.0 if pseudo else 0.0)
 
 
-def pair_scale(groups: Sequence[Sample], s: float) -> float:
+def pair_scale(equation: SampleEquation, s: float) -> float:
     """Movement of the index with a case, over what the worst case adds to its share."""
-    slope = SampleEquation(groups, 0.0)(s).slope
+    slope = equation(s).slope
     return 1.0 / (s * (s * slope)) if slope > 0.0 else 0.0  # scores that differ by rounding alone
 
 

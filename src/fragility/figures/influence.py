@@ -14,7 +14,7 @@ import numpy as np
 from .._typing import Floats, Indices
 from ..index.certified import CertifiedIndex
 from ..index.influence import LEAST_REST
-from ..index.root import solve
+from ..index.root import SampleEquation, solve
 from .index import KnownIndex, PairSums, pair_scale
 from .spread import nine_digits
 
@@ -72,15 +72,16 @@ def sides_of(known: KnownIndex, n_classes: int) -> list[list[Side]]:
     for pair, found in zip(known.pairs, known.found, strict=True):
         column, groups = 0 if known.is_binary else pair.positive, known.groups(pair)
         s = 1.0 / found.fragility if found.fragility > known.source.least_index else inf
-        scale = pair_scale(groups, s) if 0.0 < s < inf else 0.0
+        equation = SampleEquation(groups, 0.0)
+        scale = pair_scale(equation, s) if 0.0 < s < inf else 0.0
         codes = pair.negatives[0], pair.positive
         for code, group, sign in zip(codes, groups, (1.0, -1.0), strict=True):
             if s == inf:
                 pivot, log_moment = known.source.top(column, code, sign)
-            elif s * group.spread < 1.0:
-                pivot, log_moment = group.mean, group.centred_log_moment(s).value
-            else:
+            elif equation.is_steep(s):
                 pivot, log_moment = group.pivot, group.log_moment(s).value
+            else:  # as the scale was found, so that the moment is known already
+                pivot, log_moment = group.mean, group.centred_log_moment(s).value
             tilt = Tilt(column, sign, s, pivot, log_moment)
             sides[code].append(
                 Side(tilt, group.mean, group.mean_residual, found, known.share, scale)

@@ -67,15 +67,16 @@ class Levels(NamedTuple):
     def of(cls, atoms: PredictionAtoms) -> Levels:
         """Levels of atoms whose ranges may overlap."""
         low, high, _, weight, wrong = atoms
-        order = np.argsort(low, kind="stable")
-        reach = np.maximum.accumulate(high[order])
-        begins = np.concatenate(([True], low[order][1:] > reach[:-1]))
-        starts = np.flatnonzero(begins)
-        sums = [np.add.reduceat(amount[order], starts) for amount in (weight, weight * wrong)]
+        order = low.argsort(kind="stable")
+        ordered, reach = low.take(order), np.maximum.accumulate(high.take(order))
+        begins = np.ones(order.size, dtype=np.bool_)
+        np.greater(ordered[1:], reach[:-1], out=begins[1:])
+        starts = begins.nonzero()[0]
+        sums = [np.add.reduceat(amount.take(order), starts) for amount in (weight, weight * wrong)]
         ends = np.append(starts[1:], order.size) - 1
         places = np.empty(order.size, dtype=np.intp)
-        places[order] = np.cumsum(begins) - 1
-        return cls(low[order][starts], reach[ends], sums[0], sums[1], places)
+        places[order] = begins.cumsum() - 1
+        return cls(ordered.take(starts), reach.take(ends), sums[0], sums[1], places)
 
     @property
     def tied(self) -> Mask:

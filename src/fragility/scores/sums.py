@@ -23,6 +23,9 @@ from .tally import Tally, Task, cell_keys, cells_of
 _FINEST, _FINEST_IN_GROUPS, _COARSEST = 13, 10, 4
 #: Memory for the bins of all models, and for the bins of their groups.
 _BINS_BYTES, _GROUPS_BYTES = 128_000_000, 64_000_000
+#: Cases that are brought in order of their groups at once: many, so that each part of the memory
+#: that is fetched for the sums of a group serves several of its cases.
+_ORDERED = 1 << 19
 #: A logarithm or a confidence is added in this unit.
 _UNIT = 2.0**-36
 #: No logarithm or confidence is more than so many units.
@@ -225,6 +228,17 @@ class Sums:
     @np.errstate(under="ignore")  # squares of tiny distances
     def add(self, cases: Cases) -> None:
         """Add cases."""
+        if self.groups:
+            for start in range(0, cases.size, _ORDERED):
+                self._add(cases.take(slice(start, start + _ORDERED)).by_group)
+        else:
+            self._add(cases)
+        if self.shape.is_binary:
+            for name, own in self.groups.items():
+                own.bins.take_ranges(self.models[name].bins, self._wider)
+
+    def _add(self, cases: Cases) -> None:
+        """Add cases, chunk by chunk."""
         for start in range(0, cases.size, CHUNK):
             chunk = cases.take(slice(start, start + CHUNK))
             if self.shape.by_weight:
@@ -235,9 +249,6 @@ class Sums:
             ]
             for name in self.models:
                 self._add_scores(name, chunk, groups)
-        if self.shape.is_binary:
-            for name, own in self.groups.items():
-                own.bins.take_ranges(self.models[name].bins, self._wider)
 
     def _add_scores(
         self, name: str, chunk: Cases, groups: Sequence[tuple[Integers, Integers]]
