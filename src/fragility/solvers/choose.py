@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +42,6 @@ from .support_check import fits_inside
 from .tuning import Labels as Tuning
 from .wasserstein import LeastNormSearch
 
-SOLVERS = ("auto", "newton", "interior_point", "conic")
 #: A fragility below this share of the target is zero but for rounding.
 _NO_FRAGILITY = 1e-9
 
@@ -63,7 +63,7 @@ def solve(
         return (yield from _by_paper(program, references, limits))
     if isinstance(objective.loss, LipschitzLoss):
         return lipschitz.solve(program, references, tol=tol, max_iter=max_iter)
-    search = _Methods(program, references, tol, max_iter, say).named(solver, hint)
+    method = _chosen(solver, objective, program.ambiguity)
     if program.ambiguity.moves_labels:
         safest = yield from same_for_all_labels(objective, max_iter=max_iter)
         if target.value >= _relabelled_mean(safest):
@@ -73,7 +73,8 @@ def solve(
     features_only = not (program.ambiguity.reweights or program.ambiguity.moves_labels)
     if features_only and target.value >= target.trivial_loss:
         return Solution(references.trivial.parameters, Outcome.TRIVIAL, 1, "none")
-    return (yield from search)
+    search = _Methods(program, references, tol, max_iter, say)
+    return (yield from method.run(search, hint))
 
 
 def _by_paper(
@@ -106,31 +107,6 @@ class _Methods:
     tol: float
     max_iter: int
     say: transport.Say | None = None
-
-    def named(self, solver: str, hint: Hint) -> Search[Solution]:
-        """The search that a solver stands for, or an error that says why it does not do here."""
-        objective, ambiguity = self.program.objective, self.program.ambiguity
-        why_not = ""
-        if isinstance(ambiguity, Transport):
-            if solver not in ("auto", "conic"):
-                why_not = f"solver={solver!r} does not take {ambiguity!r}. Give solver='auto'."
-            why_not = why_not or transport_profile.why_not(
-                objective.loss, ambiguity, objective.rows.n_classes
-            )
-        elif solver == "conic":
-            why_not = conic.why_not(objective.loss)
-        elif solver == "newton":
-            why_not = why_not_smooth(objective, ambiguity)
-        if why_not:
-            raise NotImplementedError(why_not)
-        if isinstance(ambiguity, Transport):
-            return self.by_transport()
-        if solver == "conic":
-            return self.by_cones()
-        if solver == "interior_point" or not objective.is_smooth:
-            return self.with_corners()
-        # Labels stay where they are at first: most often that shows which of them may pay.
-        return self.under_kl(hint) if ambiguity.reweights else self.under_wasserstein(hint)
 
     def by_transport(self) -> Search[Solution]:
         """General costs and supports, then the solution moved until it meets the target."""
@@ -355,6 +331,87 @@ class _Methods:
             shares = np.arange(64, 0, -1) / 64.0
             parameters = next((s * trivial for s in shares if met(s * trivial)), alone)
         return Solution(parameters, Outcome.NO_FRAGILITY, iterations, "newton")
+
+
+class Solver(NamedTuple):
+    """A method for some of the programs.
+
+    Attributes
+    ----------
+    name : str
+        By which users ask for it.
+    why_not : callable
+        Of the objective and the ambiguity: a sentence if it does not take them, else nothing.
+    run : callable
+        Solves a `_Methods`, with a hint if it can use one.
+    taken : str
+        When it may be: "always", "by name" only, or "unnamed" only.
+    """
+
+    name: str
+    why_not: Callable[[Objective, Ambiguity], str]
+    run: Callable[[_Methods, Hint], Search[Solution]]
+    taken: str = "always"
+
+
+def _not_kl(objective: Objective, ambiguity: Ambiguity) -> str:
+    return why_not_smooth(objective, ambiguity) or (
+        "" if ambiguity.reweights else "Features move: the fragility itself is not smooth."
+    )
+
+
+def _not_wasserstein(objective: Objective, ambiguity: Ambiguity) -> str:
+    return why_not_smooth(objective, ambiguity) or (
+        "Weights shift: there is no norm to minimise." if ambiguity.reweights else ""
+    )
+
+
+def _not_labels(objective: Objective, ambiguity: Ambiguity) -> str:
+    if not ambiguity.moves_labels:
+        return "Labels do not move."
+    return "" if objective.is_smooth else "It begins with a smooth program, and this has corners."
+
+
+def _not_transport(objective: Objective, ambiguity: Ambiguity) -> str:
+    if not isinstance(ambiguity, Transport):
+        return "There is neither a cost nor a support of its own."
+    return transport_profile.why_not(objective.loss, ambiguity, objective.rows.n_classes)
+
+
+#: In the order of choice: the first that takes a program solves it.
+_TABLE = (
+    Solver("newton", _not_kl, _Methods.under_kl),
+    Solver("newton", _not_wasserstein, _Methods.under_wasserstein),
+    # Labels that stay where they are first: most often that shows which of them may pay.
+    Solver("interior_point", _not_labels, _Methods.under_wasserstein, "unnamed"),
+    Solver("interior_point", lambda *_: "", lambda search, _: search.with_corners()),
+    Solver(
+        "conic",
+        lambda objective, _: conic.why_not(objective.loss),
+        lambda search, _: search.by_cones(),
+        "by name",
+    ),
+)
+_GENERAL = Solver("conic", _not_transport, lambda search, _: search.by_transport())
+SOLVERS = ("auto", *dict.fromkeys(solver.name for solver in _TABLE))
+
+
+def _chosen(name: str, objective: Objective, ambiguity: Ambiguity) -> Solver:
+    """The first solver of a name, or for "auto" of any, that takes a program."""
+    if isinstance(ambiguity, Transport):
+        reason = _not_transport(objective, ambiguity)
+        if name not in ("auto", "conic"):
+            reason = f"solver={name!r} does not take {ambiguity!r}. Give solver='auto'."
+        if reason:
+            raise NotImplementedError(reason)
+        return _GENERAL
+    other = "by name" if name == "auto" else "unnamed"
+    some = [s for s in _TABLE if s.taken != other and name in ("auto", s.name)]
+    reasons = [solver.why_not(objective, ambiguity) for solver in some]
+    for solver, reason in zip(some, reasons, strict=True):
+        if not reason:
+            return solver
+    raise NotImplementedError(reasons[-1])
 
 
 def check_solvable(loss: Loss, ambiguity: Ambiguity, solver: str) -> None:
