@@ -16,6 +16,7 @@ import pytest
 from fragility import FragilitySketch, fragility_index
 from fragility.distributed import sketch, sketch_by
 from fragility.exceptions import PartitionError
+from fragility.sources import local
 from fragility.sources import source as source_module
 from fragility.sources.opening import open_source
 from fragility.tables.several_files import parquet_files
@@ -57,6 +58,59 @@ def test_every_source_gives_the_bytes_of_memory(kind, folder):
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
     asked = {"label": "sick", "score": "p", "weight": "w", "labels": [0, 1]}
     assert sketch(data, **asked).to_bytes() == weighted.to_bytes()
+
+
+def rows_of(frame, monkeypatch, batches, most_slices):
+    """Rows of a query in order, and how many slices they came in; 0 if it was streamed."""
+    monkeypatch.setattr(local, "_BATCHES", batches)
+    monkeypatch.setattr(local, "_MOST_SLICES", most_slices)
+    monkeypatch.setattr(local, "batch_rows", lambda n_columns: 50)
+    slices, plain = [], local._slices
+
+    def counted(chosen, most):
+        found = plain(chosen, most)
+        found = None if found is None else list(found)
+        slices.append(len(found or []))
+        return found
+
+    monkeypatch.setattr(local, "_slices", counted)
+    source = local.of_lazy_frame(frame)
+
+    def add(state, batch, part):
+        assert batch.schema.names == ["p", "sick"]
+        return [*(state or []), *batch.to_pylist()]
+
+    rows = source.reduce(add, lambda earlier, later: earlier + later, ["p", "sick"])
+    return pl.DataFrame(rows), slices[0]
+
+
+@pytest.mark.parametrize("most_slices", [1000, 5])
+def test_plain_scans_of_polars_are_read_in_slices(folder, most_slices, monkeypatch):
+    """All rows in their order, across files; too many slices are streamed."""
+    frame = pl.scan_parquet(folder / "*.parquet")
+    rows, n_slices = rows_of(frame, monkeypatch, 3, most_slices)
+    assert rows.equals(frame.select("p", "sick").collect())
+    whole = -(-len(DATA["p"]) // 150)
+    assert n_slices == (whole if whole <= most_slices else 0)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda frame: frame.filter(pl.col("p") > 0.5),
+        lambda frame: frame.head(777),
+        lambda frame: frame.with_columns(p=pl.col("p") / 2.0),
+        lambda frame: frame.sort("p", maintain_order=True),
+        lambda frame: pl.concat([frame, frame]),
+        lambda frame: frame.collect().lazy(),
+    ],
+    ids=["filter", "head", "computed", "sorted", "two", "memory"],
+)
+def test_other_queries_of_polars_are_computed_once(folder, asked, monkeypatch):
+    frame = asked(pl.scan_parquet(folder / "*.parquet"))
+    rows, n_slices = rows_of(frame, monkeypatch, 3, 1000)
+    assert n_slices == 0
+    assert rows.equals(frame.select("p", "sick").collect())
 
 
 def test_interval_holds_the_index(folder):

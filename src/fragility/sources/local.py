@@ -19,6 +19,10 @@ from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
 _BUFFER, _FEW_COLUMNS = 1 << 17, 8
+#: How the lines of the plan of polars begin where a query only reads Parquet files; and so many
+#: batches are read at a time then, in so many slices at most.
+_PLAIN_SCAN = ("Parquet SCAN", "PROJECT", "ESTIMATED ROWS")
+_BATCHES, _MOST_SLICES = 8, 256
 #: Gives batches with some columns, in their order, whenever it is called.
 Opened = Callable[[list[str]], Iterable[Any]]
 
@@ -225,14 +229,32 @@ def of_lazy_frame(frame: Any) -> LocalSource:
     """A `polars.LazyFrame`, which is run for each reading."""
 
     def opened(columns: list[str]) -> Iterator[Any]:
-        chosen = frame.select(columns)
-        for batch in chosen.collect_batches(
-            chunk_size=batch_rows(len(columns)), maintain_order=True, lazy=True
+        chosen, n_rows = frame.select(columns), batch_rows(len(columns))
+        for batch in _slices(chosen, _BATCHES * n_rows) or chosen.collect_batches(
+            chunk_size=n_rows, maintain_order=True, lazy=True
         ):
-            yield from batch.to_arrow().to_batches()
+            yield from batch.to_arrow().to_batches(max_chunksize=n_rows)
 
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
     return LocalSource(schema, [LocalPart("the query", opened)], "the query")
+
+
+def _slices(frame: Any, most: int) -> Iterator[Any] | None:
+    """The rows of a query, so many at a time, if it only reads Parquet files on this machine.
+
+    Streamed, polars reads ahead by several groups of rows of a file, which may be large. For every
+    slice of another query all of it would be computed again, and the files of very many slices
+    would be looked through too often: None.
+    """
+    import polars
+
+    plan = frame.explain().splitlines()
+    if "://" in plan[0] or not all(line.startswith(_PLAIN_SCAN) for line in plan):
+        return None
+    starts = range(0, frame.select(polars.len()).collect().item(), most)
+    if len(starts) > _MOST_SLICES:
+        return None
+    return (frame.slice(start, most).collect() for start in starts)
 
 
 def of_relation(relation: Any) -> LocalSource:
