@@ -63,12 +63,16 @@ def erm(
     if not objective.is_smooth:
         return (yield from _with_corners(objective, start, tol, max_iter))
     few = max(Tuning.least_sample, Tuning.rows_per_parameter * objective.size)
+    point = objective.at(start)
     if objective.rows.y.size >= Tuning.worth_it * few and not start.any():
-        start, curvature = _sampled_start(objective, few)
+        sample = minimise(objective.sampled(few).at, start, tol=Tuning.rough, max_iter=8)
+        there = objective.at(sample.point.parameters)
+        if there.value < point.value:
+            point, curvature = there, sample.curvature
     stop = _separates if objective.alpha == 0.0 else None
     found = minimise(
         objective.at,
-        start,
+        point,
         tol=tol,
         max_iter=max_iter,
         stop=stop,
@@ -230,16 +234,6 @@ def underdetermined(objective: Objective, minimum: RiskMinimum) -> bool:
     if minimum.curvature is not None and not minimum.curvature.singular:
         return False
     return Curvature(weighted_gram(rows.X, rows.weights, rows.fit_intercept)).singular
-
-
-def _sampled_start(objective: Objective, few: int) -> tuple[Floats, Curvature | None]:
-    """Minimiser over a sample of the rows and its curvature, if it is better than zero."""
-    zero = np.zeros(objective.size)
-    sample = minimise(objective.sampled(few).at, zero, tol=Tuning.rough, max_iter=8)
-    found = sample.point.parameters
-    if objective.at(found).value < objective.at(zero).value:
-        return found, sample.curvature
-    return zero, None
 
 
 def _separates(point: Evaluation) -> bool:

@@ -43,9 +43,9 @@ def satisfice(
     it.
     """
     first = objective.at(start) if isinstance(start, np.ndarray) else start
-    nothing = first.scaled(0.0)
-    if float(nothing.losses.max()) <= target:  # the search would only come near it
-        return Found(nothing, 0.0, 0.0, 1, True)
+    of_zero = objective.loss.of_zero_scores(objective.rows.n_classes)
+    if float(of_zero.max()) <= target:  # the search would only come near it
+        return Found(first.scaled(0.0), 0.0, 0.0, 1, True)
     near: float | None = None
 
     def at(parameters: Floats) -> _Fragility:
