@@ -21,7 +21,8 @@ from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 _BUFFER, _FEW_COLUMNS = 1 << 17, 8
 #: How the lines of the plan of polars begin where a query only reads Parquet files; and so many
 #: batches are read at a time then, in so many slices at most.
-_PLAIN_SCAN = ("Parquet SCAN", "PROJECT", "ESTIMATED ROWS")
+_ROWS = "ESTIMATED ROWS:"
+_PLAIN_SCAN = ("Parquet SCAN", "PROJECT", _ROWS)
 _BATCHES, _MOST_SLICES = 8, 256
 #: Gives batches with some columns, in their order, whenever it is called.
 Opened = Callable[[list[str]], Iterable[Any]]
@@ -246,15 +247,21 @@ def _slices(frame: Any, most: int) -> Iterator[Any] | None:
     slice of another query all of it would be computed again, and the files of very many slices
     would be looked through too often: None.
     """
-    import polars
-
     plan = frame.explain().splitlines()
     if "://" in plan[0] or not all(line.startswith(_PLAIN_SCAN) for line in plan):
         return None
-    starts = range(0, frame.select(polars.len()).collect().item(), most)
-    if len(starts) > _MOST_SLICES:
+    n_rows = plan[-1].removeprefix(_ROWS).strip()
+    if not n_rows.isdecimal() or int(n_rows) > _MOST_SLICES * most:
         return None
-    return (frame.slice(start, most).collect() for start in starts)
+    return _one_by_one(frame, most)
+
+
+def _one_by_one(frame: Any, most: int) -> Iterator[Any]:
+    start, found = 0, most
+    while found == most:
+        batch = frame.slice(start, most).collect()
+        start, found = start + most, batch.height
+        yield batch
 
 
 def of_relation(relation: Any) -> LocalSource:
