@@ -464,14 +464,24 @@ def _never_done(condition, seed, quick):
     raise ZeroDivisionError("mended later")
 
 
-def journal_units(folder):
-    """Units in a journal, also in one that is locked by a live run; none during a commit."""
+def in_commit(folder):
+    """Whether there is an undo log that holds: its first bytes are zero once a commit is whole."""
     undo = folder / f"{FILE}-journal"
-    if not (folder / FILE).is_file() or (undo.is_file() and any(undo.read_bytes()[:8])):
+    return undo.is_file() and any(undo.read_bytes()[:8])
+
+
+def journal_units(folder):
+    """Units in a journal, also in one that is locked by a live run; none during a commit.
+
+    A commit may begin while the units are read: they count once its undo log is void after that,
+    too, for until then a kill takes the last of them back.
+    """
+    if not (folder / FILE).is_file() or in_commit(folder):
         return []
     database = sqlite3.connect(f"file:{folder / FILE}?immutable=1", uri=True)
     try:
-        return database.execute("SELECT unit FROM units ORDER BY rowid").fetchall()
+        units = database.execute("SELECT unit FROM units ORDER BY rowid").fetchall()
+        return [] if in_commit(folder) else units
     except sqlite3.DatabaseError:  # in the middle of a commit
         return []
     finally:
