@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from math import inf
+from math import inf, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -334,13 +334,15 @@ def _lowest(search: _Search, most: float, nearby: tuple[float, ...] = ()) -> _Ta
     The function is first read at the points said to be near it.
 
     Where two tangents meet is a lower bound. On a function of few pieces reading it there ends at a
-    corner soon; a smooth one it would only halve. That one is read where the slope, taken for
-    linear, is zero, and if this has moved one end of the range twice, as far beyond, so that the
+    corner soon; a smooth one it would only halve. That one is read where the cubic through both
+    tangents is lowest, and if this has moved one end of the range twice, as far beyond, so that the
     other end comes as near. Where this does not bring the bound four times as close, it is where
-    tangents meet again. Should four steps not quarter the range, it is halved.
+    tangents meet again; where bounds are asked for, of sums over many scores, any progress will do.
+    Should four steps not quarter the range, it is halved.
     """
     read, left, right, (low, high), scale = search
     best = min(left, _Tangent(high, right.at(high), right.slope), key=lambda line: line.value)
+    enough = 1.0 if most >= _GAP_OF_BOUNDS else 0.25
     width = gap = inf
     moved = 0  # reads in a row that have moved the upper end, or minus those of the lower one
     for step in range(_MOST_STEPS):
@@ -353,8 +355,8 @@ def _lowest(search: _Search, most: float, nearby: tuple[float, ...] = ()) -> _Ta
         x = corner
         if step < len(nearby):
             x = nearby[step]
-        elif high < inf and gap < 0.25 * before:
-            x = low - left.slope * ((high - low) / bend)
+        elif high < inf and gap < enough * before:
+            x = _lowest_of_cubic(left, right)
             if moved < -1:
                 x += min(x - low, 0.5 * (high - x))
             elif moved > 1:
@@ -377,6 +379,16 @@ def _lowest(search: _Search, most: float, nearby: tuple[float, ...] = ()) -> _Ta
             if line.slope == 0.0:
                 break
     return best
+
+
+def _lowest_of_cubic(left: _Tangent, right: _Tangent) -> float:
+    """Where the cubic that touches two tangents, of which the first one falls, is lowest."""
+    chord = (right.value - left.value) / (right.x - left.x)
+    bend = left.slope + right.slope - 3.0 * chord
+    root = sqrt(bend * bend - left.slope * right.slope)  # of slopes that differ in sign
+    return right.x - (right.x - left.x) * (right.slope + root - bend) / (
+        right.slope - left.slope + 2.0 * root
+    )
 
 
 def _merged_values(group: SumsByValue, starts: Indices) -> SumsByValue:
