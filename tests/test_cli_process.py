@@ -186,3 +186,30 @@ def test_a_pipe_that_does_not_block_loses_nothing(csv):
         text = stream.read()
     assert process.wait(120) == 0
     assert json.loads(text)["n_samples"] == 60
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "told"),
+    [("evaluate", {}, "1"), ("evaluate", {"OPENBLAS_NUM_THREADS": "2"}, "2"), ("train", {}, None)],
+)
+def test_linear_algebra_of_reports_has_one_thread_unless_told_otherwise(command, given, told):
+    """Threads of the small matrices of a report wait for each other; those of training do not."""
+    code = f"""
+import sys
+sys.argv = ["fragility", {command!r}, "missing.csv", "--label", "y"]
+from fragility.cli import main
+try:
+    main()
+except SystemExit:
+    import os, numpy, threadpoolctl
+    print(os.environ.get("OPENBLAS_NUM_THREADS"))
+    print(max(pool["num_threads"] for pool in threadpoolctl.threadpool_info()))
+"""
+    own = {name: value for name, value in os.environ.items() if not name.endswith("_THREADS")}
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True, env=own | given
+    )
+    said, threads = ended.stdout.split()
+    assert said == str(told)
+    if told == "1":
+        assert threads == "1"

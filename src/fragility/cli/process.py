@@ -86,6 +86,16 @@ def lost_output() -> OSError | None:
     return None if isinstance(error, BrokenPipeError) else error
 
 
+def use_one_thread() -> None:
+    """Let linear algebra have one thread, unless the user has said how many.
+
+    The matrices of reports are a few columns wide: their threads wait for each other, and on a busy
+    machine a report takes twice as long with them. NumPy reads this when it is imported.
+    """
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
 def set_interrupt(kind: str) -> None:
     """Set what Ctrl-C does from now on.
 
