@@ -28,6 +28,8 @@ def common_root(first, second):
     low, high = sorted(1 / index_of(*sample) for sample in (first, second))
     for _ in range(200):
         middle = (low + high) / 2
+        if not low < middle < high:  # no float lies between
+            break
         value = sizes[0] * equation(middle, first) + sizes[1] * equation(middle, second)
         low, high = (middle, high) if value < 0 else (low, middle)
     return (low + high) / 2
