@@ -71,7 +71,6 @@ def open_page(chromium, tmp_path):
 
 #: Each takes many seconds: begun last, one would leave the other workers with nothing to do.
 LONGEST = {
-    "test_the_page_is_what_happens",
     "test_committed_results_make_the_committed_pages_and_pictures",
     "test_killed_twice_and_resumed_is_uninterrupted",
     "test_demo_shows_equal_auc_and_unequal_fragility",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import inf, sqrt
 
 import numpy as np
@@ -92,8 +94,13 @@ def paper(norm, n_classes):
     return "exact"
 
 
-def section() -> str:
-    """A table: what is solved by rows, norms of the transport by columns."""
+def line(name, cell):
+    """The line of one kind of problem, once its cells are solved."""
+    return f"| {name} | " + " | ".join(map(cell, NORMS.values())) + " |"
+
+
+def section() -> list[str | Callable[[], str]]:
+    """What is solved by rows, norms of the transport by columns: text, or functions that solve."""
     rows = {
         "`LipschitzLoss`, cross_entropy, 2 classes": lambda norm: bound(norm, 2),
         "`LipschitzLoss`, cross_entropy, 3 classes": lambda norm: bound(norm, 3),
@@ -105,7 +112,11 @@ def section() -> str:
         '`label_term="paper"`, cross_entropy, 2 classes': lambda norm: paper(norm, 2),
         '`label_term="paper"`, cross_entropy, 3 classes': lambda norm: paper(norm, 3),
     }
-    lines = [f"| | {' | '.join(NORMS)} |", "|" + " --- |" * (1 + len(NORMS))]
-    for name, cell in rows.items():
-        lines.append(f"| {name} | " + " | ".join(map(cell, NORMS.values())) + " |")
-    return TEXT + "\n" + "\n".join(lines) + "\n"
+    return [
+        *TEXT.splitlines(),
+        "",
+        f"| | {' | '.join(NORMS)} |",
+        "|" + " --- |" * (1 + len(NORMS)),
+        *(partial(line, name, cell) for name, cell in rows.items()),
+        "",
+    ]

@@ -1,14 +1,16 @@
 """The support matrix: each cell is solved and checked before it is written.
 
 ``python -m tests.support_matrix`` (`make support`) writes docs/support.md; test_support.py makes
-the same table and compares.
+the same lines, each in a test of its own, and compares.
 """
 
 from __future__ import annotations
 
 import itertools
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from pathlib import Path
 
@@ -180,39 +182,54 @@ def robust(cell):
     return model.solver_
 
 
+def row(solve, loss, name, columns, pair_cost):
+    """The line of a loss and an ambiguity, once its cells are solved."""
+    cells = [Cell(loss, name, *column, pair_cost) for column in columns]
+    words = [solve(cell).replace("_", " ") + " *" * cell.starred for cell in cells]
+    return f"| {loss} | {name} | " + " | ".join(words) + " |"
+
+
 def table(solve, columns=COLUMNS, pair_cost=False):
     """Rows of losses and ambiguities, columns of classes and penalties."""
     head = [f"{count} classes, {penalty or 'no penalty'}" for count, penalty in columns]
-    lines = [
+    return [
         "| loss | ambiguity | " + " | ".join(head) + " |",
         "|" + " --- |" * (2 + len(head)),
+        *(
+            partial(row, solve, loss, name, columns, pair_cost)
+            for loss, name in itertools.product(LOSSES, AMBIGUITIES)
+        ),
+        "",
     ]
-    for loss, name in itertools.product(LOSSES, AMBIGUITIES):
-        cells = [Cell(loss, name, *column, pair_cost) for column in columns]
-        words = [solve(cell).replace("_", " ") + " *" * cell.starred for cell in cells]
-        lines.append(f"| {loss} | {name} | " + " | ".join(words) + " |")
-    return "\n".join(lines) + "\n"
+
+
+def text(words):
+    """Lines of a text, with an empty one at the end."""
+    return [*words.splitlines(), ""]
+
+
+def lines() -> list[str | Callable[[], str]]:
+    """The page by lines. Those that must be solved are functions."""
+    return [
+        *text(ROOT),
+        *text("## Least fragility: SatisficingClassifier"),
+        *table(satisficing),
+        *text("## Least worst-case loss: DROClassifier"),
+        *text("With `radius=` a SatisficingClassifier is one of the two tables, as its ball is."),
+        *table(robust),
+        *support_transport.section(),
+        *support_bounds.section(),
+        *text(PAIRS),
+        *text("### Least fragility"),
+        *table(satisficing, ((2, "l1"), (3, None)), pair_cost=True),
+        *text("### Least worst-case loss"),
+        *table(robust, ((3, "l2"),), pair_cost=True),
+    ]
 
 
 def matrix() -> str:
     """The page."""
-    return "\n".join(
-        [
-            ROOT,
-            "## Least fragility: SatisficingClassifier\n",
-            table(satisficing),
-            "## Least worst-case loss: DROClassifier\n",
-            "With `radius=` a SatisficingClassifier is one of the two tables, as its ball is.\n",
-            table(robust),
-            support_transport.section(),
-            support_bounds.section(),
-            PAIRS,
-            "### Least fragility\n",
-            table(satisficing, ((2, "l1"), (3, None)), pair_cost=True),
-            "### Least worst-case loss\n",
-            table(robust, ((3, "l2"),), pair_cost=True),
-        ]
-    )
+    return "\n".join(line if isinstance(line, str) else line() for line in lines())
 
 
 if __name__ == "__main__":

@@ -37,21 +37,27 @@ LEVELS = [0.2, 0.05, 0.01]
 @pytest.mark.parametrize("delta", LEVELS)
 def test_allowed_errors(limit, delta):
     for n in (1, 2, 7, 59, 60, 148, 149, 150, 1001):
-        expected = -1
-        while expected + 1 < n and binom.cdf(expected + 1, n, limit) <= delta:
-            expected += 1
+        # The tail grows with the errors: those it allows are the first.
+        expected = int((binom.cdf(np.arange(n), n, limit) <= delta).sum()) - 1
         assert allowed_errors(n, limit, delta) == expected
     assert allowed_errors(0, limit, delta) == -1
+
+
+def first_that_passes(errors, limit, delta):
+    """The first number of cases of which so many errors are few enough, one after the other."""
+    for start in range(errors + 1, 10**6, 500):
+        numbers = np.arange(start, start + 500)
+        passes = np.flatnonzero(binom.cdf(errors, numbers, limit) <= delta)
+        if passes.size:
+            return numbers[passes[0]]
+    raise AssertionError("no number of cases passes")
 
 
 @pytest.mark.parametrize("limit", SHARES)
 @pytest.mark.parametrize("delta", LEVELS)
 def test_cases_that_pass(limit, delta):
     for errors in range(7 if limit > 0.01 else 2):
-        n = errors + 1
-        while binom.cdf(errors, n, limit) > delta:
-            n += 1
-        assert cases_that_pass(errors, limit, delta) == n
+        assert cases_that_pass(errors, limit, delta) == first_that_passes(errors, limit, delta)
 
 
 @pytest.mark.parametrize("limit", SHARES)
@@ -69,16 +75,12 @@ def test_at_most_probability(limit):
 def sequence(wrong, limit, delta):
     """Numbers of first cases at which a fixed sequence of tests passes, one by one."""
     n = len(wrong)
-    least = []
-    for errors in range(6):
-        number = errors + 1
-        while binom.cdf(errors, number, limit) > delta:
-            number += 1
-        least.append(number)
+    least = [first_that_passes(errors, limit, delta) for errors in range(6)]
     start = max(number for number in least if number <= max(n / 4, least[0]))
+    tails = binom.cdf(np.cumsum(wrong), np.arange(1, n + 1), limit)
     passed = []
     for number in range(start, n + 1):
-        if binom.cdf(sum(wrong[:number]), number, limit) > delta:
+        if tails[number - 1] > delta:
             break
         passed.append(number)
     return passed
@@ -208,7 +210,7 @@ def test_several_limits_share_what_may_go_wrong():
     assert policy.guaranteed
     alone = best_policy(y, p, error_cost=5, max_misses=0.1, guarantee=0.95)
     positives = np.sort(p[y == 1])
-    most = max(k for k in range(positives.size) if binom.cdf(k, positives.size, 0.1) <= 0.05)
+    most = np.sum(binom.cdf(np.arange(positives.size), positives.size, 0.1) <= 0.05) - 1
     for found in (policy, alone):
         assert np.sum(positives < found.lower) <= most
 
@@ -225,7 +227,7 @@ def test_printed_thresholds_keep_the_count(name):
         }
         errors = wrong.get(name, wrong["max_misses"] | wrong["max_false_alarms"])
         n = {"max_misses": y.sum(), "max_false_alarms": (1 - y).sum()}.get(name, y.size)
-        most = max(k for k in range(int(n)) if binom.cdf(k, n, 0.04) <= 0.05)
+        most = np.sum(binom.cdf(np.arange(n), n, 0.04) <= 0.05) - 1
         assert policy.guaranteed
         # Bins and cross-fitted maps cost a few; one more error is one too many.
         room = 0 if name != "max_error_share" else 3
@@ -318,17 +320,18 @@ def test_rates_have_only_points_that_passed(seed):
 def wins(errors, bases, limit, delta, largest):
     """The wealth of bets on one cluster after the other, literally."""
     n = len(errors)
-    wealth, seen, spread = 1.0, [limit], [limit * (1 - limit)]
-    for error, base in zip(errors, bases, strict=True):
+    # Sums of what was seen: added up anew before each bet they would take most of the time.
+    wealth, seen, spread = 1.0, limit, limit * (1 - limit)
+    for number, (error, base) in enumerate(zip(errors, bases, strict=True), start=1):
         y = (error - limit * base) / largest + limit
-        mean = sum(seen) / len(seen)
-        variance = max(sum(spread) / len(spread), 1e-12)
+        mean = seen / number
+        variance = max(spread / number, 1e-12)
         bet = min(sqrt(2 * log(1 / delta) / (n * variance)), 0.9 / (1 - limit))
         wealth *= 1 - bet * (y - limit)
         if wealth >= 1 / delta:
             return True
-        seen.append(y)
-        spread.append((y - mean) ** 2)
+        seen += y
+        spread += (y - mean) ** 2
     return False
 
 
@@ -350,14 +353,15 @@ def test_bets_are_the_loop(seed, name):
     scores = np.unique(p)
     cases = WeightedCases(np.searchsorted(scores, p), key, wrong, y == 1, weight, cluster)
     allowed, (made,) = certify_weighted(part, cases, RiskLimits(**{name: limit}))
-    names = np.unique(cluster)
-    totals = [weight[cluster == g].sum() for g in names]
+    own = [np.flatnonzero(cluster == g) for g in np.unique(cluster)]
+    totals = [weight[rows].sum() for rows in own]
     rate = name == "max_error_rate"
 
     def verdict(automated):
-        base = automated if rate else np.ones(n, dtype=bool)
-        errors = [weight[(cluster == g) & automated & wrong].sum() for g in names]
-        bases = [weight[(cluster == g) & base].sum() for g in names]
+        base = weight * automated if rate else weight
+        error = weight * (automated & wrong)
+        errors = [error[rows].sum() for rows in own]
+        bases = [base[rows].sum() for rows in own]
         return wins(errors, bases, limit, delta, max(totals))
 
     if rate:

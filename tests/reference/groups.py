@@ -40,6 +40,8 @@ def share_limits(hits, n, confidence):
         low, high = 0.0, 1.0
         for _ in range(200):
             middle = (low + high) / 2.0
+            if not low < middle < high:  # no float lies between
+                break
             low, high = (middle, high) if function(middle) < 0.0 else (low, middle)
         return low
 

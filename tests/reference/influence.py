@@ -6,14 +6,12 @@ import numpy as np
 
 
 def auc(y, p, w):
-    """Weighted share of pairs, ties half: a double loop."""
-    total = wins = 0.0
-    for i in np.flatnonzero(y == 1):
-        for j in np.flatnonzero(y == 0):
-            pair = w[i] * w[j]
-            total += pair
-            wins += pair * (1.0 if p[i] > p[j] else 0.5 if p[i] == p[j] else 0.0)
-    return wins / total
+    """Weighted share of pairs, ties half: every pair."""
+    positive, negative = y == 1, y == 0
+    above, below = p[positive][:, np.newaxis], p[negative]
+    wins = np.where(above > below, 1.0, np.where(above == below, 0.5, 0.0))
+    pairs = np.multiply.outer(w[positive], w[negative])
+    return (pairs * wins).sum() / pairs.sum()
 
 
 def _errors(y, p, w):
@@ -26,13 +24,14 @@ def _errors(y, p, w):
 def buffered_auc(y, p, w):
     """The function is piecewise linear in a: one of its corners is the minimum."""
     errors, shares = _errors(y, p, w)
-    corners = [0.0, *(-1.0 / error for error in errors[errors < 0.0])]
-    return 1.0 - min(shares @ np.maximum(a * errors + 1.0, 0.0) for a in corners)
+    corners = np.append(0.0, -1.0 / errors[errors < 0.0])
+    return 1.0 - (np.maximum(np.multiply.outer(corners, errors) + 1.0, 0.0) @ shares).min()
 
 
 def cvar(y, p, w, level=0.95):
     errors, shares = _errors(y, p, w)
-    return min(t + shares @ np.maximum(errors - t, 0.0) / (1.0 - level) for t in errors)
+    excess = np.maximum(errors - errors[:, np.newaxis], 0.0) @ shares
+    return (errors + excess / (1.0 - level)).min()
 
 
 def log_loss(y, p, w):
@@ -50,11 +49,8 @@ def confident_error_rate(y, p, w, level=0.9):
 
 def aurc(y, p, w):
     confidence, wrong = np.maximum(p, 1.0 - p), (p > 0.5) != (y == 1)
-    risks = [
-        np.average(wrong[confidence >= least], weights=w[confidence >= least])
-        for least in confidence
-    ]
-    return float(np.average(risks, weights=w))
+    kept = w * (confidence >= confidence[:, np.newaxis])  # a row for each least confidence
+    return float(np.average((kept @ wrong) / kept.sum(axis=1), weights=w))
 
 
 FIGURES = {

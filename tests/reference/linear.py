@@ -201,6 +201,8 @@ class Judged:
         high = self.gains.max() / self.label_cost  # nobody changes a label
         for _ in range(200):
             middle = (low + high) / 2
+            if not low < middle < high:  # no float lies between
+                break
             low, high = (low, middle) if self.supremum(middle) <= target else (middle, high)
         return high
 

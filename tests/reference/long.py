@@ -24,11 +24,22 @@ def factorised_index(
     if mean >= target:
         return math.inf
 
-    def h_over_s(log_s):
-        s = np.exp(np.longdouble(log_s))
-        first = np.log((a @ np.exp(s * (negatives - top))) / a.sum())
-        second = np.log((b @ np.exp(s * (bottom - positives))) / b.sum())
-        return (first + second) / s + (top - bottom - target)
+    def equation(kind):
+        below, above = (negatives - top).astype(kind), (bottom - positives).astype(kind)
+        v, w = (a / a.sum()).astype(kind), (b / b.sum()).astype(kind)
+
+        def h_over_s(log_s):
+            s = np.exp(kind(log_s))
+            first, second = np.log(v @ np.exp(s * below)), np.log(w @ np.exp(s * above))
+            return (first + second) / s + kind(top - bottom - target)
+
+        return h_over_s
 
     low, high = -8.0, 25.0  # s from 3e-4 to 7e10
-    return math.exp(-brentq(h_over_s, low, high, xtol=1e-15, rtol=1e-15, maxiter=500))
+    # Double precision, which is ten times as fast, tells where long double has to look.
+    exactly, guess = equation(np.longdouble), brentq(equation(np.float64), low, high, xtol=1e-12)
+    for width in (1e-11, 1e-9, 1e-6):
+        if exactly(guess - width) * exactly(guess + width) < 0.0:
+            low, high = guess - width, guess + width
+            break
+    return math.exp(-brentq(exactly, low, high, xtol=1e-15, rtol=1e-15, maxiter=500))

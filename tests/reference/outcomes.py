@@ -83,6 +83,8 @@ def fragility_index(answers):
         low, high = high, 2.0 * high
     for _ in range(200):
         middle = 0.5 * (low + high)
+        if not low < middle < high:  # no float lies between
+            break
         low, high = (low, middle) if too_large(middle) else (middle, high)
     return 1.0 / low
 

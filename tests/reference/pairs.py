@@ -105,7 +105,7 @@ def _exact_root(values, target):
         while h(high) < 0:
             high *= 4
         low = high / 4
-        for _ in range(170):  # to the fiftieth digit
+        for _ in range(70):  # to the twentieth digit: a float has sixteen
             middle = (low + high) / 2
             low, high = (low, middle) if h(middle) >= 0 else (middle, high)
         return float(2 / (low + high))

@@ -22,6 +22,8 @@ def zero(function, low, high):
     """Where a falling function is zero, by bisection."""
     for _ in range(200):
         middle = (low + high) / 2
+        if not low < middle < high:  # no float lies between
+            break
         low, high = (middle, high) if function(middle) > 0 else (low, middle)
     return high
 

@@ -28,6 +28,8 @@ def common_root(first, second):
     low, high = sorted(1 / index_of(*sample) for sample in (first, second))
     for _ in range(200):
         middle = (low + high) / 2
+        if not low < middle < high:  # no float lies between
+            break
         value = sizes[0] * equation(middle, first) + sizes[1] * equation(middle, second)
         low, high = (middle, high) if value < 0 else (low, middle)
     return (low + high) / 2
@@ -99,9 +101,10 @@ def _class_arrangements(x, n_first, number, n_cases, n_pairs):
     uniforms = np.random.default_rng(number).random((n_cases, n_pairs))
     arrangements = [order[:m] < n_first]
     for draws in [*uniforms.T, *(1 - uniforms).T]:
-        inside = []
+        inside, missing = [], n
         for k in range(m):
-            inside.append(draws[k] * (size - k) < n - sum(inside))
+            inside.append(draws[k] * (size - k) < missing)
+            missing -= inside[-1]
         arrangements.append(np.array(inside))
 
     def parts(total, squares, other_total, other_squares):
@@ -116,19 +119,19 @@ def _class_arrangements(x, n_first, number, n_cases, n_pairs):
             square += (q / count - mean**2) / (count - 1) / mean**2
         return change, square
 
+    spread = np.cov(rest, rest**2) if len(rest) > 1 and np.ptp(rest) > 0 else None
+    means = rest.mean() if len(rest) else 0.0, (rest**2).mean() if len(rest) else 0.0
     found = []
     for inside in arrangements:
         left = n - inside.sum()
         sums = []
         scatter = shear = 0.0
         for chosen, others in ((inside, left), (~inside, len(rest) - left)):
-            sums += [largest[chosen].sum(), (largest[chosen] ** 2).sum()]
-            if len(rest):
-                sums[-2] += others * rest.mean()
-                sums[-1] += others * (rest**2).mean()
+            sums.append(largest[chosen].sum() + others * means[0])
+            sums.append((largest[chosen] ** 2).sum() + others * means[1])
         change, square = parts(*sums)
-        if len(rest) > 1 and 0 < left < len(rest) and np.ptp(rest) > 0:
-            table = np.cov(rest, rest**2) * left * (len(rest) - left) / len(rest)
+        if spread is not None and 0 < left < len(rest):
+            table = spread * left * (len(rest) - left) / len(rest)
             step = 1e-5 * min(sums[0], sums[2])
             by = np.array([1, table[0, 1] / table[0, 0]])
             by = np.concatenate([by, -by])

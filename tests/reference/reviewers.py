@@ -227,6 +227,8 @@ def fragility(costs, weights, bound):
     low, high = 1e-6 * top, 1e6 * top
     for _ in range(200):
         middle = sqrt(low * high)
+        if not low < middle < high:  # no float lies between
+            break
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return sqrt(low * high)
 

@@ -33,5 +33,7 @@ def fragility_of(losses, weights, room):
         high *= 2.0
     for _ in range(200):
         middle = (low + high) / 2.0
+        if not low < middle < high:  # no float lies between
+            break
         low, high = (middle, high) if worst(middle) > room else (low, middle)
     return high

@@ -11,6 +11,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,15 +53,20 @@ class Provenance:
     @classmethod
     def of(cls, settings: Settings) -> Provenance:
         """Of a report that is made now, from arrays."""
-        from .. import __version__
-
-        versions = {"fragility": __version__, "python": platform.python_version()}
-        versions |= {name: version(name) for name in _PACKAGES}
-        return cls(_now(), "arrays", None, versions, settings.random_state)
+        return cls(_now(), "arrays", None, dict(_versions()), settings.random_state)
 
     def from_files(self, paths: Sequence[Path], name: str) -> Provenance:
         """The same for a file, or for several one after the other, which people call so."""
         return replace(self, source=seen(Path(name).name), sha256=sha256_of(*paths))
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """Looked up once: each look reads the description of a package from its file."""
+    from .. import __version__
+
+    own = {"fragility": __version__, "python": platform.python_version()}
+    return own | {name: version(name) for name in _PACKAGES}
 
 
 def sha256_of(*paths: str | os.PathLike[str]) -> str:

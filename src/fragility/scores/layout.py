@@ -13,7 +13,7 @@ but the score.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -134,39 +134,70 @@ class Tails:
         """Bin of a wider layout, of no larger `m`, that each of these lies in."""
         return np.searchsorted(wider.edges, self.edges, side="right") - 1
 
-    @cached_property
+    @property
     def edges(self) -> Floats:
         """Least score of each bin, ascending; the last bin holds 1 alone."""
-        half = self._edges_below_half()
-        # The bin after [a, b) begins at b: mirrored, at 1 - b.
-        mirrored = 1.0 - np.append(half[2:], 0.5)[::-1]
-        return np.concatenate([half, mirrored, [1.0]])
+        return _edges(self.m)
 
-    @cached_property
+    @property
     def centres(self) -> Floats:
         """A point of each bin: its middle; of 0 and 1 themselves."""
-        return np.concatenate([[0.0], 0.5 * (self.edges[1:-1] + self.edges[2:]), [1.0]])
+        return _centres(self.m)
 
-    @cached_property
+    @property
     def widths(self) -> Floats:
         """The least power of two that each bin is not wider than."""
-        widths = np.diff(self.edges, append=self.edges[-1])
-        widths[0], widths[-1] = widths[1], widths[-2]
-        return 2.0 ** np.ceil(np.log2(widths))
+        return _widths(self.m)
 
-    @cached_property
+    @property
     def _per_width(self) -> Floats:
         """One over each width: products with a power of two are exact, and fast."""
-        return 1.0 / self.widths
+        return _per_width(self.m)
 
-    def _edges_below_half(self) -> Floats:
-        parts: list[Any] = [0.0, np.nextafter(0.0, 1.0)]
-        for k in reversed(range(_GROUPS)):
-            width = 2.0 ** -(self.m + 3 * k)
-            low, high = 2.0 ** -(5 + 4 * k), 2.0 ** -(1 + 4 * k)
-            whole = np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
-            parts.extend([low, *whole.tolist()])
-        return np.array(parts)
+
+# Every report asks for the same few layouts: they are made once, and nobody may change them.
+
+
+@cache
+def _edges(m: int) -> Floats:
+    half = _edges_below_half(m)
+    # The bin after [a, b) begins at b: mirrored, at 1 - b.
+    mirrored = 1.0 - np.append(half[2:], 0.5)[::-1]
+    return _kept(np.concatenate([half, mirrored, [1.0]]))
+
+
+def _edges_below_half(m: int) -> Floats:
+    parts: list[Any] = [0.0, np.nextafter(0.0, 1.0)]
+    for k in reversed(range(_GROUPS)):
+        width = 2.0 ** -(m + 3 * k)
+        low, high = 2.0 ** -(5 + 4 * k), 2.0 ** -(1 + 4 * k)
+        whole = np.arange(np.floor(low / width) + 1, np.ceil(high / width)) * width
+        parts.extend([low, *whole.tolist()])
+    return np.array(parts)
+
+
+@cache
+def _centres(m: int) -> Floats:
+    edges = _edges(m)
+    return _kept(np.concatenate([[0.0], 0.5 * (edges[1:-1] + edges[2:]), [1.0]]))
+
+
+@cache
+def _widths(m: int) -> Floats:
+    edges = _edges(m)
+    widths = np.diff(edges, append=edges[-1])
+    widths[0], widths[-1] = widths[1], widths[-2]
+    return _kept(2.0 ** np.ceil(np.log2(widths)))
+
+
+@cache
+def _per_width(m: int) -> Floats:
+    return _kept(1.0 / _widths(m))
+
+
+def _kept(values: Floats) -> Floats:
+    values.setflags(write=False)
+    return values
 
 
 #: Bins of the scores from 0 to 1, in ascending order: their number is `length`, no score is farther

@@ -148,6 +148,8 @@ class _Cuts:
                 cp.abs(cp.multiply(1.0 / rows.scale, self.coef))
             )
         self._close_open_sides()
+        #: Samples, their places without units, signs of labels, and costs: a tuple for each cut.
+        self.cuts: list[tuple[Indices, Floats, Floats, Floats]] = []
         every = np.arange(rows.y.size)
         labels = (0, 1) if ambiguity.moves_labels else (0,)
         for step in labels:
@@ -164,14 +166,18 @@ class _Cuts:
             self.limits.append(self.cp.abs(slope) <= self.price)
 
     def _add(self, rows: Indices, places: Floats, labels: Indices) -> None:
-        cp, training = self.cp, self.objective.rows
+        training = self.objective.rows
         moves = (places - self.X[rows]) / np.where(self.units.moving, self.units.unit, 1.0)
         costs = self.units.cost.value(np.where(self.units.moving, moves, 0.0))
         costs = costs + (labels != self.y[rows]) * self._label_cost
         at = (places - training.centre) / training.scale
-        scores = at @ self.coef + self.intercept
-        margins = cp.multiply(np.where(labels == 1, -1.0, 1.0), scores)
-        self.limits.append(cp.logistic(margins) - self.price * costs <= self.worst[rows])
+        self.cuts.append((rows, at, np.where(labels == 1, -1.0, 1.0), costs))
+
+    def _above(self) -> Any:
+        """No worst loss is below its cuts: one constraint, as cvxpy takes long over many."""
+        rows, at, turned, costs = map(np.concatenate, zip(*self.cuts, strict=True))
+        margins = self.cp.multiply(turned, at @ self.coef + self.intercept)
+        return self.cp.logistic(margins) - self.price * costs <= self.worst[rows]
 
     @property
     def _label_cost(self) -> float:
@@ -188,7 +194,7 @@ class _Cuts:
         reach, count = max(1.0, float(np.linalg.norm(best))), 0
         for count in range(1, _ROUNDS + 1):
             away = self._parameters() - best
-            limits = [*self.limits, cp.norm(away, 2) <= reach]
+            limits = [*self.limits, self._above(), cp.norm(away, 2) <= reach]
             if self.radius < inf:
                 problem = cp.Problem(cp.Minimize(mean + self.k * self.radius), limits)
             else:
