@@ -16,6 +16,7 @@ from fragility import Report
 from fragility.deferral import Costs
 from fragility.exceptions import PartitionError
 from fragility.report.files import report_on_file
+from fragility.sources.local import LocalSource
 from fragility.tables import PredictionFile, open_table
 
 from .engine_data import columns, write_parts
@@ -240,3 +241,39 @@ def test_wrong_requests():
         )
     with pytest.raises(ValueError, match="only the class"):
         Report.from_source({"y": [1, 1], "p": [0.2, 0.4]}, label="y", scores="p")
+
+
+@pytest.mark.parametrize("change", ["fewer", "labels", "none left"])
+def test_rows_that_change_between_readings_are_refused(change, tmp_path, monkeypatch):
+    """Figures of one reading and tests of another would be told as those of the same cases."""
+    path, readings = tmp_path / "rows.parquet", []
+    table = pa.table({name: DATA[name] for name in ("sick", "p", "q")})
+    other = {
+        "fewer": table.slice(0, table.num_rows // 2),
+        # As many of each class, and the same scores: but of other cases.
+        "labels": table.set_column(0, "sick", pa.array(np.roll(DATA["sick"], 1))),
+        "none left": table.slice(0, 0),
+    }[change]
+    pq.write_table(table, path)
+    read = LocalSource._reduce
+
+    def replaced(self, add, merge, columns):
+        readings.append(columns)
+        if len(readings) == 3:  # labels, then cases, then pairs of models
+            pq.write_table(other, path)
+        return read(self, add, merge, columns)
+
+    monkeypatch.setattr(LocalSource, "_reduce", replaced)
+    asked = {"label": "sick", "scores": ["p", "q"], "hold": BEYOND, "calibrate": False}
+    with pytest.raises(ValueError, match=r"gave other rows when it was read once more \("):
+        Report.from_source(path, **asked)
+    assert len(readings) == 3
+    assert Report.from_source(table, **asked).n_samples == table.num_rows
+
+
+def test_a_query_that_draws_at_random_is_refused_or_held():
+    drawn = duckdb.arrow(pa.table(DATA)).query("t", "SELECT sick, p, random() AS q FROM t")
+    asked = {"label": "sick", "scores": ["p", "q"], "calibrate": False}
+    with pytest.raises(ValueError, match=r"draws at random.*hold=inf"):
+        Report.from_source(drawn, hold=BEYOND, **asked)
+    assert len(Report.from_source(drawn, **asked).models) == 2

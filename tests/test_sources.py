@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+from decimal import Decimal
 
 import duckdb
 import numpy as np
@@ -20,6 +22,7 @@ from fragility.sources import local
 from fragility.sources import source as source_module
 from fragility.sources.opening import open_source
 from fragility.tables.several_files import parquet_files
+from fragility.tables.values import numbers
 
 from .engine_data import columns, write_parts, wrong_parts
 
@@ -276,3 +279,88 @@ def test_what_is_no_source():
         sketch(3, label="y", score="p")
     with pytest.raises(ValueError, match="different lengths"):
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
+
+
+@pytest.mark.parametrize("kind", ["decimal128(4, 2)", "decimal128(18, 11)", "decimal128(38, 20)"])
+def test_decimals_are_the_nearest_floats(kind):
+    """So `pyarrow` does not cast them: it multiplies by a power of ten that is no float."""
+    hundredths = [Decimal(k) / 100 for k in range(101)]
+    text = [str(value) for value in hundredths]
+    cast = pa.array(hundredths, pa.decimal128(*map(int, re.findall(r"\d+", kind)[1:])))
+    expected = [float(value) for value in text]
+    assert numbers(cast).tolist() == expected
+    sick = [k % 3 == 0 for k in range(101)]
+    plain = FragilitySketch().update(sick, expected)
+    found = sketch(pa.table({"sick": sick, "p": cast}), label="sick", score="p")
+    assert found.to_bytes() == plain.to_bytes()
+
+
+def test_whole_decimals_are_labels():
+    """As the sum of whole numbers is in many engines."""
+    sums = pa.array([Decimal(k % 2) for k in range(10)], pa.decimal128(38, 0))
+    p = np.linspace(0.1, 0.9, 10)
+    found = sketch(pa.table({"sick": sums, "p": p}), label="sick", score="p")
+    plain = FragilitySketch().update(np.arange(10) % 2, p)
+    assert FragilitySketch.from_bytes(found.to_bytes()).to_bytes() == plain.to_bytes()
+    assert list(sketch_by({"n": sums, "y": sums, "p": p}, "n", label="y", score="p")) == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "table", "file", "polars"])
+def test_the_later_of_ordered_categories_is_positive(kind, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    risk = np.where(rng.random(200) < p, "high", "low")
+    frame = pd.DataFrame({"risk": pd.Categorical(risk, ["low", "high"], ordered=True), "p": p})
+    frame.to_parquet(tmp_path / "risk.parquet")
+    data = {
+        "pandas": frame,
+        "table": pa.Table.from_pandas(frame),
+        "file": tmp_path / "risk.parquet",
+        "polars": pl.DataFrame({"risk": pl.Series(risk, dtype=pl.Enum(["low", "high"])), "p": p}),
+    }[kind]
+    plain = FragilitySketch().update(frame["risk"], p)
+    assert plain.fragility().value < 1.0
+    assert sketch(data, label="risk", score="p").to_bytes() == plain.to_bytes()
+    # In an order that is asked for, the second one is.
+    turned = FragilitySketch(labels=["high", "low"]).update(risk, p)
+    asked = sketch(data, label="risk", score="p", labels=["high", "low"])
+    assert asked.to_bytes() == turned.to_bytes()
+
+
+def test_categories_in_both_orders_are_refused(tmp_path):
+    for k, order in enumerate((["low", "high"], ["high", "low"])):
+        risk = pd.Categorical(["low", "high"], order, ordered=True)
+        pd.DataFrame({"risk": risk, "p": [0.1, 0.9]}).to_parquet(tmp_path / f"{k}.parquet")
+    with pytest.raises(ValueError, match=r"in both orders.*pos_label="):
+        sketch(tmp_path, label="risk", score="p")
+
+
+def test_labels_of_another_kind_are_blamed_on_their_file(tmp_path):
+    """Labels are found first; which files have them is known."""
+    for name, sick in {"a": [0, 1], "b": ["0", "1"], "c": [0, 1]}.items():
+        pq.write_table(pa.table({"sick": sick, "p": [0.2, 0.8]}), tmp_path / f"{name}.parquet")
+    with pytest.raises(PartitionError, match=r"holds '.' here, and . in .*a\.parquet") as caught:
+        sketch(tmp_path, label="sick", score="p")
+    assert caught.value.file.endswith("b.parquet")
+    pq.write_table(pa.table({"sick": [0, 2], "p": [0.2, 0.8]}), tmp_path / "b.parquet")
+    with pytest.raises(ValueError, match=r"3 classes .*2 in .*b\.parquet"):
+        sketch(tmp_path, label="sick", score="p")
+
+
+def test_a_panic_of_polars_fails_the_part(folder, monkeypatch):
+    """Its exception is none that others catch; a file that shrank meanwhile raises it."""
+
+    class PanicException(BaseException):
+        pass
+
+    def broken(frame, most):
+        raise PanicException("assertion failed")
+
+    monkeypatch.setattr(local, "_slices", broken)
+    with pytest.raises(PartitionError, match="the query: polars broke off; were the files"):
+        sketch(made("lazy", folder), label="sick", score="p", labels=[0, 1])
+
+
+def test_shares_are_between_no_bounds_outside_of_0_and_1():
+    flat = FragilitySketch().update([0, 1] * 500, np.full(1000, 0.3)).fragility()
+    assert flat.auc.bounds == (0.0, 1.0)

@@ -10,16 +10,17 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from .._labels import listed
+from .._labels import later_places, listed
 from .._typing import Labels
 from .._validation import check_labels
+from ..exceptions import PartitionError
 from ..scores.bins import ScoreBins
 from ..scores.sketch import FragilitySketch
 from ..sources.opening import open_source
 from ..sources.source import Part, Source
 from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
-from ..tables.values import narrow_integers
+from ..tables.values import category_order, narrow_integers
 from .columns import MOST_LABELS, codes_of, few_labels, numbers_of, one_kind
 
 #: Most memory of the sketches of all groups.
@@ -199,15 +200,20 @@ def _making(
     twice = {name for name in asked if asked.count(name) > 1}
     if twice:
         raise ValueError(f"Column {listed(sorted(twice))} is named for two things.")
+    found = _Labels({}, [])
     if labels is None:
         FragilitySketch(n_bins, multi_class=multi_class)
-        labels = _ordered(label, _found_labels(source, label))
+        found = _found_labels(source, label)
+        labels = found.ordered(label)
     known = check_labels(labels)
     if len(scores) not in (1, known.size) or (len(scores) == 1 and known.size > 2):
         raise ValueError(
             f"There are {known.size} classes ({listed(known)}) and {len(scores)} columns of scores "
             f"({listed(scores)}); give one for each class{', or one' * (known.size == 2)}."
+            f"{found.first_seen}"
         )
+    if pos_label is None and known.size == 2:
+        pos_label = found.later(label, known)
     made = _Making(label, scores, weight, known, pos_label, n_bins, multi_class)
     made.empty()  # which refuses what cannot be
     return made
@@ -233,41 +239,105 @@ def _by_query(
     )
 
 
-def _found_labels(source: Source, label: str) -> set[Any]:
+def _found_labels(source: Source, label: str) -> _Labels:
     """All labels, by a query where the engine has one."""
     source.require([label])
-    found = None
     if isinstance(source, SparkSource):
         from .by_query import labels_by_query
 
-        found = labels_by_query(source, label, MOST_LABELS)
-    if found is None:
-        found = source.reduce(partial(_survey, label), _united, [label])
-    return few_labels(label, found or set())
+        queried = labels_by_query(source, label, MOST_LABELS)
+        if queried is not None:
+            return _Labels(dict.fromkeys(few_labels(label, queried)), [])
+    found = source.reduce(partial(_survey, label), _Labels.merge, [label])
+    return _Labels({}, []) if found is None else found
 
 
-def _survey(label: str, known: set[Any] | None, batch: Any, part: Part) -> set[Any]:
-    """Labels of the rows up to now."""
-    found = set() if known is None else known
-    whole = narrow_integers(batch.column(label))
-    if whole is None or not found.issuperset(range(whole[1], whole[2] + 1)):
-        found.update(codes_of(batch, label)[1])
-    return one_kind(label, few_labels(label, found))
+@dataclass
+class _Labels:
+    """Labels that some rows have.
 
+    Attributes
+    ----------
+    parts : dict
+        By label the first part that has it, if parts are known.
+    orders : list of list
+        Orders that parts have their categories in.
+    """
 
-def _united(first: set[Any], second: set[Any]) -> set[Any]:
-    return first | second
+    parts: dict[Any, Part | None]
+    orders: list[list[Any]]
 
+    def merge(self, later: _Labels) -> _Labels:
+        self.parts = later.parts | self.parts
+        self.orders += [order for order in later.orders if order not in self.orders]
+        return self
 
-def _ordered(label: str, values: set[Any]) -> list[Any]:
-    """Classes in their order: numbers by size, text by alphabet."""
-    if len(values) < 2:
-        held = f"only the class {next(iter(values))!r}" if values else "no label"
-        raise ValueError(
-            f"Column {label!r} holds {held}; two classes or more are needed: name all of them with "
-            "labels=."
+    def ordered(self, label: str) -> list[Any]:
+        """Classes in their order: numbers by size, text by alphabet."""
+        values = list(few_labels(label, set(self.parts)))
+        if len(values) < 2:
+            held = f"only the class {values[0]!r}" if values else "no label"
+            raise ValueError(
+                f"Column {label!r} holds {held}; two classes or more are needed: name all of them "
+                "with labels=."
+            )
+        try:
+            return sorted(one_kind(label, set(values)))
+        except ValueError as error:
+            raise self._mixed(label) or error from None
+
+    def _mixed(self, label: str) -> PartitionError | None:
+        """An error that names the first part with labels of another kind than those before it."""
+        kinds: dict[bool, tuple[Part, Any]] = {}
+        for value, part in self.parts.items():
+            if part is None:
+                return None
+            is_text = isinstance(value, str)
+            if is_text not in kinds or part.number < kinds[is_text][0].number:
+                kinds[is_text] = part, value
+        (earlier, there), (part, value) = sorted(kinds.values(), key=lambda seen: seen[0].number)
+        if part == earlier:
+            return part.error(f"column {label!r} holds text and numbers: {listed([there, value])}")
+        return part.error(
+            f"column {label!r} holds {listed([value])} here, and {listed([there])} in "
+            f"{earlier.where}: text and numbers"
         )
-    return sorted(one_kind(label, values))
+
+    def later(self, label: str, classes: NDArray[Any]) -> Any:
+        """The later of two classes that are ordered categories; None if they are not."""
+        if not self.orders:
+            return None
+        places = later_places(classes.tolist(), self.orders)
+        if len(places) != 1:
+            raise ValueError(
+                f"The parts of column {label!r} have the ordered categories {listed(classes)} "
+                f"{'in both orders' if places else 'never together'}, so that neither is the "
+                "later one; name the positive class with pos_label=."
+            )
+        return classes.tolist()[places.pop()]
+
+    @property
+    def first_seen(self) -> str:
+        """Where the labels come from, if not all of them from one part."""
+        places = {value: part.where for value, part in self.parts.items() if part is not None}
+        if len(set(places.values())) < 2:
+            return ""
+        seen = ", ".join(f"{value!r} in {where}" for value, where in list(places.items())[:5])
+        return f" They are first seen: {seen}."
+
+
+def _survey(label: str, known: _Labels | None, batch: Any, part: Part) -> _Labels:
+    """Labels of the rows up to now."""
+    found, column = _Labels({}, []) if known is None else known, batch.column(label)
+    whole = narrow_integers(column)
+    if whole is None or not found.parts.keys() >= set(range(whole[1], whole[2] + 1)):
+        for value in codes_of(batch, label)[1]:
+            found.parts.setdefault(value, part)
+        few_labels(label, set(found.parts))
+        order = category_order(column)
+        if order is not None and order not in found.orders:
+            found.orders.append(order)
+    return found
 
 
 def _labels_of(batch: Any, name: str) -> NDArray[Any]:

@@ -23,11 +23,15 @@ _ROUNDING = 2e-15
 
 
 def measured_between(low: float, high: float) -> Measured:
-    """The middle of two bounds; exact where they differ by rounding only."""
+    """The middle of two bounds; exact where they differ by rounding only.
+
+    What is added for rounding leads from a share to no number below 0 or above 1.
+    """
     value = low + 0.5 * (high - low)
     if high - low <= _ROUNDING:
         return Measured(value)
-    return Measured(value, bounds=Interval(low - _ROUNDING, high + _ROUNDING))
+    least, most = max(low - _ROUNDING, min(low, 0.0)), min(high + _ROUNDING, max(high, 1.0))
+    return Measured(value, bounds=Interval(least, most))
 
 
 def auc(negatives: Atoms, positives: Atoms) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._typing import Labels
+from ..scores.cases import Cases, added_fingerprints, fingerprint
 from ..scores.state import ScoreState
 from ..scores.tally import Task
 from ..sources.opening import open_source
@@ -88,7 +89,7 @@ def report_on_source(data: Any, columns: SourceColumns, settings: Settings, hold
         raise ValueError(f"{source.name} has no rows.")
     file.finish(filled.reading)
     state = filled.state
-    reread: Rereading = SourceReading(source, file)
+    reread: Rereading = SourceReading(source, file, filled.cases.seen)
     if state.complete and state.held:
         # In an order that does not depend on the parts, which some engines do not keep in order.
         cases = state.cases()
@@ -144,6 +145,20 @@ class _Look:
         return names
 
 
+@dataclass
+class _Seen:
+    """The fingerprint of the cases that were read; empty if there are none yet."""
+
+    seen: tuple[int, ...] = ()
+
+    def add(self, cases: Cases) -> None:
+        self.merge(_Seen(fingerprint(cases)))
+
+    def merge(self, other: _Seen) -> None:
+        both = self.seen and other.seen
+        self.seen = added_fingerprints(self.seen, other.seen) if both else self.seen or other.seen
+
+
 # The state.
 
 
@@ -154,9 +169,11 @@ class _Filled:
     state: ScoreState
     reading: Reading[Any]
     rows: PartRows
+    cases: _Seen
 
     def merge(self, other: _Filled) -> _Filled:
         self.state.merge(other.state)
+        self.cases.merge(other.cases)
         self.reading.merge(other.reading)
         return self
 
@@ -170,9 +187,10 @@ class _Fill:
 
     def __call__(self, filled: _Filled | None, batch: Any, part: Part) -> _Filled:
         if filled is None:
-            filled = _Filled(self.empty(), self.file.new_reading(), PartRows())
+            filled = _Filled(self.empty(), self.file.new_reading(), PartRows(), _Seen())
         found = _cases(self.file, filled.reading, filled.rows.table(batch, part), batch)
         if found is not None:
+            filled.cases.add(found.cases)
             filled.state.add(found.cases)
         return filled
 
@@ -197,6 +215,8 @@ class SourceReading:
 
     source: Source
     file: PredictionFile
+    #: Fingerprint of the cases in the first reading.
+    seen: tuple[int, ...]
 
     def __call__(self) -> Iterable[CaseRows]:
         raise NotImplementedError("the rows of a source are read in parts")
@@ -207,7 +227,15 @@ class SourceReading:
         """Copies of new readers that were told all cases, after a map of their scores."""
         tell = _Tell(self.file, list(readers), mapped)
         found = self.source.reduce(tell, _Told.merge, self.file.columns.all)
-        assert found is not None  # there are rows: they were read before
+        if found is None or found.cases.seen != self.seen:
+            seen = () if found is None else found.cases.seen
+            n, before = seen[0] if seen else 0, self.seen[0]
+            counts = f"{before:,} and then {n:,}" if n != before else f"both times {n:,}"
+            raise ValueError(
+                f"{self.source.name} gave other rows when it was read once more ({counts} rows): "
+                "files were replaced meanwhile, or a query draws at random. Write the rows to a "
+                "file and report on that, or hold all of them (hold=inf)."
+            )
         return found.readers
 
 
@@ -218,12 +246,15 @@ class _Told:
     readers: list[BlockReader]
     reading: Reading[Any] | None
     rows: PartRows | None
+    cases: _Seen
 
     def __getstate__(self) -> dict[str, Any]:
         """What leaves the part: only what was told, not what all readers know."""
-        return {"readers": [own.told() for own in self.readers], "reading": None, "rows": None}
+        readers = [own.told() for own in self.readers]
+        return {"readers": readers, "reading": None, "rows": None, "cases": self.cases}
 
     def merge(self, other: _Told) -> _Told:
+        self.cases.merge(other.cases)
         for own, more in zip(self.readers, other.readers, strict=True):
             own.merge(more)
         return self
@@ -240,11 +271,12 @@ class _Tell:
     def __call__(self, told: _Told | None, batch: Any, part: Part) -> _Told:
         if told is None:
             new = [reader.anew() for reader in self.readers]
-            told = _Told(new, self.file.new_reading(), PartRows())
+            told = _Told(new, self.file.new_reading(), PartRows(), _Seen())
         assert told.reading is not None  # it has not left yet
         assert told.rows is not None
         found = _cases(self.file, told.reading, told.rows.table(batch, part), batch)
         if found is not None and found.rows.size:
+            told.cases.add(found.cases)
             if self.mapped is not None:
                 found = found._replace(cases=self.mapped(found.cases))
             add_blocks([found], told.readers)

@@ -107,6 +107,23 @@ class Cases(NamedTuple):
         return found
 
 
+def fingerprint(cases: Cases) -> tuple[int, ...]:
+    """Numbers that add up, modulo 2⁶⁴, over cases in any order: other cases have others.
+
+    Their number, and by column the sum of the bits of its values times an odd number for the class.
+    """
+    factors = 2 * cases.codes.astype(np.uint64) + np.uint64(1)
+    columns = (column.astype(np.float64, copy=False) for column in cases.columns[1:])
+    # Adding zero turns −0.0 into 0.0.
+    sums = (int((factors * (column + 0.0).view(np.uint64)).sum()) for column in columns)
+    return cases.size, int(factors.sum()), *sums
+
+
+def added_fingerprints(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+    """The fingerprint of the cases of both."""
+    return tuple((a + b) % 2**64 for a, b in zip(first, second, strict=True))
+
+
 #: Sums over reviews with errors e: of we, w²e, w²e², and of the w with any e.
 REVIEW_SUMS = ("review_errors", "review_crossed", "review_squares", "review_slips")
 

@@ -231,10 +231,17 @@ def of_lazy_frame(frame: Any) -> LocalSource:
 
     def opened(columns: list[str]) -> Iterator[Any]:
         chosen, n_rows = frame.select(columns), batch_rows(len(columns))
-        for batch in _slices(chosen, _BATCHES * n_rows) or chosen.collect_batches(
-            chunk_size=n_rows, maintain_order=True, lazy=True
-        ):
-            yield from batch.to_arrow().to_batches(max_chunksize=n_rows)
+        try:
+            for batch in _slices(chosen, _BATCHES * n_rows) or chosen.collect_batches(
+                chunk_size=n_rows, maintain_order=True, lazy=True
+            ):
+                yield from batch.to_arrow().to_batches(max_chunksize=n_rows)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of polars, which is no Exception
+                raise
+            raise RuntimeError(
+                "polars broke off; were the files of the query changed after it was made?"
+            ) from error
 
     schema = frame.collect_schema().to_frame(eager=True).to_arrow().schema
     return LocalSource(schema, [LocalPart("the query", opened)], "the query")

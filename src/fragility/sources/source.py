@@ -38,6 +38,11 @@ class Part:
     name: str
     file: str | None = None
 
+    @property
+    def where(self) -> str:
+        """What messages call it: its file, if that is known."""
+        return self.name if self.file is None else self.file
+
     def error(self, reason: object) -> PartitionError:
         """An error that names this part."""
         return PartitionError(self.name, self.file, " ".join(str(reason).split()))

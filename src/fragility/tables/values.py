@@ -52,6 +52,8 @@ def numbers(column: Any) -> NDArray[Any]:
         return as_numpy(parsed_numbers(column))
     if pa.types.is_boolean(kind):
         column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(kind):
+        column = column.cast(pa.string())  # of which the nearest double is read, as from a file
     elif not (_is_number(kind) or pa.types.is_null(kind)):
         raise TypeError(f"values of type {kind}, not numbers")
     single = pa.types.is_float16(kind) or pa.types.is_float32(kind)
@@ -93,7 +95,7 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     None if its type is not text, booleans or numbers. Every value occurs.
     """
     pa = pyarrow()
-    column = _plain(column)
+    column = _without_scale(_plain(column))
     kind = column.type
     if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         classes, codes = encode_labels(as_numpy(column))
@@ -168,6 +170,20 @@ def _plain(column: Any) -> Any:
     if pa.types.is_dictionary(kind) and pa.types.is_string_view(kind.value_type):
         return pa.DictionaryArray.from_arrays(column.indices, _plain(column.dictionary))
     return column
+
+
+def _without_scale(column: Any) -> Any:
+    """Decimals as whole numbers, if they all are, else as doubles: the values that engines mean."""
+    pa = pyarrow()
+    kind = column.type
+    if pa.types.is_dictionary(kind) and pa.types.is_decimal(kind.value_type):
+        column = column.dictionary_decode()
+    if not pa.types.is_decimal(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:  # which would lose digits
+        return column.cast(pa.string()).cast(pa.float64())
 
 
 def _trimmed(text: Any) -> Any:
