@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import pickle
 import statistics
 import sys
 import tempfile
@@ -18,14 +19,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+import cloudpickle
 import numpy as np
 import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 
 from fragility import FragilitySketch, Report, fragility_index
-from fragility.distributed import sketch
+from fragility.distributed import bins_query, sketch
+from fragility.sources.source import Source
 
 RESULT = Path(__file__).parent / "results" / "engines.md"
 TICK = os.sysconf("SC_CLK_TCK")
@@ -160,6 +164,62 @@ def measured(work: Callable[[], Any], repeats: int) -> tuple[float, float, Any]:
     return statistics.median(times), max(growths), found
 
 
+def travelling(asked: dict[str, Any], n_models: int) -> list[tuple[int, int]]:
+    """Bytes that are sent to parts, and that come back, in each reading of a report."""
+    rng = np.random.default_rng(0)
+    n = 200_000
+    p = rng.random((n_models, n))
+    data = {f"p{k}": scores for k, scores in enumerate(p)}
+    data |= {"y": (rng.random(n) < p[0]).astype(np.int64), "site": rng.integers(0, 3, n)}
+    seen, reduce = [], Source.reduce
+
+    def weighed(self: Source, add: Any, merge: Any, columns: Any) -> Any:
+        sent = len(cloudpickle.dumps(add))
+        found = reduce(self, add, merge, columns)
+        seen.append((sent, len(cloudpickle.dumps(found))))
+        return found
+
+    with mock.patch.object(Source, "reduce", weighed):
+        scores = [f"p{k}" for k in range(n_models)]
+        Report.from_source(data, scores=scores, hold=0, **ASKED, **asked)
+    return seen
+
+
+def constants(folder: Path, n_rows: int, sketch_bytes: int, costs: dict[str, Any]) -> list[str]:
+    """What docs/engines.md plans with, as a table."""
+    import duckdb
+
+    size = sum(path.stat().st_size for path in folder.glob("*.parquet"))
+    query = bins_query("cases", label="y", score="p")
+    rows = duckdb.read_parquet(str(folder / "*.parquet")).query("cases", query).to_arrow_table()
+    one, full = (
+        travelling({"calibrate": False}, 1),
+        travelling({"groups": "site", "costs": {"error_cost": 5.0, "review_cost": 1.0}}, 2),
+    )
+    named = {"files on one machine": "Parquet files", "Dask": "Dask, 2 workers"}
+    named |= {"Spark": "Spark, local[2]"}
+    there = {short: costs[name] for short, name in named.items() if name in costs}
+    told = ", ".join(there)
+    sketches, reports = (
+        ", ".join(f"{own[place] / n_rows * 1e9:.0f}" for own in there.values())
+        for place in range(2)
+    )
+    return [
+        "| constant | measured |",
+        "|---|---|",
+        f"| a row of label and score in Parquet | {size / n_rows:.1f} bytes |",
+        f"| CPU of a sketch: {told} | {sketches} ns a row |",
+        f"| CPU of a report of one model: {told} | {reports} ns a row |",
+        f"| a sketch that travels | {sketch_bytes / 1e6:.2f} MB |",
+        f"| rows of a query that travel | {len(rows):,} of {rows.nbytes / len(rows):.0f} bytes |",
+        f"| a state of a report that travels: one model | {one[0][1] / 1e6:.1f} MB |",
+        f"| the same: two models, three groups | {full[1][1] / 1e6:.1f} MB |",
+        "| readers of a second reading, two models, groups and costs: sent, then what comes back | "
+        f"{max(sent for sent, _ in full[2:]) / 1e6:.1f} MB, "
+        f"{max(back for _, back in full[2:]) / 1e3:.0f} kB |",
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000_000)
@@ -179,8 +239,9 @@ def main() -> None:
         exact = fragility_index(y, p)
         bounds = FragilitySketch.from_bytes(expected).fragility()
         held = bounds.lower - 1e-13 <= exact <= bounds.upper + 1e-13
+        sketch_bytes = len(pickle.dumps(FragilitySketch.from_bytes(expected)))
         del table, y, p
-        lines, reports = [], set()
+        lines, reports, costs = [], set(), {}
         for engine, data, summed in engines(folder, given.engines, stack, given.malloc):
             sums, _, _ = measured(summed, given.repeats)
             sketched, grown, found = measured(
@@ -191,6 +252,7 @@ def main() -> None:
                 lambda d=data: Report.from_source(d, scores="p", **ASKED), given.repeats
             )
             reports.add(made.to_json())
+            costs[engine] = sketched, reported
             lines.append(
                 f"| {engine} | {sums:.2f} | {sketched:.2f} | {sketched / sums:.1f} | "
                 f"{'yes' if same else 'NO'} | {grown:.0f} | {reported:.2f} | "
@@ -213,6 +275,10 @@ def main() -> None:
             f"The interval of the sketch holds the index of the rows in memory: "
             f"{'yes' if held else 'NO'}. Different JSON of reports among these engines: "
             f"{len(reports)} (1 is all alike).",
+            "",
+            "## Constants of a plan",
+            "",
+            *constants(folder, given.rows, sketch_bytes, costs),
             "",
         ]
         RESULT.write_text("\n".join(text), encoding="utf-8")

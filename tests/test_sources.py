@@ -364,3 +364,14 @@ def test_a_panic_of_polars_fails_the_part(folder, monkeypatch):
 def test_shares_are_between_no_bounds_outside_of_0_and_1():
     flat = FragilitySketch().update([0, 1] * 500, np.full(1000, 0.3)).fragility()
     assert flat.auc.bounds == (0.0, 1.0)
+
+
+def test_folders_that_are_named_for_values_are_no_columns_of_files(tmp_path):
+    for site in "ab":
+        (tmp_path / f"site={site}").mkdir()
+        rows = pa.table({"sick": [0, 1], "p": [0.2, 0.8]})
+        pq.write_table(rows, tmp_path / f"site={site}" / "rows.parquet")
+    with pytest.raises(ValueError, match=r"no column 'site' in the files.*partitioning=.hive"):
+        sketch_by(sorted(tmp_path.rglob("*.parquet")), "site", label="sick", score="p")
+    dataset = pyarrow.dataset.dataset(tmp_path, partitioning="hive")
+    assert list(sketch_by(dataset, "site", label="sick", score="p")) == ["a", "b"]

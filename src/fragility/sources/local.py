@@ -52,6 +52,15 @@ class LocalSource(Source):
         self.schema, self.name = schema, name
         self._parts = list(parts)
 
+    def _hint(self, missing: str) -> str:
+        folders = (folder for own in self._parts for folder in (own.file or "").split(os.sep)[:-1])
+        if not any(folder.startswith(f"{missing}=") for folder in folders):
+            return ""
+        return (
+            f" The values of {missing!r} are in the names of folders: give an Arrow dataset, "
+            'pyarrow.dataset.dataset(folder, partitioning="hive").'
+        )
+
     def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
         numbered = [(Part(k, own.name, own.file), own) for k, own in enumerate(self._parts)]
         runs = _runs(numbered, os.cpu_count() or 1)

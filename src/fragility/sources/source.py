@@ -100,12 +100,16 @@ class Source(ABC):
         names = list(dict.fromkeys(columns))
         missing = [name for name in names if name not in self.schema.names]
         if missing:
-            hint = did_you_mean(missing, self.column_names, cutoff=0.5)
+            hint = self._hint(missing[0]) or did_you_mean(missing, self.column_names, cutoff=0.5)
             raise ValueError(
-                f"{self.name} has no column {listed(missing)}. The columns are "
+                f"There is no column {listed(missing)} in {self.name}. The columns are "
                 f"{listed(self.column_names, most=20)}.{hint}"
             )
         return names
+
+    def _hint(self, missing: str) -> str:
+        """Where else the values of a column may be; nothing if nobody knows."""
+        return ""
 
     @abstractmethod
     def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
