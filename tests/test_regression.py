@@ -201,12 +201,16 @@ class TestTargets:
         with pytest.raises(TargetError, match="Give one of"):
             SatisficingRegressor(target=1.0, slack=0.1).fit(X, Y)
 
-    def test_nothing_to_learn(self):
+    @pytest.mark.parametrize("value", [7.0, 0.1, 0.0, -1e9 / 3, 1e-300])
+    @pytest.mark.parametrize("m", [1, 2])
+    def test_nothing_to_learn(self, value, m):
         X, _ = drawn(5, 1)
-        with pytest.warns(NothingLearnedWarning):
-            model = SatisficingRegressor().fit(X, np.full(len(X), 7.0))
-        assert model.fragility_ == 0.0
-        assert model.predict(X[:2]).tolist() == pytest.approx([7.0, 7.0])
+        weights = np.random.default_rng(0).random(len(X))  # whose sum times a constant is rounded
+        for sample_weight in (None, weights):
+            with pytest.warns(NothingLearnedWarning):
+                model = SatisficingRegressor().fit(X, np.full((len(X), m), value), sample_weight)
+            assert model.fragility_ == 0.0
+            assert (model.predict(X) == value).all()
 
     def test_interpolation(self):
         X, Y = drawn(6, 2, n=3)

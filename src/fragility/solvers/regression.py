@@ -60,7 +60,9 @@ class LinearErrors:
         X, y = both[:, : X.shape[1]], both[:, X.shape[1] :]
         zero = not fit_intercept
         centre = np.zeros(X.shape[1]) if zero else a @ X
-        middle = np.zeros(y.shape[1]) if zero else a @ y
+        # A constant is its own mean, whatever rounding makes of the sum: nothing is left to learn.
+        mean = np.where((y == y[0]).all(axis=0), y[0], a @ y)
+        middle = np.zeros(y.shape[1]) if zero else mean
         X, y = X - centre, y - middle
         scale, unit = np.sqrt(a @ X**2), float(np.sqrt((a @ y**2).sum()))
         scale = np.where(scale > 1e-13 * np.abs(centre), scale, 1.0)
@@ -100,6 +102,8 @@ class RegressionSolver:
 
     def lowest(self, allowed: Mask) -> tuple[Floats, Floats]:
         """The model of the lowest loss that uses only some of the features."""
+        if not self.errors.y.any():  # which no program would find to the last digit
+            return np.zeros(self.coef.shape), np.zeros(self.intercept.shape)
         found = lowest(self.errors, allowed) if self.errors.y.shape[1] > 1 else None
         if found is not None:
             return self._split(found)
