@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ __all__ = ["COLOURS", "GREY", "band", "colour", "panels", "svg"]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 GREY = "#5F5F5F"
 _MARKERS = "osD^vPX"
+#: Coordinates beyond a thousandth of a point: their last digits are not those of all machines.
+_COORDINATE = re.compile(r"-?\b[1-9]\d*\.\d{4,}")
 
 _STYLE = {
     "svg.hashsalt": "fragility",
@@ -89,4 +92,5 @@ def svg(draw: Callable[[], Figure]) -> str:
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     if figure.number if hasattr(figure, "number") else False:  # made by pyplot, which keeps it
         matplotlib.pyplot.close(figure)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+    rounded = _COORDINATE.sub(lambda found: f"{float(found[0]):.3f}", text.getvalue())
+    return "\n".join(line.rstrip() for line in rounded.splitlines()) + "\n"
