@@ -539,6 +539,7 @@ GOOD = ([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.6])
         (GOOD[0], GOOD[1], [0, 2, 0, 0], "declined must be true or false.*it is 2 in 1 of 4"),
         ([1, 1, 1, 1], GOOD[1], None, "all 4 answers are right. The report measures how"),
         ([0, 0, 0, 0], GOOD[1], None, "all 4 answers are wrong"),
+        ([1], [0.9], None, "its only answer is right"),
         (GOOD[0], GOOD[1], [1, 1, 1, 1], "declined all 4 cases"),
         ([], [], None, "correct is empty"),
         (np.ones((4, 2)), GOOD[1], None, r"correct has shape \(4, 2\); give one entry"),
@@ -632,3 +633,47 @@ def test_a_model_that_is_not_surer_when_right():
     policy = report.models[0].policy
     assert "Is it the probability of being right?" in " ".join(policy.sentences())
     assert policy.upper in (0.0, inf)
+
+
+def test_words_count_answers_where_cases_were_declined():
+    correct, confidence = np.arange(40) % 4 > 0, np.linspace(0.5, 1.0, 40)
+    declined = np.arange(40) % 5 == 4
+    report = Report.from_outcomes(correct, confidence, declined=declined)
+    shown = report.to_markdown(full=True)
+    # 12 of the 32 answers are above 0.8, as 16 of the 40 cases are.
+    assert "| confidence | of all answers |" in shown
+    assert f"| above 80.0 % | {100 * np.mean(confidence[~declined] > 0.8):.1f} % |" in shown
+    assert "share of the answers that are wrong above 90 % confidence" in shown
+
+
+def test_models_that_are_no_surer_when_right():
+    correct, good = np.arange(40) % 4 > 0, np.linspace(0.3, 0.9, 40)
+    good[correct] += 0.1
+    bad = 1.0 - good
+    alone = Report.from_outcomes(correct, {"bad": bad})
+    assert alone.verdict.sentences == (
+        "None is to be used: the model is no surer of right answers than of wrong ones (bad).",
+    )
+    both = Report.from_outcomes(correct, {"bad": bad, "worse": 1.0 - good**2}).verdict.sentences
+    assert "the models are no surer of right answers than of wrong ones" in both[0]
+    one = Report.from_outcomes(correct, {"bad": bad, "good": good}).verdict.sentences
+    assert "bad is left out: it is no surer of right answers than of wrong ones." in one
+
+
+def test_more_right_answers_are_a_share_of_the_cases():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    right = {"a": rng.random(400) < 0.4 + 0.2 * p, "b": rng.random(400) < 0.7 + 0.2 * p}
+    told = Report.from_outcomes(right, {"a": p, "b": p}).verdict.sentences[1]
+    more = 100 * (right["b"].mean() - right["a"].mean())
+    assert told.startswith(f"It is right in {more:.1f} % of the cases more than a, the next best")
+
+
+def test_merged_states_say_that_shared_mistakes_are_not_known():
+    states = [
+        AnswerState(name).update_answers([0, 0, 1, 1, 1], [0.95, 0.2, 0.9, 0.3, 0.8])
+        for name in MODELS
+    ]
+    report = Report.from_state(states)
+    assert report.shared_mistakes == ()
+    assert any("nor a list of what all models get wrong" in note for note in report.notes)
