@@ -17,12 +17,14 @@ from fragility.report.baseline_files import baseline_text, read_baseline
 from fragility.report.baselines import Baseline
 from fragility.report.gates import check_gates
 from fragility.report.inputs import as_policy
+from fragility.report.limits import Limits
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
 from fragility.report.sum_views import CalibratedView
 from fragility.scores.answers import check_answers
 from fragility.scores.tally import Task
 
+from .reference import gates
 from .reference import outcomes as reference
 from .test_one_state import close
 
@@ -510,6 +512,38 @@ def test_answers_are_held_to_a_baseline_of_answers(tmp_path):
     )
     with pytest.raises(ValueError, match="what is measured there: answers, right or wrong"):
         check_gates(classes, baseline=baseline)
+
+
+def test_answers_that_are_wrong_more_often_fail_however_well_the_model_knows_it(tmp_path):
+    rng = np.random.default_rng(2)
+    n, sure = 1500, rng.uniform(0.8, 1.0, 1500)
+    old, new = rng.random(n) < sure, rng.random(n) < 0.5
+    knows = np.where(new, 0.97, 0.03) + rng.uniform(-0.03, 0.03, n)
+    knows[:2], new[:2] = 0.5, [True, False]
+    report = Report.from_outcomes({"old": old, "new": new}, {"old": sure, "new": knows})
+    assert report.verdict.model == "old"
+    wrong, *others = check_gates(report, against="old")
+    assert {part.figure for part in others} >= {"log_loss"}
+    assert all(part.passed for part in others)
+    assert (wrong.figure, wrong.passed, wrong.title) == ("wrong_answers", False, "wrong answers")
+    assert wrong.value == pytest.approx(np.mean(~new))
+    # Two shares of the level, as log-loss has after calibration; all others have one.
+    lost = [(~part).astype(float).tolist() for part in (new, old)]
+    expected = gates.paired_limit(*lost, 0.05 * 2 / (3 + len(others)), 0.01)
+    assert wrong.limit == pytest.approx(expected, rel=1e-6)
+    (held,) = [c for c in check_gates(report, against="old", margin=0.1) if "margin" in c.source]
+    assert (held.figure, held.passed) == ("wrong_answers", False)
+    (held,) = [c for c in check_gates(report, against="old", margin=0.5) if "margin" in c.source]
+    assert held.passed
+    # The same on other cases.
+    path = tmp_path / "baseline.json"
+    path.write_text(baseline_text(Baseline.of(report, without="new")))
+    held = check_gates(report, against="old", baseline=read_baseline(str(path)))
+    failed = {(part.figure, part.source) for part in held if not part.passed}
+    assert failed == {("wrong_answers", "against old"), ("wrong_answers", "baseline")}
+    # And as a limit.
+    (limited,) = check_gates(Report.from_outcomes(new, knows), Limits({"wrong_answers": 0.2}))
+    assert (limited.value, limited.passed) == (pytest.approx(np.mean(~new)), False)
 
 
 def test_one_array_of_outcomes_holds_for_every_model():
