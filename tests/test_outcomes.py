@@ -13,6 +13,7 @@ from fragility import AnswerState, Costs, Policy, Report, ScoreState
 from fragility.calibration.choice import CalibrationChoice
 from fragility.calibration.table import ScoreTable, TableFits
 from fragility.report.answer_reading import OutcomeBatch
+from fragility.report.answer_text import answer_table
 from fragility.report.baseline_files import baseline_text, read_baseline
 from fragility.report.baselines import Baseline
 from fragility.report.gates import check_gates
@@ -20,6 +21,7 @@ from fragility.report.inputs import as_policy
 from fragility.report.limits import Limits
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
+from fragility.report.page_parts import verdict_numbers
 from fragility.report.sum_views import CalibratedView
 from fragility.scores.answers import check_answers
 from fragility.scores.tally import Task
@@ -711,3 +713,18 @@ def test_merged_states_say_that_shared_mistakes_are_not_known():
     report = Report.from_state(states)
     assert report.shared_mistakes == ()
     assert any("nor a list of what all models get wrong" in note for note in report.notes)
+
+
+def test_a_policy_that_answers_nothing_alone_has_no_errors_of_its_own():
+    k = np.arange(60)
+    correct, confidence = k % 3 > 0, (0.3 + 0.6 * (k * 7 % 11) / 11).round(3)
+    report = Report.from_outcomes(correct, confidence, costs={"error_cost": 3.0})
+    policy = report.models[0].policy
+    assert policy.automation_rate == 0.0
+    assert policy.error_rate > 0.5  # of policies that other cases chose
+    assert "are wrong (on new cases)" not in report.to_text(full=True)
+    assert "| wrong of these | – |" in report.to_markdown()
+    assert "of these" not in str(policy)
+    assert [n.value for n in verdict_numbers(report) if n.title == "wrong of these"] == ["–"]
+    rows = dict(row[:2] for row in answer_table(report)[1])
+    assert (rows["answered alone"], rows["wrong of these"]) == ("0.0 %", "–")
