@@ -81,5 +81,15 @@ def _group_rows(report: Report) -> Iterator[list[str]]:
         yield [f"{what}, {name_of(report, part)}", *cells]
 
 
+def no_group(report: Report) -> str:
+    """Why no group is in the short table though groups were asked for; empty if one is."""
+    if not report.groups or not all(part.too_small for part in report.groups):
+        return ""
+    return (
+        f"No group has {words.count(report.min_cell)} cases of each class, so that none is "
+        "compared: --full shows them, wider ranges or --min-cell compare them."
+    )
+
+
 def _told(report: Report, figure: Measured, what: str) -> str:
     return words.measured(figure) if what == "log-loss" else report.context.cost(figure)

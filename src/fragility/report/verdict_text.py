@@ -97,14 +97,15 @@ class _Told:
         return f"It {_joined([first, *rest])}." if told else ""
 
     def humans(self) -> str:
-        """What humans alone cost, and how often they err, if their decisions are known."""
+        """What humans and the model cost alone, if decisions of humans are known."""
         policy = self._model.policy
         if policy is None or policy.reviewers is None or self._found.reason == "reversed":
             return ""
         found = policy.reviewers
         return (
             f"Humans alone cost {self._money(CASES * found.human.value)} per 1,000 and are wrong "
-            f"in {words.percent(found.error_rate.value)}."
+            f"in {words.percent(found.error_rate.value)}; {short(self._found.subject)} alone costs "
+            f"{self._money(CASES * found.model.value)}."
         )
 
     def who_is_left_out(self) -> str:
