@@ -728,3 +728,38 @@ def test_a_policy_that_answers_nothing_alone_has_no_errors_of_its_own():
     assert [n.value for n in verdict_numbers(report) if n.title == "wrong of these"] == ["–"]
     rows = dict(row[:2] for row in answer_table(report)[1])
     assert (rows["answered alone"], rows["wrong of these"]) == ("0.0 %", "–")
+
+
+def test_missing_values_of_any_library_may_be_declined():
+    pandas = pytest.importorskip("pandas")
+    declined = np.arange(12) % 4 == 3
+    correct = pandas.Series(np.arange(12) % 3 > 0).astype("boolean")
+    confidence = pandas.Series(np.linspace(0.1, 0.9, 12)).astype("Float64")
+    correct[declined], confidence[declined] = pandas.NA, pandas.NA
+    found = Report.from_outcomes(correct, confidence, declined=declined, calibrate=False)
+    assert found.models[0].answers.declined == 3
+    with pytest.raises(ValueError, match=r"correct has missing values in 3 of 12 rows"):
+        Report.from_outcomes(correct, confidence)
+    with pytest.raises(ValueError, match=r"declined must be true or false.* it is nan in 3 of 12"):
+        Report.from_outcomes(correct.fillna(True), 0.5 + 0 * np.arange(12), declined=correct)
+
+
+def test_reviewers_may_err_by_kind_of_answer():
+    rng = np.random.default_rng(3)
+    p = rng.random(200)
+    correct = rng.random(200) < p
+    policies = [
+        Report.from_outcomes(
+            correct, p, costs={"error_cost": 5.0, "reviewer_error": reviewer_error}
+        )
+        .models[0]
+        .policy
+        for reviewer_error in ({"right": 0.1, "wrong": 0.3}, [0.3, 0.1])
+    ]
+    assert policies[0].to_dict() == policies[1].to_dict()
+    # A right review costs itself, a wrong one the error, too.
+    full = 1.0 + 5.0 * np.where(correct, 0.1, 0.3).mean()
+    assert policies[0].cost_review_all == pytest.approx(full)
+    costs = {"error_cost": 5.0, "reviewer_error": {"right": 0.1}}
+    with pytest.raises(ValueError, match="of the classes 'wrong', 'right'; these are missing"):
+        Report.from_outcomes(correct, p, costs=costs)
