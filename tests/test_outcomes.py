@@ -763,3 +763,13 @@ def test_reviewers_may_err_by_kind_of_answer():
     costs = {"error_cost": 5.0, "reviewer_error": {"right": 0.1}}
     with pytest.raises(ValueError, match="of the classes 'wrong', 'right'; these are missing"):
         Report.from_outcomes(correct, p, costs=costs)
+
+
+def test_which_of_two_models_is_better_names_both():
+    rng = np.random.default_rng(1)
+    p = rng.random(600)
+    correct = {"a": rng.random(600) < 0.3 + 0.2 * p, "b": rng.random(600) < 0.7 + 0.2 * p}
+    declined = {"a": np.zeros(600), "b": np.arange(600) % 10 == 0}
+    found = Report.from_outcomes(correct, {"a": p, "b": p}, declined=declined).verdict
+    assert (found.reason, found.tied) == ("costs needed", ("b",))  # clearly right more often
+    assert found.sentences[0].startswith("Which of a and b is better depends on what a wrong")

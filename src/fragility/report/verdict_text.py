@@ -55,8 +55,10 @@ class _Told:
                 f"{self._capacity}: give more reviewers or looser limits."
             )
         if found.reason == "costs needed":
+            left_out = (*found.know_nothing, *found.over_capacity)
+            names = [m.name for m in self._report.models if m.name not in left_out]
             return (
-                f"Which of {_names(found.tied)} is better depends on what a wrong answer and a "
+                f"Which of {_names(names)} is better depends on what a wrong answer and a "
                 "declined case cost: say so (--error-cost, --review-cost)."
             )
         if found.reason == "no test":
