@@ -527,7 +527,7 @@ def test_answers_that_are_wrong_more_often_fail_however_well_the_model_knows_it(
     wrong, *others = check_gates(report, against="old")
     assert {part.figure for part in others} >= {"log_loss"}
     assert all(part.passed for part in others)
-    assert (wrong.figure, wrong.passed, wrong.title) == ("wrong_answers", False, "wrong answers")
+    assert (wrong.figure, wrong.passed, wrong.title) == ("wrong_answers", False, "share wrong")
     assert wrong.value == pytest.approx(np.mean(~new))
     # Two shares of the level, as log-loss has after calibration; all others have one.
     lost = [(~part).astype(float).tolist() for part in (new, old)]

@@ -27,7 +27,7 @@ POLICY_FIGURES: dict[str, FigureKind] = {
 }
 #: What gates hold of answers in place of their accuracy: a figure that is better when smaller.
 WRONG = "wrong_answers"
-_WRONG = FigureKind("wrong answers", "lower", "share of the answers that are wrong")
+_WRONG = FigureKind("share wrong", "lower", "wrong answers, of the answers")
 #: Every figure that can have a limit.
 KINDS = {**ANSWER_FIGURES, WRONG: _WRONG, **FIGURES, **EVIDENCE, **POLICY_FIGURES}
 #: Least and largest possible value, of figures that are not shares.
