@@ -773,3 +773,14 @@ def test_which_of_two_models_is_better_names_both():
     found = Report.from_outcomes(correct, {"a": p, "b": p}, declined=declined).verdict
     assert (found.reason, found.tied) == ("costs needed", ("b",))  # clearly right more often
     assert found.sentences[0].startswith("Which of a and b is better depends on what a wrong")
+
+
+def test_shared_mistakes_of_answers_are_marked_not_labelled():
+    correct = np.arange(40) % 4 > 0
+    sure = {"a": np.linspace(0.3, 0.99, 40), "b": np.linspace(0.2, 0.98, 40)}
+    report = Report.from_outcomes(correct, sure)
+    assert report.n_shared_mistakes == 1
+    told = report.to_text(full=True)
+    assert "1 case is wrong above 90 % confidence in both models: check its marking first." in told
+    assert "Check its marking first: a wrong mark, or a blind spot" in told
+    assert "label" not in told

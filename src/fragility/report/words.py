@@ -80,6 +80,14 @@ def wrong_of_alone(policy: Policy) -> str:
     return percent(policy.error_rate) if known else "–"
 
 
+def suspects(n: int, *, answers: bool) -> tuple[str, str]:
+    """What to check where all models get so many cases wrong, and what it may be."""
+    its = "its" if n == 1 else "their"
+    if answers:  # which have no labels, but somebody or something marked them
+        return f"{its} marking", "a wrong mark"
+    return ("its label" if n == 1 else "their labels"), "a wrong label"
+
+
 def count(n: float) -> str:
     """A whole number in groups of three."""
     return f"{n:,.0f}"
