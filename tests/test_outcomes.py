@@ -541,6 +541,11 @@ def test_answers_that_are_wrong_more_often_fail_however_well_the_model_knows_it(
     path = tmp_path / "baseline.json"
     path.write_text(baseline_text(Baseline.of(report, without="new")))
     held = check_gates(report, against="old", baseline=read_baseline(str(path)))
+    content = json.loads(path.read_text())
+    content["models"][0]["raw"]["wrong_answers"]["value"] = 1.5
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"share wrong cannot be 1\.5"):
+        read_baseline(str(path))
     failed = {(part.figure, part.source) for part in held if not part.passed}
     assert failed == {("wrong_answers", "against old"), ("wrong_answers", "baseline")}
     # And as a limit.

@@ -26,6 +26,8 @@ _SETTINGS = set(Costs.__dataclass_fields__)
 _LABELS = (str, int, float)
 #: A baseline of many models and groups is far below this many bytes.
 _LARGEST = 64 * 2**20
+#: Largest values of figures that have one.
+_LARGEST_FIGURE = {"log_loss": LARGEST_LOG_LOSS, WRONG: 1.0}
 _NEW = "make a new one with `fragility gate ... --save-baseline baseline.json`"
 
 
@@ -154,7 +156,7 @@ def _figures(content: Any, needed: list[str]) -> dict[str, Measured]:
         figure, title = content.get(name), KINDS[name].title
         require(isinstance(figure, dict), f"{title} is missing ({name})")
         error = figure.get("standard_error")
-        largest = LARGEST_LOG_LOSS if name == "log_loss" else sys.float_info.max
+        largest = _LARGEST_FIGURE.get(name, sys.float_info.max)
         value = _number(title, figure.get("value"), inf if "index" in name else largest)
         told = f"the standard error of {title}"
         found[name] = Measured(
