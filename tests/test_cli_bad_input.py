@@ -241,7 +241,7 @@ def test_an_error_later_leaves_the_old_file(tmp_path, csv):
         (("--error-cost", "5", "--reviewer-error", "2"), "reviewer_error"),
         (("--error-cost", "5", "--error-cost-column", "weight"), "not both"),
         (("--review-cost", "3"), "give --error-cost"),
-        (("--confidence-level", "95"), "between 0 and 1"),
+        (("--confidence-level", "95"), "--confidence-level must lie between 0 and 1"),
         (("--score", "fair"), "'fair'"),
         (("--score", "=x"), "=x"),
         (("--hold", "-1"), "--hold"),

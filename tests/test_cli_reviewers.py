@@ -84,7 +84,13 @@ def test_errors_by_class_and_by_case(file):
 def test_evaluate_report_and_gate(file, tmp_path):
     asked = (file, *ASKED, "--human", "doctor")
     ended = fragility("evaluate", *asked)
-    assert "Humans alone cost " in " ".join(ended.out.split())
+    y, p = arrays()
+    costs = {"error_cost": MATRIX, "review_cost": 0.3, "human": np.array(DATA["doctor"])}
+    expected = best_policy(y, p, **costs).reviewers
+    human, model = (f"{1000 * part.value:.0f}" for part in (expected.human, expected.model))
+    told = " ".join(ended.out.split())
+    assert f"Humans alone cost {human} per 1,000 and are wrong in " in told
+    assert f"; p alone costs {model}." in told
     out = tmp_path / "page.md"
     assert fragility("report", *asked, "--output", out).code == 0
     assert "against humans alone" in out.read_text()

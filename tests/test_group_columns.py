@@ -177,6 +177,13 @@ class TestCommand:
             *(("age", "under 40"), ("age", "40 and over")),
         ]
 
+    def test_groups_that_are_all_too_small_are_not_passed_over(self, csv):
+        asked = ("evaluate", csv, "--label", "sick", "--score", "fair", "--group", "sex")
+        told = " ".join(fragility(*asked, "--min-cell", "100000").out.split())
+        assert "No group has 100,000 cases of each class, so that none is compared: --full" in told
+        for more in ((), ("--min-cell", "100000", "--full")):
+            assert "No group has" not in fragility(*asked, *more).out
+
     def test_refused(self, csv):
         asked = ("evaluate", csv, "--label", "sick", "--score", "fair", "--group")
         refused(fragility(*asked, "age:60,40"), "numbers that rise")

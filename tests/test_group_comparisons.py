@@ -418,6 +418,17 @@ def test_small_and_empty_groups():
         assert "too few to be compared" in note
 
 
+def test_one_test_is_corrected_for_nothing():
+    y, models, groups, *_ = drawn(2, 400)
+    ((_, note, (_, rows)),) = loss_tables(made(y, models, groups[:1].repeat(400)), full=False)
+    assert len(rows) == 3
+    assert "all 3 tests (Holm)" in note
+    two = dict(list(models.items())[:2])
+    ((_, note, (_, rows)),) = loss_tables(made(y, two, groups[:1].repeat(400)), full=False)
+    assert len(rows) == 1
+    assert "Holm" not in note
+
+
 @pytest.mark.slow
 def test_tables_have_the_largest_difference_first_and_twelve_rows():
     y, models, groups, *_ = drawn(2, 2000)

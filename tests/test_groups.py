@@ -270,9 +270,11 @@ def test_ranges():
     assert Ranges((1.5,)).names == ("under 1.5", "1.5 and over")
     assert in_ranges([1, 2, 3], [2]).codes.tolist() == [0, 1, 1]
     for cuts in ([], [2, 1], [1, 1], [np.nan], [np.inf], ["x"]):
-        with pytest.raises(ValueError, match=r"cuts|could not convert"):
+        with pytest.raises(ValueError, match="cuts must be numbers"):
             in_ranges([1.0, 2.0], cuts)
-    with pytest.raises(ValueError, match=r"missing values .* leave these cases out"):
+    with pytest.raises(ValueError, match=r"values and cuts must be numbers .*'old'"):
+        in_ranges(["40", "old"], [2])
+    with pytest.raises(ValueError, match=r"missing values in 1 of 2 rows .* leave these cases out"):
         in_ranges([1.0, np.nan], [2])
     with pytest.raises(ValueError, match="one dimension"):
         in_ranges([[1.0, 2.0]], [2])
@@ -359,6 +361,56 @@ def test_declined_cases_are_passed_on_in_their_groups(hold):
         cost = (5.0 * wrong.sum() + 1.0 * reviewed) / cases.sum()
         assert found.cost.value == pytest.approx(cost, abs=1e-9)
     assert "costly_group" not in [finding.rule for finding in report.findings]
+
+
+def test_declined_cases_count_in_the_clusters_of_their_groups():
+    rng = np.random.default_rng(4)
+    n = 3000
+    sure = rng.choice([0.3, 0.6, 0.95], size=n)  # of which all folds choose the same threshold
+    right = rng.random(n) < sure
+    groups, cluster = rng.choice(["a", "b"], n), np.arange(n) // 3
+    declined = rng.random(n) < np.where(groups == "a", 0.7, 0.1)
+    declined[30:60] = True  # clusters without any answer
+    about = {"declined": declined, "groups": groups, "costs": {"error_cost": 5.0}}
+    about |= {"calibrate": False}
+    report = Report.from_outcomes(right, sure, **about, cluster=cluster)
+    upper = report.models[0].policy.upper
+    cost = np.where(declined | (sure < upper), 1.0, 5.0 * ~right)
+    for name in "ab":
+        found = named(report, name).policy.cost
+        own = groups == name
+        mean, total, parts = cost[own].mean(), own.sum(), np.unique(cluster[own])
+        apart = [(cost[own & (cluster == part)] - mean).sum() for part in parts]
+        error = np.sqrt(np.sum(np.square(apart)) * parts.size / (parts.size - 1)) / total
+        assert found.value == pytest.approx(mean)
+        assert found.standard_error == pytest.approx(error)
+    # Cases that are clusters of their own are cases.
+    each = Report.from_outcomes(right, sure, **about, cluster=np.arange(n))
+    none = Report.from_outcomes(right, sure, **about)
+    for name in "ab":
+        one, other = (named(part, name).policy for part in (each, none))
+        assert one.cost.interval == pytest.approx(other.cost.interval)
+        assert one.alone.interval == pytest.approx(other.alone.interval)
+
+
+@pytest.mark.parametrize("hold", [np.inf, 0])
+def test_a_group_that_was_declined_is_passed_on(hold):
+    rng = np.random.default_rng(4)
+    sure = rng.random(300)
+    right, groups = rng.random(300) < sure, np.arange(300) % 3
+    batch = OutcomeBatch(
+        {"m": Answers(right, sure, groups == 1)}, np.arange(300), groups=groups[:, np.newaxis]
+    )
+    settings = Settings(costs=Costs(5.0, 1.0), calibrate=False)
+    own = {"groups": {"g": ["a", "b", "c", "d"]}, "hold": hold}
+    report = report_on_outcomes(lambda: [batch], ["m"], settings, **own)
+    found = named(report, "b")
+    assert found.reason == "none of its cases has an answer"
+    assert (found.policy.cost.value, found.policy.alone.value) == (pytest.approx(1.0), 0.0)
+    assert np.isnan(found.policy.error_rate.value)
+    assert named(report, "d").policy is None  # of which there is no case
+    assert "none of its cases has an answer" in report.to_text(full=True)
+    assert "<html" in report.to_html()
 
 
 def test_merged_answers_with_declined_ones_tell_no_policy_by_group():

@@ -314,6 +314,8 @@ class TestRefused:
         rng = np.random.default_rng(0)
         packed = gzip.compress(lines({"p": p} for p in rng.random(9000).tolist()).encode())
         refuse_file(tmp_path, packed[: len(packed) // 2], "cut off", name="a.jsonl.gz")
+        few = gzip.compress(lines({"p": p} for p in [0.1, 0.2]).encode())
+        refuse_file(tmp_path, few[:-12], "cut off", name="a.jsonl.gz")  # not one line is whole
         refuse_file(tmp_path, packed[:5], name="a.jsonl.gz")
 
     def test_too_many_paths(self, tmp_path, monkeypatch):

@@ -13,16 +13,20 @@ from fragility import AnswerState, Costs, Policy, Report, ScoreState
 from fragility.calibration.choice import CalibrationChoice
 from fragility.calibration.table import ScoreTable, TableFits
 from fragility.report.answer_reading import OutcomeBatch
+from fragility.report.answer_text import answer_table
 from fragility.report.baseline_files import baseline_text, read_baseline
 from fragility.report.baselines import Baseline
 from fragility.report.gates import check_gates
 from fragility.report.inputs import as_policy
+from fragility.report.limits import Limits
 from fragility.report.model_figures import Settings, model_figures
 from fragility.report.outcomes import report_on_outcomes
+from fragility.report.page_parts import verdict_numbers
 from fragility.report.sum_views import CalibratedView
 from fragility.scores.answers import check_answers
 from fragility.scores.tally import Task
 
+from .reference import gates
 from .reference import outcomes as reference
 from .test_one_state import close
 
@@ -512,6 +516,43 @@ def test_answers_are_held_to_a_baseline_of_answers(tmp_path):
         check_gates(classes, baseline=baseline)
 
 
+def test_answers_that_are_wrong_more_often_fail_however_well_the_model_knows_it(tmp_path):
+    rng = np.random.default_rng(2)
+    n, sure = 1500, rng.uniform(0.8, 1.0, 1500)
+    old, new = rng.random(n) < sure, rng.random(n) < 0.5
+    knows = np.where(new, 0.97, 0.03) + rng.uniform(-0.03, 0.03, n)
+    knows[:2], new[:2] = 0.5, [True, False]
+    report = Report.from_outcomes({"old": old, "new": new}, {"old": sure, "new": knows})
+    assert report.verdict.model == "old"
+    wrong, *others = check_gates(report, against="old")
+    assert {part.figure for part in others} >= {"log_loss"}
+    assert all(part.passed for part in others)
+    assert (wrong.figure, wrong.passed, wrong.title) == ("wrong_answers", False, "share wrong")
+    assert wrong.value == pytest.approx(np.mean(~new))
+    # Two shares of the level, as log-loss has after calibration; all others have one.
+    lost = [(~part).astype(float).tolist() for part in (new, old)]
+    expected = gates.paired_limit(*lost, 0.05 * 2 / (3 + len(others)), 0.01)
+    assert wrong.limit == pytest.approx(expected, rel=1e-6)
+    (held,) = [c for c in check_gates(report, against="old", margin=0.1) if "margin" in c.source]
+    assert (held.figure, held.passed) == ("wrong_answers", False)
+    (held,) = [c for c in check_gates(report, against="old", margin=0.5) if "margin" in c.source]
+    assert held.passed
+    # The same on other cases.
+    path = tmp_path / "baseline.json"
+    path.write_text(baseline_text(Baseline.of(report, without="new")))
+    held = check_gates(report, against="old", baseline=read_baseline(str(path)))
+    content = json.loads(path.read_text())
+    content["models"][0]["raw"]["wrong_answers"]["value"] = 1.5
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"share wrong cannot be 1\.5"):
+        read_baseline(str(path))
+    failed = {(part.figure, part.source) for part in held if not part.passed}
+    assert failed == {("wrong_answers", "against old"), ("wrong_answers", "baseline")}
+    # And as a limit.
+    (limited,) = check_gates(Report.from_outcomes(new, knows), Limits({"wrong_answers": 0.2}))
+    assert (limited.value, limited.passed) == (pytest.approx(np.mean(~new)), False)
+
+
 def test_one_array_of_outcomes_holds_for_every_model():
     rng = np.random.default_rng(0)
     correct = rng.random(80) < 0.6
@@ -539,6 +580,7 @@ GOOD = ([1, 0, 1, 0], [0.9, 0.2, 0.8, 0.6])
         (GOOD[0], GOOD[1], [0, 2, 0, 0], "declined must be true or false.*it is 2 in 1 of 4"),
         ([1, 1, 1, 1], GOOD[1], None, "all 4 answers are right. The report measures how"),
         ([0, 0, 0, 0], GOOD[1], None, "all 4 answers are wrong"),
+        ([1], [0.9], None, "its only answer is right"),
         (GOOD[0], GOOD[1], [1, 1, 1, 1], "declined all 4 cases"),
         ([], [], None, "correct is empty"),
         (np.ones((4, 2)), GOOD[1], None, r"correct has shape \(4, 2\); give one entry"),
@@ -632,3 +674,118 @@ def test_a_model_that_is_not_surer_when_right():
     policy = report.models[0].policy
     assert "Is it the probability of being right?" in " ".join(policy.sentences())
     assert policy.upper in (0.0, inf)
+
+
+def test_words_count_answers_where_cases_were_declined():
+    correct, confidence = np.arange(40) % 4 > 0, np.linspace(0.5, 1.0, 40)
+    declined = np.arange(40) % 5 == 4
+    report = Report.from_outcomes(correct, confidence, declined=declined)
+    shown = report.to_markdown(full=True)
+    # 12 of the 32 answers are above 0.8, as 16 of the 40 cases are.
+    assert "| confidence | of all answers |" in shown
+    assert f"| above 80.0 % | {100 * np.mean(confidence[~declined] > 0.8):.1f} % |" in shown
+    assert "share of the answers that are wrong above 90 % confidence" in shown
+
+
+def test_models_that_are_no_surer_when_right():
+    correct, good = np.arange(40) % 4 > 0, np.linspace(0.3, 0.9, 40)
+    good[correct] += 0.1
+    bad = 1.0 - good
+    alone = Report.from_outcomes(correct, {"bad": bad})
+    assert alone.verdict.sentences == (
+        "None is to be used: the model is no surer of right answers than of wrong ones (bad).",
+    )
+    both = Report.from_outcomes(correct, {"bad": bad, "worse": 1.0 - good**2}).verdict.sentences
+    assert "the models are no surer of right answers than of wrong ones" in both[0]
+    one = Report.from_outcomes(correct, {"bad": bad, "good": good}).verdict.sentences
+    assert "bad is left out: it is no surer of right answers than of wrong ones." in one
+
+
+def test_more_right_answers_are_a_share_of_the_cases():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    right = {"a": rng.random(400) < 0.4 + 0.2 * p, "b": rng.random(400) < 0.7 + 0.2 * p}
+    told = Report.from_outcomes(right, {"a": p, "b": p}).verdict.sentences[1]
+    more = 100 * (right["b"].mean() - right["a"].mean())
+    assert told.startswith(f"It is right in {more:.1f} % of the cases more than a, the next best")
+
+
+def test_merged_states_say_that_shared_mistakes_are_not_known():
+    states = [
+        AnswerState(name).update_answers([0, 0, 1, 1, 1], [0.95, 0.2, 0.9, 0.3, 0.8])
+        for name in MODELS
+    ]
+    report = Report.from_state(states)
+    assert report.shared_mistakes == ()
+    assert any("nor a list of what all models get wrong" in note for note in report.notes)
+
+
+def test_a_policy_that_answers_nothing_alone_has_no_errors_of_its_own():
+    k = np.arange(60)
+    correct, confidence = k % 3 > 0, (0.3 + 0.6 * (k * 7 % 11) / 11).round(3)
+    report = Report.from_outcomes(correct, confidence, costs={"error_cost": 3.0})
+    policy = report.models[0].policy
+    assert policy.automation_rate == 0.0
+    assert policy.error_rate > 0.5  # of policies that other cases chose
+    assert "are wrong (on new cases)" not in report.to_text(full=True)
+    assert "| wrong of these | – |" in report.to_markdown()
+    assert "of these" not in str(policy)
+    assert [n.value for n in verdict_numbers(report) if n.title == "wrong of these"] == ["–"]
+    rows = dict(row[:2] for row in answer_table(report)[1])
+    assert (rows["answered alone"], rows["wrong of these"]) == ("0.0 %", "–")
+
+
+def test_missing_values_of_any_library_may_be_declined():
+    pandas = pytest.importorskip("pandas")
+    declined = np.arange(12) % 4 == 3
+    correct = pandas.Series(np.arange(12) % 3 > 0).astype("boolean")
+    confidence = pandas.Series(np.linspace(0.1, 0.9, 12)).astype("Float64")
+    correct[declined], confidence[declined] = pandas.NA, pandas.NA
+    found = Report.from_outcomes(correct, confidence, declined=declined, calibrate=False)
+    assert found.models[0].answers.declined == 3
+    with pytest.raises(ValueError, match=r"correct has missing values in 3 of 12 rows"):
+        Report.from_outcomes(correct, confidence)
+    with pytest.raises(ValueError, match=r"declined must be true or false.* it is nan in 3 of 12"):
+        Report.from_outcomes(correct.fillna(True), 0.5 + 0 * np.arange(12), declined=correct)
+
+
+def test_reviewers_may_err_by_kind_of_answer():
+    rng = np.random.default_rng(3)
+    p = rng.random(200)
+    correct = rng.random(200) < p
+    policies = [
+        Report.from_outcomes(
+            correct, p, costs={"error_cost": 5.0, "reviewer_error": reviewer_error}
+        )
+        .models[0]
+        .policy
+        for reviewer_error in ({"right": 0.1, "wrong": 0.3}, [0.3, 0.1])
+    ]
+    assert policies[0].to_dict() == policies[1].to_dict()
+    # A right review costs itself, a wrong one the error, too.
+    full = 1.0 + 5.0 * np.where(correct, 0.1, 0.3).mean()
+    assert policies[0].cost_review_all == pytest.approx(full)
+    costs = {"error_cost": 5.0, "reviewer_error": {"right": 0.1}}
+    with pytest.raises(ValueError, match="of the classes 'wrong', 'right'; these are missing"):
+        Report.from_outcomes(correct, p, costs=costs)
+
+
+def test_which_of_two_models_is_better_names_both():
+    rng = np.random.default_rng(1)
+    p = rng.random(600)
+    correct = {"a": rng.random(600) < 0.3 + 0.2 * p, "b": rng.random(600) < 0.7 + 0.2 * p}
+    declined = {"a": np.zeros(600), "b": np.arange(600) % 10 == 0}
+    found = Report.from_outcomes(correct, {"a": p, "b": p}, declined=declined).verdict
+    assert (found.reason, found.tied) == ("costs needed", ("b",))  # clearly right more often
+    assert found.sentences[0].startswith("Which of a and b is better depends on what a wrong")
+
+
+def test_shared_mistakes_of_answers_are_marked_not_labelled():
+    correct = np.arange(40) % 4 > 0
+    sure = {"a": np.linspace(0.3, 0.99, 40), "b": np.linspace(0.2, 0.98, 40)}
+    report = Report.from_outcomes(correct, sure)
+    assert report.n_shared_mistakes == 1
+    told = report.to_text(full=True)
+    assert "1 case is wrong above 90 % confidence in both models: check its marking first." in told
+    assert "Check its marking first: a wrong mark, or a blind spot" in told
+    assert "label" not in told

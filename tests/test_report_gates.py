@@ -96,7 +96,7 @@ def test_any_figure_can_have_a_limit():
     values |= {name: figure.value for name, figure in model.raw.evidence.figures.items()}
     values |= {name: getattr(model.policy, name) for name in POLICY_FIGURES}
     assert len(values) > 20
-    assert values.keys() | {"accuracy"} == KINDS.keys()
+    assert values.keys() | {"accuracy", "wrong_answers"} == KINDS.keys()
     for name, value in values.items():
         for is_largest, better in ((True, "higher"), (False, "lower")):
             if KINDS[name].better == better or value in (0.0, 1.0):
@@ -131,6 +131,7 @@ def test_limits_that_say_nothing_are_refused(largest, least, words):
     ("name", "words"),
     [
         ("accuracy", "There is no accuracy to hold: only answers"),
+        ("wrong_answers", "only answers, right or wrong, have it"),
         ("calibration_slope", "There is no calibration slope to hold: it is a figure of two"),
         ("error_rate", "There is no error rate to hold: it needs costs"),
         ("net_benefit", "There is no net benefit to hold: it needs costs"),

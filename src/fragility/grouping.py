@@ -89,15 +89,16 @@ def in_ranges(values: ArrayLike, cuts: Sequence[float]) -> GroupColumn:
     """
     try:
         numbers = np.asarray(values, dtype=np.float64)
-        ranges = Ranges(tuple(float(cut) for cut in cuts))
-    except TypeError as error:
+        limits = tuple(float(cut) for cut in cuts)
+    except (TypeError, ValueError) as error:
         raise ValueError(f"values and cuts must be numbers ({error}).") from None
+    ranges = Ranges(limits)
     if numbers.ndim != 1:
         raise ValueError(f"values must have one dimension; got the shape {numbers.shape}.")
     missing = np.isnan(numbers)
     if missing.any():
         raise ValueError(
-            f"values has missing values {in_rows(missing)}, which are in no range; leave these "
+            f"values has missing values in {in_rows(missing)}, which are in no range; leave these "
             "cases out, or group them by names of your own."
         )
     return GroupColumn(ranges.names, ranges.places(numbers))

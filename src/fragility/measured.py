@@ -126,7 +126,15 @@ EVIDENCE: dict[str, FigureKind] = {
 
 def figures_of(answers: bool, confident: float) -> dict[str, FigureKind]:
     """Figures of a report, if predictions above such a confidence are confident ones."""
-    kinds = {**ANSWER_FIGURES, **FIGURES} if answers else FIGURES
+    kinds = FIGURES
+    if answers:  # cases that were declined are in none of these figures
+        rate = FIGURES["confident_error_rate"]
+        meaning = rate.meaning.replace("all cases", "the answers")
+        kinds = {
+            **ANSWER_FIGURES,
+            **FIGURES,
+            "confident_error_rate": replace(rate, meaning=meaning),
+        }
     level = f"{100 * confident:g} %"
     return {
         name: replace(kind, meaning=kind.meaning.replace("90 %", level))

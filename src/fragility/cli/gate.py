@@ -67,7 +67,7 @@ def _limit_options(command: Any) -> Any:
     type=float,
     metavar="X",
     help="Pass only what is shown to be worse by less than this: cost per case, or log-loss "
-    "without costs.",
+    "without costs (of answers the share of wrong ones).",
 )
 @click.option(
     "--tolerance",

@@ -6,7 +6,7 @@ import click
 
 from . import FAILED, PASSED
 from .console import say, show_lines, show_table, show_text, write_json
-from .options import check_ending, force_option, json_option
+from .options import check_ending, confidence_level_option, force_option, json_option
 
 
 @click.command()
@@ -20,12 +20,8 @@ from .options import check_ending, force_option, json_option
     "record's].",
 )
 @click.option("--since", metavar="DATE", help="Begin with the records of this date.")
-@click.option(
-    "--confidence-level",
-    "confidence",
-    default=0.95,
-    show_default=True,
-    help="One minus the probability of a false alarm over all looks; also of the intervals.",
+@confidence_level_option(
+    "One minus the probability of a false alarm over all looks; also of the intervals."
 )
 @click.option("--output", type=click.Path(), metavar="FILE", help="Also write a page of it: .html.")
 @force_option

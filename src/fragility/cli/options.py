@@ -22,6 +22,24 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
+def confidence_level_option(what: str) -> Callable[[Command], Command]:
+    """The level of intervals; what is wrong with it is said by the name of the option."""
+
+    def checked(_context: click.Context, _option: click.Parameter, level: float) -> float:
+        from .._parameters import check_confidence
+
+        return check_confidence(level, "--confidence-level")
+
+    return click.option(
+        "--confidence-level",
+        "confidence",
+        default=0.95,
+        show_default=True,
+        callback=checked,
+        help=what,
+    )
+
+
 #: FILE and the options that say what is in it.
 prediction_options = together(
     click.argument("file", type=click.Path()),
@@ -83,13 +101,7 @@ prediction_options = together(
         help="Hold all scores, or no more than --hold says [the latter].",
     ),
     click.option("--no-calibration", is_flag=True, help="Leave out the calibrated figures."),
-    click.option(
-        "--confidence-level",
-        "confidence",
-        default=0.95,
-        show_default=True,
-        help="Of the intervals.",
-    ),
+    confidence_level_option("Of the intervals."),
     click.option(
         "--mute",
         multiple=True,

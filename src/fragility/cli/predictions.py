@@ -68,7 +68,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
     fragility evaluate answers.jsonl --correct score.value --confidence score.confidence
     fragility evaluate new.csv --label sick --score p --previous old.csv --case patient
     """  # noqa: D301
-    from ..report.answer_text import answer_table
+    from ..report.answer_text import answer_table, no_group
     from ..report.case_text import case_tables
     from ..report.full_text import full_tables
     from ..report.text import group_tables, heading, table
@@ -88,6 +88,8 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
         more += [*group_tables(made), *full_tables(made)]
     _show_tables(more, as_json)
     told = [str(found) for found in made.findings if full or found.rule == "new_mistakes"]
+    if not full and (few := no_group(made)):
+        told.append(few)
     _show_sentences(made, told, as_json)
     recording.add(made)
     following = "" if as_json else next_command(made)

@@ -9,7 +9,7 @@ import click
 
 from . import FAILED, PASSED
 from .console import progress_bar, say, show_lines, show_models, show_text, write_json
-from .options import check_ending, force_option, json_option
+from .options import check_ending, confidence_level_option, force_option, json_option
 
 if TYPE_CHECKING:
     from ..figures.sketch import SketchFragility
@@ -104,13 +104,7 @@ def merge(files: tuple[str, ...], output: str, force: bool) -> None:
 @click.command()
 @click.argument("before", type=click.Path())
 @click.argument("now", type=click.Path())
-@click.option(
-    "--confidence-level",
-    "confidence",
-    default=0.95,
-    show_default=True,
-    help="Of the intervals; one minus the level of the test.",
-)
+@confidence_level_option("Of the intervals; one minus the level of the test.")
 @json_option
 def drift(before: str, now: str, confidence: float, as_json: bool) -> int:
     """Compare the sketches of two times; exit 1 if the index has changed by more than chance.

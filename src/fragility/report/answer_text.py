@@ -37,8 +37,11 @@ def _rows(report: Report) -> Iterator[list[str]]:
     if priced:
         alone = "answered alone" if report.answers else "decided alone"
         yield ["cost per 1,000 cases", *(_cost(report, model) for model in models)]
-        yield [alone, *(_share(model, "automation_rate") for model in models)]
-        yield ["wrong of these", *(_share(model, "error_rate") for model in models)]
+        policies = [model.policy for model in models]
+        shares = ["–" if p is None else words.percent(p.automation_rate) for p in policies]
+        yield [alone, *shares]
+        wrong = ["–" if p is None else words.wrong_of_alone(p) for p in policies]
+        yield ["wrong of these", *wrong]
     names = _WITH_COSTS if priced else _WITHOUT_COSTS
     if report.answers:
         names = ("accuracy", *names)
@@ -51,10 +54,6 @@ def _cost(report: Report, model: ModelReport) -> str:
     if model.policy is None:
         return "–"
     return report.context.cost(Measured(model.policy.cost, model.policy.cost_interval))
-
-
-def _share(model: ModelReport, name: str) -> str:
-    return "–" if model.policy is None else words.percent(getattr(model.policy, name))
 
 
 def _group_rows(report: Report) -> Iterator[list[str]]:
@@ -80,6 +79,16 @@ def _group_rows(report: Report) -> Iterator[list[str]]:
             figure = cell(found[part.column, part.group, model.name])
             cells.append("–" if figure is None else _told(report, figure, what))
         yield [f"{what}, {name_of(report, part)}", *cells]
+
+
+def no_group(report: Report) -> str:
+    """Why no group is in the short table though groups were asked for; empty if one is."""
+    if not report.groups or not all(part.too_small for part in report.groups):
+        return ""
+    return (
+        f"No group has {words.count(report.min_cell)} cases of each class, so that none is "
+        "compared: --full shows them, wider ranges or --min-cell compare them."
+    )
 
 
 def _told(report: Report, figure: Measured, what: str) -> str:

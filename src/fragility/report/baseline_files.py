@@ -18,7 +18,7 @@ from . import words
 from .baselines import HELD, HELD_IN_GROUPS, Baseline, BaselineModel
 from .contrasts import AS_GIVEN, CALIBRATED
 from .data import json_text
-from .limits import KINDS, LARGEST_LOG_LOSS
+from .limits import KINDS, LARGEST_LOG_LOSS, WRONG
 
 KIND, FORMAT = "fragility baseline", 2
 #: Settings of costs that a report has, and types of labels.
@@ -26,6 +26,8 @@ _SETTINGS = set(Costs.__dataclass_fields__)
 _LABELS = (str, int, float)
 #: A baseline of many models and groups is far below this many bytes.
 _LARGEST = 64 * 2**20
+#: Largest values of figures that have one.
+_LARGEST_FIGURE = {"log_loss": LARGEST_LOG_LOSS, WRONG: 1.0}
 _NEW = "make a new one with `fragility gate ... --save-baseline baseline.json`"
 
 
@@ -101,10 +103,11 @@ def _baseline(path: str, content: Any) -> Baseline:
     require(all(isinstance(name, str) for name in names), "a model has no name")
     different = names and len(set(names)) == len(names)
     require(different, "it must hold models, each with a name of its own")
+    lacking = {"cost": costs is None, WRONG: content.get("answers") is not True}
     found: dict[str, BaselineModel] = {}
     for name, model in zip(names, models, strict=True):
         try:
-            found[str(name)] = _model(model, costs is not None)
+            found[str(name)] = _model(model, lacking)
         except ValueError as error:
             raise ValueError(f"of model {words.shortened(name)!r} {error}") from None
     classes = content.get("classes")
@@ -119,9 +122,10 @@ def _baseline(path: str, content: Any) -> Baseline:
     return Baseline(found, classes, positive, weighted, costs, n, answers, path)
 
 
-def _model(content: Mapping[str, Any], priced: bool) -> BaselineModel:
+def _model(content: Mapping[str, Any], lacking: Mapping[str, bool]) -> BaselineModel:
+    """A model; `lacking` says which figures there are none of, without costs or of classes."""
     needed = {
-        part: [name for name, of in HELD if of == part and (priced or name != "cost")]
+        part: [name for name, of in HELD if of == part and not lacking.get(name, False)]
         for part in (AS_GIVEN, CALIBRATED)
     }
     estimator = content.get("cost_estimator")
@@ -152,7 +156,7 @@ def _figures(content: Any, needed: list[str]) -> dict[str, Measured]:
         figure, title = content.get(name), KINDS[name].title
         require(isinstance(figure, dict), f"{title} is missing ({name})")
         error = figure.get("standard_error")
-        largest = LARGEST_LOG_LOSS if name == "log_loss" else sys.float_info.max
+        largest = _LARGEST_FIGURE.get(name, sys.float_info.max)
         value = _number(title, figure.get("value"), inf if "index" in name else largest)
         told = f"the standard error of {title}"
         found[name] = Measured(

@@ -17,17 +17,20 @@ from ..tables.categories import same_names
 from . import words
 from .contrasts import AS_GIVEN, BASELINE, CALIBRATED, Contrast, group_name, unpaired_contrast
 from .data import json_text, strict
-from .limits import KINDS
+from .limits import KINDS, WRONG, figure_of
 from .parts import GroupFigures, ModelReport
 from .report import Report
 
 #: Figures with the part that is held: after calibration, or as given.
 HELD = (
     ("cost", AS_GIVEN),
+    (WRONG, AS_GIVEN),
     ("log_loss", AS_GIVEN),
     ("log_loss", CALIBRATED),
     ("fragility_index", CALIBRATED),
 )
+#: Figures of which there is no calibrated one.
+_ONE_PART = ("cost", WRONG)
 #: Figures that are held in each group.
 HELD_IN_GROUPS = ("cost", "log_loss")
 #: Two numbers of cases are very different if one is more than this many times the other.
@@ -60,7 +63,11 @@ class BaselineModel:
     def of(cls, model: ModelReport, report: Report) -> BaselineModel:
         """The figures of a model in a report."""
         raw, after = model.raw.figures, model.calibrated
-        held = {name: raw[name] for name, part in HELD if part == AS_GIVEN and name in raw}
+        held = {
+            name: figure
+            for name, part in HELD
+            if part == AS_GIVEN and (figure := figure_of(model, name)) is not None
+        }
         if "cost" in held:
             held["cost"] = _with_error(held["cost"], report)
         return cls(
@@ -200,7 +207,7 @@ class Baseline:
                 )
                 if first is None or second is None or not (figure in first and figure in second):
                     continue
-                named = model.name, figure, "" if figure == "cost" else part
+                named = model.name, figure, "" if figure in _ONE_PART else part
                 yield unpaired_contrast(first[figure], second[figure], named, BASELINE)
             for place, figures in new.groups.items() if each_group else ():
                 there = old.groups.get(place, {})

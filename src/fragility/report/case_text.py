@@ -23,7 +23,7 @@ def case_tables(report: Report, *, by_kind: bool = False) -> Iterator[tuple[str,
     if report.shared_mistakes:
         shown, n = len(report.shared_mistakes), report.n_shared_mistakes or 0
         some = "" if shown == n else f" The {shown} surest of {words.count(n)}."
-        why = "questions that are wrong, or" if report.answers else "wrong labels, or"
+        why = "wrong marks or questions, or" if report.answers else "wrong labels, or"
         yield "Wrong by all models", f"{above}: {why} a blind spot.{some}", shared_rows(report)
     for found in report.new_mistakes:
         if found.cases:

@@ -1,19 +1,23 @@
 r"""Whether a new model is worse than the present one: on the same cases, or on others.
 
 Held are the cost of each at its own policy, log-loss as given and after calibration, and the
-Fragility Index after calibration (before it, the index falls when scores shrink).
+Fragility Index after calibration (before it, the index falls when scores shrink). Of answers the
+share of wrong ones is held, too: a model that knows when it is wrong has a small log-loss, however
+often it is.
 
 **Not clearly worse** is the default. A figure fails where a one-sided test shows that the new model
 is worse. Two trainings of one model differ, too, and enough cases show it: `tolerance` is the
 standard deviation of that, as a share of the figure, and adds to the standard error (the root of
 the sum of squares). The level of all tests of a gate together is that of the report (5 % at a
-confidence of 95 %): each has a share of it, a double one for the cost and for log-loss after
-calibration, which say most. The smallest p-value decides, as with Holm's correction, and every
-figure has a limit that can be printed. Where groups are held, too, one half of the level is theirs.
+confidence of 95 %): each has a share of it, a double one for the cost, wrong answers and log-loss
+after calibration, which say most. The smallest p-value decides, as with Holm's correction, and
+every figure has a limit that can be printed. Where groups are held, too, one half of the level is
+theirs.
 
-**Non-inferiority** with a `margin`: the cost, or log-loss where there are no costs, fails unless
-the upper limit of its difference (of the report's interval) is below the margin. All of these must
-hold, so that none needs a correction, and no tolerance is added.
+**Non-inferiority** with a `margin`: the cost, or log-loss where there are no costs (of answers the
+share of wrong ones), fails unless the upper limit of its difference (of the report's interval) is
+below the margin. All of these must hold, so that none needs a correction, and no tolerance is
+added.
 
 On the same cases the tests are the paired ones of the report. On other cases the difference is held
 to the root of the sum of the squared standard errors, of logarithms, which are nearly normal.
@@ -23,17 +27,18 @@ to the root of the sum of the squared standard errors, of logarithms, which are 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, hypot, inf, isfinite, isnan, nan
 
 from scipy.special import ndtri, stdtridf, stdtrit
 
+from .._typing import Interval
 from ..deferral.paired_costs import PairedCosts
 from ..figures.intervals import simultaneous
 from ..index.inference import PairedDifference
 from ..measured import Measured
 from . import words
-from .limits import KINDS, LARGEST_LOG_LOSS
+from .limits import KINDS, LARGEST_LOG_LOSS, WRONG
 from .parts import Comparison
 from .report import Report
 
@@ -52,7 +57,7 @@ class Contrast:
     ----------
     model, figure : str
     part : str
-        Whether the figure is as given or calibrated; empty for the cost.
+        Whether the figure is as given or calibrated; empty for the cost and wrong answers.
     new, old : float
     error : float
         Standard error of the difference; NaN if there is none.
@@ -147,11 +152,25 @@ def group_name(column: str, group: str) -> str:
 def _tests(pair: Comparison) -> Iterator[tuple[str, str, PairedDifference | PairedCosts]]:
     if pair.cost is not None:
         yield "cost", "", pair.cost.test
+    if (right := pair.raw.tests.get("accuracy")) is not None:
+        yield WRONG, "", _of_wrong(right)
     yield "log_loss", AS_GIVEN, pair.raw.tests["log_loss"]
     if pair.calibrated is not None:
         if pair.calibrated is not pair.raw:  # else neither needs a map: it is the same test
             yield "log_loss", CALIBRATED, pair.calibrated.tests["log_loss"]
         yield "fragility_index", CALIBRATED, pair.calibrated.index
+
+
+def _of_wrong(test: PairedDifference) -> PairedDifference:
+    """The test of two shares as that of what they lack of one."""
+    low, high = test.interval
+    return replace(
+        test,
+        a=1.0 - test.a,
+        b=1.0 - test.b,
+        difference=0.0 - test.difference,
+        interval=Interval(-high, -low),
+    )
 
 
 @dataclass(frozen=True)
@@ -269,8 +288,9 @@ def _total_weight(tested: list[Contrast], grouped: bool) -> int:
 
 
 def _held_by_margin(contrasts: list[Contrast]) -> set[str]:
-    """The margin is money where there are costs, and log-loss where there are none."""
-    return {"cost"} if any(part.figure == "cost" for part in contrasts) else {"log_loss"}
+    """The margin is money where there are costs; where there are none what models are judged by."""
+    held = {part.figure for part in contrasts}
+    return {next((name for name in ("cost", WRONG) if name in held), "log_loss")}
 
 
 def _within(part: Contrast, margin: float, confidence: float) -> Verdict:

@@ -49,7 +49,8 @@ def full_tables(report: Report) -> Iterator[tuple[str, str, Table]]:
                 what = "Answered: a confidence of at least the threshold, of the cases answered."
             table = operating_rows(found, answers=report.answers)
             yield f"Operating points of {name}", f"{what} {note}".strip(), table
-        yield f"Surest cases of {name}", "", coverage_rows(found, report.confident)
+        surest = coverage_rows(found, report.confident, answers=report.answers)
+        yield f"Surest cases of {name}", "", surest
         if any(part.model == model.name and part.figures for part in report.groups):
             title = f"Every figure of {name} by group"
             about = about_groups(report, policies=False)
@@ -157,7 +158,7 @@ def operating_rows(found: Evidence, *, answers: bool = False) -> Table:
     return head, rows
 
 
-def coverage_rows(found: Evidence, confident: float) -> Table:
+def coverage_rows(found: Evidence, confident: float, *, answers: bool) -> Table:
     """Cases above some confidences, that of confident ones among them, and their errors."""
     curve = found.risk_coverage
     rows = []
@@ -167,7 +168,8 @@ def coverage_rows(found: Evidence, confident: float) -> Table:
         if place >= 0:
             cells = [_share(curve.coverage[place]), _share(curve.risk[place])]
             rows.append([f"above {_share(level)}", *cells])
-    return ["confidence", "of all cases", "wrong of these"], rows
+    every = "answers" if answers else "cases"  # declined cases have no confidence
+    return ["confidence", f"of all {every}", "wrong of these"], rows
 
 
 def confusion_rows(report: Report, model: ModelReport) -> Table:

@@ -96,7 +96,8 @@ def check_gates(
         Figures on other cases.
     margin : float, optional
         How much worse than the present model or the baseline is acceptable and must be shown, in
-        units of the cost, or of log-loss where there are no costs. Without it a model fails where
+        units of the cost, or of log-loss where there are no costs (of answers the share of wrong
+        ones). Without it a model fails where
         it is clearly worse: see `fragility.report.contrasts`.
     tolerance : float, default 0.01
         How much the figures of one training differ from those of the next, as a share of them: a

@@ -141,7 +141,7 @@ def _about_tests(report: Report, figure: str) -> str:
         f"{whose}{', each at its policy' if of_costs else ''}.",
         _about_intervals(report),
         "They and p allow for one more case as far as the farthest.",
-        f"p allows for all {n_tests} tests (Holm)." if n_tests else "",
+        f"p allows for all {n_tests} tests (Holm)." if n_tests > 1 else "",
         about_small(report),
     ]
     return " ".join(filter(None, parts))

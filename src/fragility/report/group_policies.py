@@ -65,9 +65,9 @@ class DecisionSums:
         return cls(sums, bounded, bounded)
 
     def plus(self, other: DecisionSums) -> DecisionSums:
-        """The same with more cases, which are of no cluster."""
+        """The same with more cases, before clusters are counted."""
         sums = (self.sums + other.sums, self.least + other.least, self.most + other.most)
-        return DecisionSums(*sums, self.cluster_errors, self.n_clusters)
+        return DecisionSums(*sums)
 
     @classmethod
     def of_bins(cls, decided: Decided, bins: ScoreBins, n_groups: int) -> DecisionSums:

@@ -14,7 +14,7 @@ from ..figures.intervals import share_interval, simultaneous
 from ..figures.spread import MoveSums, Population
 from ..measured import Measured
 from ..scores.answer_state import AnswerState
-from ..scores.cases import Cases
+from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
 from .group_policies import DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
@@ -58,6 +58,8 @@ class Groups:
         Policies of the models, if there are costs.
     unanswered : callable, optional
         Gives the cases that a model declined to answer, which policies pass on.
+    declined_clusters : ndarray of int, optional
+        Cluster of each of these, if `clusters` are known.
     """
 
     def __init__(
@@ -68,9 +70,10 @@ class Groups:
         clusters: Integers | None,
         decided: Mapping[str, Decided],
         unanswered: Rereading | None = None,
+        declined_clusters: Integers | None = None,
     ) -> None:
         self._state, self._cases, self._settings = state, cases, settings
-        self._unanswered = unanswered
+        self._unanswered, self._declined_clusters = unanswered, declined_clusters
         self._clusters, self._decided = clusters, decided
         self._places = [
             _Place(column, title, name, place)
@@ -178,7 +181,7 @@ class Groups:
                     tuple(support.tolist()),
                     self._base_rate(group),
                     measured[group][model.name] if known else {},
-                    policies(group) if policies is not None and present.size else None,
+                    None if policies is None else policies(group),
                     bool(counted[group].min() < self._settings.min_cell),
                     "" if known else self._why_not(present),
                     _index_between(model.raw.pairs, present) if known else np.nan,
@@ -187,7 +190,8 @@ class Groups:
 
     def _why_not(self, present: Indices) -> str:
         if not present.size:
-            return "none of its cases has weight"
+            answers = isinstance(self._state, AnswerState)
+            return f"none of its cases has {'an answer' if answers else 'weight'}"
         return f"all of its cases are {self._state.labels.tolist()[present[0]]!r}"
 
     def _measured(self, group: int) -> dict[str, dict[str, Measured]]:
@@ -275,8 +279,11 @@ class Groups:
 
     # Policies.
 
-    def _policies(self, model: str) -> Callable[[int], GroupPolicy] | None:
-        """What the policy of a model does in each group; None if that is not known."""
+    def _policies(self, model: str) -> Callable[[int], GroupPolicy | None] | None:
+        """What the policy of a model does in each group; None if that is not known.
+
+        None of a group without cases of weight, answered or not.
+        """
         decided = self._decided.get(model)
         if decided is None or not self._places or self._untold:
             return None
@@ -296,16 +303,24 @@ class Groups:
             reader.add(CaseRows(self._cases, np.arange(self._cases.size)))
             found, dearest = reader.sums(model)
             highest = max(highest, dearest)
-            if self._clusters is not None:
-                cost = decided.cases(self._cases).cost
-                found = with_clusters(found, self._cases, cost, self._clusters, state)
+        declined: list[Cases] = []
         if self._unanswered is not None:
             passed_on = GroupDecisions(state, {model: decided})
             for part in self._unanswered():
                 passed_on.add(part)
+                if self._clusters is not None:
+                    declined.append(part.cases)
             more, dearest = passed_on.sums(model)
             found, highest = found.plus(more), max(highest, dearest)
-        return lambda group: found.policy(group, self._confidence, highest)
+        if self._clusters is not None and self._cases is not None:
+            cases, clusters = joined([self._cases, *declined]), self._clusters
+            if self._declined_clusters is not None:
+                clusters = np.concatenate([clusters, self._declined_clusters])
+            found = with_clusters(found, cases, decided.cases(cases).cost, clusters, state)
+        known = found.sums[0] > 0.0
+        return lambda group: (
+            found.policy(group, self._confidence, highest) if known[group] else None
+        )
 
 
 class _ByGroup(PartReader):

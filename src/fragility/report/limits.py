@@ -10,6 +10,7 @@ import numpy as np
 
 from .._labels import listed
 from .._parameters import check_number
+from .._typing import Interval
 from ..measured import ANSWER_FIGURES, EVIDENCE, FIGURES, LEAST_PROBABILITY, FigureKind, Measured
 from .parts import GroupFigures, ModelReport
 from .report import Report
@@ -24,8 +25,11 @@ POLICY_FIGURES: dict[str, FigureKind] = {
     "misses": FigureKind("misses", "lower", "positives decided negative, of the positives"),
     "false_alarms": FigureKind("false alarms", "lower", "negatives decided positive, of these"),
 }
+#: What gates hold of answers in place of their accuracy: a figure that is better when smaller.
+WRONG = "wrong_answers"
+_WRONG = FigureKind("share wrong", "lower", "wrong answers, of the answers")
 #: Every figure that can have a limit.
-KINDS = {**ANSWER_FIGURES, **FIGURES, **EVIDENCE, **POLICY_FIGURES}
+KINDS = {**ANSWER_FIGURES, WRONG: _WRONG, **FIGURES, **EVIDENCE, **POLICY_FIGURES}
 #: Least and largest possible value, of figures that are not shares.
 _RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("fragility_index", "ratio", "cost", "observed_expected_ratio"), (0.0, inf)),
@@ -122,7 +126,7 @@ def check_limits(report: Report, limits: Limits) -> None:
 
 
 def _why_not(report: Report, name: str) -> str:
-    if name in ANSWER_FIGURES:
+    if name in (*ANSWER_FIGURES, WRONG):
         return "only answers, right or wrong, have it (--correct)"
     if name == "net_benefit" and report.costs is not None:
         return "these costs have no threshold"
@@ -148,6 +152,9 @@ def _check_cost(report: Report, limit: float) -> None:
 
 def figure_of(model: ModelReport, name: str) -> Measured | None:
     """A figure of a model as it is, wherever the report has it."""
+    if name == WRONG:
+        right = model.raw.figures.get("accuracy")
+        return None if right is None else _less_than_one(right)
     for figures in (model.raw.figures, model.raw.evidence.figures):
         if name in figures:
             return figures[name]
@@ -157,6 +164,14 @@ def figure_of(model: ModelReport, name: str) -> Measured | None:
 
 
 _OF_TWO = ("misses", "false_alarms")
+
+
+def _less_than_one(share: Measured) -> Measured:
+    """One minus a share."""
+    ends = None
+    if share.interval is not None:
+        ends = Interval(1.0 - share.interval.high, 1.0 - share.interval.low)
+    return Measured(1.0 - share.value, ends, standard_error=share.standard_error)
 
 
 def group_figure(part: GroupFigures, name: str) -> Measured | None:

@@ -198,7 +198,11 @@ class Builder:
             reason = str(error)
             self.notes.append(f"No figures after calibration: {reason}.")
         self._decide()
-        groups = Groups(state, self.cases, settings, self.clusters, self.decided, self.unanswered)
+        passed_on = None if self.declined_clusters is None else self.declined_clusters[1]
+        groups = Groups(
+            *(state, self.cases, settings, self.clusters),
+            *(self.decided, self.unanswered, passed_on),
+        )
         self._read(groups)
         worst, shared = self._worst_and_shared()
         policies = self._policies()

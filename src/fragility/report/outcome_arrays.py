@@ -15,7 +15,7 @@ from .._labels import check_clusters, listed
 from .._validation import check_weights
 from ..grouping import group_columns
 from ..moments import order_one_factor
-from ..scores.answers import Answers, check_answers
+from ..scores.answers import ANSWERS, Answers, check_answers
 from .answer_reading import OutcomeBatch
 from .arrays import Groups, case_names, check_names
 from .inputs import check_one_cost, named_predictions
@@ -58,7 +58,7 @@ def report_on_arrays(
     costs, case_costs = settings.costs, None
     if costs is not None:
         check_one_cost(costs)
-        costs = costs.checked(2, n)
+        costs = costs.checked(2, n, ANSWERS)
         if np.ndim(costs.error_cost) == 1:
             case_costs, costs = costs.error_cost, replace(costs, error_cost=None)
     clusters = check_clusters(about.cluster, n)

@@ -236,8 +236,8 @@ def _joined(
     elif len(states) > 1:
         also = ", nor comparisons by group" if by_group else ""
         notes.append(
-            f"There are no paired tests{also}: states of answers do not tell which case of one "
-            "model is which of another."
+            f"There are no paired tests{also}, nor a list of what all models get wrong: states of "
+            "answers do not tell which case of one model is which of another."
         )
     rows = [] if shared is None else [case.row for case in shared.cases]
     names = {} if name_cases is None or not rows else name_cases(sorted(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import inf, isnan
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -59,7 +59,6 @@ def verdict_numbers(report: Report) -> list[Number]:
     policy, money, level = model.policy, report.context.money, words.level(report.confidence)
     ends = found.cost.interval
     alone = "answered alone" if report.answers else "decided alone"
-    wrong = "–" if isnan(policy.error_rate) else words.percent(policy.error_rate)
     return [
         Number(
             "cost of 1,000 new cases",
@@ -67,7 +66,7 @@ def verdict_numbers(report: Report) -> list[Number]:
             "" if ends is None else f"{level} {money(ends.low)} to {money(ends.high)}",
         ),
         Number(alone, words.percent(policy.automation_rate), "of all cases; humans have the rest"),
-        Number("wrong of these", wrong, "of new cases"),
+        Number("wrong of these", words.wrong_of_alone(policy), "of new cases"),
         _thresholds(report, policy),
     ]
 

@@ -82,10 +82,11 @@ def _mistakes(report: Report, model: ModelReport) -> Iterator[Risk]:
     n = report.n_shared_mistakes
     if n and len(report.models) > 1:
         who = "both models" if len(report.models) == 2 else f"all {len(report.models)} models"
-        cases, their = ("case is", "its label") if n == 1 else ("cases are", "their labels")
+        cases = "case is" if n == 1 else "cases are"
+        suspect, _ = words.suspects(n, answers=report.answers)
         yield Risk(
             "shared_mistakes",
-            f"{words.count(n)} {cases} wrong above {level} in {who}: check {their} first.",
+            f"{words.count(n)} {cases} wrong above {level} in {who}: check {suspect} first.",
             n,
             "shared_mistakes",
         )

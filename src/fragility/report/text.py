@@ -147,7 +147,7 @@ def policy_rows(report: Report) -> Table:
         ]
     rows += [
         row(alone, lambda p: words.percent(p.automation_rate)),
-        row("wrong of these", lambda p: words.percent(p.error_rate)),
+        row("wrong of these", words.wrong_of_alone),
         row("errors of all", lambda p: words.percent(p.error_share)),
     ]
     if of_two and not report.answers:

@@ -47,19 +47,18 @@ class _Told:
         if found.reason == "reversed":
             return self._report.findings[0].text
         if found.reason == "no separation":
-            they = "the model does" if len(found.know_nothing) == 1 else "the models do"
-            return (
-                f"None is to be used: {they} not score what is true higher than what is not "
-                f"({_names(found.know_nothing)})."
-            )
+            they = "the model" if len(found.know_nothing) == 1 else "the models"
+            return f"None is to be used: {self._nothing(they)} ({_names(found.know_nothing)})."
         if found.reason == "capacity":
             return (
                 "No policy keeps both the limits of errors and the capacity of "
                 f"{self._capacity}: give more reviewers or looser limits."
             )
         if found.reason == "costs needed":
+            left_out = (*found.know_nothing, *found.over_capacity)
+            names = [m.name for m in self._report.models if m.name not in left_out]
             return (
-                f"Which of {_names(found.tied)} is better depends on what a wrong answer and a "
+                f"Which of {_names(names)} is better depends on what a wrong answer and a "
                 "declined case cost: say so (--error-cost, --review-cost)."
             )
         if found.reason == "no test":
@@ -100,14 +99,15 @@ class _Told:
         return f"It {_joined([first, *rest])}." if told else ""
 
     def humans(self) -> str:
-        """What humans alone cost, and how often they err, if their decisions are known."""
+        """What humans and the model cost alone, if decisions of humans are known."""
         policy = self._model.policy
         if policy is None or policy.reviewers is None or self._found.reason == "reversed":
             return ""
         found = policy.reviewers
         return (
             f"Humans alone cost {self._money(CASES * found.human.value)} per 1,000 and are wrong "
-            f"in {words.percent(found.error_rate.value)}."
+            f"in {words.percent(found.error_rate.value)}; {short(self._found.subject)} alone costs "
+            f"{self._money(CASES * found.model.value)}."
         )
 
     def who_is_left_out(self) -> str:
@@ -116,7 +116,7 @@ class _Told:
             one = len(found.know_nothing) == 1
             return (
                 f"{_names(found.know_nothing)} {'is' if one else 'are'} left out: "
-                f"{'it does' if one else 'they do'} not score what is true higher."
+                f"{self._nothing('it' if one else 'they')}."
             )
         if not found.over_capacity or found.reason in ("capacity", "reversed"):
             return ""
@@ -126,6 +126,13 @@ class _Told:
             f"{'it needs' if one else 'they need'} more reviews than the capacity of "
             f"{self._capacity} allows."
         )
+
+    def _nothing(self, they: str) -> str:
+        """What models that know nothing do not do."""
+        one = len(self._found.know_nothing) == 1
+        if self._report.answers:
+            return f"{they} {'is' if one else 'are'} no surer of right answers than of wrong ones"
+        return f"{they} {'does' if one else 'do'} not score what is true higher than what is not"
 
     def _does(self) -> str:
         """Policy and cost, or the figure that models were compared by."""
@@ -190,7 +197,7 @@ class _Told:
         if saving.amount < 0.0 and ends is not None:
             ends = Interval(-ends.high, -ends.low)
         does = {"cost": f"saves {amount} over", "log_loss": f"is {amount} below"}.get(
-            self._found.basis, f"is right in {amount} more than"
+            self._found.basis, f"is right in {amount} of the cases more than"
         )
         if saving.amount < 0.0:
             does = f"costs {amount} more than"

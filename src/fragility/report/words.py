@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from math import ceil, isinf, isnan, log10
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import _names
 from .._names import seen as seen
 from .._summary import percent as percent
 from .._typing import Interval
 from ..measured import Measured
+
+if TYPE_CHECKING:
+    from ..deferral import Policy
 
 #: Heading and rows.
 Table = tuple[list[str], list[list[str]]]
@@ -66,6 +69,23 @@ def share(found: Measured) -> str:
         return percent(found.value)
     low, high = map(percent, found.interval)
     return f"{percent(found.value)} ({low} to {high})"
+
+
+def wrong_of_alone(policy: Policy) -> str:
+    """Errors among new cases decided alone; of a policy that decides none alone there are none.
+
+    Policies that other cases chose may decide some, and err in them.
+    """
+    known = policy.automation_rate > 0.0 and not isnan(policy.error_rate)
+    return percent(policy.error_rate) if known else "–"
+
+
+def suspects(n: int, *, answers: bool) -> tuple[str, str]:
+    """What to check where all models get so many cases wrong, and what it may be."""
+    its = "its" if n == 1 else "their"
+    if answers:  # which have no labels, but somebody or something marked them
+        return f"{its} marking", "a wrong mark"
+    return ("its label" if n == 1 else "their labels"), "a wrong label"
 
 
 def count(n: float) -> str:

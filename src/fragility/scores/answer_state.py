@@ -137,7 +137,10 @@ class AnswerState(ScoreState):
         if wrong and right:
             return
         if wrong or right:
-            which = f"all {wrong + right:,} answers are {'wrong' if wrong else 'right'}"
+            what = "wrong" if wrong else "right"
+            which = f"all {wrong + right:,} answers are {what}"
+            if wrong + right == 1:
+                which = f"its only answer is {what}"
         elif declined:
             which = f"it declined all {declined:,} cases"
         else:

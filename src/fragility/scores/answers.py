@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .._labels import in_rows, plain_array
+from .._labels import in_rows, is_missing, plain_array
 from .._typing import Floats, Mask
 from .._validation import PROBABILITY_ROUNDING, check_values
 
@@ -95,7 +95,7 @@ def _numbers(values: ArrayLike, name: str) -> Floats:
     """A column of numbers, NaN where they are missing."""
     array = plain_array(values, name)
     if array.dtype.kind == "O":
-        gaps = [value is None or value is getattr(value, "NA", ...) for value in array.flat]
+        gaps = [is_missing(value) for value in array.flat]
         array = np.where(np.array(gaps, dtype=np.bool_).reshape(array.shape), np.nan, array)
     found = check_values(array, name).astype(np.float64)
     if found.ndim == 2 and found.shape[1] == 1:

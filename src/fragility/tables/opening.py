@@ -133,7 +133,8 @@ def _opened(file: Path, name: str, start: bytes) -> Table:
     text = text.removeprefix(codecs.BOM_UTF8).lstrip()
     says_json = name.lower().removesuffix(".gz").endswith(_JSON_ENDINGS)
     is_list = text.startswith(b"[") and (says_json or text[1:].lstrip().startswith((b"{", b"[")))
-    if is_list or text.startswith(b"{"):
+    is_damaged = is_compressed and not text and says_json
+    if is_list or is_damaged or text.startswith(b"{"):
         from .json_files import JsonTable
 
         return JsonTable(file, name, is_compressed=is_compressed, is_list=is_list)

@@ -16,11 +16,12 @@ def shared_mistakes(report: Report) -> Sentences:
     """Cases that every model gets confidently wrong."""
     n = report.n_shared_mistakes
     if n:
-        cases, their = ("case", "its label") if n == 1 else ("cases", "their labels")
+        cases = "case" if n == 1 else "cases"
+        suspect, wrong = words.suspects(n, answers=report.answers)
         who = "Both models" if len(report.models) == 2 else f"All {len(report.models)} models"
         yield (
             f"{who} get {words.count(n)} {cases} wrong above {100 * report.confident:g} % "
-            f"confidence. Check {their} first: a wrong label, or a blind spot that another model "
+            f"confidence. Check {suspect} first: {wrong}, or a blind spot that another model "
             "of the same kind will not mend.",
             sorted(model.name for model in report.models),
         )
