@@ -71,7 +71,7 @@ def _what_it_costs(policy: Policy) -> str:
         f"{high:.4g}); without any review {policy.cost_without_review:.4g}, with full review "
         f"{policy.cost_review_all:.4g}{_beyond(policy)}"
     ]
-    if _errs_alone(policy):
+    if errs_alone(policy):
         alone = "answers given alone" if policy.answers else "cases decided alone"
         parts.append(f"of the {alone} {percent(policy.error_rate)} are wrong")
     if not isnan(policy.misses):
@@ -82,7 +82,7 @@ def _what_it_costs(policy: Policy) -> str:
     return "; ".join(parts) + " (on new cases)."
 
 
-def _errs_alone(policy: Policy) -> bool:
+def errs_alone(policy: Policy) -> bool:
     """Whether errors among cases decided alone are known, and there are such cases.
 
     Policies that other cases chose may decide some alone where this one decides none.
@@ -134,7 +134,7 @@ def rows(policy: Policy) -> Iterator[SummaryRow]:
         yield "largest loss", _loss(limit), f"that is decided alone; {between}"
     low, high = policy.cost_interval
     yield "cost per case", f"{policy.cost:.4g}", f"{level} {low:.3g} to {high:.3g}"
-    wrong = f"of these {percent(policy.error_rate)} wrong" if _errs_alone(policy) else ""
+    wrong = f"of these {percent(policy.error_rate)} wrong" if errs_alone(policy) else ""
     yield "decided alone", percent(policy.automation_rate), wrong
     if not isnan(policy.misses):
         alarms = f"false alarms {percent(policy.false_alarms)} of the negatives"

@@ -9,6 +9,7 @@ from .. import _names
 from .._names import seen as seen
 from .._summary import percent as percent
 from .._typing import Interval
+from ..deferral.policy_text import errs_alone
 from ..measured import Measured
 
 if TYPE_CHECKING:
@@ -72,12 +73,8 @@ def share(found: Measured) -> str:
 
 
 def wrong_of_alone(policy: Policy) -> str:
-    """Errors among new cases decided alone; of a policy that decides none alone there are none.
-
-    Policies that other cases chose may decide some, and err in them.
-    """
-    known = policy.automation_rate > 0.0 and not isnan(policy.error_rate)
-    return percent(policy.error_rate) if known else "–"
+    """Errors among new cases decided alone, if there are such cases."""
+    return percent(policy.error_rate) if errs_alone(policy) else "–"
 
 
 def suspects(n: int, *, answers: bool) -> tuple[str, str]:
