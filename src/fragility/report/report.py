@@ -335,7 +335,9 @@ class Report(Measurements, Exports, FromSource):
             Cases that a model did not answer: neither right nor wrong, left out of its figures and
             counted. At a policy they cost a review. Their other values may be missing (NaN).
         costs : Costs or mapping, optional
-            `error_cost` is that of a wrong answer: one number, or one for each case.
+            `error_cost` is that of a wrong answer: one number, or one for each case. A
+            `reviewer_error` may be one number, or one by kind of answer (``{"wrong": 0.1, "right":
+            0.02}``); reviewers of declined cases, which have no kind, err as in right ones.
         policy : PolicySettings or mapping, optional
             As in `from_predictions`, but for limits of misses and false alarms. A policy answers
             alone from a confidence on and passes all else on.
