@@ -15,6 +15,7 @@ import pytest
 from fragility import Report
 from fragility.deferral import Costs
 from fragility.exceptions import PartitionError
+from fragility.figures.spread import nine_digits
 from fragility.report.files import report_on_file
 from fragility.sources.local import LocalSource
 from fragility.tables import PredictionFile, open_table
@@ -161,6 +162,17 @@ def several_classes():
         "hold": BEYOND,
     }
     return data, asked
+
+
+def test_sums_of_round_costs_are_told_alike_in_any_order():
+    """Squares of costs, means of 20 splits, often add up to the middle between nine digits."""
+    rng = np.random.default_rng(0)
+    terms = rng.multinomial(49_382_715, np.full(3000, 1 / 3000)) * 0.0025
+    sums = {float(np.cumsum(rng.permutation(terms))[-1]) for _ in range(50)}
+    assert min(sums) < 123_456.7875 < max(sums)
+    assert {nine_digits(found) for found in sums} == {123_456.788}
+    assert {nine_digits(-found) for found in sums} == {-123_456.788}
+    assert nine_digits(3000.0) == 3000.0
 
 
 def test_several_classes_in_parts(tmp_path):
