@@ -305,6 +305,16 @@ def test_whole_decimals_are_labels():
     assert list(sketch_by({"n": sums, "y": sums, "p": p}, "n", label="y", score="p")) == [0, 1]
 
 
+def test_long_decimals_are_labels_and_groups():
+    """As whole numbers without a sign are in Spark; as doubles, neighbours would be the same."""
+    long = [2**63, 2**63 + 1, 2**63 + 1, 2**63]
+    column, p = pa.array(map(Decimal, long), pa.decimal128(20, 0)), [0.2, 0.4, 0.6, 0.8]
+    found = sketch({"y": column, "p": p}, label="y", score="p")
+    assert found.to_bytes() == FragilitySketch().update(np.array(long, np.uint64), p).to_bytes()
+    rows = {"y": [0, 1, 0, 1], "p": p, "group": column}
+    assert list(sketch_by(rows, "group", label="y", score="p")) == sorted(set(long))
+
+
 @pytest.mark.parametrize("kind", ["pandas", "table", "file", "polars"])
 def test_the_later_of_ordered_categories_is_positive(kind, tmp_path):
     rng = np.random.default_rng(0)

@@ -180,10 +180,12 @@ def _without_scale(column: Any) -> Any:
         column = column.dictionary_decode()
     if not pa.types.is_decimal(column.type):
         return column
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:  # which would lose digits
-        return column.cast(pa.string()).cast(pa.float64())
+    for whole in (pa.int64(), pa.uint64()):  # Spark has the latter as decimals
+        try:
+            return column.cast(whole)
+        except pa.ArrowInvalid:  # which would lose digits
+            continue
+    return column.cast(pa.string()).cast(pa.float64())
 
 
 def _trimmed(text: Any) -> Any:
