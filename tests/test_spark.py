@@ -146,6 +146,11 @@ def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):
     assert caught.value.file is not None
 
 
+def test_a_column_that_is_not_there(rows):
+    with pytest.raises(ValueError, match=r"no column 'P' in the DataFrame.*Did you mean 'p'"):
+        sketch(rows, label="sick", score="P", labels=[0, 1])
+
+
 def test_rows_that_change_between_queries(spark, monkeypatch):
     wrong = spark.createDataFrame([(0, 0.5), (1, 1.5)], "sick long, p double")
     monkeypatch.setattr(SparkSource, "first_wrong", lambda *_: None)
