@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -87,6 +88,12 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "part-2.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(PartitionError, match="partition 2"):
         sketch(frame, label="sick", score="p", labels=[0, 1])
+
+
+def test_columns_may_have_numbers_for_names():
+    data = dd.from_pandas(pd.DataFrame({0: DATA["sick"], 1: DATA["p"]}), npartitions=3)
+    plain = FragilitySketch().update(DATA["sick"], DATA["p"])
+    assert sketch(data, label="0", score="1").to_bytes() == plain.to_bytes()
 
 
 def test_mixed_types_in_a_partition():

@@ -33,7 +33,7 @@ class _Work(Generic[State]):
         """The state of a partition."""
         pa, part = pyarrow(), self.parts[number]
         try:
-            table = pa.Table.from_pandas(frame[self.columns], preserve_index=False)
+            table = pa.Table.from_pandas(frame, preserve_index=False).select(self.columns)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise part.error(f"a column is not of one type ({error})") from error
         return folded(table.to_batches(MOST_ROWS), part, self.add)
@@ -59,7 +59,8 @@ class DaskSource(Source):
         with needed_for("DataFrames of Dask are computed by dask", "dask"):
             import dask as module
         dask: Any = module  # of whose functions not all have types
-        chosen = self._frame[columns]
+        names = {str(name): name for name in self._frame.columns}  # which may be numbers
+        chosen = self._frame[[names[name] for name in columns]]
         files = _files(chosen, chosen.npartitions)
         parts = [Part(k, f"partition {k}", file) for k, file in enumerate(files)]
         work = dask.delayed(_Work(add, merge, columns, parts), pure=False, traverse=False)

@@ -152,15 +152,16 @@ def of_stream(data: Any) -> LocalSource:
     """Anything with `__arrow_c_stream__` that may be asked for it again: a frame, a table."""
     pa = pyarrow()
     frame = hasattr(data, "iloc")  # of pandas: columns that nobody asks for may hold anything
+    names = [str(name) for name in data.columns] if frame else []  # of which some may be numbers
 
     def stream(columns: list[str]) -> Any:
-        chosen = data[columns] if frame else data
+        chosen = data.iloc[:, [names.index(name) for name in columns]] if frame else data
         if hasattr(chosen, "select") and not frame:
             chosen = chosen.select(columns)
         return pa.RecordBatchReader.from_stream(chosen)
 
     if frame:  # an empty column has no values to tell its type by, and text has none of its own
-        kinds = [(str(name), pa.null()) for name in data.columns]
+        kinds = [(name, pa.null()) for name in names]
         return LocalSource(pa.schema(kinds), [LocalPart("the data", stream)])
     schema = pa.RecordBatchReader.from_stream(data).schema
 
