@@ -245,6 +245,8 @@ def test_rows_with_missing_values_are_left_out_and_counted(tmp_path):
 
 
 def test_wrong_requests():
+    with pytest.raises(ValueError, match="no rows in the data"):
+        Report.from_source({"sick": [], "p": []}, label="sick", scores="p")
     with pytest.raises(ValueError, match="no column 'sik'"):
         Report.from_source(DATA, label="sik", scores="p")
     with pytest.raises(ValueError, match="no rows"):
