@@ -248,8 +248,13 @@ def test_files_of_folders_and_patterns(tmp_path):
         (tmp_path / name).write_bytes(b"PAR1")
     names = [path.removeprefix(f"{tmp_path}/") for path in parquet_files(tmp_path)]
     assert names == ["a.parquet", "b.parquet", "deep/c.pq"]
+    # A pattern may match folders and what is in them, and what a broken job of an engine left.
+    for pattern in ("**", "**/*", "*"):
+        found = parquet_files(tmp_path / pattern)
+        assert sorted(found) == [f"{tmp_path}/{name}" for name in names]
     assert parquet_files(tmp_path / "?.parquet") == [str(tmp_path / f"{x}.parquet") for x in "ab"]
-    for given, words in (("nothing", "no such file"), ("*.csv", "no file has such a name")):
+    refused = ("nothing", "no such file"), ("*.csv", "such a name.$"), ("_*/*", "a line below.$")
+    for given, words in refused:
         with pytest.raises(ValueError, match=words):
             parquet_files(tmp_path / given)
     (tmp_path / "empty").mkdir()
@@ -279,6 +284,25 @@ def test_what_is_no_source():
         sketch(3, label="y", score="p")
     with pytest.raises(ValueError, match="different lengths"):
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
+
+
+def test_a_file_counts_once(folder):
+    part = str(folder / "part-0.parquet")
+    for given in ([folder, part], [part, part]):
+        with pytest.raises(ValueError, match=r"part-0.parquet is the same file as .* twice"):
+            sketch(given, label="sick", score="p")
+    with pytest.raises(ValueError, match="list of Parquet files is empty"):
+        sketch([], label="sick", score="p")
+
+
+def test_names_of_columns_of_frames():
+    y, p = DATA["sick"], DATA["p"]
+    plain = FragilitySketch().update(y, p).to_bytes()
+    assert sketch(pd.DataFrame({0: y, 1: p}), label="0", score="1").to_bytes() == plain
+    twice = pd.DataFrame(np.stack([y, p, p], axis=1), columns=["y", "p", "p"])
+    for data in (twice, pa.table([y, p, p], names=["y", "p", "p"])):
+        with pytest.raises(ValueError, match="Several columns of the data have the name 'p'"):
+            sketch(data, label="y", score="p")
 
 
 @pytest.mark.parametrize("kind", ["decimal128(4, 2)", "decimal128(18, 11)", "decimal128(38, 20)"])

@@ -14,7 +14,7 @@ from ..scores.sketch import FragilitySketch
 from .categories import found_classes, later_class
 from .columns import PredictionColumns, parse_models
 from .conversion import Conversion
-from .opening import open_table, several_paths
+from .opening import open_table
 from .predictions import PredictionFile
 from .rows import encoded_or_refused
 from .table import Table, require_columns
@@ -38,23 +38,6 @@ def read_sketch(path: str | os.PathLike[str]) -> FragilitySketch:
         return FragilitySketch.from_bytes(data)
     except ValueError as error:
         raise TableError(f"{path}: {error}") from error
-
-
-def check_once(paths: Sequence[str]) -> None:
-    """Refuse a file that is named twice, also by a pattern or its folder: it would count twice."""
-    seen: dict[Any, str] = {}
-    for path in (file for given in paths for file in several_paths(given) or [given]):
-        try:
-            found = os.stat(path)
-        except (OSError, ValueError):  # refused when it is opened; - is standard input
-            key: Any = path
-        else:
-            key = found.st_dev, found.st_ino
-        if key in seen:
-            raise TableError(
-                f"{path} is the same file as {seen[key]}; its cases would count twice."
-            )
-        seen[key] = path
 
 
 def sketch_of_files(
