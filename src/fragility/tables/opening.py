@@ -87,6 +87,17 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     return table
 
 
+def open_part(path: str) -> Table:
+    """The same for a part of the data: a Parquet file of which may have no rows."""
+    if path != "-" and several_paths(path) is None:
+        file = Path(path)
+        if _first_bytes(path, file).startswith(b"PAR1"):
+            from .column_files import ParquetTable
+
+            return ParquetTable(file, may_be_empty=True)
+    return open_table(path)
+
+
 def _several(given: str) -> Table | None:
     """The table of a folder of Parquet files, or of a pattern; None if it is neither."""
     paths = several_paths(given)
