@@ -191,8 +191,11 @@ class OneReading(Source):
 
 def of_parquet(paths: Sequence[str]) -> LocalSource:
     """Parquet files, each of which is a part; some may be empty."""
-    with opened_parquet(paths[0]) as first:
-        schema = first.schema_arrow
+    try:
+        with opened_parquet(paths[0]) as first:
+            schema = first.schema_arrow
+    except Exception as error:  # of damaged data, readers raise anything
+        raise Part(0, paths[0], paths[0]).error(error) from error
     parts = [LocalPart(path, _parquet_batches(path), path, os.path.getsize(path)) for path in paths]
     return LocalSource(schema, parts, paths[0] if len(paths) == 1 else "the files")
 
