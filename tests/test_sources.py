@@ -339,6 +339,9 @@ def test_long_decimals_are_labels_and_groups():
     assert found.to_bytes() == FragilitySketch().update(np.array(long, np.uint64), p).to_bytes()
     rows = {"y": [0, 1, 0, 1], "p": p, "group": column}
     assert list(sketch_by(rows, "group", label="y", score="p")) == sorted(set(long))
+    longer = pa.array([Decimal(10) ** 20 + k for k in range(4)], pa.decimal128(38, 0))
+    with pytest.raises(PartitionError, match=r"'group' holds values of type decimal128\(38, 0\)"):
+        sketch_by(rows | {"group": longer}, "group", label="y", score="p")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "table", "file", "polars"])
