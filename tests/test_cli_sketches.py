@@ -98,6 +98,22 @@ def test_a_part_may_lack_a_class(tmp_path):
     assert output.read_bytes() == wanted.to_bytes()
 
 
+def test_a_parquet_file_among_others_may_be_empty(tmp_path):
+    """As the shell gives them for a pattern; the pattern itself may have such files, too."""
+    rows = pa.table({"sick": [0, 1, 0], "fair": [0.3, 0.6, 0.7]})
+    parts = [tmp_path / f"part-{k}.parquet" for k in range(3)]
+    for part, own in zip(parts, (rows[:0], rows, rows[:0]), strict=True):
+        pq.write_table(own, part)
+    outputs = [tmp_path / "parts.fsk", tmp_path / "pattern.fsk"]
+    for output, given in zip(outputs, (parts, [tmp_path / "*.parquet"]), strict=True):
+        assert fragility("sketch", *given, "-o", output, *ASKED).code == 0
+    wanted = FragilitySketch().update([0, 1, 0], [0.3, 0.6, 0.7]).to_bytes()
+    assert [output.read_bytes() for output in outputs] == [wanted, wanted]
+    none = ("sketch", parts[0], parts[2], "-o", tmp_path / "none.fsk", *ASKED)
+    refused(fragility(*none, "--classes", "0,1"), "no rows, here and in all files")
+    refused(fragility(*none), "no label at all")
+
+
 def test_the_positive_class_and_bins(tmp_path):
     csv = write_csv(tmp_path / "d.csv", {"sick": [0, 1, 0], "fair": [0.9, 0.2, 0.4]})
     output = tmp_path / "d.fsk"

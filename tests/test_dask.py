@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -87,6 +91,60 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "part-2.parquet").write_bytes(b"PAR1 but no more")
     with pytest.raises(PartitionError, match="partition 2"):
         sketch(frame, label="sick", score="p", labels=[0, 1])
+
+
+def test_columns_may_have_numbers_for_names():
+    data = dd.from_pandas(pd.DataFrame({0: DATA["sick"], 1: DATA["p"]}), npartitions=3)
+    plain = FragilitySketch().update(DATA["sick"], DATA["p"])
+    assert sketch(data, label="0", score="1").to_bytes() == plain.to_bytes()
+
+
+@pytest.mark.parametrize("filesystem", ["arrow", "fsspec"])
+@pytest.mark.parametrize("kind", ["all", "last", "moved"])
+def test_files_that_are_read_together_are_all_named(tmp_path, filesystem, kind):
+    """Where few of the columns are asked for, Dask reads several files as one partition."""
+    rng = np.random.default_rng(0)
+    for k in range(7):
+        rows = {f"x{j}": rng.random(20) for j in range(12)} | {"sick": [0, 1] * 10}
+        rows["p"] = np.where(np.arange(20) == 3, 1.5 if k == 5 else 0.5, 0.2)
+        pq.write_table(pa.table(rows), tmp_path / f"part-{k}.parquet")
+    data = dd.read_parquet(str(tmp_path), filesystem=filesystem)
+    data = {"all": data, "last": data.partitions[1:], "moved": data.shuffle("x0")}[kind]
+    for asked in (
+        lambda: sketch(data, label="sick", score="p", labels=[0, 1]),
+        lambda: Report.from_source(data, label="sick", scores="p"),
+    ):
+        with pytest.raises(PartitionError, match=r"1\.5") as caught:
+            asked()
+        if kind == "moved":  # the row may be of any file
+            assert caught.value.file is None
+        else:
+            names = [name.rpartition("/")[2] for name in caught.value.file.split(", ")]
+            assert "part-5.parquet" in names
+            assert 1 < len(names) < 7
+
+
+def test_a_damaged_file_is_named_where_dask_looks_into_it_to_plan(tmp_path):
+    for k in range(3):
+        rows = {"sick": [0, 1], "p": [0.1, 0.2]} | {f"x{j}": [0, 1] for j in range(9)}
+        pq.write_table(pa.table(rows), tmp_path / f"part-{k}.parquet")
+    data = dd.read_parquet(str(tmp_path), filesystem="arrow")
+    (tmp_path / "part-1.parquet").write_bytes(b"PAR1 but no more")
+    with pytest.raises(PartitionError, match=r"part-1\.parquet"):
+        sketch(data, label="sick", score="p")
+
+
+def test_nothing_of_dask_was_used_before(tmp_path):
+    """Dask loses settings of its cluster if it imports that when it plans."""
+    write_parts(tmp_path, DATA)
+    script = (
+        "import sys, dask.dataframe as dd; from fragility.distributed import sketch; "
+        "data = dd.read_parquet(sys.argv[1], filesystem='arrow'); "
+        "print(sketch(data, label='sick', score='p').support.sum())"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["12000"]
 
 
 def test_mixed_types_in_a_partition():

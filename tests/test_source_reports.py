@@ -15,6 +15,7 @@ import pytest
 from fragility import Report
 from fragility.deferral import Costs
 from fragility.exceptions import PartitionError
+from fragility.figures.spread import nine_digits
 from fragility.report.files import report_on_file
 from fragility.sources.local import LocalSource
 from fragility.tables import PredictionFile, open_table
@@ -163,6 +164,17 @@ def several_classes():
     return data, asked
 
 
+def test_sums_of_round_costs_are_told_alike_in_any_order():
+    """Squares of costs, means of 20 splits, often add up to the middle between nine digits."""
+    rng = np.random.default_rng(0)
+    terms = rng.multinomial(49_382_715, np.full(3000, 1 / 3000)) * 0.0025
+    sums = {float(np.cumsum(rng.permutation(terms))[-1]) for _ in range(50)}
+    assert min(sums) < 123_456.7875 < max(sums)
+    assert {nine_digits(found) for found in sums} == {123_456.788}
+    assert {nine_digits(-found) for found in sums} == {-123_456.788}
+    assert nine_digits(3000.0) == 3000.0
+
+
 def test_several_classes_in_parts(tmp_path):
     data, asked = several_classes()
     for k, rows in enumerate(np.array_split(np.arange(3_000), 3)):
@@ -233,6 +245,8 @@ def test_rows_with_missing_values_are_left_out_and_counted(tmp_path):
 
 
 def test_wrong_requests():
+    with pytest.raises(ValueError, match="no rows in the data"):
+        Report.from_source({"sick": [], "p": []}, label="sick", scores="p")
     with pytest.raises(ValueError, match="no column 'sik'"):
         Report.from_source(DATA, label="sik", scores="p")
     with pytest.raises(ValueError, match="no rows"):

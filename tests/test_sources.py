@@ -189,10 +189,12 @@ def test_mixed_types_in_one_part(tmp_path):
 
 
 def test_a_damaged_file_fails_the_call(tmp_path):
+    for k in (2, 0):  # of the first one, columns are looked up before anything is read
+        write_parts(tmp_path, DATA)
+        (tmp_path / f"part-{k}.parquet").write_bytes(b"PAR1 but no more")
+        with pytest.raises(PartitionError, match=rf"part-{k}\.parquet"):
+            sketch(tmp_path, label="sick", score="p")
     write_parts(tmp_path, DATA)
-    (tmp_path / "part-2.parquet").write_bytes(b"PAR1 but no more")
-    with pytest.raises(PartitionError, match=r"part-2\.parquet"):
-        sketch(tmp_path, label="sick", score="p")
     lacking = pa.table({"sick": [0, 1]})
     pq.write_table(lacking, tmp_path / "part-2.parquet")
     with pytest.raises(PartitionError, match="no column 'p'"):
@@ -248,8 +250,13 @@ def test_files_of_folders_and_patterns(tmp_path):
         (tmp_path / name).write_bytes(b"PAR1")
     names = [path.removeprefix(f"{tmp_path}/") for path in parquet_files(tmp_path)]
     assert names == ["a.parquet", "b.parquet", "deep/c.pq"]
+    # A pattern may match folders and what is in them, and what a broken job of an engine left.
+    for pattern in ("**", "**/*", "*"):
+        found = parquet_files(tmp_path / pattern)
+        assert sorted(found) == [f"{tmp_path}/{name}" for name in names]
     assert parquet_files(tmp_path / "?.parquet") == [str(tmp_path / f"{x}.parquet") for x in "ab"]
-    for given, words in (("nothing", "no such file"), ("*.csv", "no file has such a name")):
+    refused = ("nothing", "no such file"), ("*.csv", "such a name.$"), ("_*/*", "a line below.$")
+    for given, words in refused:
         with pytest.raises(ValueError, match=words):
             parquet_files(tmp_path / given)
     (tmp_path / "empty").mkdir()
@@ -281,6 +288,25 @@ def test_what_is_no_source():
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
 
 
+def test_a_file_counts_once(folder):
+    part = str(folder / "part-0.parquet")
+    for given in ([folder, part], [part, part]):
+        with pytest.raises(ValueError, match=r"part-0.parquet is the same file as .* twice"):
+            sketch(given, label="sick", score="p")
+    with pytest.raises(ValueError, match="list of Parquet files is empty"):
+        sketch([], label="sick", score="p")
+
+
+def test_names_of_columns_of_frames():
+    y, p = DATA["sick"], DATA["p"]
+    plain = FragilitySketch().update(y, p).to_bytes()
+    assert sketch(pd.DataFrame({0: y, 1: p}), label="0", score="1").to_bytes() == plain
+    twice = pd.DataFrame(np.stack([y, p, p], axis=1), columns=["y", "p", "p"])
+    for data in (twice, pa.table([y, p, p], names=["y", "p", "p"])):
+        with pytest.raises(ValueError, match="Several columns of the data have the name 'p'"):
+            sketch(data, label="y", score="p")
+
+
 @pytest.mark.parametrize("kind", ["decimal128(4, 2)", "decimal128(18, 11)", "decimal128(38, 20)"])
 def test_decimals_are_the_nearest_floats(kind):
     """So `pyarrow` does not cast them: it multiplies by a power of ten that is no float."""
@@ -303,6 +329,19 @@ def test_whole_decimals_are_labels():
     plain = FragilitySketch().update(np.arange(10) % 2, p)
     assert FragilitySketch.from_bytes(found.to_bytes()).to_bytes() == plain.to_bytes()
     assert list(sketch_by({"n": sums, "y": sums, "p": p}, "n", label="y", score="p")) == [0, 1]
+
+
+def test_long_decimals_are_labels_and_groups():
+    """As whole numbers without a sign are in Spark; as doubles, neighbours would be the same."""
+    long = [2**63, 2**63 + 1, 2**63 + 1, 2**63]
+    column, p = pa.array(map(Decimal, long), pa.decimal128(20, 0)), [0.2, 0.4, 0.6, 0.8]
+    found = sketch({"y": column, "p": p}, label="y", score="p")
+    assert found.to_bytes() == FragilitySketch().update(np.array(long, np.uint64), p).to_bytes()
+    rows = {"y": [0, 1, 0, 1], "p": p, "group": column}
+    assert list(sketch_by(rows, "group", label="y", score="p")) == sorted(set(long))
+    longer = pa.array([Decimal(10) ** 20 + k for k in range(4)], pa.decimal128(38, 0))
+    with pytest.raises(PartitionError, match=r"'group' holds values of type decimal128\(38, 0\)"):
+        sketch_by(rows | {"group": longer}, "group", label="y", score="p")
 
 
 @pytest.mark.parametrize("kind", ["pandas", "table", "file", "polars"])

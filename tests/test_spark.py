@@ -144,6 +144,13 @@ def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):
     with pytest.raises(PartitionError, match=words) as caught:
         sketch(frame, label="sick", score=score, labels=[0, 1], weight=weight)
     assert caught.value.file is not None
+    why = {"damaged": "is not a Parquet file", "text": "type mismatch", "no numbers": "often"}
+    assert why[flaw] in caught.value.reason
+
+
+def test_a_column_that_is_not_there(rows):
+    with pytest.raises(ValueError, match=r"no column 'P' in the DataFrame.*Did you mean 'p'"):
+        sketch(rows, label="sick", score="P", labels=[0, 1])
 
 
 def test_rows_that_change_between_queries(spark, monkeypatch):

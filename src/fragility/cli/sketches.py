@@ -62,7 +62,8 @@ def sketch(
     fragility drift week.fsk day.fsk
     """  # noqa: D301
     from ..tables import check_output
-    from ..tables.sketch_files import check_once, sketch_of_files
+    from ..tables.opening import check_once
+    from ..tables.sketch_files import sketch_of_files
 
     check_ending(output, ".fsk")
     check_once(files)
@@ -86,7 +87,8 @@ def merge(files: tuple[str, ...], output: str, force: bool) -> None:
     fragility merge monday.fsk tuesday.fsk -o week.fsk
     """  # noqa: D301
     from ..tables import TableError, check_output
-    from ..tables.sketch_files import check_once, read_sketch
+    from ..tables.opening import check_once
+    from ..tables.sketch_files import read_sketch
 
     check_ending(output, ".fsk")
     check_once(files)
@@ -120,7 +122,8 @@ def drift(before: str, now: str, confidence: float, as_json: bool) -> int:
     from ..figures.sketch_comparison import compare_sketches
     from ..report.data import json_text
     from ..tables import TableError
-    from ..tables.sketch_files import check_once, read_sketch
+    from ..tables.opening import check_once
+    from ..tables.sketch_files import read_sketch
 
     check_once([before, now])
     old, new = read_sketch(before), read_sketch(now)

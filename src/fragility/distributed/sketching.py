@@ -83,6 +83,7 @@ def sketch(
     """
     source = open_source(data)
     make = _making(source, label, score, weight, labels, pos_label, n_bins, multi_class)
+    source.require(make.columns)
     queried = _by_query(source, make, ())
     if queried is not None:
         return queried.get((), make.empty())

@@ -26,6 +26,8 @@ MOVED = ("fragility_index", "ratio", *FIGURES_BY_CASE)
 MOVED_BY_ANSWERS = (*MOVED, *OF_ANSWERS)
 #: Figures are of order one, or made so: a smaller standard error is none.
 _ROUNDING = 1e-13
+#: More than the order of terms changes in a sum, and less than nine digits show.
+_ASIDE = 1.0 + 2.0**-36
 #: Of these, the figures of pairs of classes: each class counts by itself.
 _BY_CLASS = {"fragility_index", "ratio", *OF_PAIRS}
 
@@ -193,8 +195,9 @@ def nine_digits(value: float) -> float:
     """A number that sums of floats over parts told: the same however the cases were spread.
 
     Such sums differ in the last digits with the order of their terms, which engines do not keep.
+    Those of round numbers often lie half-way between two such numbers: all of these go one way.
     """
-    return float(f"{value:.9g}")
+    return float(f"{value * _ASIDE:.9g}")
 
 
 def spread_of_mean(squares: float, fourths: float, size: float, number: int) -> Spread:

@@ -86,7 +86,7 @@ def report_on_source(data: Any, columns: SourceColumns, settings: Settings, hold
     fill = _Fill(file, lambda: ScoreState(labels, *about, pos_label=positive))
     filled = source.reduce(fill, _Filled.merge, file.columns.all)
     if filled is None:
-        raise ValueError(f"{source.name} has no rows.")
+        raise ValueError(f"There are no rows in {source.name}.")
     file.finish(filled.reading)
     state = filled.state
     reread: Rereading = SourceReading(source, file, filled.cases.seen)
@@ -124,7 +124,7 @@ def _find_names(source: Source, file: PredictionFile) -> None:
     if asked:
         found = source.reduce(_Look(file), _Names.merge, asked)
         if found is None:
-            raise ValueError(f"{source.name} has no rows.")
+            raise ValueError(f"There are no rows in {source.name}.")
         file.merge_names(found.file)
         survey.merge(found.survey)
     file.take_names(survey)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -33,7 +34,7 @@ class _Work(Generic[State]):
         """The state of a partition."""
         pa, part = pyarrow(), self.parts[number]
         try:
-            table = pa.Table.from_pandas(frame[self.columns], preserve_index=False)
+            table = pa.Table.from_pandas(frame, preserve_index=False).select(self.columns)
         except (pa.ArrowException, TypeError, ValueError) as error:
             raise part.error(f"a column is not of one type ({error})") from error
         return folded(table.to_batches(MOST_ROWS), part, self.add)
@@ -58,17 +59,23 @@ class DaskSource(Source):
     def _reduce(self, add: Add[State], merge: Merge[State], columns: list[str]) -> State | None:
         with needed_for("DataFrames of Dask are computed by dask", "dask"):
             import dask as module
+
+            with suppress(ImportError):  # whose settings Dask loses if it imports it when planning
+                import distributed  # noqa: F401
         dask: Any = module  # of whose functions not all have types
-        chosen = self._frame[columns]
-        files = _files(chosen, chosen.npartitions)
-        parts = [Part(k, f"partition {k}", file) for k, file in enumerate(files)]
+        names = {str(name): name for name in self._frame.columns}  # which may be numbers
+        chosen = self._frame[[names[name] for name in columns]]
+        options = {"meta": chosen._meta, "enforce_metadata": False, "clear_divisions": True}
+        try:  # Several files may become one partition if something is computed of it.
+            parts = _parts(chosen.map_partitions(len, **options))
+        except (OSError, pyarrow().ArrowException) as error:  # it looks into some files to plan
+            raise PartitionError(
+                "a partition of Dask", None, " ".join(str(error).split())
+            ) from error
         work = dask.delayed(_Work(add, merge, columns, parts), pure=False, traverse=False)
         join = dask.delayed(_merged, pure=False)
         # In one task with what makes the partition, which then never moves to another worker.
-        folded_there = chosen.map_partitions(
-            _fold, work, meta=chosen._meta, enforce_metadata=False, clear_divisions=True
-        )
-        states = folded_there.to_delayed()
+        states = chosen.map_partitions(_fold, work, **options).to_delayed()
         while len(states) > 1:
             groups = [states[k : k + _WIDTH] for k in range(0, len(states), _WIDTH)]
             states = [join(work, group) for group in groups]
@@ -80,7 +87,7 @@ class DaskSource(Source):
         except PartitionError:
             raise
         except Exception as error:
-            raise _blamed(dask, chosen.to_delayed(), parts, error) from error
+            raise _blamed(dask, chosen, parts, error) from error
         return found  # type: ignore[no-any-return]
 
 
@@ -92,7 +99,7 @@ def _merged(work: _Work[State], parts: Sequence[State | None]) -> State | None:
     return work.merged(parts)
 
 
-def _blamed(dask: Any, partitions: Sequence[Any], parts: Sequence[Part], error: Any) -> Exception:
+def _blamed(dask: Any, frame: Any, parts: Sequence[Part], error: Any) -> Exception:
     """The error of the first partition that cannot be made; the same if that is none of them.
 
     Where the engine itself failed nothing is computed again: it might wait once more, for each
@@ -103,7 +110,7 @@ def _blamed(dask: Any, partitions: Sequence[Any], parts: Sequence[Part], error: 
         if number is None or int(number[1]) >= len(parts):
             return error  # type: ignore[no-any-return]
         return parts[int(number[1])].error(f"workers died while they read it ({error})")
-    for partition, part in zip(partitions, parts, strict=True):
+    for partition, part in zip(frame.to_delayed(), _parts(frame), strict=True):
         try:
             dask.compute(dask.delayed(len)(partition))
         except Exception as own:
@@ -111,25 +118,33 @@ def _blamed(dask: Any, partitions: Sequence[Any], parts: Sequence[Part], error: 
     return error  # type: ignore[no-any-return]
 
 
-def _files(frame: Any, n_partitions: int) -> list[str | None]:
-    """File of each partition, where each is read from one; Dask has no public name for it."""
-    nothing: list[str | None] = [None] * n_partitions
+def _parts(frame: Any) -> list[Part]:
+    """The partitions of a frame as they will be computed."""
+    files = _files(frame.optimize(fuse=False))
+    return [Part(k, f"partition {k}", file) for k, file in enumerate(files)]
+
+
+def _files(frame: Any) -> list[str | None]:
+    """Files of each partition of an optimised frame; Dask has no public name for them."""
+    nothing: list[str | None] = [None] * frame.npartitions
     try:
-        nodes = [node for node in frame.optimize(fuse=False).expr.walk() if _reads_parquet(node)]
-        if len(nodes) != 1:
-            return nothing
-        node = nodes[0]
+        from dask.dataframe.dask_expr._expr import Blockwise
+
+        nodes = list(frame.expr.walk())
+        if not all(isinstance(node, Blockwise) for node in nodes):
+            return nothing  # rows have moved between partitions
+        (node,) = (node for node in nodes if not node.dependencies())
+        read = [[k] for k in getattr(node, "_partitions", ())]
+        if hasattr(node, "_fusion_buckets"):  # several files are read as one partition
+            read, node = node._fusion_buckets, node.operand("_expr")
         if hasattr(node, "fragments"):
-            found = [str(fragment.path) for fragment in node.fragments]
+            files = [str(fragment.path) for fragment in node.fragments]
         else:
-            found = [_piece(part) for part in node._plan["parts"]]
-    except Exception:  # another version: partitions have a number still
+            files = [_piece(part) for part in node._plan["parts"]]
+        found = [", ".join(files[k] for k in own) for own in read]
+    except Exception:  # no files, or another version: partitions have a number still
         return nothing
-    return [*found] if len(found) == n_partitions else nothing
-
-
-def _reads_parquet(node: Any) -> bool:
-    return type(node).__name__.startswith("ReadParquet")
+    return [*found] if len(found) == len(nothing) else nothing
 
 
 def _piece(part: Any) -> str:

@@ -152,15 +152,16 @@ def of_stream(data: Any) -> LocalSource:
     """Anything with `__arrow_c_stream__` that may be asked for it again: a frame, a table."""
     pa = pyarrow()
     frame = hasattr(data, "iloc")  # of pandas: columns that nobody asks for may hold anything
+    names = [str(name) for name in data.columns] if frame else []  # of which some may be numbers
 
     def stream(columns: list[str]) -> Any:
-        chosen = data[columns] if frame else data
+        chosen = data.iloc[:, [names.index(name) for name in columns]] if frame else data
         if hasattr(chosen, "select") and not frame:
             chosen = chosen.select(columns)
         return pa.RecordBatchReader.from_stream(chosen)
 
     if frame:  # an empty column has no values to tell its type by, and text has none of its own
-        kinds = [(str(name), pa.null()) for name in data.columns]
+        kinds = [(name, pa.null()) for name in names]
         return LocalSource(pa.schema(kinds), [LocalPart("the data", stream)])
     schema = pa.RecordBatchReader.from_stream(data).schema
 
@@ -190,8 +191,11 @@ class OneReading(Source):
 
 def of_parquet(paths: Sequence[str]) -> LocalSource:
     """Parquet files, each of which is a part; some may be empty."""
-    with opened_parquet(paths[0]) as first:
-        schema = first.schema_arrow
+    try:
+        with opened_parquet(paths[0]) as first:
+            schema = first.schema_arrow
+    except Exception as error:  # of damaged data, readers raise anything
+        raise Part(0, paths[0], paths[0]).error(error) from error
     parts = [LocalPart(path, _parquet_batches(path), path, os.path.getsize(path)) for path in paths]
     return LocalSource(schema, parts, paths[0] if len(paths) == 1 else "the files")
 

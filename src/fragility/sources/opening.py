@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..tables.arrow import pyarrow
+from ..tables.opening import check_once
 from ..tables.several_files import parquet_files
 from . import local
 from .source import Source
@@ -31,7 +32,12 @@ def open_source(data: Any) -> Source:
         return data
     if isinstance(data, (str, os.PathLike)) or _are_paths(data):
         given = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-        return local.of_parquet([path for one in given for path in parquet_files(one)])
+        if not given:
+            raise ValueError("The list of Parquet files is empty.")
+        paths = [path for one in given for path in parquet_files(one)]
+        if len(given) > 1:
+            check_once(paths)
+        return local.of_parquet(paths)
     if isinstance(data, Mapping):
         return local.of_arrays(data)
     package = type(data).__module__.partition(".")[0]

@@ -105,6 +105,12 @@ class Source(ABC):
                 f"There is no column {listed(missing)} in {self.name}. The columns are "
                 f"{listed(self.column_names, most=20)}.{hint}"
             )
+        for name in names:
+            if self.schema.names.count(name) > 1:
+                raise ValueError(
+                    f"Several columns of {self.name} have the name {name!r}; give every column a "
+                    "name of its own."
+                )
         return names
 
     def _hint(self, missing: str) -> str:

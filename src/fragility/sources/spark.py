@@ -30,6 +30,8 @@ _ROWS_OF_A_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 #: Kinds of columns that a query treats as this library does.
 _CATEGORIES = {"string", "boolean", "byte", "short", "integer", "long"}
 _SCORES = {"double", "float"}
+#: What Java puts before the words of an error.
+_JAVA = re.compile(r"^(Caused by: |: )?([a-z0-9]+\.)+\w+: ")
 _FILE = re.compile(r"file:[^\s,'\"]+|s3a?:[^\s,'\"]+|hdfs:[^\s,'\"]+")
 
 
@@ -243,5 +245,9 @@ def _explained(error: Any) -> Exception:
     found = _FILE.search(text)
     if found is None:
         return error  # type: ignore[no-any-return]
-    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
-    return PartitionError("a partition of Spark", found.group().rstrip("."), line)
+    # The bridge to Java says first that a call failed; why is in the line of the file, and last.
+    lines = text.splitlines()
+    told = [line for line in lines if _FILE.search(line)][:1]
+    told += [line for line in lines if line.startswith("Caused by: ")][-1:]
+    reason = ": ".join(dict.fromkeys(_JAVA.sub("", " ".join(line.split())) for line in told))
+    return PartitionError("a partition of Spark", found.group().rstrip("."), reason)

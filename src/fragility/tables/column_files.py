@@ -48,6 +48,8 @@ class ParquetTable(Table):
             return table
 
     def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
+        if not self.n_rows:
+            return
         done = 0
         with self._file(types) as file:
             for batch in file.iter_batches(rows_at_once(len(columns)), columns=columns):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import glob
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from .._labels import listed
 from .._names import nearest
@@ -85,6 +87,17 @@ def open_table(path: str | os.PathLike[str]) -> Table:
     return table
 
 
+def open_part(path: str) -> Table:
+    """The same for a part of the data: a Parquet file of which may have no rows."""
+    if path != "-" and several_paths(path) is None:
+        file = Path(path)
+        if _first_bytes(path, file).startswith(b"PAR1"):
+            from .column_files import ParquetTable
+
+            return ParquetTable(file, may_be_empty=True)
+    return open_table(path)
+
+
 def _several(given: str) -> Table | None:
     """The table of a folder of Parquet files, or of a pattern; None if it is neither."""
     paths = several_paths(given)
@@ -108,6 +121,23 @@ def several_paths(given: str) -> list[str] | None:
         return parquet_files(given)
     except (TableError, OSError):  # which is told when it is opened, with what is in the folder
         return None
+
+
+def check_once(paths: Sequence[str]) -> None:
+    """Refuse a file that is named twice, also by a pattern or its folder: it would count twice."""
+    seen: dict[Any, str] = {}
+    for path in (file for given in paths for file in several_paths(given) or [given]):
+        try:
+            found = os.stat(path)
+        except (OSError, ValueError):  # refused when it is opened; - is standard input
+            key: Any = path
+        else:
+            key = found.st_dev, found.st_ino
+        if key in seen:
+            raise TableError(
+                f"{path} is the same file as {seen[key]}; its cases would count twice."
+            )
+        seen[key] = path
 
 
 def _opened(file: Path, name: str, start: bytes) -> Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ _ENDINGS = (".parquet", ".pq")
 def parquet_files(path: str | os.PathLike[str]) -> list[str]:
     """Parquet files of a path, a folder (with those below it) or a pattern, in the order of names.
 
-    Files and folders whose names begin with a dot or a line below are left out, as engines do.
+    Files and folders whose names begin with a dot or a line below are left out, as engines do, of a
+    pattern, too. A file that a pattern matches together with its folder counts once.
     """
     given = os.fspath(path)
     if os.path.isdir(given):
@@ -36,11 +38,14 @@ def parquet_files(path: str | os.PathLike[str]) -> list[str]:
         return [given]
     if not glob.has_magic(given):
         raise TableError(f"{given}: there is no such file or folder.")
-    files = sorted(glob.glob(given, recursive=True))
-    found = [file for one in files for file in parquet_files(one)]
-    if not found:
-        raise TableError(f"{given}: no file has such a name.")
-    return found
+    plain = Path(*takewhile(lambda name: not glob.has_magic(name), Path(given).parts))
+    matched = sorted(glob.glob(given, recursive=True))
+    chosen = [one for one in matched if not _hidden(Path(one).relative_to(plain))]
+    files = dict.fromkeys(str(Path(file)) for one in chosen for file in parquet_files(one))
+    if not files:
+        only = " but such as begin with a dot or a line below" if matched else ""
+        raise TableError(f"{given}: no file has such a name{only}.")
+    return list(files)
 
 
 def _hidden(file: Path) -> bool:

@@ -14,7 +14,7 @@ from ..scores.sketch import FragilitySketch
 from .categories import found_classes, later_class
 from .columns import PredictionColumns, parse_models
 from .conversion import Conversion
-from .opening import open_table, several_paths
+from .opening import open_part, open_table
 from .predictions import PredictionFile
 from .rows import encoded_or_refused
 from .table import Table, require_columns
@@ -40,23 +40,6 @@ def read_sketch(path: str | os.PathLike[str]) -> FragilitySketch:
         raise TableError(f"{path}: {error}") from error
 
 
-def check_once(paths: Sequence[str]) -> None:
-    """Refuse a file that is named twice, also by a pattern or its folder: it would count twice."""
-    seen: dict[Any, str] = {}
-    for path in (file for given in paths for file in several_paths(given) or [given]):
-        try:
-            found = os.stat(path)
-        except (OSError, ValueError):  # refused when it is opened; - is standard input
-            key: Any = path
-        else:
-            key = found.st_dev, found.st_ino
-        if key in seen:
-            raise TableError(
-                f"{path} is the same file as {seen[key]}; its cases would count twice."
-            )
-        seen[key] = path
-
-
 def sketch_of_files(
     paths: Sequence[str],
     *,
@@ -74,7 +57,8 @@ def sketch_of_files(
     Parameters
     ----------
     paths : sequence of str
-        Parts of the data, each of any kind that `open_table` takes. A part may lack a class.
+        Parts of the data, each of any kind that `open_table` takes. A part may lack a class, and
+        be a Parquet file without rows, if there are others.
     label, score, classes, positive, weight, drop_missing
         As in `PredictionFile`; `score` as `parse_models` takes it. Several columns of scores need
         `classes`.
@@ -83,7 +67,7 @@ def sketch_of_files(
     progress : callable
         Is told the number of rows read so far.
     """
-    tables = [open_table(path) for path in paths]
+    tables = [(open_part if paths[1:] else open_table)(path) for path in paths]
     models = [parse_models([score], table.column_names) for table in tables]
     several = next((columns for model in models for columns in model.values() if columns[1:]), ())
     if several and classes is None:
@@ -117,6 +101,8 @@ def sketch_of_files(
             done += batch.n_rows
             progress(done)
     n_dropped = sum(file.n_dropped for file in files)
+    if not done and not n_dropped:
+        raise tables[0].error("there are no rows, here and in all files.")
     if not sketch.support.any():
         why = f"{n_dropped:,} have missing values, and the others no weight"
         raise tables[0].error(f"no row is left to be sketched, here and in all files: {why}.")

@@ -17,6 +17,9 @@ from .table import UnreadableValueError
 #: Whole numbers of a column that differ by less than this are looked up in a table.
 _NARROW = 1 << 12
 
+#: From here on doubles do not tell whole numbers apart.
+_LONG = 2.0**53
+
 #: Text that stands for a missing value.
 MISSING_WORDS = (
     *("", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NULL", "null", "NaN", "nan"),
@@ -96,6 +99,8 @@ def encoded(column: Any) -> tuple[NDArray[Any], list[Any]] | None:
     """
     pa = pyarrow()
     column = _without_scale(_plain(column))
+    if column is None:
+        return None
     kind = column.type
     if not column.null_count and (pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         classes, codes = encode_labels(as_numpy(column))
@@ -173,17 +178,24 @@ def _plain(column: Any) -> Any:
 
 
 def _without_scale(column: Any) -> Any:
-    """Decimals as whole numbers, if they all are, else as doubles: the values that engines mean."""
+    """Decimals as whole numbers, if they all are, else as doubles: the values that engines mean.
+
+    None if they have more digits than these: neighbours would be the same.
+    """
     pa = pyarrow()
     kind = column.type
     if pa.types.is_dictionary(kind) and pa.types.is_decimal(kind.value_type):
         column = column.dictionary_decode()
     if not pa.types.is_decimal(column.type):
         return column
-    try:
-        return column.cast(pa.int64())
-    except pa.ArrowInvalid:  # which would lose digits
-        return column.cast(pa.string()).cast(pa.float64())
+    for whole in (pa.int64(), pa.uint64()):  # Spark has the latter as decimals
+        try:
+            return column.cast(whole)
+        except pa.ArrowInvalid:  # which would lose digits
+            continue
+    found = column.cast(pa.string()).cast(pa.float64())
+    size = pa.compute.max(pa.compute.abs(found)).as_py()
+    return None if size is not None and size >= _LONG else found
 
 
 def _trimmed(text: Any) -> Any:
