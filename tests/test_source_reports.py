@@ -247,6 +247,8 @@ def test_rows_with_missing_values_are_left_out_and_counted(tmp_path):
 def test_wrong_requests():
     with pytest.raises(ValueError, match="no rows in the data"):
         Report.from_source({"sick": [], "p": []}, label="sick", scores="p")
+    with pytest.raises(ValueError, match="scores names 'p' twice"):
+        Report.from_source({"y": [0, 1], "p": [0.1, 0.9]}, label="y", scores=["p", "p"])
     with pytest.raises(ValueError, match="no column 'sik'"):
         Report.from_source(DATA, label="sik", scores="p")
     with pytest.raises(ValueError, match="no rows"):

@@ -11,6 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._labels import listed
 from .._typing import Labels
 from ..scores.cases import Cases, added_fingerprints, fingerprint
 from ..scores.state import ScoreState
@@ -48,6 +49,12 @@ class SourceColumns:
         """Columns of each model; a bare column names its model."""
         given = [self.scores] if isinstance(self.scores, str) else self.scores
         if not isinstance(given, Mapping):
+            given = list(given)
+            twice = {name for name in given if given.count(name) > 1}
+            if twice:
+                raise ValueError(
+                    f"scores names {listed(sorted(twice))} twice; each column is one model."
+                )
             given = {name: name for name in given}
         return {
             str(name): (own,) if isinstance(own, str) else tuple(own) for name, own in given.items()
