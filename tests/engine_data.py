@@ -53,6 +53,16 @@ def write_parts(folder: Path, data: dict[str, Any]) -> Path:
     return folder
 
 
+def write_hollow(path: Path, schema: Any) -> Path:
+    """A Parquet file that says it has two rows, but has none: the reader gives no batch at all."""
+    pq.write_table(schema.empty_table(), path)
+    none, two = b"\x16\x00\x19", b"\x16\x04\x19"  # the number of rows, before their list
+    content = path.read_bytes()
+    assert content.count(none) == 1
+    path.write_bytes(content.replace(none, two))
+    return path
+
+
 def wrong_parts() -> dict[str, tuple[dict[str, Any], str]]:
     """Parts that must be refused, and words of the message, by what is wrong with them."""
     y, p = pa.array([0, 1, 1]), pa.array([0.1, 0.5, 0.9])

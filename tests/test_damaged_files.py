@@ -14,6 +14,7 @@ from fragility.tables import TableError, open_table, write_table
 from fragility.tables.text_quotes import check_rows
 from tests.command import fragility
 from tests.command import refused as refused_by_command
+from tests.engine_data import write_hollow
 
 LONG = 3 << 20
 
@@ -197,13 +198,8 @@ class TestDamaged:
         refused(file(tmp_path, bytes(content), "b.parquet"), "damaged")
 
     def test_rows_that_are_promised_but_not_there(self, tmp_path):
-        """The reader gives no batch at all, and says nothing."""
-        path = tmp_path / "none.parquet"
-        pq.write_table(pa.table({"y": pa.array([], pa.int64()), "p": pa.array([], "f8")}), path)
-        content = path.read_bytes()
-        none, two = b"\x16\x00\x19", b"\x16\x04\x19"  # the number of rows, before their list
-        assert content.count(none) == 1
-        path = file(tmp_path, content.replace(none, two), "two.parquet")
+        schema = pa.schema([("y", pa.int64()), ("p", pa.float64())])
+        path = write_hollow(tmp_path / "two.parquet", schema)
         refused(path, "damaged", "it says that it has 2 rows, but has 0")
         for way in ((), ("--hold", "0")):
             asked = ("evaluate", path, "--label", "y", "--score", "p", *way)

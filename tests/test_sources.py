@@ -24,7 +24,7 @@ from fragility.sources.opening import open_source
 from fragility.tables.several_files import parquet_files
 from fragility.tables.values import numbers
 
-from .engine_data import columns, write_parts, wrong_parts
+from .engine_data import columns, write_hollow, write_parts, wrong_parts
 
 DATA = columns()
 KINDS = ["arrays", "table", "pandas", "polars", "folder", "pattern", "paths", "dataset", "lazy"]
@@ -198,6 +198,13 @@ def test_a_damaged_file_fails_the_call(tmp_path):
     lacking = pa.table({"sick": [0, 1]})
     pq.write_table(lacking, tmp_path / "part-2.parquet")
     with pytest.raises(PartitionError, match="no column 'p'"):
+        sketch(tmp_path, label="sick", score="p")
+
+
+def test_rows_that_a_file_promises_but_lacks_fail_the_call(tmp_path):
+    write_parts(tmp_path, DATA)
+    write_hollow(tmp_path / "part-1.parquet", pa.table(DATA).schema)
+    with pytest.raises(PartitionError, match=r"part-1\.parquet.*2 rows, but has 0"):
         sketch(tmp_path, label="sick", score="p")
 
 

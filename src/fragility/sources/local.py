@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from ..tables.arrow import pyarrow
-from ..tables.column_files import opened_parquet
+from ..tables.column_files import opened_parquet, parquet_batches
 from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
@@ -202,15 +202,10 @@ def of_parquet(paths: Sequence[str]) -> LocalSource:
 
 def _parquet_batches(path: str) -> Opened:
     def opened(columns: list[str]) -> Iterator[Any]:
-        # No more than a batch is read ahead, and of a column no more than a buffer at a time, so
-        # that memory stays bounded however large groups of rows are.
+        # Of a column no more than a buffer at a time, so that memory stays bounded however large
+        # groups of rows are.
         options = {"buffer_size": _BUFFER} if len(columns) > _FEW_COLUMNS else {}
-        with opened_parquet(path, **options) as file:
-            missing = [name for name in columns if name not in file.schema_arrow.names]
-            if missing:
-                raise ValueError(f"the file has no column {missing[0]!r}")
-            for batch in file.iter_batches(batch_rows(len(columns)), columns=columns):
-                yield batch.select(columns)
+        yield from parquet_batches(path, columns, batch_rows(len(columns)), **options)
 
     return opened
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,34 @@ def opened_parquet(path: str | os.PathLike[str], **options: Any) -> Iterator[Any
         yield file
 
 
+def parquet_batches(
+    path: str | os.PathLike[str],
+    columns: list[str],
+    at_once: int,
+    n_rows: int | None = None,
+    **options: Any,
+) -> Iterator[Any]:
+    """Some columns of a Parquet file, in their order, so many rows at a time.
+
+    No more than a batch is read ahead. A file with another number of rows than `n_rows`, by default
+    what it says of itself, is refused.
+    """
+    done = 0
+    with opened_parquet(path, **options) as file:
+        missing = [name for name in columns if name not in file.schema_arrow.names]
+        if missing:
+            raise ValueError(f"the file has no column {missing[0]!r}")
+        for batch in file.iter_batches(at_once, columns=columns):
+            done += batch.num_rows
+            yield batch.select(columns)
+        _check_rows(file.metadata.num_rows if n_rows is None else n_rows, done)
+
+
+def _check_rows(says: int, n_rows: int) -> None:
+    if n_rows != says:
+        raise ValueError(f"it says that it has {says} rows, but has {n_rows}")
+
+
 class ParquetTable(Table):
     """A Parquet file."""
 
@@ -44,23 +72,17 @@ class ParquetTable(Table):
     def _whole(self, columns: list[str], types: Types) -> Any:
         with self._file(types, pre_buffer=True) as file:
             table = _valid(file.read(columns=columns))
-            self._check_rows(table.num_rows)
+            _check_rows(self.n_rows, table.num_rows)
             return table
 
     def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
         if not self.n_rows:
             return
-        done = 0
-        with self._file(types) as file:
-            for batch in file.iter_batches(rows_at_once(len(columns)), columns=columns):
-                done += batch.num_rows
-                yield _valid(batch), done / self.n_rows
-            self._check_rows(done)
-
-    def _check_rows(self, n: int) -> None:
-        """Refuse a file that holds other rows than it says."""
-        if n != self.n_rows:
-            raise ValueError(f"it says that it has {self.n_rows} rows, but has {n}")
+        done, at_once = 0, rows_at_once(len(columns))
+        options = self._options(types)
+        for batch in parquet_batches(self.path, columns, at_once, self.n_rows, **options):
+            done += batch.num_rows
+            yield _valid(batch), done / self.n_rows
 
     def keeps_order(self, column: str) -> bool:
         """Whether all parts were written with their categories, by a program that keeps these.
@@ -91,10 +113,12 @@ class ParquetTable(Table):
                 found.append((told.min, told.max))
         return min(low for low, _ in found), max(high for _, high in found)
 
-    @contextmanager
-    def _file(self, types: Types, **options: Any) -> Iterator[Any]:
+    def _file(self, types: Types, **options: Any) -> AbstractContextManager[Any]:
+        return opened_parquet(self.path, **self._options(types), **options)
+
+    def _options(self, types: Types) -> dict[str, Any]:
+        """Repeated text is stored once: as a dictionary it is never written out."""
         pa = pyarrow()
-        # Repeated text is stored once: as a dictionary it is never written out.
         as_stored = [
             name
             for name, wanted in types.items()
@@ -102,8 +126,7 @@ class ParquetTable(Table):
             and name in self.column_names
             and pa.types.is_string(self.schema.field(name).type)
         ]
-        with opened_parquet(self.path, read_dictionary=as_stored, **options) as file:
-            yield file
+        return {"read_dictionary": as_stored}
 
 
 class ArrowTable(Table):
