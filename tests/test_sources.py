@@ -201,11 +201,19 @@ def test_a_damaged_file_fails_the_call(tmp_path):
         sketch(tmp_path, label="sick", score="p")
 
 
+def test_a_filtered_dataset_is_read_with_its_filter(folder):
+    data = pyarrow.dataset.dataset(folder).filter(pyarrow.dataset.field("q") > 0.5)
+    kept = DATA["q"] > 0.5
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][kept], DATA["p"][kept])
+    assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
+
+
 def test_rows_that_a_file_promises_but_lacks_fail_the_call(tmp_path):
     write_parts(tmp_path, DATA)
     write_hollow(tmp_path / "part-1.parquet", pa.table(DATA).schema)
-    with pytest.raises(PartitionError, match=r"part-1\.parquet.*2 rows, but has 0"):
-        sketch(tmp_path, label="sick", score="p")
+    for data in (tmp_path, pyarrow.dataset.dataset(tmp_path)):
+        with pytest.raises(PartitionError, match=r"part-1\.parquet.*2 rows, but has 0"):
+            sketch(data, label="sick", score="p")
 
 
 def test_small_batches_are_joined_and_large_ones_cut(monkeypatch):

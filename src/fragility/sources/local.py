@@ -14,7 +14,7 @@ from threading import Event
 from typing import Any
 
 from ..tables.arrow import pyarrow
-from ..tables.column_files import opened_parquet, parquet_batches
+from ..tables.column_files import check_rows, opened_parquet, parquet_batches
 from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
@@ -211,27 +211,38 @@ def _parquet_batches(path: str) -> Opened:
 
 
 def of_dataset(dataset: Any) -> LocalSource:
-    """A `pyarrow.dataset.Dataset`, whose fragments are the parts."""
-    fragments = list(dataset.get_fragments())
-
-    def part(number: int, fragment: Any) -> LocalPart:
-        path = getattr(fragment, "path", None)
-
-        def opened(columns: list[str]) -> Iterable[Any]:
-            # The default reads 16 batches of 4 files ahead, whatever memory there is.
-            bounded = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
-            found: Iterable[Any] = fragment.scanner(
-                schema=dataset.schema,
-                columns=columns,
-                batch_size=batch_rows(len(columns)),
-                **bounded,
-            ).to_batches()
-            return found
-
-        return LocalPart(path or f"fragment {number}", opened, path)
-
-    parts = [part(number, fragment) for number, fragment in enumerate(fragments)]
+    """A `pyarrow.dataset.Dataset`, whose fragments are the parts; a filtered one is one part."""
+    try:
+        fragments = list(dataset.get_fragments())
+    except ValueError:  # only the whole knows its filter
+        parts = [LocalPart("the dataset", lambda columns: _scanned(dataset, columns))]
+    else:
+        parts = [_fragment(number, own, dataset.schema) for number, own in enumerate(fragments)]
     return LocalSource(dataset.schema, parts, "the dataset")
+
+
+def _fragment(number: int, fragment: Any, schema: Any) -> LocalPart:
+    path = getattr(fragment, "path", None)
+
+    def opened(columns: list[str]) -> Iterator[Any]:
+        done = 0
+        for batch in _scanned(fragment, columns, schema=schema):
+            done += batch.num_rows
+            yield batch
+        if isinstance(fragment, pyarrow().dataset.ParquetFileFragment):
+            check_rows(fragment.metadata.num_rows, done)
+
+    return LocalPart(path or f"fragment {number}", opened, path)
+
+
+def _scanned(rows: Any, columns: list[str], **options: Any) -> Iterable[Any]:
+    """Batches of a dataset or fragment; the default reads 16 of 4 files ahead, whatever memory."""
+    bounded = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+    size = batch_rows(len(columns))
+    found: Iterable[Any] = rows.scanner(
+        columns=columns, batch_size=size, **bounded, **options
+    ).to_batches()
+    return found
 
 
 def of_lazy_frame(frame: Any) -> LocalSource:

@@ -46,10 +46,11 @@ def parquet_batches(
         for batch in file.iter_batches(at_once, columns=columns):
             done += batch.num_rows
             yield batch.select(columns)
-        _check_rows(file.metadata.num_rows if n_rows is None else n_rows, done)
+        check_rows(file.metadata.num_rows if n_rows is None else n_rows, done)
 
 
-def _check_rows(says: int, n_rows: int) -> None:
+def check_rows(says: int, n_rows: int) -> None:
+    """Refuse a file that holds other rows than it says."""
     if n_rows != says:
         raise ValueError(f"it says that it has {says} rows, but has {n_rows}")
 
@@ -72,7 +73,7 @@ class ParquetTable(Table):
     def _whole(self, columns: list[str], types: Types) -> Any:
         with self._file(types, pre_buffer=True) as file:
             table = _valid(file.read(columns=columns))
-            _check_rows(self.n_rows, table.num_rows)
+            check_rows(self.n_rows, table.num_rows)
             return table
 
     def _parts(self, columns: list[str], types: Types) -> Iterator[tuple[Any, float]]:
