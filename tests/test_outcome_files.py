@@ -214,6 +214,8 @@ class TestOptions:
         made = parse_outcomes(["b=ob", "a=oa"], ["a=pa", "b=pb"], ["b=nb"])
         assert made == ({"a": "oa", "b": "ob"}, {"a": "pa", "b": "pb"}, {"b": "nb"})
         assert list(made.correct) == ["a", "b"]
+        made = parse_outcomes(["ok"], ["a=p", "q"], ["no"])  # of the same answers
+        assert made == ({"a": "ok", "q": "ok"}, {"a": "p", "q": "q"}, {"a": "no", "q": "no"})
         assert parse_outcomes(["o=k"], ["x=p"], available=["o=k", "p"]) == (
             {"x": "o=k"}, {"x": "p"}, {},
         )  # fmt: skip
@@ -223,8 +225,9 @@ class TestOptions:
         [
             (([], ["p"]), "--correct is not given"),
             ((["ok"], []), "--confidence is not given"),
-            ((["ok", "a=ok"], ["a=p", "b=q"]), "'ok' has no name of a model"),
-            ((["ok"], ["p", "q"]), "'ok', 'p', 'q' has no name of a model"),
+            ((["ok", "a=ok"], ["a=p", "b=q"]), "'ok' for no model"),
+            ((["ok", "o"], ["p"]), "--correct names several columns, and 'ok', 'o' for no model"),
+            ((["ok"], ["p", "p"]), "--confidence is given twice for the model 'p'"),
             ((["a=ok"], ["b=p"]), "Model 'b' has --confidence but no --correct"),
             ((["a=ok", "b=ok"], ["b=p"]), "Model 'a' has --correct but no --confidence"),
             ((["a=ok"], ["a=p"], ["b=no"]), "Model 'b' has --declined but no --correct"),

@@ -65,7 +65,7 @@ prediction_options = together(
         multiple=True,
         metavar="[NAME=]COLUMN",
         help="Instead of --label and --score: column that says whether the answer of a model was "
-        "right (true or false, 1 or 0, C or I). Repeat it for more models.",
+        "right (true or false, 1 or 0, C or I). Repeat it for more models, unless they share it.",
     ),
     click.option(
         "--confidence",

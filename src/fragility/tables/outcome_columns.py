@@ -65,8 +65,8 @@ def parse_outcomes(
     Parameters
     ----------
     correct, confidence, declined : sequence of str
-        Each is ``NAME=column``, and the same name is the same model. Of a single model the name
-        may be left out; it then has that of its column of confidences.
+        Each is ``NAME=column``, and the same name is the same model. A model without a name has
+        that of its column of confidences. One column without a name holds for all models.
     available : collection of str, optional
         Columns there are. What is the name of one as a whole is taken as such.
 
@@ -76,6 +76,8 @@ def parse_outcomes(
     {'p': 'p'}
     >>> parse_outcomes(["a=ok_a", "b=ok_b"], ["a=p_a", "b=p_b"]).correct
     {'a': 'ok_a', 'b': 'ok_b'}
+    >>> parse_outcomes(["ok"], ["asked", "measured"]).correct
+    {'asked': 'ok', 'measured': 'ok'}
     """
     given = {"--correct": correct, "--confidence": confidence, "--declined": declined}
     for option in ("--correct", "--confidence"):
@@ -85,18 +87,22 @@ def parse_outcomes(
                 "(--correct) and one of the confidence in them (--confidence)."
             )
     parts = {option: [_named(text, available) for text in texts] for option, texts in given.items()}
-    if all(len(found) <= 1 for found in parts.values()):
-        only = parts["--confidence"][0][1]
-        names = {name for found in parts.values() for name, _ in found if name is not None}
-        if len(names) <= 1:
-            only = names.pop() if names else only
-            parts = {option: [(only, c) for _, c in found] for option, found in parts.items()}
-    unnamed = [column for found in parts.values() for name, column in found if name is None]
-    if unnamed:
-        raise TableError(
-            f"{listed(unnamed)} has no name of a model, but there are several models; write "
-            "NAME=COLUMN in each option, as in --correct a=ok_a --confidence a=p_a."
-        )
+    names = {name for found in parts.values() for name, _ in found if name is not None}
+    if all(len(found) <= 1 for found in parts.values()) and len(names) <= 1:
+        only = names.pop() if names else parts["--confidence"][0][1]
+        parts = {option: [(only, c) for _, c in found] for option, found in parts.items()}
+    parts["--confidence"] = [(c if name is None else name, c) for name, c in parts["--confidence"]]
+    models = dict.fromkeys(name for name, _ in parts["--confidence"])
+    for option in ("--correct", "--declined"):
+        if len(parts[option]) == 1 and parts[option][0][0] is None:
+            parts[option] = [(name, parts[option][0][1]) for name in models]
+    for option, found in parts.items():
+        unnamed = [column for name, column in found if name is None]
+        if unnamed:
+            raise TableError(
+                f"{option} names several columns, and {listed(unnamed)} for no model; write "
+                f"{option} NAME=COLUMN for each, or one column for all models."
+            )
     made = ByModel(*(_by_name(option, found) for option, found in parts.items()))
     for have, of, lack, what in (
         (made.confidence, "--confidence", made.correct, "--correct"),
