@@ -236,6 +236,27 @@ def test_small_groups_are_marked_and_not_ranked():
     )
 
 
+@pytest.mark.parametrize("priced", [False, True])
+def test_limits_of_tiny_groups_are_no_larger_than_any_case(priced):
+    """On the scale of the logarithm a few cases reach far beyond what one can lose or cost."""
+    y, p, groups = drawn()
+    groups = np.where(np.arange(y.size) < 3, "tiny", groups)
+    y[:3], p[:3] = [1, 0, 0], [0.99, 0.01, 0.45]
+    costs = {"error_cost": np.full(y.size, 5.0), "review_cost": 0.3} if priced else COSTS
+    report = Report.from_predictions(y, p, groups=groups, costs=costs, calibrate=False)
+    tiny = named(report, "tiny")
+    assert tiny.figures["brier"].interval.high == 1.0
+    assert tiny.figures["log_loss"].interval.high == -np.log(np.finfo(float).eps)
+    # What a case may cost is known from a matrix, and not from costs by case.
+    assert (tiny.policy.cost.interval.high == 5.0) != priced
+    classes, proba, _ = three_classes()
+    groups = np.where(np.arange(classes.size) < 4, "tiny", "rest")
+    classes[:4] = [0, 1, 2, 2]
+    proba[:4] = [[0.98, 0.01, 0.01], [0.01, 0.98, 0.01], [0.01, 0.01, 0.98], [0.4, 0.2, 0.4]]
+    several = Report.from_predictions(classes, proba, groups=groups, calibrate=False)
+    assert named(several, "tiny").figures["brier"].interval.high == 2.0
+
+
 def test_a_group_of_one_class_has_a_policy_but_no_figures():
     y, p, _ = drawn(400)
     groups = np.where(y == 1, "sick", "mixed")

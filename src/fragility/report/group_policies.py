@@ -104,8 +104,13 @@ class DecisionSums:
         sums = np.concatenate([[amounts.sum(axis=(1, 2))], means, spread])
         return cls(sums, summed(amounts, ends[0]), summed(amounts, ends[1]))
 
-    def policy(self, group: int, confidence: float, highest: float) -> GroupPolicy:
-        """The policy in one group, whose dearest case could cost `highest`."""
+    def policy(
+        self, group: int, confidence: float, highest: float, most_possible: float = inf
+    ) -> GroupPolicy:
+        """The policy in one group.
+
+        Its dearest case is likely to cost `highest`, and cannot cost more than `most_possible`.
+        """
         found = dict(zip(_AMOUNTS, self.sums[:, group].tolist(), strict=True))
         weight, tried, errors = found["weight"], found["tried"], found["errors"]
         size = weight**2 / found["squares"]
@@ -129,7 +134,7 @@ class DecisionSums:
             alone,
             rate,
             share(2, "errors"),
-            self._cost(group, found, size, confidence, highest),
+            self._cost(group, found, size, confidence, highest, most_possible),
         )
 
     def _cost(
@@ -139,6 +144,7 @@ class DecisionSums:
         size: float,
         confidence: float,
         highest: float,
+        most_possible: float,
     ) -> Measured:
         weight, mean = found["weight"], found["cost"] / found["weight"]
         variance = found["cost2_w2"] - 2.0 * mean * found["cost_w2"] + mean**2 * found["squares"]
@@ -156,6 +162,8 @@ class DecisionSums:
             interval = Interval(
                 max(interval.low + ends.low - mean, 0.0), interval.high + ends.high - mean
             )
+        if interval is not None:
+            interval = interval._replace(high=min(interval.high, max(most_possible, mean)))
         return Measured(mean, interval, ends, "cross_fitted", error)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -291,6 +292,10 @@ class Groups:
         assert costs is not None
         matrix = costs.matrix(state.labels.size)
         highest = max(float(matrix.max()), float(costs.of_reviews(matrix).max()))
+        # Where reviews are known by case, the dearest is one that ends in the dearest error.
+        most = costs.review_cost + float(matrix.max()) if state.reviewed else highest
+        if state.priced:
+            most = inf
         if self._cases is None and self._decisions is None:
             bins = state.sums().groups[model].bins
             found = DecisionSums.of_bins(decided, bins, len(self._places))
@@ -319,7 +324,7 @@ class Groups:
             found = with_clusters(found, cases, decided.cases(cases).cost, clusters, state)
         known = found.sums[0] > 0.0
         return lambda group: (
-            found.policy(group, self._confidence, highest) if known[group] else None
+            found.policy(group, self._confidence, highest, most) if known[group] else None
         )
 
 
