@@ -317,12 +317,24 @@ def test_crossings_hold_what_occurs():
         ({"a": ["x"]}, "has 1 entries for 60 samples"),
         ({"a": ["x"] * 60, "b": ["y"]}, r"groups\['b'\] has 1 entries"),
         (GroupColumn(("x",), np.zeros(3, int)), "has 3 entries"),
+        (
+            {"a": np.full(60, 0.5)},
+            "^groups holds numbers that are not names of groups, such as 0.5; give text, booleans "
+            r"or integers, or cut them into ranges: fragility.in_ranges\(values, \[40, 60\]\).$",
+        ),
     ],
 )
 def test_bad_groups(groups, said):
     y, p, _ = drawn(60)
     with pytest.raises(ValueError, match=said):
         Report.from_predictions(y, p, groups=groups)
+
+
+def test_numbers_that_are_no_clusters():
+    y, p, _ = drawn(60)
+    said = "^cluster holds numbers that are not names of groups, such as 0.5; give text, booleans"
+    with pytest.raises(ValueError, match=f"{said} or integers.$"):
+        Report.from_predictions(y, p, cluster=np.full(60, 0.5))
 
 
 @pytest.mark.parametrize("make", [drawn, three_classes])
