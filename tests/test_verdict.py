@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fragility import AnswerState, Report, ScoreState
+from fragility.report.answer_text import answer_table
 from fragility.report.context import Context, Volume
 
 from .reference import reviewers as reviewed
@@ -379,6 +380,7 @@ def test_a_group_whose_cases_are_all_wrong_is_the_dearest():
         findings = {found.code: found.text for found in report.findings}
         assert ("dearest_group" in kinds(report)) == named
         assert ("FRA021" in findings) == named
+        assert ("cost per 1,000, bad" in dict(row[:2] for row in answer_table(report)[1])) == named
         if named:
             assert kinds(report)["dearest_group"].text.startswith("Group bad costs")
             assert "60 cases (costs 5.0000" in findings["FRA021"]
