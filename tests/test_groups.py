@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 import fragility.scores.state as state_module
 from fragility import AnswerState, Costs, GroupColumn, Report, ScoreState, in_ranges
@@ -199,6 +200,38 @@ def test_sums_agree_with_cases_within_their_bounds(weighted):
             assert high - low < 0.02
             assert found.interval.low <= truth.interval.low + 2e-3
             assert found.interval.high >= truth.interval.high - 2e-3
+
+
+def test_shares_known_up_to_bounds_have_limits_around_those_of_the_cases():
+    y, p, groups = drawn(1500)
+    state = ScoreState([0, 1], ["m"], ["a", "b", "c"], hold=0).update(y, {"m": p}, groups=groups)
+    summed = Report.from_state(state, COSTS)
+    held = Report.from_predictions(y, {"m": p}, groups=groups, costs=COSTS)
+    for part, exact in zip(summed.groups, held.groups, strict=True):
+        assert part.policy.error_share.bounds is not None
+        for name in ("alone", "error_share"):
+            found, truth = (getattr(report.policy, name).interval for report in (part, exact))
+            assert found.low <= truth.low
+            assert found.high >= truth.high
+
+
+def test_costs_that_are_all_the_same_may_be_lower():
+    """A group in which every case was reviewed may have one that is decided alone, and right."""
+    y, p, groups = drawn(900)
+    costs = {"error_cost": 5.0, "review_cost": 0.3}
+    own = groups == "a"
+    p[own], n = 0.5, int(own.sum())
+    report = Report.from_predictions(y, p, groups=groups, costs=costs, calibrate=False)
+    found = named(report, "a").policy
+    assert (found.alone.value, found.cost.value) == (0.0, pytest.approx(0.3))
+    quantile = t.ppf(1.0 - 0.025 / 3, n - 1)
+    lowest = 0.3 * n / (n + 1) * np.exp(-quantile / (n + 1))
+    assert found.cost.interval.low == pytest.approx(lowest)
+    # Where the policy decides nothing alone, nobody can pay less than for a review, nor more.
+    limits = {"max_error_share": 1e-6}
+    full = Report.from_predictions(y, p, groups=groups, costs=costs, policy=limits)
+    for part in full.groups:
+        assert part.policy.cost.interval == pytest.approx((0.3, 0.3))
 
 
 def test_merged_states_have_the_groups_of_one():
