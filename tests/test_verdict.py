@@ -18,6 +18,9 @@ from sklearn.tree import DecisionTreeClassifier
 from fragility import AnswerState, Report, ScoreState
 from fragility.report.answer_text import answer_table
 from fragility.report.context import Context, Volume
+from fragility.report.gates import check_gates, not_held
+from fragility.report.limits import Limits
+from fragility.report.page_data import page_data
 
 from .reference import reviewers as reviewed
 from .reference import verdicts as reference
@@ -376,6 +379,15 @@ def test_a_group_whose_cases_are_all_wrong_is_the_dearest():
         )
         bad = next(part for part in report.groups if part.group == "bad")
         assert bad.too_small
+        shown = [row["name"] for row in page_data(report)["groups"]]
+        assert shown == (["bad", "good"] if named else ["good"])
+        limits = Limits({"cost": 2.0, "error_rate": 0.5, "log_loss": 9.0})
+        checks = check_gates(report, limits, each_group=True)
+        failed = {(check.group, check.figure) for check in checks if not check.passed}
+        assert failed == {("group: bad", part) for part in ("cost", "error_rate") if named}
+        (said,) = not_held(report, limits, each_group=True)
+        what = "not held but for its policy" if named else "not held"
+        assert said == f"group group: bad is {what}: all of its cases are 'wrong'."
         assert bad.policy.error_share.value > 0.9
         findings = {found.code: found.text for found in report.findings}
         assert ("dearest_group" in kinds(report)) == named

@@ -37,6 +37,11 @@ def name_of(report: Report, part: GroupFigures | GroupComparison) -> str:
     return f"{words.shortened(part.column)}: {name}" if several else name
 
 
+def speaks_of_costs(report: Report, part: GroupFigures) -> bool:
+    """Whether what a policy costs in a group is held against other groups."""
+    return not part.too_small or errs_more(report, part)
+
+
 def errs_more(report: Report, part: GroupFigures) -> bool:
     """Whether the policy of a model surely errs more in a group than in all cases.
 

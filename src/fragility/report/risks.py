@@ -14,7 +14,7 @@ from . import words
 from .context import CASES
 from .findings.comparisons import tails_differ
 from .findings.confidence import overconfident_models
-from .group_text import errs_more, name_of
+from .group_text import name_of, speaks_of_costs
 from .parts import ModelReport
 from .words import shortened as short
 
@@ -114,7 +114,7 @@ def _dearest_group(report: Report, model: ModelReport) -> Iterator[Risk]:
             (part.policy.cost.value, part)
             for part in every
             if part.policy is not None
-            and (not part.too_small or errs_more(report, part))
+            and speaks_of_costs(report, part)
             and part.policy.cost.interval is not None
             and part.policy.cost.interval.low > policy.cost
         ]
