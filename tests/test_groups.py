@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import t
 
 import fragility.scores.state as state_module
 from fragility import AnswerState, Costs, GroupColumn, Report, ScoreState, in_ranges
@@ -201,6 +202,38 @@ def test_sums_agree_with_cases_within_their_bounds(weighted):
             assert found.interval.high >= truth.interval.high - 2e-3
 
 
+def test_shares_known_up_to_bounds_have_limits_around_those_of_the_cases():
+    y, p, groups = drawn(1500)
+    state = ScoreState([0, 1], ["m"], ["a", "b", "c"], hold=0).update(y, {"m": p}, groups=groups)
+    summed = Report.from_state(state, COSTS)
+    held = Report.from_predictions(y, {"m": p}, groups=groups, costs=COSTS)
+    for part, exact in zip(summed.groups, held.groups, strict=True):
+        assert part.policy.error_share.bounds is not None
+        for name in ("alone", "error_share"):
+            found, truth = (getattr(report.policy, name).interval for report in (part, exact))
+            assert found.low <= truth.low
+            assert found.high >= truth.high
+
+
+def test_costs_that_are_all_the_same_may_be_lower():
+    """A group in which every case was reviewed may have one that is decided alone, and right."""
+    y, p, groups = drawn(900)
+    costs = {"error_cost": 5.0, "review_cost": 0.3}
+    own = groups == "a"
+    p[own], n = 0.5, int(own.sum())
+    report = Report.from_predictions(y, p, groups=groups, costs=costs, calibrate=False)
+    found = named(report, "a").policy
+    assert (found.alone.value, found.cost.value) == (0.0, pytest.approx(0.3))
+    quantile = t.ppf(1.0 - 0.025 / 3, n - 1)
+    lowest = 0.3 * n / (n + 1) * np.exp(-quantile / (n + 1))
+    assert found.cost.interval.low == pytest.approx(lowest)
+    # Where the policy decides nothing alone, nobody can pay less than for a review, nor more.
+    limits = {"max_error_share": 1e-6}
+    full = Report.from_predictions(y, p, groups=groups, costs=costs, policy=limits)
+    for part in full.groups:
+        assert part.policy.cost.interval == pytest.approx((0.3, 0.3))
+
+
 def test_merged_states_have_the_groups_of_one():
     y, p, groups = drawn(3000)
     whole = ScoreState([0, 1], ["m"], ["a", "b", "c"], hold=0)
@@ -234,6 +267,27 @@ def test_small_groups_are_marked_and_not_ranked():
     assert not any(
         part.too_small for part in Report.from_predictions(y, p, groups=groups, min_cell=0).groups
     )
+
+
+@pytest.mark.parametrize("priced", [False, True])
+def test_limits_of_tiny_groups_are_no_larger_than_any_case(priced):
+    """On the scale of the logarithm a few cases reach far beyond what one can lose or cost."""
+    y, p, groups = drawn()
+    groups = np.where(np.arange(y.size) < 3, "tiny", groups)
+    y[:3], p[:3] = [1, 0, 0], [0.99, 0.01, 0.45]
+    costs = {"error_cost": np.full(y.size, 5.0), "review_cost": 0.3} if priced else COSTS
+    report = Report.from_predictions(y, p, groups=groups, costs=costs, calibrate=False)
+    tiny = named(report, "tiny")
+    assert tiny.figures["brier"].interval.high == 1.0
+    assert tiny.figures["log_loss"].interval.high == -np.log(np.finfo(float).eps)
+    # What a case may cost is known from a matrix, and not from costs by case.
+    assert (tiny.policy.cost.interval.high == 5.0) != priced
+    classes, proba, _ = three_classes()
+    groups = np.where(np.arange(classes.size) < 4, "tiny", "rest")
+    classes[:4] = [0, 1, 2, 2]
+    proba[:4] = [[0.98, 0.01, 0.01], [0.01, 0.98, 0.01], [0.01, 0.01, 0.98], [0.4, 0.2, 0.4]]
+    several = Report.from_predictions(classes, proba, groups=groups, calibrate=False)
+    assert named(several, "tiny").figures["brier"].interval.high == 2.0
 
 
 def test_a_group_of_one_class_has_a_policy_but_no_figures():
@@ -296,12 +350,24 @@ def test_crossings_hold_what_occurs():
         ({"a": ["x"]}, "has 1 entries for 60 samples"),
         ({"a": ["x"] * 60, "b": ["y"]}, r"groups\['b'\] has 1 entries"),
         (GroupColumn(("x",), np.zeros(3, int)), "has 3 entries"),
+        (
+            {"a": np.full(60, 0.5)},
+            "^groups holds numbers that are not names of groups, such as 0.5; give text, booleans "
+            r"or integers, or cut them into ranges: fragility.in_ranges\(values, \[40, 60\]\).$",
+        ),
     ],
 )
 def test_bad_groups(groups, said):
     y, p, _ = drawn(60)
     with pytest.raises(ValueError, match=said):
         Report.from_predictions(y, p, groups=groups)
+
+
+def test_numbers_that_are_no_clusters():
+    y, p, _ = drawn(60)
+    said = "^cluster holds numbers that are not names of groups, such as 0.5; give text, booleans"
+    with pytest.raises(ValueError, match=f"{said} or integers.$"):
+        Report.from_predictions(y, p, cluster=np.full(60, 0.5))
 
 
 @pytest.mark.parametrize("make", [drawn, three_classes])

@@ -6,6 +6,7 @@ from math import ceil, inf, log, sqrt
 
 import numpy as np
 import pytest
+from scipy.special import betainc
 from scipy.stats import binom
 
 from fragility import best_policy
@@ -290,6 +291,32 @@ def test_rates_that_no_number_of_cases_proves():
     more = int(told.split("about ")[1].split(" more")[0])
     # At a rate of (0 + 1/2)/(n + 1) of 40 cases: between the rule of three and twice that.
     assert 59 - 40 <= more <= 120 - 40
+
+
+def test_rates_that_these_cases_are_too_few_to_speak_of():
+    """Nobody has as many cases as the search for their number ends at: that is no answer."""
+    wrong = np.tile([0.0, 0.0, 1.0], 40)
+    steps = Steps(np.arange(120.0)[::-1], np.ones(120), wrong)
+    told = cases_for_rate(steps, 0.0001, 0.05)
+    needed = next(n for n in range(29_000, 31_000) if 0.9999**n <= 0.05)
+    assert told == (
+        f"120 cases are too few for max_error_rate=0.0001: it takes {needed:,} decided alone, even "
+        "if none of them is wrong"
+    )
+    assert cases_for_rate(steps, 1e-15, 0.05).endswith("cases will do for max_error_rate=1e-15")
+    # The surest ones may be right often enough where all are not: 30 of them, the rate is 1/62.
+    some = Steps(np.arange(50.0)[::-1], np.ones(50), np.repeat([0.0, 1.0], [30, 20]))
+    more = int(cases_for_rate(some, 0.05, 0.05).split("about ")[1].split(" more")[0])
+    sizes = np.arange(31, 4000)
+    passes = betainc(sizes * (1 - 1 / 62), sizes / 62 + 1, 0.95) <= 0.05
+    assert more == np.ceil(50 * sizes[passes][0] / 30 - 50)
+    assert np.isinf(cases_that_pass(0.0, 0.1, 0.05, 0.1))
+
+
+def test_a_rate_that_is_too_near_the_limit():
+    """Of 205 cases 10 are wrong: fewer than 5 %, but not by half a case."""
+    steps = Steps(np.array([3.0, 2.0]), np.array([205.0, 600.0]), np.array([10.0, 300.0])).ordered()
+    assert cases_for_rate(steps, 0.05, 0.05).endswith("4.88 % are wrong, too near the limit")
 
 
 @pytest.mark.parametrize("seed", range(6))

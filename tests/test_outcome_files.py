@@ -178,6 +178,17 @@ class TestRefused:
         text = "ok,p\n,0.5\n0,\n"
         refuse(tmp_path, text, "every one of the 2 rows has a missing value", drop_missing=True)
 
+    def test_a_declined_row_is_of_a_group_all_the_same(self, tmp_path):
+        text = "ok,p,no\n1,0.5,0\n0,0.5,0\n,,1\n"
+        for column, options in (
+            ("ok", {"groups": ["ok"]}),
+            ("ok", {"cluster": "ok"}),
+            ("p", {"groups": ["p:0.3,0.6"]}),
+            ("p", {"weight": "p"}),
+        ):
+            told = f"column '{column}' has missing values in 1 of 3 rows (data row 3"
+            refuse(tmp_path, text, told, declined="no", **options)
+
     def test_confidences(self, tmp_path):
         refuse(tmp_path, "ok,p\n1,93\n0,50\n", "'p' must hold probabilities", "division by 100")
         refuse(tmp_path, "ok,p\n1,high\n0,low\n", "'p' holds text, not numbers")

@@ -789,3 +789,37 @@ def test_shared_mistakes_of_answers_are_marked_not_labelled():
     assert "1 case is wrong above 90 % confidence in both models: check its marking first." in told
     assert "Check its marking first: a wrong mark, or a blind spot" in told
     assert "label" not in told
+
+
+def test_a_policy_that_answers_nothing_never_does_so_at_the_same_cost_either():
+    rng = np.random.default_rng(1)
+    right, sure = rng.random(300) < 0.6, rng.random(300)
+    limits = {"max_error_rate": 0.0001}
+    report = Report.from_outcomes(right, sure, costs={"error_cost": 5.0}, policy=limits)
+    policy = report.models[0].policy
+    assert policy.upper == policy.upper_interval.low == inf
+    rows = {line.split("  ")[0]: line for line in report.to_text(full=True).splitlines()}
+    assert rows["answer alone from"].endswith(" never")
+    assert rows["at the same cost"].endswith(" never")
+    assert "none               same cost none to none" in repr(policy)
+    (shown,) = (n for n in verdict_numbers(report) if n.title.startswith("answer alone from"))
+    assert (shown.value, shown.note) == ("never", "same cost: never")
+
+
+def test_limits_and_shares_are_of_answers_that_were_given():
+    rng = np.random.default_rng(2)
+    n = 900
+    right = {"a": rng.random(n) < 0.9, "b": rng.random(n) < 0.6}
+    sure = {name: 0.55 * own + 0.45 * rng.random(n) for name, own in right.items()}
+    costs, limits = {"error_cost": 5.0}, {"max_error_rate": 0.1}
+    for declined, given in (({"a": rng.random(n) < 0.2, "b": np.zeros(n)}, True), (None, False)):
+        report = Report.from_outcomes(right, sure, declined=declined, costs=costs, policy=limits)
+        found = {finding.code: finding.text for finding in report.findings}
+        assert ("of the answers given, difference" in found["FRA004"]) == given
+        assert "errors, of the cases answered alone, at most 10 %" in found["FRA010"]
+    policy = report.models[0].policy
+    assert "errors, of the cases answered alone" in repr(policy)
+    assert policy.error_rate == 0.0
+    assert "cases answered alone: up to" in next(
+        risk.text for risk in report.verdict.risks if risk.kind == "too_few_cases"
+    )

@@ -79,7 +79,9 @@ def test_policies_at_other_costs_are_those_of_a_report_at_these(
         tab.page.select_option("#model", str(place))
         check_row(lambda name: live(tab, name), expected)
         for side, ends in (("lower", policy.lower_interval), ("upper", policy.upper_interval)):
-            told = " to ".join("all" if end == inf else threshold(end) for end in ends)
+            beyond = {"lower": "always", "upper": "never"}[side]
+            told = [beyond if end == inf else threshold(end) for end in ends]
+            told = beyond if ends.low == inf else " to ".join(told)
             assert tab.text(f"#{side}-same") == told
     best = min(costs, key=costs.get)
     told = other.models[best].policy.instruction()

@@ -16,7 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fragility import AnswerState, Report, ScoreState
+from fragility.report.answer_text import answer_table
 from fragility.report.context import Context, Volume
+from fragility.report.gates import check_gates, not_held
+from fragility.report.limits import Limits
+from fragility.report.page_data import page_data
 
 from .reference import reviewers as reviewed
 from .reference import verdicts as reference
@@ -179,6 +183,76 @@ def test_a_policy_over_capacity_is_never_named():
     assert "No policy keeps" in alone.sentences[0]
 
 
+def outcomes(seed=21, n=600):
+    """Answers of two models with confidences that mean little, of which some were declined."""
+    rng = np.random.default_rng(seed)
+    right = {name: rng.random(n) < share for name, share in (("a", 0.7), ("b", 0.6))}
+    sure = {name: np.clip(0.4 * own + 0.6 * rng.random(n), 0, 1) for name, own in right.items()}
+    declined = {"a": rng.random(n) < 0.1, "b": rng.random(n) < 0.05}
+    return right, sure, declined
+
+
+@pytest.mark.parametrize("answers", [True, False])
+@pytest.mark.parametrize("against", [None, 1])
+def test_models_that_may_decide_nothing_alone_are_not_told_apart(answers, against):
+    """All are reviewed under each of them: more cases would not say which one is better."""
+    limits, costs = {"max_error_rate": 0.0001}, {"error_cost": 5.0, "review_cost": 1.0}
+    if answers:
+        right, sure, declined = outcomes()
+        names, n = list(right), 600 - int(declined["a"].sum())
+        made = Report.from_outcomes(right, sure, declined=declined, costs=costs, policy=limits)
+        act, does = "answer", "pass every case on, a human answers"
+    else:
+        y, scores = drawn(3, 500, (0.0, 1.0), (1.0, 1.0))
+        names, n = list(scores), 500
+        made = Report.from_predictions(y, scores, costs=costs, policy=limits, calibrate=False)
+        act, does = "decide", "a human reviews every case"
+    report = made.with_context({"against": None if against is None else names[against]})
+    subject = names[against or 0]
+    alone = next(m.policy.cost_without_review for m in report.models if m.name == subject)
+    first, why, saves = report.verdict.sentences[:3]
+    assert first == (
+        f"No model is to {act} alone: {does}, at 1,000 (95 % interval 1,000 to 1,000) per 1,000 "
+        "cases."
+    )
+    counted = n if answers is False or subject == "a" else 600 - int(declined["b"].sum())
+    assert why == (
+        f"Humans decide every case, since {counted:,} cases are too few for "
+        "max_error_rate=0.0001: it takes 29,956 decided alone, even if none of them is wrong."
+    )
+    saved = float(saves.removeprefix("That saves ").split(" per 1,000")[0].replace(",", ""))
+    assert saved == pytest.approx(1000 * (alone - 1), rel=5e-3)
+    assert f"per 1,000 over {subject} without review" in saves
+    assert not any("cheapest" in line or "Keep" in line for line in report.verdict.sentences)
+
+
+def test_a_limit_that_is_not_proved_is_said_with_its_reason():
+    y, scores = drawn(3, 500, (0.0,), (1.0,))
+    limits = {"max_misses": 0.001}
+    report = Report.from_predictions(y, scores, costs=COSTS, policy=limits, calibrate=False)
+    policy, said = report.models[0].policy, report.verdict.sentences
+    assert said[0].startswith("m0: ")
+    assert said[1] == f"The model never decides 0, since {policy.guarantees[0].reason}."
+    card = report.to_model_card()
+    assert card.count("The model never decides 0") == 1
+    free = Report.from_predictions(y, scores, costs=COSTS, calibrate=False)
+    assert not any("since" in line for line in free.verdict.sentences)
+
+
+@pytest.mark.parametrize("capacity", [0.02, 0.07])
+def test_too_many_declined_cases_are_no_matter_of_limits(capacity):
+    right, sure, declined = outcomes()
+    costs = {"error_cost": 5.0, "capacity": capacity}
+    found = Report.from_outcomes(right, sure, declined=declined, costs=costs).verdict
+    if capacity < 0.05:
+        assert (found.model, found.reason) == (None, "capacity")
+        (said,) = found.sentences
+        assert said.startswith("a and b declined more cases than can be reviewed at the capacity")
+        assert "limits" not in said
+    else:
+        assert (found.model, found.over_capacity) == ("b", ("a",))
+
+
 def test_one_model_and_what_it_does():
     y, scores = drawn(4, 800)
     plain = Report.from_predictions(y, scores["m0"], calibrate=False).verdict
@@ -289,6 +363,40 @@ def test_the_dearest_group(costs):
     assert risk.value == pytest.approx(figure)
     even = Report.from_predictions(y[~bad], {"m0": scores["m0"][~bad]}, groups=groups[~bad])
     assert "dearest_group" not in kinds(even)
+
+
+def test_a_group_whose_cases_are_all_wrong_is_the_dearest():
+    """No figure can be told of one class alone, but what its errors cost can."""
+    rng = np.random.default_rng(0)
+    n = 800
+    group = np.where(np.arange(n) < 60, "bad", "good")
+    right = (rng.random(n) < 0.8) & (group == "good")
+    sure = np.where(group == "bad", 0.9, np.clip(0.5 * right + 0.5 * rng.random(n), 0, 1))
+    for n_bad, named in ((60, True), (39, False)):  # as many as two classes of 20 have, or not
+        some = np.arange(n) >= 60 - n_bad
+        report = Report.from_outcomes(
+            right[some], sure[some], groups=group[some], costs={"error_cost": 5.0}
+        )
+        bad = next(part for part in report.groups if part.group == "bad")
+        assert bad.too_small
+        shown = [row["name"] for row in page_data(report)["groups"]]
+        assert shown == (["bad", "good"] if named else ["good"])
+        limits = Limits({"cost": 2.0, "error_rate": 0.5, "log_loss": 9.0})
+        checks = check_gates(report, limits, each_group=True)
+        failed = {(check.group, check.figure) for check in checks if not check.passed}
+        assert failed == {("group: bad", part) for part in ("cost", "error_rate") if named}
+        (said,) = not_held(report, limits, each_group=True)
+        what = "not held but for its policy" if named else "not held"
+        assert said == f"group group: bad is {what}: all of its cases are 'wrong'."
+        assert bad.policy.error_share.value > 0.9
+        findings = {found.code: found.text for found in report.findings}
+        assert ("dearest_group" in kinds(report)) == named
+        assert ("FRA021" in findings) == named
+        assert ("cost per 1,000, bad" in dict(row[:2] for row in answer_table(report)[1])) == named
+        if named:
+            assert kinds(report)["dearest_group"].text.startswith("Group bad costs")
+            assert "60 cases (costs 5.0000" in findings["FRA021"]
+            assert "; answers 99.9" in findings["FRA021"]
 
 
 def test_dishonest_confidence():

@@ -51,6 +51,10 @@ def encode_labels(y_true: ArrayLike) -> Encoded:
     return _encode_sorted(y)
 
 
+#: What to do with numbers that are no names.
+_NO_NAMES = ", or cut them into ranges: fragility.in_ranges(values, [40, 60])"
+
+
 def encode_groups(
     groups: ArrayLike, n_samples: int, name: str = "groups"
 ) -> tuple[list[str], NDArray[Any]]:
@@ -58,7 +62,10 @@ def encode_groups(
     try:
         groups_found, codes = encode_labels(groups)
     except ValueError as error:
-        raise ValueError(str(error).replace("y_true", name)) from None
+        told = str(error).replace("class labels", "names of groups")
+        remedy = "" if name == "cluster" else _NO_NAMES
+        told = told.replace(" (are y_true and y_score swapped?)", remedy)
+        raise ValueError(told.replace("y_true", name)) from None
     if codes.size != n_samples:
         raise ValueError(
             f"{name} has {codes.size} entries for {n_samples} samples; give one for each."

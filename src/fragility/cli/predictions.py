@@ -257,7 +257,8 @@ def cost(as_json: bool, full: bool, policy_file: str | None, force: bool, **opti
         if model.policy is not None:
             lead = f"{shortened(model.name)}: " if len(made.models) > 1 else ""
             promises += [f"{lead}{line}" for line in model.policy.sentences()[2:]]
-    show_lines([*made.verdict.sentences, *promises], stderr=as_json)
+    told = made.verdict.sentences
+    show_lines([*told, *(line for line in promises if line not in told)], stderr=as_json)
     show_text("", stderr=as_json)
     show_models(*policy_rows(made), stderr=as_json)
     if cost_rows(made)[1]:

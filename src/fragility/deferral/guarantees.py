@@ -191,7 +191,7 @@ def passed_keys(steps: Steps, limit: float, delta: float) -> Floats:
     return steps.key[start : start + end]
 
 
-def first_tested(n: float, limit: float, delta: float) -> int:
+def first_tested(n: float, limit: float, delta: float) -> float:
     """Number of cases that the sequence of tests begins with."""
     first = cases_that_pass(0, limit, delta)
     for errors in range(_FIRST_ERRORS, 0, -1):
@@ -201,10 +201,10 @@ def first_tested(n: float, limit: float, delta: float) -> int:
     return first
 
 
-def cases_that_pass(errors: float, limit: float, delta: float, rate: float = 0.0) -> int:
+def cases_that_pass(errors: float, limit: float, delta: float, rate: float = 0.0) -> float:
     """Least number of cases at which so many errors prove a rate below the limit.
 
-    With a `rate`, there are that many more errors for each case.
+    With a `rate`, there are that many more errors for each case. Infinite if nobody has as many.
     """
 
     def passes(n: int) -> bool:
@@ -212,7 +212,9 @@ def cases_that_pass(errors: float, limit: float, delta: float, rate: float = 0.0
 
     low = ceil(errors)
     high = low + 1
-    while not passes(high) and high < _MOST_CASES:
+    while not passes(high):
+        if high >= _MOST_CASES:
+            return inf
         low, high = high, 2 * high
     return _first(passes, low, high)
 
@@ -237,22 +239,42 @@ def cases_for_rate(steps: Steps, limit: float, delta: float) -> str:
     high = np.flatnonzero(rate[start:] >= limit)
     reached = np.arange(start, start + int(high[0]) if high.size else rate.size)
     if start < rate.size and not reached.size:
+        share = wrong[start] / number[start]
+        near = ", too near the limit" if share < limit else ""
         return (
             f"no number of cases will do for max_error_rate={limit:g}: of the {number[start]:,.0f} "
-            f"cases that the model is surest of, {100 * wrong[start] / number[start]:.3g} % are "
-            "wrong"
+            f"cases that the model is surest of, {100 * share:.3g} % are wrong{near}"
         )
-    if not reached.size:
-        reached = np.array([rate.size - 1])
+    if not reached.size:  # fewer cases than the sequence begins with
+        low = np.flatnonzero(rate < limit)
+        if not low.size:
+            return _too_few_for_rate(n, limit, delta)
+        reached = low if rate[-1] >= limit else low[-1:]
     # Of many points the last ones, and those with the lowest rates, tell.
     tried = reached[np.argsort(rate[reached] + 1.0 / np.sqrt(number[reached]))[:20]]
     least = min(
         n * cases_that_pass(0.0, limit, delta, float(rate[place])) / float(number[place])
         for place in tried.tolist()
     )
+    if least == inf:
+        return (
+            f"no number of cases will do for max_error_rate={limit:g}, if the model errs as often "
+            "as here"
+        )
     return (
         f"{n:,.0f} cases are too few for max_error_rate={limit:g}: about "
         f"{max(ceil(least - n), 1):,} more would do, if the model errs as often as here"
+    )
+
+
+def _too_few_for_rate(n: float, limit: float, delta: float) -> str:
+    """What the rate takes at least, where these cases show nothing of the sort."""
+    least = cases_that_pass(0, limit, delta)
+    if least == inf:
+        return f"no number of cases will do for max_error_rate={limit:g}"
+    return (
+        f"{n:,.0f} cases are too few for max_error_rate={limit:g}: it takes {least:,} decided "
+        "alone, even if none of them is wrong"
     )
 
 

@@ -11,6 +11,7 @@ from .._summary import SummaryRow, percent, threshold
 from .decision_rules import LossLimit, TwoThresholds
 
 if TYPE_CHECKING:
+    from .guarantees import Guarantee
     from .policy import Policy
 
 _LONGEST_NAME = 60
@@ -97,18 +98,28 @@ def _beyond(policy: Policy) -> str:
 
 
 def _promises(policy: Policy) -> Iterator[str]:
-    never = {"max_misses": 1 - policy.positive, "max_false_alarms": policy.positive}
     for part in policy.guarantees:
         if part.kept:
             yield (
-                f"Guaranteed with {100 * part.level:g} % probability: {part.words}, at most "
-                f"{part.percent}."
+                f"Guaranteed with {100 * part.level:g} % probability: {_limited(policy, part)}, "
+                f"at most {part.percent}."
             )
-        elif part.name in never:
-            label = seen(policy.labels[never[part.name]])
-            yield f"The model never decides {label}, since {part.reason}."
         else:
-            yield f"Humans decide every case, since {part.reason}."
+            yield why_not_proved(policy, part)
+
+
+def why_not_proved(policy: Policy, part: Guarantee) -> str:
+    """What a limit that is not proved does to a policy, and why it is not."""
+    never = {"max_misses": 1 - policy.positive, "max_false_alarms": policy.positive}
+    if part.name in never:
+        label = seen(policy.labels[never[part.name]])
+        return f"The model never decides {label}, since {part.reason}."
+    return f"Humans decide every case, since {part.reason}."
+
+
+def _limited(policy: Policy, part: Guarantee) -> str:
+    """What a guarantee limits: answers are given, not decided."""
+    return part.words.replace("decided", "answered") if policy.answers else part.words
 
 
 def rows(policy: Policy) -> Iterator[SummaryRow]:
@@ -125,8 +136,8 @@ def rows(policy: Policy) -> Iterator[SummaryRow]:
             )
         yield (
             "answer from" if policy.answers else f"{positive} from"[:16],
-            {inf: "none", 0.0: "all"}.get(policy.upper, threshold(policy.upper)),
-            same.format(*map(_threshold, policy.upper_interval)),
+            _upper(policy.upper),
+            same.format(*map(_upper, policy.upper_interval)),
         )
     else:
         limit = -inf if policy.automation_rate == 0.0 else policy.decision.limit
@@ -159,7 +170,7 @@ def rows(policy: Policy) -> Iterator[SummaryRow]:
     )
     for part in policy.guarantees:
         words = "guaranteed" if part.kept else "not proved"
-        yield words, f"{part.percent} at {100 * part.level:g}%", part.words
+        yield words, f"{part.percent} at {100 * part.level:g}%", _limited(policy, part)
     for note in [*(p.reason for p in policy.guarantees if p.reason), *policy.notes]:
         yield "note", "", note
     yield "cases", str(policy.n_samples), "cost and errors: on new cases"
@@ -181,10 +192,17 @@ def _answers_alone(least: float) -> str:
 
 
 def _threshold(value: float) -> str:
-    """A threshold in words: an infinite one is never reached, or always."""
+    """What is below a threshold, in words: an infinite one is never reached, or always."""
     if isnan(value):
         return "-"
     return {inf: "all", -inf: "none"}.get(value, threshold(value))
+
+
+def _upper(value: float) -> str:
+    """What is decided from a threshold on, in words."""
+    if isnan(value):
+        return "-"
+    return {inf: "none", 0.0: "all", -inf: "all"}.get(value, threshold(value))
 
 
 def _loss(value: float) -> str:

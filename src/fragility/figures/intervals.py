@@ -75,9 +75,11 @@ def with_interval(name: str, figure: Measured, spread: Spread, about: Circumstan
     if not isfinite(figure.value) or not isfinite(spread.error):
         return figure
     found = _RULES[name](figure.value, spread, about)
-    if found is not None and figure.bounds is not None:
-        lowest, highest = _LIMITS.get(name, (0.0, inf))
-        least, most = (end - figure.value for end in figure.bounds)
+    if found is not None:
+        least, most = (end - figure.value for end in figure.bounds or (figure.value,) * 2)
+        lowest, highest = _LIMITS[name]
+        if name == "brier" and about.population.support.size == 2:
+            highest = 1.0  # of two classes it is that of the probability of one
         found = Interval(max(found.low + least, lowest), min(found.high + most, highest))
     return Measured(figure.value, found, figure.bounds, figure.estimator, spread.error)
 
@@ -153,8 +155,8 @@ def _loss(worst: float) -> _Rule:
 
 
 def _log_loss(value: float, spread: Spread, about: Circumstances) -> Interval | None:
-    """Losses have no limit: the upper one allows for a case half as bad again as the worst."""
-    found = _loss(-log(LEAST_PROBABILITY))(value, spread, about)
+    """Losses may be large: the upper limit allows for a case half as bad again as the worst."""
+    found = _loss(_WORST_LOSS)(value, spread, about)
     if found is None or value <= 0.0:
         return found
     n, loss = about.population.size, _BEYOND_THE_WORST * about.largest_loss
@@ -210,14 +212,21 @@ def _calibration(value: float, spread: Spread, about: Circumstances) -> Interval
     return Interval(max(value - stretch * reach, 0.0), min(high, 1.0))
 
 
-#: Least and largest possible value, of those that are bounded.
-_LIMITS = dict.fromkeys(_SHARES, (0.0, 1.0)) | {"cvar": (-1.0, 1.0)}
+#: Largest log-loss and Brier score of a case.
+_WORST_LOSS, _WORST_SCORE = -log(LEAST_PROBABILITY), 2.0
+#: Least and largest possible value.
+_LIMITS = {
+    **dict.fromkeys(_SHARES, (0.0, 1.0)),
+    "cvar": (-1.0, 1.0),
+    "log_loss": (0.0, _WORST_LOSS),
+    "brier": (0.0, _WORST_SCORE),
+}
 _RULES: dict[str, _Rule] = {
     "auc": _auc,
     "buffered_auc": _buffered_auc,
     "cvar": _cvar,
     "log_loss": _log_loss,
-    "brier": _loss(2.0),
+    "brier": _loss(_WORST_SCORE),
     "calibration_error": _calibration,
     "confident_error_rate": _share,
     "aurc": _aurc,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..measured import Measured
 from . import words
-from .group_text import name_of
+from .group_text import name_of, speaks_of_costs
 from .parts import GroupFigures, ModelReport
 from .words import Table
 
@@ -70,7 +70,9 @@ def _group_rows(report: Report) -> Iterator[list[str]]:
     own = [
         (figure.value, part)
         for part in report.groups
-        if part.model == subject and not part.too_small and (figure := cell(part)) is not None
+        if part.model == subject
+        and speaks_of_costs(report, part)
+        and (figure := cell(part)) is not None
     ]
     what = "cost per 1,000" if any(part.policy is not None for _, part in own) else "log-loss"
     for _, part in sorted(own, key=lambda pair: (-pair[0], pair[1].column, pair[1].group)):

@@ -12,7 +12,8 @@ from ..measured import Measured
 from . import words
 from .baselines import Baseline
 from .contrasts import TOLERANCE, Contrast, Verdict, group_name, judged, paired, paired_by_group
-from .limits import KINDS, Limits, check_limits, figure_of, group_figure
+from .group_text import errs_more
+from .limits import KINDS, POLICY_FIGURES, Limits, check_limits, figure_of, group_figure
 from .parts import ModelReport
 from .report import Report
 
@@ -254,13 +255,19 @@ def _group_checks(report: Report, model: ModelReport, limits: Limits) -> Iterato
         if part.model != model.name:
             continue
         group = group_name(part.column, part.group)
+        held = limits.all
         if part.too_small or not part.figures:
             why = part.reason or (
                 f"a class has fewer than {report.min_cell} of its {words.count(part.n)} cases"
             )
-            yield f"group {group} is not held: {why}."
-            continue
-        for figure, limit, is_largest in limits.all:
+            told = "not held"
+            if errs_more(report, part):  # which nothing may hide
+                told = "not held but for its policy"
+                held = [each for each in held if each[0] in ("cost", *POLICY_FIGURES)]
+            else:
+                held = []
+            yield f"group {group} is {told}: {why}."
+        for figure, limit, is_largest in held:
             found = group_figure(part, figure)
             if found is None:
                 yield f"{KINDS[figure].title} is not held in groups: it is not known there."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, log, nan, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
@@ -34,6 +34,22 @@ _AMOUNTS = (
 #: How many of them, after the weight, have bounds.
 _BOUNDED = 4
 _ROUNDING = 1e-13
+
+
+class CaseCost(NamedTuple):
+    """What a case may cost at a policy.
+
+    Attributes
+    ----------
+    lowest, highest : float
+        Of one case more than there are: the cheapest, and the dearest to be expected.
+    most : float
+        What no case exceeds; infinite where that is not known.
+    """
+
+    lowest: float
+    highest: float
+    most: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +120,13 @@ class DecisionSums:
         sums = np.concatenate([[amounts.sum(axis=(1, 2))], means, spread])
         return cls(sums, summed(amounts, ends[0]), summed(amounts, ends[1]))
 
-    def policy(self, group: int, confidence: float, highest: float) -> GroupPolicy:
-        """The policy in one group, whose dearest case could cost `highest`."""
+    @property
+    def some_alone(self) -> bool:
+        """Whether any case is decided alone, by the policy or by those that others chose."""
+        return bool((self.most[:2] > 0.0).any())
+
+    def policy(self, group: int, confidence: float, case: CaseCost) -> GroupPolicy:
+        """The policy in one group, in which a case may cost so much."""
         found = dict(zip(_AMOUNTS, self.sums[:, group].tolist(), strict=True))
         weight, tried, errors = found["weight"], found["tried"], found["errors"]
         size = weight**2 / found["squares"]
@@ -129,7 +150,7 @@ class DecisionSums:
             alone,
             rate,
             share(2, "errors"),
-            self._cost(group, found, size, confidence, highest),
+            self._cost(group, found, size, confidence, case),
         )
 
     def _cost(
@@ -138,7 +159,7 @@ class DecisionSums:
         found: Mapping[str, float],
         size: float,
         confidence: float,
-        highest: float,
+        case: CaseCost,
     ) -> Measured:
         weight, mean = found["weight"], found["cost"] / found["weight"]
         variance = found["cost2_w2"] - 2.0 * mean * found["cost_w2"] + mean**2 * found["squares"]
@@ -151,36 +172,41 @@ class DecisionSums:
         ends = measured_between(
             float(self.least[3, group]) / weight, float(self.most[3, group]) / weight
         ).bounds
-        interval = None if n < 2.0 else _cost_interval(mean, error, n, confidence, highest)
+        interval = None if n < 2.0 else _cost_interval(mean, error, n, confidence, case)
         if interval is not None and ends is not None:
             interval = Interval(
                 max(interval.low + ends.low - mean, 0.0), interval.high + ends.high - mean
             )
+        if interval is not None:
+            interval = interval._replace(high=min(interval.high, max(case.most, mean)))
         return Measured(mean, interval, ends, "cross_fitted", error)
 
 
 def _share(value: float, bounds: Interval | None, n: float, confidence: float) -> Measured:
-    """A share of so many cases; where it is known up to bounds, its limits are wider by as much."""
-    low, high = share_interval(value, n, confidence)
-    if bounds is not None:
-        low, high = max(low + bounds.low - value, 0.0), min(high + bounds.high - value, 1.0)
-    return Measured(value, Interval(low, high), bounds, "cross_fitted")
+    """A share of so many cases; where it is known up to bounds, its limits are those of these."""
+    ends = Interval(value, value) if bounds is None else bounds
+    low, high = (share_interval(end, n, confidence) for end in ends)
+    return Measured(value, Interval(low.low, high.high), bounds, "cross_fitted")
 
 
 def _cost_interval(
-    mean: float, error: float, n: float, confidence: float, highest: float
+    mean: float, error: float, n: float, confidence: float, case: CaseCost
 ) -> Interval:
     """Limits of a mean cost on the scale of the logarithm.
 
-    Errors are rare and dear: the upper limit allows for one more case at the highest cost.
+    Errors are rare and dear, and so may be cases that are decided alone, and cheap: each limit
+    allows for one more case, the dearest or the cheapest.
     """
     t = float(stdtrit(max(n - 1.0, 1.0), 0.5 + 0.5 * confidence))
-    low = mean * exp(-t * error / mean) if mean > 0.0 else 0.0
-    highest = max(highest, mean)
-    more = (n * mean + highest) / (n + 1.0)
-    spread = sqrt((error * n / (n + 1.0)) ** 2 + ((highest - more) / (n + 1.0)) ** 2)
-    reach = t * spread / more if more > 0.0 else 0.0
-    return Interval(low, more * exp(min(reach, log(1e300))))
+
+    def limit(cost: float, sign: float) -> float:
+        moved = (n * mean + cost) / (n + 1.0)
+        if moved <= 0.0:
+            return 0.0
+        spread = sqrt((error * n / (n + 1.0)) ** 2 + ((cost - moved) / (n + 1.0)) ** 2)
+        return moved * exp(sign * min(t * spread / moved, log(1e300)))
+
+    return Interval(limit(min(case.lowest, mean), -1.0), limit(max(case.highest, mean), 1.0))
 
 
 class GroupDecisions(PartReader):

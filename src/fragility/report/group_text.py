@@ -37,6 +37,26 @@ def name_of(report: Report, part: GroupFigures | GroupComparison) -> str:
     return f"{words.shortened(part.column)}: {name}" if several else name
 
 
+def speaks_of_costs(report: Report, part: GroupFigures) -> bool:
+    """Whether what a policy costs in a group is held against other groups."""
+    return not part.too_small or errs_more(report, part)
+
+
+def errs_more(report: Report, part: GroupFigures) -> bool:
+    """Whether the policy of a model surely errs more in a group than in all cases.
+
+    Errors need no cases of every class, as other figures do: a group without any right answer is
+    the worst of all. As many cases as the smallest group that is compared has will do.
+    """
+    common = next(model.policy for model in report.models if model.name == part.model)
+    if common is None or part.policy is None:
+        return False
+    if part.too_small and part.n < len(part.support) * report.min_cell:
+        return False
+    limits = part.policy.error_share.interval
+    return limits is not None and limits.low > common.error_share
+
+
 def about_groups(report: Report, *, policies: bool = True) -> str:
     """What the rows of `group_rows` are; without `policies` those of `all_rows`."""
     n = len({(part.column, part.group) for part in report.groups if part.n})

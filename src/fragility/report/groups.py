@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..measured import Measured
 from ..scores.answer_state import AnswerState
 from ..scores.cases import Cases, joined
 from ..scores.state import ScoreState
-from .group_policies import DecisionSums, GroupDecisions, with_clusters
+from .group_policies import CaseCost, DecisionSums, GroupDecisions, with_clusters
 from .model_figures import Settings, measured_figures
 from .moves import moves_of_several, moves_of_two
 from .parts import GroupFigures, GroupPolicy, ModelReport
@@ -287,22 +288,17 @@ class Groups:
         decided = self._decided.get(model)
         if decided is None or not self._places or self._untold:
             return None
-        state, costs = self._state, self._settings.costs
-        assert costs is not None
-        matrix = costs.matrix(state.labels.size)
-        highest = max(float(matrix.max()), float(costs.of_reviews(matrix).max()))
+        state, dearest = self._state, 0.0
         if self._cases is None and self._decisions is None:
             bins = state.sums().groups[model].bins
             found = DecisionSums.of_bins(decided, bins, len(self._places))
         elif self._cases is None and self._decisions is not None:
             found, dearest = self._decisions.sums(model)
-            highest = max(highest, dearest)
         else:
             assert self._cases is not None
             reader = GroupDecisions(state, {model: decided})
             reader.add(CaseRows(self._cases, np.arange(self._cases.size)))
             found, dearest = reader.sums(model)
-            highest = max(highest, dearest)
         declined: list[Cases] = []
         if self._unanswered is not None:
             passed_on = GroupDecisions(state, {model: decided})
@@ -310,17 +306,29 @@ class Groups:
                 passed_on.add(part)
                 if self._clusters is not None:
                     declined.append(part.cases)
-            more, dearest = passed_on.sums(model)
-            found, highest = found.plus(more), max(highest, dearest)
+            more, dearest_declined = passed_on.sums(model)
+            found, dearest = found.plus(more), max(dearest, dearest_declined)
         if self._clusters is not None and self._cases is not None:
             cases, clusters = joined([self._cases, *declined]), self._clusters
             if self._declined_clusters is not None:
                 clusters = np.concatenate([clusters, self._declined_clusters])
             found = with_clusters(found, cases, decided.cases(cases).cost, clusters, state)
-        known = found.sums[0] > 0.0
-        return lambda group: (
-            found.policy(group, self._confidence, highest) if known[group] else None
-        )
+        known, case = found.sums[0] > 0.0, self._case_cost(found.some_alone, dearest)
+        return lambda group: found.policy(group, self._confidence, case) if known[group] else None
+
+    def _case_cost(self, some_alone: bool, dearest: float) -> CaseCost:
+        """What a case may cost, where the dearest one that was seen cost so much."""
+        state, costs = self._state, self._settings.costs
+        assert costs is not None
+        matrix = costs.matrix(state.labels.size)
+        reviews: Floats = costs.of_reviews(matrix)
+        if state.reviewed:  # each ends in a decision of its own
+            reviews = costs.review_cost + matrix
+        lowest, highest, most = float(reviews.min()), float(reviews.max()), float(reviews.max())
+        if some_alone:
+            lowest, most = min(lowest, float(matrix.min())), max(most, float(matrix.max()))
+            highest = max(float(costs.of_reviews(matrix).max()), float(matrix.max()))
+        return CaseCost(lowest, max(highest, dearest), inf if state.priced else most)
 
 
 class _ByGroup(PartReader):

@@ -86,7 +86,8 @@ def _promises(report: Report) -> list[str]:
     policy = report.models[0].policy
     if policy is None:
         return ["No costs were given: the report says nothing on who decides."]
-    return [] if not policy.guarantees else policy.sentences()[2:]
+    told = [] if not policy.guarantees else policy.sentences()[2:]
+    return [line for line in told if line not in report.verdict.sentences]
 
 
 def _fields(*what: str) -> str:

@@ -13,7 +13,7 @@ from .._typing import Floats, Interval
 from ..deferral import Costs
 from ..measured import Measured
 from . import data, words
-from .group_text import name_of
+from .group_text import name_of, speaks_of_costs
 from .parts import ModelFigures, ModelReport
 from .policy_cells import GRID, PolicyCells
 
@@ -235,8 +235,12 @@ def _groups(report: Report) -> list[dict[str, Any]]:
     """What groups cost at the policy of each model, the dearest first; too small ones are left."""
     rows = []
     for place, model in enumerate(report.models):
-        own = [part for part in report.groups if part.model == model.name and not part.too_small]
-        priced = [(part.policy.cost.value, part) for part in own if part.policy is not None]
+        own = [part for part in report.groups if part.model == model.name]
+        priced = [
+            (part.policy.cost.value, part)
+            for part in own
+            if part.policy is not None and speaks_of_costs(report, part)
+        ]
         for _, part in sorted(priced, key=lambda pair: -pair[0])[:_MOST_GROUPS]:
             assert part.policy is not None
             found = part.policy

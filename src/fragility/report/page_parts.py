@@ -99,12 +99,15 @@ def _thresholds(report: Report, policy: Policy) -> Number:
         return Number(f"alone up to {what} of", told, same)
     upper = {0.0: "always", inf: "never"}.get(policy.upper, threshold(policy.upper))
     if kind == "answers":
-        same = _range(policy.upper_interval)
+        same = _range(policy.upper_interval, beyond="never")
         return Number("answer alone from a confidence of", upper, f"same cost: {same}")
     negative = next(label for label in report.labels if label != report.positive)
     title = f"{words.shortened(negative)} below · {words.shortened(report.positive)} from"
     lower = {0.0: "never", inf: "always"}.get(policy.lower, threshold(policy.lower))
-    same = f"{_range(policy.lower_interval)} · {_range(policy.upper_interval)}"
+    same = (
+        f"{_range(policy.lower_interval, beyond='always')} · "
+        f"{_range(policy.upper_interval, beyond='never')}"
+    )
     return Number(title, f"{lower} · {upper}", f"same cost: {same}")
 
 
@@ -112,8 +115,10 @@ def _told(end: float, by: str) -> str:
     return f"{end:.4g}" if by == "loss" else threshold(end)
 
 
-def _range(ends: Interval, by: str = "score") -> str:
-    return " to ".join({inf: "all", -inf: "none"}.get(end, _told(end, by)) for end in ends)
+def _range(ends: Interval, by: str = "score", beyond: str = "all") -> str:
+    if ends.low == inf:
+        return beyond
+    return " to ".join({inf: beyond, -inf: "none"}.get(end, _told(end, by)) for end in ends)
 
 
 def model_rows(report: Report) -> list[ModelRow]:

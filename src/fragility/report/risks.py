@@ -14,7 +14,7 @@ from . import words
 from .context import CASES
 from .findings.comparisons import tails_differ
 from .findings.confidence import overconfident_models
-from .group_text import name_of
+from .group_text import name_of, speaks_of_costs
 from .parts import ModelReport
 from .words import shortened as short
 
@@ -106,13 +106,15 @@ def _mistakes(report: Report, model: ModelReport) -> Iterator[Risk]:
 def _dearest_group(report: Report, model: ModelReport) -> Iterator[Risk]:
     """The group that costs most, if that is clearly more than all cases do."""
     policy = model.policy
-    own = [part for part in report.groups if part.model == model.name and not part.too_small]
+    every = [part for part in report.groups if part.model == model.name]
+    own = [part for part in every if not part.too_small]
     if policy is not None:
         money = report.context.money
         dear = [
             (part.policy.cost.value, part)
-            for part in own
+            for part in every
             if part.policy is not None
+            and speaks_of_costs(report, part)
             and part.policy.cost.interval is not None
             and part.policy.cost.interval.low > policy.cost
         ]
@@ -217,9 +219,10 @@ def _too_few_cases(report: Report, model: ModelReport) -> Iterator[Risk]:
     if policy is not None and policy.automation_rate > 0.0 and policy.error_rate == 0.0:
         alone = policy.automation_rate * policy.n_samples
         most = share_interval(0.0, alone, report.confidence).high
+        done = "answered" if report.answers else "decided"
         yield Risk(
             "too_few_cases",
-            f"No error was seen in {words.count(alone)} cases decided alone: up to "
+            f"No error was seen in {words.count(alone)} cases {done} alone: up to "
             f"{words.percent(most)} may be wrong.",
             most,
             "models.policy",

@@ -101,7 +101,7 @@ class Verdict:
     risks : tuple of Risk
         What can go wrong, at most four.
     sentences : tuple of str
-        All of it in words: what to do, what it saves; those of the risks are theirs.
+        All of it in words: what to do, why, what it saves; those of the risks are theirs.
     """
 
     model: str | None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .._typing import Interval
 from ..deferral.paired_costs import ALWAYS
+from ..deferral.policy_text import why_not_proved
 from . import words
 from .context import CASES
 from .words import shortened as short
@@ -21,10 +22,10 @@ _TITLES = {"cost": "cost", "log_loss": "log-loss", "accuracy": "share of right a
 
 
 def verdict_sentences(report: Report, found: Verdict) -> tuple[str, ...]:
-    """At most four sentences: what to do, what it saves, how humans do, and who was left out."""
+    """At most five: what to do, and why, what it saves, how humans do, and who was left out."""
     told = _Told(report, found)
-    lines = told.what_to_do(), told.what_it_saves(), told.humans(), told.who_is_left_out()
-    return tuple(filter(None, lines))
+    lines = told.what_to_do(), told.why(), told.what_it_saves(), told.humans()
+    return tuple(filter(None, (*lines, told.who_is_left_out())))
 
 
 def verdict_lines(report: Report, most: int = 5) -> list[str]:
@@ -49,6 +50,14 @@ class _Told:
         if found.reason == "no separation":
             they = "the model" if len(found.know_nothing) == 1 else "the models"
             return f"None is to be used: {self._nothing(they)} ({_names(found.know_nothing)})."
+        if self._none_alone:
+            act = "answer" if self._report.answers else "decide"
+            return f"No model is to {act} alone: {self._does()}."
+        if found.reason == "capacity" and self._declined_too_often:
+            return (
+                f"{_names(self._declined_too_often)} declined more cases than can be reviewed at "
+                f"the capacity of {self._capacity}: give more reviewers."
+            )
         if found.reason == "capacity":
             return (
                 "No policy keeps both the limits of errors and the capacity of "
@@ -80,9 +89,21 @@ class _Told:
         lead = f"Use {subject}" if len(self._report.models) > 1 else subject
         return f"{lead}: {self._does()}."
 
+    def why(self) -> str:
+        """Limits of errors that are not proved, so that less is decided alone."""
+        policy = self._model.policy
+        if policy is None or self._found.reason not in ("", "tied", "no test"):
+            return ""
+        parts = (why_not_proved(policy, part) for part in policy.guarantees if not part.kept)
+        return " ".join(dict.fromkeys(parts))
+
     def what_it_saves(self) -> str:
         """Over the next best model, over no review and over full review."""
         found = self._found
+        if self._none_alone:
+            saved = next((part for part in found.savings if part.over == "no review"), None)
+            subject = short(found.subject)
+            return f"That {self._over(saved, f'{subject} without review')}." if saved else ""
         if found.reason == "tied":
             return f"The {_BEST[found.basis]} of them is {short(found.subject)}: {self._does()}."
         if found.reason:
@@ -235,10 +256,30 @@ class _Told:
         return over
 
     @property
-    def _capacity(self) -> str:
+    def _none_alone(self) -> bool:
+        """Whether of several models those that may be best decide nothing alone."""
+        found, models = self._found, self._report.models
+        if len(models) == 1 or found.reason not in ("", "tied", "no test"):
+            return False
+        policies = [model.policy for model in models if model.name in found.tied]
+        return all(policy is not None and policy.automation_rate == 0.0 for policy in policies)
+
+    @property
+    def _declined_too_often(self) -> list[str]:
+        """Models, if they all declined more cases than humans can review."""
+        models = self._report.models
+        often = [m.name for m in models if m.answers and m.answers.declined_share > self._reviewed]
+        return often if len(often) == len(models) else []
+
+    @property
+    def _reviewed(self) -> float:
+        """Largest share of the cases that humans can review."""
         costs = self._report.costs
-        share = 1.0 if costs is None or costs.capacity is None else float(costs.capacity)
-        return words.percent(share)
+        return 1.0 if costs is None or costs.capacity is None else float(costs.capacity)
+
+    @property
+    def _capacity(self) -> str:
+        return words.percent(self._reviewed)
 
 
 #: Figures that stand beside the one by which a single model without costs is told.

@@ -41,6 +41,11 @@ class CaseColumns(ABC):
         """Every column that is used, once."""
         return list(dict.fromkeys([*self.categorical, *self.numeric]))
 
+    @property
+    def shared(self) -> set[str]:
+        """Columns that say something of a row whatever the models make of it."""
+        return {*self._with_shared((), numeric=False), *self._with_shared((), numeric=True)}
+
     def check(self, table: Table) -> None:
         """Refuse columns that are not there or that are to be two things."""
         require_columns(table, self.all)

@@ -195,6 +195,8 @@ class _OutcomeReading(Reading[OutcomeBatch]):
         columns = self._outcomes
         found: Mask = np.zeros(data.num_rows, dtype=np.bool_)
         users = [m for m in columns.correct if name in (columns.correct[m], columns.confidence[m])]
+        if name in columns.shared:  # as a group of every row, say
+            return found
         if users and all(model in columns.declined for model in users):
             found[:] = True
             for model in users:

@@ -191,10 +191,12 @@ def more_right_answers(report: Report) -> Sentences:
     )
     if not pairs:
         return
+    declined = any(model.answers is not None and model.answers.declined for model in report.models)
+    given = " of the answers given" if declined else ""
 
     def detail(pair: Comparison) -> str:
         test = pair.raw.tests["accuracy"]
-        rates = f"{words.percent(test.a)} against {words.percent(test.b)}"
+        rates = f"{words.percent(test.a)} against {words.percent(test.b)}{given}"
         return f"{rates}, {_change(test, report)}"
 
     yield f"{_grouped(pairs, 'is right more often', detail)}.", _names(pairs)

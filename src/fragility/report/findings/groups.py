@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .. import words
-from ..group_text import name_of
+from ..group_text import errs_more, name_of
 from ..parts import GroupFigures
 from ..words import shortened as short
 from .basis import Sentences
@@ -45,7 +45,10 @@ def costly_group(report: Report) -> Sentences:
     found: dict[tuple[float, str, str, str], tuple[str, str]] = {}
     for part in report.groups:
         common, own = policies[part.model], part.policy
-        if common is None or own is None or part.too_small:
+        if common is None or own is None:
+            continue
+        more_errors = errs_more(report, part)
+        if part.too_small and not more_errors:
             continue
         told, cost, errors = [], own.cost, own.error_share
         if cost.interval is not None and cost.interval.low > common.cost:
@@ -53,9 +56,10 @@ def costly_group(report: Report) -> Sentences:
                 f"costs {words.amount(cost)} per case at its policy, "
                 f"{words.money(common.cost)} in all"
             )
-        if errors.interval is not None and errors.interval.low > common.error_share:
+        if more_errors:
             share, of_all = map(words.percent, (errors.value, common.error_share))
-            told.append(f"decides {share} of the cases alone and wrongly, {of_all} in all")
+            does = "answers" if report.answers else "decides"
+            told.append(f"{does} {share} of the cases alone and wrongly, {of_all} in all")
         if told:
             more = own.cost.value - common.cost
             text = f"{_of(report, part)} ({'; '.join(told)})"

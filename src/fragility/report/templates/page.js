@@ -72,13 +72,18 @@ function cheapest() {
 // All but a loss is in per cent.
 const told = (value) => (by === "loss" ? general(value, 4) : threshold(value));
 
-function endWords(value) {
+/** An end of a range of thresholds: what is beyond all scores is reached always, or never. */
+function endWords(value, side) {
   if (Number.isFinite(value)) return told(value);
+  if (kind !== "several") return side === 0 ? "always" : "never";
   return value > 0 ? "all" : "none";
 }
 
-function rangeWords(model, same) {
-  return same ? same.map((place) => endWords(model.cells.cuts[place])).join(" to ") : "not known at these costs";
+function rangeWords(model, same, side) {
+  if (!same) return "not known at these costs";
+  const [first, last] = same.map((place) => model.cells.cuts[place]);
+  const words = endWords(first, side);
+  return first === Infinity && kind !== "several" ? words : `${words} to ${endWords(last, side)}`;
 }
 
 /** What to do with a case, as the report says it. */
@@ -165,7 +170,7 @@ function writeCard() {
     [slider.min, slider.max, slider.value] = [0, model.cells.n, cuts[side]].map(String);
     slider.setAttribute("aria-valuetext", words);
     say(byId(`${slider.id}-said`), words);
-    say(byId(`${slider.id}-same`), rangeWords(model, own[view.model].same[side]));
+    say(byId(`${slider.id}-same`), rangeWords(model, own[view.model].same[side], side));
   }
   const [below, above] = [aloneAt(model, cuts).below, aloneAt(model, cuts).above];
   say(byId("kinds"), kind === "two" ? `${count(below)} missed, ${count(above)} false alarms` : "");
