@@ -45,6 +45,14 @@ def test_missing_columns_suggest_the_nearest(csv):
     refused(evaluate(csv, "--error-cost-column", "price"), "'price'")
 
 
+def test_an_option_of_one_value_that_is_given_twice(csv):
+    twice = "--label is given 2 times"
+    refused(evaluate(csv, "--label", "sick"), twice)
+    asked = ("slices", csv, "--label", "sick", "--score", "fair", "--score=bold")
+    refused(fragility(*asked), "--score is given 2 times")
+    assert evaluate(csv, "--full", "--full", "--group", "sex").code == 0
+
+
 @pytest.mark.outside
 def test_the_real_executable_refuses_the_same_way(csv):
     asked = ("evaluate", csv, "--label", "sik", "--score", "fair")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import say, show_lines
-from .options import force_option, output_option
+from .options import Command, force_option, output_option
 
 if TYPE_CHECKING:
     from .._typing import Floats
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..tables import Table
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option(
     "--policy",

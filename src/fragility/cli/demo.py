@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .console import say, show_lines, show_models, show_text
-from .options import check_ending, force_option
+from .options import Command, check_ending, force_option
 
 if TYPE_CHECKING:
     from ..report import Report
@@ -19,7 +19,7 @@ costs €40,000, a false alarm €4,000, a look by a doctor €1,000. May one of
 """
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--output",
     type=click.Path(),

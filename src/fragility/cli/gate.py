@@ -10,6 +10,7 @@ import click
 from . import FAILED, PASSED
 from .console import say, show_table, warn, write_json
 from .options import (
+    Command,
     against_option,
     check_ending,
     confident_option,
@@ -49,7 +50,7 @@ def _limit_options(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command(cls=Command)
 @prediction_options
 @group_option
 @confident_option

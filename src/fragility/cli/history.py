@@ -6,10 +6,10 @@ import click
 
 from . import FAILED, PASSED
 from .console import say, show_lines, show_table, show_text, write_json
-from .options import check_ending, confidence_level_option, force_option, json_option
+from .options import Command, check_ending, confidence_level_option, force_option, json_option
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option("--model", metavar="NAME", help="Only this model [each].")
 @click.option(

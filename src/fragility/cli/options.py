@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,15 +15,33 @@ from ..scores import HOLD
 if TYPE_CHECKING:
     from ..deferral import Costs
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+class Command(click.Command):
+    """A command that refuses an option given twice, of which one would be lost."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for option, times in Counter(given).items():
+                if times > 1 and isinstance(option, click.Option) and _has_one_value(option):
+                    raise ValueError(
+                        f"{option.opts[0]} is given {times} times, but takes one value."
+                    )
+        return super().parse_args(ctx, args)
+
+
+def _has_one_value(option: click.Option) -> bool:
+    return not (option.multiple or option.is_flag or option.count)
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[Function], Function]:
     """Several options as one, in this order."""
-    return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
+    return lambda function: reduce(lambda inner, option: option(inner), reversed(options), function)
 
 
-def confidence_level_option(what: str) -> Callable[[Command], Command]:
+def confidence_level_option(what: str) -> Callable[[Function], Function]:
     """The level of intervals; what is wrong with it is said by the name of the option."""
 
     def checked(_context: click.Context, _option: click.Parameter, level: float) -> float:
@@ -243,7 +262,7 @@ policy_options = together(
 )
 
 
-def output_option(words: str) -> Callable[[Command], Command]:
+def output_option(words: str) -> Callable[[Function], Function]:
     """The file to write."""
     return click.option("--output", required=True, type=click.Path(), help=words)
 

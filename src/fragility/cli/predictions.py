@@ -19,6 +19,7 @@ from .console import (
     write_json,
 )
 from .options import (
+    Command,
     asked_models,
     case_options,
     check_ending,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from ..report.words import Table
 
 
-@click.command()
+@click.command(cls=Command)
 @prediction_options
 @group_option
 @evidence_options
@@ -97,7 +98,7 @@ def evaluate(as_json: bool, full: bool, worst: int | None, **options: Any) -> No
         show_text(f"\nNext: {following}")
 
 
-@click.command()
+@click.command(cls=Command)
 @prediction_options
 @group_option
 @confident_option
@@ -141,7 +142,7 @@ def compare(as_json: bool, full: bool, **options: Any) -> None:
     _show_sentences(made, [str(f) for f in made.findings if f.code in compared], as_json)
 
 
-@click.command()
+@click.command(cls=Command)
 @prediction_options
 @group_option
 @evidence_options
@@ -192,7 +193,7 @@ def report(
     say(f"Wrote {output}, which holds figures {'and worst cases' if held else 'only'}.")
 
 
-@click.command()
+@click.command(cls=Command)
 @prediction_options
 @group_option
 @cost_options

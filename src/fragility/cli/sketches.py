@@ -9,7 +9,7 @@ import click
 
 from . import FAILED, PASSED
 from .console import progress_bar, say, show_lines, show_models, show_text, write_json
-from .options import check_ending, confidence_level_option, force_option, json_option
+from .options import Command, check_ending, confidence_level_option, force_option, json_option
 
 if TYPE_CHECKING:
     from ..figures.sketch import SketchFragility
@@ -21,7 +21,7 @@ _output = click.option(
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @_output
 @click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes.")
@@ -76,7 +76,7 @@ def sketch(
     _write(output, made)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("files", type=click.Path(), nargs=-1, required=True)
 @_output
 @force_option
@@ -103,7 +103,7 @@ def merge(files: tuple[str, ...], output: str, force: bool) -> None:
     _write(output, merged)
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("before", type=click.Path())
 @click.argument("now", type=click.Path())
 @confidence_level_option("Of the intervals; one minus the level of the test.")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import say, show_lines, show_table, write_json
-from .options import confident_option, json_option
+from .options import Command, confident_option, json_option
 
 if TYPE_CHECKING:
     from ..slices import Slice
     from ..tables import Table
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option("--label", required=True, metavar="COLUMN", help="Column of the true classes.")
 @click.option(

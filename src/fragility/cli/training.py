@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .console import say, show_text, write_json
-from .options import check_ending, force_option, json_option, output_option
+from .options import Command, check_ending, force_option, json_option, output_option
 
 if TYPE_CHECKING:
     from .._typing import Intercept
@@ -35,7 +35,7 @@ def _target(given: str) -> float | str:
         return given
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=click.Path())
 @click.option("--label", required=True, metavar="COLUMN", help="Column of the classes to learn.")
 @output_option("Model file to write (.skops).")
@@ -182,7 +182,7 @@ def _deviations(given: tuple[str, ...]) -> dict[str, float]:
     return found
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
 @output_option("File to write: .csv, .csv.gz, .parquet or .arrow.")
