@@ -99,8 +99,10 @@ def test_full_bins_are_summed_in_two_parts(rows, monkeypatch):
 def test_workers_give_the_bytes_of_memory(spark, rows, monkeypatch):
     before = spark.conf.get(BYTES_OF_A_BATCH)
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
-    asked = {"score": "p", "weight": "w", "labels": [0, 1]}
-    assert sketch(rows, label="d", **asked).to_bytes() == weighted.to_bytes()
+    # Names that Spark itself would take apart.
+    named = rows.withColumnsRenamed({"d": "d x", "p": "p.1", "w": "w`2"})
+    asked = {"score": "p.1", "weight": "w`2", "labels": [0, 1]}
+    assert sketch(named, label="d x", **asked).to_bytes() == weighted.to_bytes()
     assert spark.conf.get(BYTES_OF_A_BATCH) == before
     monkeypatch.setattr(by_query, "_MOST_ROWS", 3 * 2 * 4097 - 1)  # of two groups, not of three
     found = sketch_by(rows, "site", label="sick", score="p", labels=[0, 1])

@@ -61,7 +61,10 @@ class SparkSource(Source):
             from pyspark.sql import functions
 
         with _batches_by_rows(self.frame.sparkSession), _explanations():
-            chosen = self.frame.select(*map(_quoted, columns))
+            # By number: Spark itself asks for columns by their bare names, in which a dot or a
+            # backtick means something else.
+            numbered = (self.column(name).alias(str(k)) for k, name in enumerate(columns))
+            chosen = self.frame.select(*numbered)
             states = chosen.mapInArrow(_folding(add, columns), _SCHEMA)
             grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
             rows = grouped.applyInArrow(_merging(merge), _SCHEMA).collect()
@@ -201,11 +204,12 @@ def _folding(add: Add[Any], columns: list[str]) -> Callable[[Iterable[Any]], Ite
     def fold(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
-        context = TaskContext.get()
+        pa, context = pyarrow(), TaskContext.get()
         number = 0 if context is None else context.partitionId()
         part = Part(number, f"partition {number}")
         try:
-            state = folded((batch.select(columns) for batch in batches), part, add)
+            named = (pa.RecordBatch.from_arrays(batch.columns, columns) for batch in batches)
+            state = folded(named, part, add)
         except PartitionError as error:
             yield _row(number, error.reason, None)
             return
