@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from fragility import FragilitySketch, fragility_index
-from fragility.distributed import sketch, sketch_by
+from fragility.distributed import sketch, sketch_by, sketching
 from fragility.exceptions import PartitionError
 from fragility.sources import local
 from fragility.sources import source as source_module
@@ -257,6 +257,21 @@ def test_too_many_groups_are_refused():
     data = {"g": np.arange(n), "y": np.arange(n) % 2, "p": np.linspace(0, 1, n)}
     with pytest.raises(PartitionError, match=r"1 GiB.*n_bins=262144"):
         sketch_by(data, "g", label="y", score="p", n_bins=1 << 20)
+
+
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_groups_whose_weights_take_too_much_are_refused(n_parts, monkeypatch):
+    """Sums of weights of many scales are longer: they are counted as they are."""
+    n = 40
+    monkeypatch.setattr(sketching, "_MOST_BYTES", 12 << 20)  # 9 MB are taken to be enough for 20
+    data = {"g": np.arange(n) // 2, "y": np.arange(n) % 2, "p": np.linspace(0, 1, n)}
+    data["w"] = 0.3 * 10.0 ** (18 * data["y"])
+    parts = [pa.table(data).slice(k * n // n_parts, n // n_parts) for k in range(n_parts)]
+    rows = pyarrow.dataset.dataset(list(map(pyarrow.dataset.dataset, parts)))
+    asked = {"label": "y", "score": "p", "labels": [0, 1]}
+    assert len(sketch_by(rows, "g", **asked)) == 20
+    with pytest.raises(ValueError, match=r"20 groups or more take more than 1 GiB.*n_bins=1024"):
+        sketch_by(rows, "g", weight="w", **asked)
 
 
 def test_files_of_folders_and_patterns(tmp_path):

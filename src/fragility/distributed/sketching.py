@@ -383,6 +383,7 @@ class _FillGroups:
                 sketches[group] = self.make.empty()
             own = None if weights is None else weights[rows]
             sketches[group].update(truths[rows], scores[rows], own)
+        self._check_weights(sketches)
         return sketches
 
     def _groups(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], NDArray[Any]]]:
@@ -401,11 +402,17 @@ class _FillGroups:
         for group, own in second.items():
             first[group] = first[group].merge(own) if group in first else own
         self._check_room(len(first))
+        self._check_weights(first)
         return first
 
-    def _check_room(self, n_groups: int) -> None:
-        needed = n_groups * self.make.bytes_of_a_sketch
-        if needed > _MOST_BYTES:
+    def _check_weights(self, sketches: _Groups) -> None:
+        """Refuse sums that weights of many scales have made longer than those of plain cases."""
+        if self.make.weight is not None:
+            bins = (own._bins for own in sketches.values())
+            self._check_room(len(sketches), sum(own.nbytes for own in bins if own is not None))
+
+    def _check_room(self, n_groups: int, n_bytes: int = 0) -> None:
+        if max(n_groups * self.make.bytes_of_a_sketch, n_bytes) > _MOST_BYTES:
             raise ValueError(
                 f"The sketches of {n_groups:,} groups or more take more than 1 GiB. Use fewer bins "
                 f"(n_bins={max(self.make.n_bins // 4, 16)}), or coarser groups."
