@@ -316,6 +316,8 @@ def test_what_is_no_source():
         sketch(3, label="y", score="p")
     with pytest.raises(ValueError, match="different lengths"):
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
+    with pytest.raises(ValueError, match="column 'y' is not an array of one type"):
+        sketch({"y": [0, 1 << 70], "p": [0.5, 0.5]}, label="y", score="p")
 
 
 def test_a_file_counts_once(folder):

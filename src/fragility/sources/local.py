@@ -139,7 +139,7 @@ def of_arrays(arrays: Mapping[str, Any]) -> LocalSource:
     for name, values in arrays.items():
         try:
             columns[str(name)] = pa.array(values)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"column {name!r} is not an array of one type ({error}).") from error
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
