@@ -91,6 +91,7 @@ def report_on_source(data: Any, columns: SourceColumns, settings: Settings, hold
     weighted = columns.weight is not None
     about = list(file.columns.models), file.groups, weighted, hold
     fill = _Fill(file, lambda: ScoreState(labels, *about, pos_label=positive))
+    fill.empty()  # which refuses what cannot be
     filled = source.reduce(fill, _Filled.merge, file.columns.all)
     if filled is None:
         raise ValueError(f"There are no rows in {source.name}.")
@@ -146,8 +147,9 @@ class _Look:
     def __call__(self, names: _Names | None, batch: Any, part: Part) -> _Names:
         if names is None:
             names = _Names(deepcopy(self.file), self.file.new_survey(), PartRows())
-        names.file.table = names.survey.table = names.rows.table(batch, part)
-        names.file.look(names.survey, batch)
+        table = names.file.table = names.survey.table = names.rows.table(batch, part)
+        with self.file.explained(table):
+            names.file.look(names.survey, batch)
         names.file.table = names.survey.table = self.file.table
         return names
 
@@ -208,7 +210,8 @@ def _cases(
     """Checked cases of a batch; None if all of its rows are left out."""
     whole = reading.table
     reading.table = table
-    made = reading.batch(batch, 1.0)
+    with file.explained(table):
+        made = reading.batch(batch, 1.0)
     reading.table = whole
     return None if made is None else case_rows(file, made)
 

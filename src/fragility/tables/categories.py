@@ -68,7 +68,8 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
             f"{listed(fractions, most=3)}; labels must be text, booleans or whole numbers. Is this "
             "a column of scores?"
         )
-    categories = found_groups(table, column, values)
+    as_text = table.has_text_classes and all(isinstance(value, str) for value in values)
+    categories = found_groups(table, column, values, as_text=as_text)
     if len(categories.names) < 2:
         held = f"only the class {categories.names[0]!r}" if values else "no label at all"
         raise table.error(
@@ -78,9 +79,11 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
     return categories
 
 
-def found_groups(table: Table, column: str, values: Collection[Any]) -> Categories:
+def found_groups(
+    table: Table, column: str, values: Collection[Any], *, as_text: bool = False
+) -> Categories:
     """Values of a column: whole numbers by size, or else text by alphabet."""
-    categories = _categories(values, None)
+    categories = _categories(values, None, as_text=as_text)
     if not categories.are_numbers:
         stripped: dict[str, str] = {}
         for name in categories.names:
@@ -144,10 +147,12 @@ def check_number_of_classes(table: Table, n: int, where: str) -> None:
         )
 
 
-def _categories(values: Collection[Any], names: tuple[str, ...] | None) -> Categories:
+def _categories(
+    values: Collection[Any], names: tuple[str, ...] | None, *, as_text: bool = False
+) -> Categories:
     """Values in the order given if they have `names`, else in their natural order."""
     wholes = [whole_number(value) for value in values]
-    are_numbers = None not in wholes and len(wholes) > 0
+    are_numbers = None not in wholes and len(wholes) > 0 and not as_text
     keys: list[Any] = wholes if are_numbers else [_as_text(value) for value in values]
     if names is None:
         keys = sorted(set(keys))

@@ -67,6 +67,8 @@ class Table(ABC):
     is_compressed: bool = False
     n_rows: int | None = None
     schema: Any = None
+    #: Whether text is text, also where it spells numbers: of text files nobody knows.
+    has_text_classes = False
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
     #: Rows of a larger whole that come before these.
