@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -209,7 +210,8 @@ session.stop()
 def test_connect_gives_the_same_bytes(folder, tmp_path):
     # In a process of its own: a process has a session of one kind.
     command = [sys.executable, "-c", CONNECTED, str(folder), str(tmp_path)]
-    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    settings = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    subprocess.run(command, check=True, timeout=300, capture_output=True, env=settings)
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
     for k, wanted in enumerate([PLAIN, weighted]):
         assert (tmp_path / f"{k}.fsk").read_bytes() == wanted.to_bytes()
