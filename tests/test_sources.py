@@ -175,6 +175,18 @@ def test_errors_name_the_file(tmp_path, flaw, reader):
     assert (str(again), again.file) == (str(caught.value), caught.value.file)
 
 
+@pytest.mark.parametrize(
+    ("third", "words"),
+    [(1, r"0 in \S*0\.parquet.* 7 in \S*1\.parquet"), (0, r"All are in .*0\.p")],
+)
+def test_a_third_label_is_told_with_its_file(tmp_path, third, words):
+    for k in range(2):
+        part = {"sick": [0, 1, 7 if k == third else 1], "p": [0.1, 0.5, 0.9]}
+        pq.write_table(pa.table(part), tmp_path / f"{k}.parquet")
+    with pytest.raises(ValueError, match=words):
+        sketch(tmp_path, label="sick", score="p")
+
+
 def test_mixed_types_in_one_part(tmp_path):
     write_parts(tmp_path, DATA)
     text = {"sick": pa.array(["yes", "no"]), "p": pa.array([0.5, 0.25])}

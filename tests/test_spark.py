@@ -128,6 +128,16 @@ def test_errors_name_partition_and_file(spark, tmp_path, flaw):
     assert caught.value.file.endswith("/wrong.parquet")
 
 
+def test_labels_of_a_query_are_told_with_their_files(spark, tmp_path):
+    """Labels that nobody has named: which partition has the third one."""
+    for name, label in (("good", [0, 1, 1]), ("wrong", [7, 7, 7])):
+        part = {"sick": label, "p": [0.1, 0.5, 0.9]}
+        pq.write_table(pa.table(part), tmp_path / f"{name}.parquet")
+    data = spark.read.parquet(str(tmp_path))
+    with pytest.raises(ValueError, match=r"3 classes.*first seen: .*7 in \S*/wrong\.parquet"):
+        sketch(data, label="sick", score="p")
+
+
 @pytest.mark.parametrize("weight", [None, "w"])
 @pytest.mark.parametrize("flaw", ["damaged", "text", "no numbers"])
 def test_files_of_another_kind_are_named(spark, tmp_path, flaw, weight):

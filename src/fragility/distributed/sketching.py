@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -248,7 +248,8 @@ def _found_labels(source: Source, label: str) -> _Labels:
 
         queried = labels_by_query(source, label, MOST_LABELS)
         if queried is not None:
-            return _Labels(dict.fromkeys(few_labels(label, queried)), [])
+            ask = partial(source.first_parts, label)
+            return _Labels(dict.fromkeys(few_labels(label, queried)), [], ask)
     found = source.reduce(partial(_survey, label), _Labels.merge, [label])
     return _Labels({}, []) if found is None else found
 
@@ -263,10 +264,13 @@ class _Labels:
         By label the first part that has it, if parts are known.
     orders : list of list
         Orders that parts have their categories in.
+    ask : callable, optional
+        Tells parts that a query did not.
     """
 
     parts: dict[Any, Part | None]
     orders: list[list[Any]]
+    ask: Callable[[], Mapping[Any, Part]] | None = None
 
     def merge(self, later: _Labels) -> _Labels:
         self.parts = later.parts | self.parts
@@ -319,10 +323,12 @@ class _Labels:
 
     @property
     def first_seen(self) -> str:
-        """Where the labels come from, if not all of them from one part."""
-        places = {value: part.where for value, part in self.parts.items() if part is not None}
+        """Where the labels come from, if there is more than one place."""
+        parts = self.parts if self.ask is None else self.ask()
+        places = {value: part.where for value, part in parts.items() if part is not None}
         if len(set(places.values())) < 2:
-            return ""
+            files = {part.file for part in parts.values() if part is not None and part.file}
+            return "".join(f" All are in {file}." for file in files)
         seen = ", ".join(f"{value!r} in {where}" for value, where in list(places.items())[:5])
         return f" They are first seen: {seen}."
 

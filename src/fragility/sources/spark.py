@@ -86,6 +86,19 @@ class SparkSource(Source):
             rows = self.frame.select(*map(_quoted, columns)).distinct().limit(most).collect()
         return [tuple(row) for row in rows]
 
+    def first_parts(self, name: str) -> dict[Any, Part]:
+        """The first partition that has each value of a column, with a file of it."""
+        from pyspark.sql import functions
+
+        part, file = functions.spark_partition_id(), functions.input_file_name()
+        rows = self.frame.select(self.column(name).alias("value"), part.alias("part"), file)
+        least = functions.min(functions.struct(*rows.columns[1:])).alias("least")
+        found = rows.groupBy("value").agg(least).collect()
+        return {
+            value: Part(number, f"partition {number}", path or None)
+            for value, (number, path) in sorted(found, key=lambda row: (row.least, str(row.value)))
+        }
+
     def query(self, text: str, columns: Mapping[str, Any]) -> Any:
         """Arrow table of a query of ``{scores}``: columns by name, given by the expressions."""
         given = self.frame.select(*(column.alias(name) for name, column in columns.items()))
