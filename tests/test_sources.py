@@ -15,7 +15,7 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from fragility import FragilitySketch, fragility_index
+from fragility import FragilitySketch, Report, fragility_index
 from fragility.distributed import sketch, sketch_by, sketching
 from fragility.exceptions import PartitionError
 from fragility.sources import local
@@ -177,14 +177,16 @@ def test_errors_name_the_file(tmp_path, flaw, reader):
 
 @pytest.mark.parametrize(
     ("third", "words"),
-    [(1, r"0 in \S*0\.parquet.* 7 in \S*1\.parquet"), (0, r"All are in .*0\.p")],
+    [(1, r"0 in \S*0\.parquet.* 7 in \S*1\.parquet"), (0, r"All labels are in .*0\.p")],
 )
 def test_a_third_label_is_told_with_its_file(tmp_path, third, words):
     for k in range(2):
         part = {"sick": [0, 1, 7 if k == third else 1], "p": [0.1, 0.5, 0.9]}
         pq.write_table(pa.table(part), tmp_path / f"{k}.parquet")
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match="3 classes.*" + words):
         sketch(tmp_path, label="sick", score="p")
+    with pytest.raises(ValueError, match="3 classes.*" + words):
+        Report.from_source(tmp_path, label="sick", scores="p")
 
 
 def test_mixed_types_in_one_part(tmp_path):

@@ -134,8 +134,11 @@ def test_labels_of_a_query_are_told_with_their_files(spark, tmp_path):
         part = {"sick": label, "p": [0.1, 0.5, 0.9]}
         pq.write_table(pa.table(part), tmp_path / f"{name}.parquet")
     data = spark.read.parquet(str(tmp_path))
-    with pytest.raises(ValueError, match=r"3 classes.*first seen: .*7 in \S*/wrong\.parquet"):
+    words = r"3 classes.*first seen: .*7 in \S*/wrong\.parquet"
+    with pytest.raises(ValueError, match=words):
         sketch(data, label="sick", score="p")
+    with pytest.raises(ValueError, match=words):
+        Report.from_source(data, label="sick", scores="p")
 
 
 @pytest.mark.parametrize("weight", [None, "w"])

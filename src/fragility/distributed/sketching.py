@@ -17,7 +17,7 @@ from ..exceptions import PartitionError
 from ..scores.bins import ScoreBins
 from ..scores.sketch import FragilitySketch
 from ..sources.opening import open_source
-from ..sources.source import Part, Source
+from ..sources.source import Part, Source, first_seen
 from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
 from ..tables.values import category_order, narrow_integers
@@ -323,14 +323,8 @@ class _Labels:
 
     @property
     def first_seen(self) -> str:
-        """Where the labels come from, if there is more than one place."""
-        parts = self.parts if self.ask is None else self.ask()
-        places = {value: part.where for value, part in parts.items() if part is not None}
-        if len(set(places.values())) < 2:
-            files = {part.file for part in parts.values() if part is not None and part.file}
-            return "".join(f" All are in {file}." for file in files)
-        seen = ", ".join(f"{value!r} in {where}" for value, where in list(places.items())[:5])
-        return f" They are first seen: {seen}."
+        """Which part each label is first seen in."""
+        return first_seen("labels", self.parts if self.ask is None else self.ask())
 
 
 def _survey(label: str, known: _Labels | None, batch: Any, part: Part) -> _Labels:

@@ -96,7 +96,7 @@ class SparkSource(Source):
         found = rows.groupBy("value").agg(least).collect()
         return {
             value: Part(number, f"partition {number}", path or None)
-            for value, (number, path) in sorted(found, key=lambda row: (row.least, str(row.value)))
+            for value, (number, path) in map(tuple, found)
         }
 
     def query(self, text: str, columns: Mapping[str, Any]) -> Any:
