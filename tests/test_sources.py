@@ -412,6 +412,19 @@ def test_the_later_of_ordered_categories_is_positive(kind, tmp_path):
     assert asked.to_bytes() == turned.to_bytes()
 
 
+def test_an_order_that_no_file_holds_is_refused(tmp_path):
+    """Without a dictionary page categories are read in the order in which they first come."""
+    risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
+    frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
+    frame.to_parquet(tmp_path / "risk.parquet", use_dictionary=False)
+    for data in (tmp_path, pyarrow.dataset.dataset(tmp_path)):
+        with pytest.raises(ValueError, match=r"may not hold the order; .* pos_label="):
+            sketch(data, label="risk", score="p")
+        with pytest.raises(ValueError, match="does not hold the order; name the positive class"):
+            Report.from_source(data, label="risk", scores="p")
+        assert sketch(data, label="risk", score="p", pos_label="high").pos_label == "high"
+
+
 def test_categories_in_both_orders_are_refused(tmp_path):
     for k, order in enumerate((["low", "high"], ["high", "low"])):
         risk = pd.Categorical(["low", "high"], order, ordered=True)

@@ -214,6 +214,11 @@ def _making(
             f"{found.first_seen}"
         )
     if pos_label is None and known.size == 2:
+        if found.orders and not source.keeps_order(label):
+            raise ValueError(
+                f"Column {label!r} has the ordered categories {listed(known)}, but {source.name} "
+                "may not hold the order; name the positive class with pos_label=."
+            )
         pos_label = found.later(label, known)
     made = _Making(label, scores, weight, known, pos_label, n_bins, multi_class)
     made.empty()  # which refuses what cannot be

@@ -141,10 +141,14 @@ def _find_names(source: Source, file: PredictionFile) -> None:
         file.merge_names(found.file)
         survey.merge(found.survey)
         parts = found.parts
+        if file.has_orders:
+            file.table.has_order = source.keeps_order(file.columns.label)
     try:
         file.take_names(survey)
     except TableError as error:
-        parts = parts and (source.first_parts(file.columns.label) or parts)
+        if len(parts) < 3:  # two classes: where they are is no help
+            raise
+        parts = source.first_parts(file.columns.label) or parts
         raise TableError(f"{error}{first_seen('labels', parts)}") from error
 
 

@@ -124,6 +124,10 @@ class Source(ABC):
                 )
         return names
 
+    def keeps_order(self, column: str) -> bool:
+        """Whether ordered categories of a column come in their order."""
+        return True
+
     def first_parts(self, name: str) -> dict[Any, Part]:
         """First part of each value of a column, from engines whose parts do not know their files.
 

@@ -135,6 +135,11 @@ class PredictionFile(CaseFile[PredictionBatch]):
         """Labels of the rows that were looked through."""
         return self._labels
 
+    @property
+    def has_orders(self) -> bool:
+        """Whether these are ordered categories."""
+        return bool(self._orders)
+
     def merge_names(self, other: PredictionFile) -> None:
         """Add the labels that were seen in other rows."""
         self._labels |= other._labels
