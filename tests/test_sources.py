@@ -326,8 +326,9 @@ def test_wrong_requests(options, words):
 
 
 def test_what_is_no_source():
-    with pytest.raises(ValueError, match=r"int, which is no source.*Parquet"):
-        sketch(3, label="y", score="p")
+    for data in (3, pyarrow.dataset.dataset(pa.table(DATA)).scanner()):
+        with pytest.raises(ValueError, match=r"(int|Scanner), which is no source.*Parquet"):
+            sketch(data, label="y", score="p")
     with pytest.raises(ValueError, match="different lengths"):
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
     with pytest.raises(ValueError, match="column 'y' is not an array of one type"):
