@@ -222,6 +222,17 @@ def test_a_filtered_dataset_is_read_with_its_filter(folder):
     assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
 
 
+def test_groups_of_rows_that_were_chosen_are_a_dataset(tmp_path):
+    """Their file says that it has more rows than they do."""
+    pq.write_table(pa.table(DATA), tmp_path / "all.parquet", row_group_size=6_000)
+    data = pyarrow.dataset.dataset(tmp_path)
+    (fragment,) = data.get_fragments()
+    chosen = [fragment.subset(row_group_ids=[1])]
+    chosen = pyarrow.dataset.FileSystemDataset(chosen, data.schema, data.format)
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][6_000:], DATA["p"][6_000:])
+    assert sketch(chosen, label="sick", score="p").to_bytes() == plain.to_bytes()
+
+
 def test_rows_that_a_file_promises_but_lacks_fail_the_call(tmp_path):
     write_parts(tmp_path, DATA)
     write_hollow(tmp_path / "part-1.parquet", pa.table(DATA).schema)

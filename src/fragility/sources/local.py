@@ -245,10 +245,18 @@ def _fragment(number: int, fragment: Any, schema: Any) -> LocalPart:
             done += batch.num_rows
             yield batch
         if isinstance(fragment, pyarrow().dataset.ParquetFileFragment):
-            check_rows(fragment.metadata.num_rows, done)
+            check_rows(_rows_said(fragment), done)
 
     about = (lambda: fragment.metadata) if hasattr(fragment, "metadata") else None
     return LocalPart(path or f"fragment {number}", opened, path, about=about)
+
+
+def _rows_said(fragment: Any) -> int:
+    """Rows that a Parquet file says it has, or those of its row groups that were chosen."""
+    about, groups = fragment.metadata, fragment.row_groups
+    if len(groups) == about.num_row_groups:
+        return int(about.num_rows)
+    return sum(group.num_rows for group in groups)
 
 
 def _scanned(rows: Any, columns: list[str], **options: Any) -> Iterable[Any]:
