@@ -275,10 +275,15 @@ def test_costs_by_case_alone_are_costs():
 
 
 def test_text_that_spells_numbers_is_text_as_in_memory():
-    """By alphabet: "9" is the later class, in a sketch and in a report of arrays, too."""
+    """By alphabet: "9" is the later class, and "01" is another group than "1"."""
+    n = len(DATA["p"])
     data = {"sick": np.where(DATA["sick"] == 1, "9", "10"), "p": DATA["p"]}
-    found = Report.from_source(data, label="sick", scores="p", calibrate=False)
-    memory = Report.from_predictions(data["sick"], {"p": data["p"]}, calibrate=False, n_worst=0)
+    data["site"] = np.array(["01", "1", "9", "10"])[np.arange(n) % 4]
+    found = Report.from_source(data, label="sick", scores="p", groups="site", calibrate=False)
+    memory = Report.from_predictions(
+        data["sick"], {"p": data["p"]}, groups={"site": data["site"]}, calibrate=False, n_worst=0
+    )
+    assert [part.group for part in found.groups] == ["01", "1", "10", "9"]
     assert json.loads(found.to_json())["positive"] == "9"
     assert list(differences(plain(found), plain(memory), 9)) == []
 

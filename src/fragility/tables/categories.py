@@ -68,8 +68,7 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
             f"{listed(fractions, most=3)}; labels must be text, booleans or whole numbers. Is this "
             "a column of scores?"
         )
-    as_text = table.has_text_classes and all(isinstance(value, str) for value in values)
-    categories = found_groups(table, column, values, as_text=as_text)
+    categories = found_groups(table, column, values)
     if len(categories.names) < 2:
         held = f"only the class {categories.names[0]!r}" if values else "no label at all"
         raise table.error(
@@ -79,10 +78,9 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
     return categories
 
 
-def found_groups(
-    table: Table, column: str, values: Collection[Any], *, as_text: bool = False
-) -> Categories:
+def found_groups(table: Table, column: str, values: Collection[Any]) -> Categories:
     """Values of a column: whole numbers by size, or else text by alphabet."""
+    as_text = all(isinstance(value, str) for value in values) and table.keeps_text
     categories = _categories(values, None, as_text=as_text)
     if not categories.are_numbers:
         stripped: dict[str, str] = {}
