@@ -148,10 +148,16 @@ def test_nothing_of_dask_was_used_before(tmp_path):
 
 
 def test_mixed_types_in_a_partition():
-    import pandas as pd
+    from dask import config as dask_config
 
     odd = pd.DataFrame({"sick": [0, 1, 0, 1], "p": [0.5, 0.2, "often", 0.25]})
     with pytest.raises(PartitionError, match="partition 1"):
+        sketch(dd.from_pandas(odd, npartitions=2), label="sick", score="p", labels=[0, 1])
+    odd["p"] = pd.Series([0, 1, 1 << 70, 0], dtype=object)
+    with (
+        dask_config.set({"dataframe.convert-string": False}),
+        pytest.raises(PartitionError, match=r"partition 1: .* not of one type \(.*too large"),
+    ):
         sketch(dd.from_pandas(odd, npartitions=2), label="sick", score="p", labels=[0, 1])
 
 

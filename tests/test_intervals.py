@@ -230,6 +230,15 @@ def test_no_mistakes_at_all():
     )
 
 
+def test_a_mean_of_the_worst_pairs_of_nearly_one_has_no_limits():
+    """All the worst pairs are certain mistakes, but their mean comes out as the float below 1."""
+    y = [1, 0, 1, 0, 0, 1, 1, 0, 1]
+    p = [0.0, 1.0, 0.494, 0.756, 0.561, 0.398, 0.791, 0.154, 0.403]
+    figure = Report.from_predictions(y, p, calibrate=False).models[0].raw.figures["cvar"]
+    assert figure.value == pytest.approx(1.0, abs=1e-15)
+    assert figure.interval is None
+
+
 # Clusters.
 
 

@@ -236,12 +236,10 @@ def test_what_cannot_be_compared():
         compare_sketches(good, 3)
     with pytest.raises(ValueError, match="differ in labels"):
         compare_sketches(good, FragilitySketch().update(["a", "b"], [0.1, 0.2]))
-    with pytest.raises(ValueError, match="differ in the positive class"):
+    with pytest.raises(ValueError, match="differ in the positive class: True and False"):
         compare_sketches(good, FragilitySketch(pos_label=False).update([False, True], [0.1, 0.2]))
-    with pytest.raises(ValueError, match="differ in labels"):
-        compare_sketches(good, FragilitySketch())
     with pytest.raises(ValueError, match="empty"):
-        compare_sketches(FragilitySketch(), FragilitySketch())
+        compare_sketches(good, FragilitySketch())
 
 
 def test_the_level_of_the_test():

@@ -220,7 +220,7 @@ def test_names_are_found_in_parts_that_lack_some(tmp_path):
         ("p", [0.1, None, 0.9], r"'p' has missing values in 1 of 3 rows \(data row 2, counted"),
         ("p", [0.1, float("nan"), 0.9], "'p' has missing values"),
         ("p", [0.1, 1.5, 0.9], "must hold probabilities"),
-        ("p", ["0.1", "often", "0.9"], "'often'|often"),
+        ("p", ["0.1", "often", "0.9"], r"'p' holds values .* such as 'often', in 1 of 3 rows"),
         ("sick", [0, None, 1], "'sick' has missing values"),
         ("sick", [0, 1, 7], "not among the classes"),
         ("site", ["a", None, "b"], "'site' has missing values"),
@@ -257,6 +257,35 @@ def test_wrong_requests():
         )
     with pytest.raises(ValueError, match="only the class"):
         Report.from_source({"y": [1, 1], "p": [0.2, 0.4]}, label="y", scores="p")
+    none = {"y": [0, 1], "p": [0.1, 0.9], "g": [None, None]}
+    with pytest.raises(ValueError, match="column 'g' holds no group at all"):
+        Report.from_source(none, label="y", scores="p", groups="g")
+    for hold in (-1, None, "many"):
+        with pytest.raises(ValueError, match=r"^hold must be a number of scores"):
+            Report.from_source(DATA, **ASKED, hold=hold)
+
+
+def test_costs_by_case_alone_are_costs():
+    """As `--error-cost-column` alone: they were left out without a word."""
+    data = {**DATA, "loss": np.arange(len(DATA["p"])) % 7 + 1.0}
+    asked = {"label": "sick", "scores": "p", "error_cost": "loss", "calibrate": False}
+    found = Report.from_source(data, **asked)
+    assert found.models[0].policy is not None
+    assert found.to_json() == Report.from_source(data, **asked, costs={}).to_json()
+
+
+def test_text_that_spells_numbers_is_text_as_in_memory():
+    """By alphabet: "9" is the later class, and "01" is another group than "1"."""
+    n = len(DATA["p"])
+    data = {"sick": np.where(DATA["sick"] == 1, "9", "10"), "p": DATA["p"]}
+    data["site"] = np.array(["01", "1", "9", "10"])[np.arange(n) % 4]
+    found = Report.from_source(data, label="sick", scores="p", groups="site", calibrate=False)
+    memory = Report.from_predictions(
+        data["sick"], {"p": data["p"]}, groups={"site": data["site"]}, calibrate=False, n_worst=0
+    )
+    assert [part.group for part in found.groups] == ["01", "1", "10", "9"]
+    assert json.loads(found.to_json())["positive"] == "9"
+    assert list(differences(plain(found), plain(memory), 9)) == []
 
 
 @pytest.mark.parametrize("change", ["fewer", "labels", "none left"])

@@ -15,8 +15,8 @@ import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
 
-from fragility import FragilitySketch, fragility_index
-from fragility.distributed import sketch, sketch_by
+from fragility import FragilitySketch, Report, fragility_index
+from fragility.distributed import sketch, sketch_by, sketching
 from fragility.exceptions import PartitionError
 from fragility.sources import local
 from fragility.sources import source as source_module
@@ -175,6 +175,20 @@ def test_errors_name_the_file(tmp_path, flaw, reader):
     assert (str(again), again.file) == (str(caught.value), caught.value.file)
 
 
+@pytest.mark.parametrize(
+    ("third", "words"),
+    [(1, r"0 in \S*0\.parquet.* 7 in \S*1\.parquet"), (0, r"All labels are in .*0\.p")],
+)
+def test_a_third_label_is_told_with_its_file(tmp_path, third, words):
+    for k in range(2):
+        part = {"sick": [0, 1, 7 if k == third else 1], "p": [0.1, 0.5, 0.9]}
+        pq.write_table(pa.table(part), tmp_path / f"{k}.parquet")
+    with pytest.raises(ValueError, match="3 classes.*" + words):
+        sketch(tmp_path, label="sick", score="p")
+    with pytest.raises(ValueError, match="3 classes.*" + words):
+        Report.from_source(tmp_path, label="sick", scores="p")
+
+
 def test_mixed_types_in_one_part(tmp_path):
     write_parts(tmp_path, DATA)
     text = {"sick": pa.array(["yes", "no"]), "p": pa.array([0.5, 0.25])}
@@ -206,6 +220,17 @@ def test_a_filtered_dataset_is_read_with_its_filter(folder):
     kept = DATA["q"] > 0.5
     plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][kept], DATA["p"][kept])
     assert sketch(data, label="sick", score="p").to_bytes() == plain.to_bytes()
+
+
+def test_groups_of_rows_that_were_chosen_are_a_dataset(tmp_path):
+    """Their file says that it has more rows than they do."""
+    pq.write_table(pa.table(DATA), tmp_path / "all.parquet", row_group_size=6_000)
+    data = pyarrow.dataset.dataset(tmp_path)
+    (fragment,) = data.get_fragments()
+    chosen = [fragment.subset(row_group_ids=[1])]
+    chosen = pyarrow.dataset.FileSystemDataset(chosen, data.schema, data.format)
+    plain = FragilitySketch(labels=[0, 1]).update(DATA["sick"][6_000:], DATA["p"][6_000:])
+    assert sketch(chosen, label="sick", score="p").to_bytes() == plain.to_bytes()
 
 
 def test_rows_that_a_file_promises_but_lacks_fail_the_call(tmp_path):
@@ -259,6 +284,21 @@ def test_too_many_groups_are_refused():
         sketch_by(data, "g", label="y", score="p", n_bins=1 << 20)
 
 
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_groups_whose_weights_take_too_much_are_refused(n_parts, monkeypatch):
+    """Sums of weights of many scales are longer: they are counted as they are."""
+    n = 40
+    monkeypatch.setattr(sketching, "_MOST_BYTES", 12 << 20)  # 9 MB are taken to be enough for 20
+    data = {"g": np.arange(n) // 2, "y": np.arange(n) % 2, "p": np.linspace(0, 1, n)}
+    data["w"] = 0.3 * 10.0 ** (18 * data["y"])
+    parts = [pa.table(data).slice(k * n // n_parts, n // n_parts) for k in range(n_parts)]
+    rows = pyarrow.dataset.dataset(list(map(pyarrow.dataset.dataset, parts)))
+    asked = {"label": "y", "score": "p", "labels": [0, 1]}
+    assert len(sketch_by(rows, "g", **asked)) == 20
+    with pytest.raises(ValueError, match=r"20 groups or more take more than 1 GiB.*n_bins=1024"):
+        sketch_by(rows, "g", weight="w", **asked)
+
+
 def test_files_of_folders_and_patterns(tmp_path):
     for name in ("b.parquet", "a.parquet", "deep/c.pq", "_temporary/d.parquet", ".e.parquet"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -297,10 +337,13 @@ def test_wrong_requests(options, words):
 
 
 def test_what_is_no_source():
-    with pytest.raises(ValueError, match=r"int, which is no source.*Parquet"):
-        sketch(3, label="y", score="p")
+    for data in (3, pyarrow.dataset.dataset(pa.table(DATA)).scanner()):
+        with pytest.raises(ValueError, match=r"(int|Scanner), which is no source.*Parquet"):
+            sketch(data, label="y", score="p")
     with pytest.raises(ValueError, match="different lengths"):
         sketch({"y": [0, 1], "p": [0.5]}, label="y", score="p")
+    with pytest.raises(ValueError, match="column 'y' is not an array of one type"):
+        sketch({"y": [0, 1 << 70], "p": [0.5, 0.5]}, label="y", score="p")
 
 
 def test_a_file_counts_once(folder):
@@ -379,6 +422,19 @@ def test_the_later_of_ordered_categories_is_positive(kind, tmp_path):
     turned = FragilitySketch(labels=["high", "low"]).update(risk, p)
     asked = sketch(data, label="risk", score="p", labels=["high", "low"])
     assert asked.to_bytes() == turned.to_bytes()
+
+
+def test_an_order_that_no_file_holds_is_refused(tmp_path):
+    """Without a dictionary page categories are read in the order in which they first come."""
+    risk = pd.Categorical(["high", "low", "high"], ["low", "high"], ordered=True)
+    frame = pd.DataFrame({"risk": risk, "p": [0.9, 0.2, 0.3]})
+    frame.to_parquet(tmp_path / "risk.parquet", use_dictionary=False)
+    for data in (tmp_path, pyarrow.dataset.dataset(tmp_path)):
+        with pytest.raises(ValueError, match=r"may not hold the order; .* pos_label="):
+            sketch(data, label="risk", score="p")
+        with pytest.raises(ValueError, match="does not hold the order; name the positive class"):
+            Report.from_source(data, label="risk", scores="p")
+        assert sketch(data, label="risk", score="p", pos_label="high").pos_label == "high"
 
 
 def test_categories_in_both_orders_are_refused(tmp_path):

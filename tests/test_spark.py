@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 
@@ -99,8 +100,10 @@ def test_full_bins_are_summed_in_two_parts(rows, monkeypatch):
 def test_workers_give_the_bytes_of_memory(spark, rows, monkeypatch):
     before = spark.conf.get(BYTES_OF_A_BATCH)
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
-    asked = {"score": "p", "weight": "w", "labels": [0, 1]}
-    assert sketch(rows, label="d", **asked).to_bytes() == weighted.to_bytes()
+    # Names that Spark itself would take apart.
+    named = rows.withColumnsRenamed({"d": "d x", "p": "p.1", "w": "w`2"})
+    asked = {"score": "p.1", "weight": "w`2", "labels": [0, 1]}
+    assert sketch(named, label="d x", **asked).to_bytes() == weighted.to_bytes()
     assert spark.conf.get(BYTES_OF_A_BATCH) == before
     monkeypatch.setattr(by_query, "_MOST_ROWS", 3 * 2 * 4097 - 1)  # of two groups, not of three
     found = sketch_by(rows, "site", label="sick", score="p", labels=[0, 1])
@@ -123,6 +126,19 @@ def test_errors_name_partition_and_file(spark, tmp_path, flaw):
         sketch_by(data, "site", **asked) if "group" in flaw else sketch(data, **asked)
     assert caught.value.partition.startswith("partition ")
     assert caught.value.file.endswith("/wrong.parquet")
+
+
+def test_labels_of_a_query_are_told_with_their_files(spark, tmp_path):
+    """Labels that nobody has named: which partition has the third one."""
+    for name, label in (("good", [0, 1, 1]), ("wrong", [7, 7, 7])):
+        part = {"sick": label, "p": [0.1, 0.5, 0.9]}
+        pq.write_table(pa.table(part), tmp_path / f"{name}.parquet")
+    data = spark.read.parquet(str(tmp_path))
+    words = r"3 classes.*first seen: .*7 in \S*/wrong\.parquet"
+    with pytest.raises(ValueError, match=words):
+        sketch(data, label="sick", score="p")
+    with pytest.raises(ValueError, match=words):
+        Report.from_source(data, label="sick", scores="p")
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -207,7 +223,8 @@ session.stop()
 def test_connect_gives_the_same_bytes(folder, tmp_path):
     # In a process of its own: a process has a session of one kind.
     command = [sys.executable, "-c", CONNECTED, str(folder), str(tmp_path)]
-    subprocess.run(command, check=True, timeout=300, capture_output=True)
+    settings = os.environ | {"PYSPARK_PYTHON": sys.executable}
+    subprocess.run(command, check=True, timeout=300, capture_output=True, env=settings)
     weighted = FragilitySketch(labels=[0, 1]).update(DATA["sick"], DATA["p"], DATA["w"])
     for k, wanted in enumerate([PLAIN, weighted]):
         assert (tmp_path / f"{k}.fsk").read_bytes() == wanted.to_bytes()

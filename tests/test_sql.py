@@ -197,6 +197,15 @@ def test_what_cannot_be_counted_is_named(y, p, w, said):
         FragilitySketch.from_bins(base.execute(query).fetchall(), n_rows=len(y))
 
 
+@pytest.mark.parametrize("kind", ["", "TEXT", "REAL"])
+def test_text_that_only_begins_like_a_number_is_none(kind):
+    """SQLite makes 0.5 of the first and 0 of the second where it is told to make a number."""
+    base = filled({"y": [0, 1, 1], "p": ["0.5 or so", "0x1", "0.25"]}, types=["", kind])
+    rows = base.execute(bins_query("scores", label="y", score="p")).fetchall()
+    with pytest.raises(ValueError, match="Of 3 rows of the table 2 have a score that is no number"):
+        FragilitySketch.from_bins(rows, n_rows=3)
+
+
 def test_all_flaws_are_said_at_once():
     rows = asked({"y": [0, 1, 1, None, 0], "p": [None, 2.0, None, 0.5, 0.5]})
     said = "Of 5 rows .* 2 have no score .* 1 have a score that is no number .* 1 have no label"

@@ -361,9 +361,10 @@ def check_presence(classes: NDArray[Any], support: Integers) -> None:
     """At least two classes have samples; the others are named in a warning."""
     present = support > 0
     if present.sum() < 2:
+        one = f"Only one class has samples (of positive weight): {listed(classes[present])}."
+        told = one if present.any() else "No class has samples (of positive weight)."
         raise ValueError(
-            f"Only one class has samples (of positive weight): {listed(classes[present])}. FI "
-            "compares the scores of two classes; give samples of at least two."
+            f"{told} FI compares the scores of two classes; give samples of at least two."
         )
     if not present.all():
         warnings.warn(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -17,7 +17,7 @@ from ..exceptions import PartitionError
 from ..scores.bins import ScoreBins
 from ..scores.sketch import FragilitySketch
 from ..sources.opening import open_source
-from ..sources.source import Part, Source
+from ..sources.source import Part, Source, first_seen
 from ..sources.spark import SparkSource
 from ..tables.arrow import as_numpy, pyarrow
 from ..tables.values import category_order, narrow_integers
@@ -214,6 +214,11 @@ def _making(
             f"{found.first_seen}"
         )
     if pos_label is None and known.size == 2:
+        if found.orders and not source.keeps_order(label):
+            raise ValueError(
+                f"Column {label!r} has the ordered categories {listed(known)}, but {source.name} "
+                "may not hold the order; name the positive class with pos_label=."
+            )
         pos_label = found.later(label, known)
     made = _Making(label, scores, weight, known, pos_label, n_bins, multi_class)
     made.empty()  # which refuses what cannot be
@@ -248,7 +253,8 @@ def _found_labels(source: Source, label: str) -> _Labels:
 
         queried = labels_by_query(source, label, MOST_LABELS)
         if queried is not None:
-            return _Labels(dict.fromkeys(few_labels(label, queried)), [])
+            ask = partial(source.first_parts, label)
+            return _Labels(dict.fromkeys(few_labels(label, queried)), [], ask)
     found = source.reduce(partial(_survey, label), _Labels.merge, [label])
     return _Labels({}, []) if found is None else found
 
@@ -263,10 +269,13 @@ class _Labels:
         By label the first part that has it, if parts are known.
     orders : list of list
         Orders that parts have their categories in.
+    ask : callable, optional
+        Tells parts that a query did not.
     """
 
     parts: dict[Any, Part | None]
     orders: list[list[Any]]
+    ask: Callable[[], Mapping[Any, Part]] | None = None
 
     def merge(self, later: _Labels) -> _Labels:
         self.parts = later.parts | self.parts
@@ -319,12 +328,8 @@ class _Labels:
 
     @property
     def first_seen(self) -> str:
-        """Where the labels come from, if not all of them from one part."""
-        places = {value: part.where for value, part in self.parts.items() if part is not None}
-        if len(set(places.values())) < 2:
-            return ""
-        seen = ", ".join(f"{value!r} in {where}" for value, where in list(places.items())[:5])
-        return f" They are first seen: {seen}."
+        """Which part each label is first seen in."""
+        return first_seen("labels", self.parts if self.ask is None else self.ask())
 
 
 def _survey(label: str, known: _Labels | None, batch: Any, part: Part) -> _Labels:
@@ -383,6 +388,7 @@ class _FillGroups:
                 sketches[group] = self.make.empty()
             own = None if weights is None else weights[rows]
             sketches[group].update(truths[rows], scores[rows], own)
+        self._check_weights(sketches)
         return sketches
 
     def _groups(self, batch: Any) -> Iterator[tuple[tuple[Any, ...], NDArray[Any]]]:
@@ -401,11 +407,17 @@ class _FillGroups:
         for group, own in second.items():
             first[group] = first[group].merge(own) if group in first else own
         self._check_room(len(first))
+        self._check_weights(first)
         return first
 
-    def _check_room(self, n_groups: int) -> None:
-        needed = n_groups * self.make.bytes_of_a_sketch
-        if needed > _MOST_BYTES:
+    def _check_weights(self, sketches: _Groups) -> None:
+        """Refuse sums that weights of many scales have made longer than those of plain cases."""
+        if self.make.weight is not None:
+            bins = (own._bins for own in sketches.values())
+            self._check_room(len(sketches), sum(own.nbytes for own in bins if own is not None))
+
+    def _check_room(self, n_groups: int, n_bytes: int = 0) -> None:
+        if max(n_groups * self.make.bytes_of_a_sketch, n_bytes) > _MOST_BYTES:
             raise ValueError(
                 f"The sketches of {n_groups:,} groups or more take more than 1 GiB. Use fewer bins "
                 f"(n_bins={max(self.make.n_bins // 4, 16)}), or coarser groups."

@@ -154,9 +154,11 @@ def _binned(
     given = [f"{names.column(name)} AS {alias}" for alias, name in columns.items()]
     given += [] if code is None else [code]
     own = names.column(score)
+    # SQLite compares text with a bare number as text, and would take 0.5 of "0.5 or so".
+    low, high = (f"CAST({end} AS DOUBLE)" for end in ("0E0", "1E0"))
     given += [
         f"CAST({own} AS DOUBLE) AS score",
-        f"CASE WHEN {own} >= 0E0 AND {own} <= 1E0 THEN 1 ELSE 0 END AS inside",
+        f"CASE WHEN {own} >= {low} AND {own} <= {high} THEN 1 ELSE 0 END AS inside",
     ]
     if weight is not None:
         carried = [*carried, "weight"]

@@ -125,13 +125,14 @@ def _buffered_auc(value: float, spread: Spread, about: Circumstances) -> Interva
 
 
 def _cvar(value: float, spread: Spread, about: Circumstances) -> Interval | None:
-    if spread.error == 0.0 or abs(value) >= 1.0:
+    share = 0.5 * (value + 1.0)  # which is 1 also of the float below 1
+    if spread.error == 0.0 or not 0.0 < share < 1.0:
         return None
-    low = _on_log_odds(0.5 * (value + 1.0), 0.5 * _quantile(spread, about) * spread.error).low
+    low = _on_log_odds(share, 0.5 * _quantile(spread, about) * spread.error).low
     change, error = _with_mistakes(2, spread.error, about)
-    high = 1.0
-    if value + change < 1.0:
-        high = _on_log_odds(0.5 * (value + change + 1.0), 0.5 * about.z * error).high
+    high, share = 1.0, 0.5 * (value + change + 1.0)
+    if share < 1.0:
+        high = _on_log_odds(share, 0.5 * about.z * error).high
     return Interval(2.0 * low - 1.0, 2.0 * high - 1.0)
 
 

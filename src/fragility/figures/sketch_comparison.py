@@ -16,12 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import hypot, inf, isnan, nan, nextafter, sqrt
 from textwrap import fill
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from .._parameters import check_confidence
+from .._parameters import check_confidence, require
 from .._summary import aligned
 from .._typing import Floats, Interval
 from ..index.certified import CertifiedIndex
@@ -29,7 +29,6 @@ from ..index.errors import PairIndex
 from ..index.root import inverse, separation, solve
 from ..moments import Sample
 from ..scores.atoms import PointSample
-from ..scores.cases import check_agreement
 from ..scores.sketch import FragilitySketch
 from .index import KnownIndex
 from .influence import ScoreInfluence, case_influences
@@ -191,12 +190,15 @@ def compare_sketches(
     for part in (a, b):
         if not isinstance(part, FragilitySketch):
             raise TypeError(f"compare_sketches takes sketches; got {type(part).__name__}.")
-    for what, own, other in (
-        ("labels", _listed(a), _listed(b)),
-        ("the positive class", a._positive, b._positive),
+    of_a, of_b = a.fragility(), b.fragility()  # which refuse to tell without cases
+    for what, own, other in zip(
+        ("labels", "the positive class"), _classes(a), _classes(b), strict=True
     ):
-        check_agreement("sketch", what, own, other)
-    of_a, of_b = a.fragility(), b.fragility()
+        require(
+            own == other,
+            f"The sketches differ in {what}: {own!r} and {other!r}. Only samples of the same "
+            "classes are compared.",
+        )
     known = of_a._evidence, of_b._evidence
     with np.errstate(over="ignore", under="ignore"):
         moves = [_moves(part) for part in (*known, _pooled(*known))]
@@ -212,8 +214,11 @@ def compare_sketches(
     return SketchComparison(**vars(index), ratio=ratio, of_a=of_a, of_b=of_b, confidence=confidence)
 
 
-def _listed(sketch: FragilitySketch) -> object:
-    return None if sketch.labels is None else sketch.labels.tolist()
+def _classes(sketch: FragilitySketch) -> tuple[list[Any], Any]:
+    """Classes of a sketch that holds cases, and the positive one of two."""
+    assert sketch.labels is not None
+    labels = sketch.labels.tolist()
+    return labels, labels[sketch._positive] if len(labels) == 2 else None
 
 
 class _Variance(NamedTuple):

@@ -104,8 +104,8 @@ class FromSource:
         """
         from .sources import SourceColumns, report_on_source  # which makes reports
 
-        if error_cost is not None and isinstance(costs, Mapping):
-            costs = {"error_cost": None, **costs}
+        if error_cost is not None and (costs is None or isinstance(costs, Mapping)):
+            costs = {"error_cost": None, **(costs or {})}
         settings = Settings(
             check_confidence(confidence),
             as_costs(costs),

@@ -13,11 +13,12 @@ from typing import Any
 
 from .._labels import listed
 from .._typing import Labels
+from ..exceptions import TableError
 from ..scores.cases import Cases, added_fingerprints, fingerprint
 from ..scores.state import ScoreState
 from ..scores.tally import Task
 from ..sources.opening import open_source
-from ..sources.source import Part, Source
+from ..sources.source import Part, Source, first_seen
 from ..sources.tables import BatchTable, PartRows, SourceTable
 from ..tables import PredictionFile
 from ..tables.group_columns import GroupSurvey
@@ -91,6 +92,7 @@ def report_on_source(data: Any, columns: SourceColumns, settings: Settings, hold
     weighted = columns.weight is not None
     about = list(file.columns.models), file.groups, weighted, hold
     fill = _Fill(file, lambda: ScoreState(labels, *about, pos_label=positive))
+    fill.empty()  # which refuses what cannot be
     filled = source.reduce(fill, _Filled.merge, file.columns.all)
     if filled is None:
         raise ValueError(f"There are no rows in {source.name}.")
@@ -117,8 +119,11 @@ class _Names:
     file: PredictionFile
     survey: GroupSurvey
     rows: PartRows
+    #: By label the first part that has it.
+    parts: dict[Any, Part]
 
     def merge(self, other: _Names) -> _Names:
+        self.parts = other.parts | self.parts
         self.file.merge_names(other.file)
         self.survey.merge(other.survey)
         return self
@@ -128,13 +133,23 @@ def _find_names(source: Source, file: PredictionFile) -> None:
     """Classes and groups, from a reading of their columns."""
     survey = file.new_survey()
     asked = file.asked_first(survey)
+    parts: dict[Any, Part] = {}
     if asked:
         found = source.reduce(_Look(file), _Names.merge, asked)
         if found is None:
             raise ValueError(f"There are no rows in {source.name}.")
         file.merge_names(found.file)
         survey.merge(found.survey)
-    file.take_names(survey)
+        parts = found.parts
+        if file.has_orders:
+            file.table.has_order = source.keeps_order(file.columns.label)
+    try:
+        file.take_names(survey)
+    except TableError as error:
+        if len(parts) < 3:  # two classes: where they are is no help
+            raise
+        parts = source.first_parts(file.columns.label) or parts
+        raise TableError(f"{error}{first_seen('labels', parts)}") from error
 
 
 @dataclass(frozen=True)
@@ -145,10 +160,13 @@ class _Look:
 
     def __call__(self, names: _Names | None, batch: Any, part: Part) -> _Names:
         if names is None:
-            names = _Names(deepcopy(self.file), self.file.new_survey(), PartRows())
-        names.file.table = names.survey.table = names.rows.table(batch, part)
-        names.file.look(names.survey, batch)
+            names = _Names(deepcopy(self.file), self.file.new_survey(), PartRows(), {})
+        table = names.file.table = names.survey.table = names.rows.table(batch, part)
+        with self.file.explained(table):
+            names.file.look(names.survey, batch)
         names.file.table = names.survey.table = self.file.table
+        for label in names.file.seen_labels:
+            names.parts.setdefault(label, part)
         return names
 
 
@@ -208,7 +226,8 @@ def _cases(
     """Checked cases of a batch; None if all of its rows are left out."""
     whole = reading.table
     reading.table = table
-    made = reading.batch(batch, 1.0)
+    with file.explained(table):
+        made = reading.batch(batch, 1.0)
     reading.table = whole
     return None if made is None else case_rows(file, made)
 

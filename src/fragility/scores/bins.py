@@ -103,6 +103,11 @@ class ScoreBins:
             for name, more in zip(("weight", "x", "x_squares"), totals, strict=True):
                 self._sums[name].add(more, most=MOST * _MOST_X)
 
+    @property
+    def nbytes(self) -> int:
+        """Memory of the sums, which weights of many scales make longer."""
+        return sum(part.digits.nbytes for part in self._sums.values())
+
     @staticmethod
     def state_bytes(
         length: int, n_columns: int, n_classes: int, weights: Floats | None = None

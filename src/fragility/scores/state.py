@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .._labels import encode_groups, listed
+from .._names import shown
 from .._typing import Floats, Integers
 from .._validation import (
     LabelledScores,
@@ -83,9 +85,7 @@ class ScoreState:
         self.models = _check_names(models, "models")
         self.groups = _check_groups(groups)
         self.weighted = bool(weighted)
-        if not hold >= 0:
-            raise ValueError(f"hold must be a number of scores, zero or more; got {hold!r}.")
-        self.hold = float(hold)
+        self.hold = _check_hold(hold)
         self.positive = positive_index(self.labels, pos_label)
         self.support = np.zeros(self.labels.size, dtype=np.int64)
         n_groups = sum(map(len, self.groups.values()))
@@ -464,6 +464,12 @@ def clipped(data: LabelledScores) -> NDArray[Any]:
         return data.scores
     found: NDArray[Any] = np.clip(data.scores, 0.0, 1.0)
     return found
+
+
+def _check_hold(hold: Any) -> float:
+    if not isinstance(hold, Real) or not float(hold) >= 0.0:
+        raise ValueError(f"hold must be a number of scores, zero or more; got {shown(hold)}.")
+    return float(hold)
 
 
 def _check_names(names: Sequence[str], what: str) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ class _Work(Generic[State]):
         pa, part = pyarrow(), self.parts[number]
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False).select(self.columns)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise part.error(f"a column is not of one type ({error})") from error
         return folded(table.to_batches(MOST_ROWS), part, self.add)
 

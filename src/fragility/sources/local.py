@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import Any
 
 from ..tables.arrow import pyarrow
-from ..tables.column_files import check_rows, opened_parquet, parquet_batches
+from ..tables.column_files import check_rows, holds_order, opened_parquet, parquet_batches
 from .source import Add, Merge, Part, Source, State, batch_rows, folded, merged
 
 #: Bytes of a column of a Parquet file that are read at a time, where there are more than a few.
@@ -30,12 +31,13 @@ Opened = Callable[[list[str]], Iterable[Any]]
 
 @dataclass(frozen=True)
 class LocalPart:
-    """A part that can be opened again and again, and its size in any unit."""
+    """A part that can be opened again and again, its size in any unit, and metadata of Parquet."""
 
     name: str
     opened: Opened
     file: str | None = None
     size: int = 1
+    about: Callable[[], Any] | None = None
 
 
 class LocalSource(Source):
@@ -51,6 +53,11 @@ class LocalSource(Source):
     def __init__(self, schema: Any, parts: Sequence[LocalPart], name: str = "the data") -> None:
         self.schema, self.name = schema, name
         self._parts = list(parts)
+
+    def keeps_order(self, column: str) -> bool:
+        """Whether all files of Parquet say it."""
+        known = (own.about() for own in self._parts if own.about is not None)
+        return all(holds_order(about, column) for about in known)
 
     def _hint(self, missing: str) -> str:
         folders = (folder for own in self._parts for folder in (own.file or "").split(os.sep)[:-1])
@@ -139,7 +146,7 @@ def of_arrays(arrays: Mapping[str, Any]) -> LocalSource:
     for name, values in arrays.items():
         try:
             columns[str(name)] = pa.array(values)
-        except (pa.ArrowException, TypeError, ValueError) as error:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"column {name!r} is not an array of one type ({error}).") from error
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
@@ -196,8 +203,16 @@ def of_parquet(paths: Sequence[str]) -> LocalSource:
             schema = first.schema_arrow
     except Exception as error:  # of damaged data, readers raise anything
         raise Part(0, paths[0], paths[0]).error(error) from error
-    parts = [LocalPart(path, _parquet_batches(path), path, os.path.getsize(path)) for path in paths]
+    parts = [
+        LocalPart(path, _parquet_batches(path), path, os.path.getsize(path), partial(_about, path))
+        for path in paths
+    ]
     return LocalSource(schema, parts, paths[0] if len(paths) == 1 else "the files")
+
+
+def _about(path: str) -> Any:
+    with opened_parquet(path) as file:
+        return file.metadata
 
 
 def _parquet_batches(path: str) -> Opened:
@@ -230,9 +245,18 @@ def _fragment(number: int, fragment: Any, schema: Any) -> LocalPart:
             done += batch.num_rows
             yield batch
         if isinstance(fragment, pyarrow().dataset.ParquetFileFragment):
-            check_rows(fragment.metadata.num_rows, done)
+            check_rows(_rows_said(fragment), done)
 
-    return LocalPart(path or f"fragment {number}", opened, path)
+    about = (lambda: fragment.metadata) if hasattr(fragment, "metadata") else None
+    return LocalPart(path or f"fragment {number}", opened, path, about=about)
+
+
+def _rows_said(fragment: Any) -> int:
+    """Rows that a Parquet file says it has, or those of its row groups that were chosen."""
+    about, groups = fragment.metadata, fragment.row_groups
+    if len(groups) == about.num_row_groups:
+        return int(about.num_rows)
+    return sum(group.num_rows for group in groups)
 
 
 def _scanned(rows: Any, columns: list[str], **options: Any) -> Iterable[Any]:

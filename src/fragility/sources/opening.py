@@ -49,7 +49,8 @@ def open_source(data: Any) -> Source:
             return local.of_dataset(data)
         if kind == "RecordBatch":
             data = pyarrow().Table.from_batches([data])
-        return local.of_table(data)
+        if kind in ("RecordBatch", "Table"):
+            return local.of_table(data)
     if package == "polars" and kind == "LazyFrame":
         return local.of_lazy_frame(data)
     if kind == "DuckDBPyRelation":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -46,6 +46,17 @@ class Part:
     def error(self, reason: object) -> PartitionError:
         """An error that names this part."""
         return PartitionError(self.name, self.file, " ".join(str(reason).split()))
+
+
+def first_seen(what: str, parts: Mapping[Any, Part | None]) -> str:
+    """A sentence that tells in which part each value is first seen; nothing of a single part."""
+    known = [(part.number, str(value), value, part) for value, part in parts.items() if part]
+    places = [(value, part) for *_, value, part in sorted(known, key=lambda seen: seen[:2])]
+    if len({part.where for _, part in places}) < 2:
+        files = {part.file for _, part in places if part.file}
+        return "".join(f" All {what} are in {file}." for file in files)
+    seen = ", ".join(f"{value!r} in {part.where}" for value, part in places[:5])
+    return f" The {what} are first seen: {seen}."
 
 
 #: Adds a batch of a part to the state of the rows before it, which is None at first.
@@ -112,6 +123,17 @@ class Source(ABC):
                     "name of its own."
                 )
         return names
+
+    def keeps_order(self, column: str) -> bool:
+        """Whether ordered categories of a column come in their order."""
+        return True
+
+    def first_parts(self, name: str) -> dict[Any, Part]:
+        """First part of each value of a column, from engines whose parts do not know their files.
+
+        Empty for all others.
+        """
+        return {}
 
     def _hint(self, missing: str) -> str:
         """Where else the values of a column may be; nothing if nobody knows."""

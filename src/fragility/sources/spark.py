@@ -61,7 +61,10 @@ class SparkSource(Source):
             from pyspark.sql import functions
 
         with _batches_by_rows(self.frame.sparkSession), _explanations():
-            chosen = self.frame.select(*map(_quoted, columns))
+            # By number: Spark itself asks for columns by their bare names, in which a dot or a
+            # backtick means something else.
+            numbered = (self.column(name).alias(str(k)) for k, name in enumerate(columns))
+            chosen = self.frame.select(*numbered)
             states = chosen.mapInArrow(_folding(add, columns), _SCHEMA)
             grouped = states.groupBy((functions.col("part") / _WIDTH).cast("long"))
             rows = grouped.applyInArrow(_merging(merge), _SCHEMA).collect()
@@ -82,6 +85,19 @@ class SparkSource(Source):
         with _explanations():
             rows = self.frame.select(*map(_quoted, columns)).distinct().limit(most).collect()
         return [tuple(row) for row in rows]
+
+    def first_parts(self, name: str) -> dict[Any, Part]:
+        """The first partition that has each value of a column, with a file of it."""
+        from pyspark.sql import functions
+
+        part, file = functions.spark_partition_id(), functions.input_file_name()
+        rows = self.frame.select(self.column(name).alias("value"), part.alias("part"), file)
+        least = functions.min(functions.struct(*rows.columns[1:])).alias("least")
+        found = rows.groupBy("value").agg(least).collect()
+        return {
+            value: Part(number, f"partition {number}", path or None)
+            for value, (number, path) in map(tuple, found)
+        }
 
     def query(self, text: str, columns: Mapping[str, Any]) -> Any:
         """Arrow table of a query of ``{scores}``: columns by name, given by the expressions."""
@@ -201,11 +217,12 @@ def _folding(add: Add[Any], columns: list[str]) -> Callable[[Iterable[Any]], Ite
     def fold(batches: Iterable[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
-        context = TaskContext.get()
+        pa, context = pyarrow(), TaskContext.get()
         number = 0 if context is None else context.partitionId()
         part = Part(number, f"partition {number}")
         try:
-            state = folded((batch.select(columns) for batch in batches), part, add)
+            named = (pa.RecordBatch.from_arrays(batch.columns, columns) for batch in batches)
+            state = folded(named, part, add)
         except PartitionError as error:
             yield _row(number, error.reason, None)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, Generic
 
 from .case_batch import Batch, joined
@@ -140,6 +141,11 @@ class CaseFile(ABC, Generic[Batch]):
         """Look through the next rows of these columns."""
         survey.add(data)
         self._look(data)
+
+    def explained(self, part: Table) -> AbstractContextManager[None]:
+        """Where a column of numbers of these rows cannot be read, the error says why."""
+        held = [name for name in self._used.numeric if name in part.column_names]
+        return numbers_explained(part, held)
 
     def new_reading(self) -> Reading[Batch]:
         """A reading of no rows, when all names are known."""

@@ -80,7 +80,8 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
 
 def found_groups(table: Table, column: str, values: Collection[Any]) -> Categories:
     """Values of a column: whole numbers by size, or else text by alphabet."""
-    categories = _categories(values, None)
+    as_text = all(isinstance(value, str) for value in values) and table.keeps_text
+    categories = _categories(values, None, as_text=as_text)
     if not categories.are_numbers:
         stripped: dict[str, str] = {}
         for name in categories.names:
@@ -144,10 +145,12 @@ def check_number_of_classes(table: Table, n: int, where: str) -> None:
         )
 
 
-def _categories(values: Collection[Any], names: tuple[str, ...] | None) -> Categories:
+def _categories(
+    values: Collection[Any], names: tuple[str, ...] | None, *, as_text: bool = False
+) -> Categories:
     """Values in the order given if they have `names`, else in their natural order."""
     wholes = [whole_number(value) for value in values]
-    are_numbers = None not in wholes and len(wholes) > 0
+    are_numbers = None not in wholes and len(wholes) > 0 and not as_text
     keys: list[Any] = wholes if are_numbers else [_as_text(value) for value in values]
     if names is None:
         keys = sorted(set(keys))

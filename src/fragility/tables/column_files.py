@@ -55,6 +55,21 @@ def check_rows(says: int, n_rows: int) -> None:
         raise ValueError(f"it says that it has {says} rows, but has {n_rows}")
 
 
+def holds_order(about: Any, column: str) -> bool:
+    """Whether Parquet was written with its categories, by a program that keeps these in order.
+
+    The format knows no order. Some programs write the values as they first come, and that is how
+    they are read where none were written. `about` is the metadata of the file.
+    """
+    paths = [about.schema.column(place).path for place in range(about.num_columns)]
+    if column not in paths or not about.num_rows:
+        return True  # of no values
+    place = paths.index(column)
+    groups = (about.row_group(k).column(place) for k in range(about.num_row_groups))
+    known = str(about.created_by).startswith(_KEEP_ORDER)
+    return known and all(group.has_dictionary_page for group in groups)
+
+
 class ParquetTable(Table):
     """A Parquet file."""
 
@@ -86,18 +101,9 @@ class ParquetTable(Table):
             yield _valid(batch), done / self.n_rows
 
     def keeps_order(self, column: str) -> bool:
-        """Whether all parts were written with their categories, by a program that keeps these.
-
-        The format knows no order. Some programs write the values as they first come, and that is
-        how they are read where none were written.
-        """
+        """Whether all parts of the file say it."""
         with self._explained(), self._file({}) as file:
-            about = file.metadata
-            paths = [about.schema.column(place).path for place in range(about.num_columns)]
-            place = paths.index(column)
-            groups = (about.row_group(k).column(place) for k in range(about.num_row_groups))
-            known = str(about.created_by).startswith(_KEEP_ORDER)
-            return known and all(group.has_dictionary_page for group in groups)
+            return holds_order(file.metadata, column)
 
     def ends(self, column: str) -> tuple[int, int] | None:
         """From the statistics of all parts of the file."""

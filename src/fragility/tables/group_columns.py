@@ -175,6 +175,11 @@ class GroupSurvey:
 
     def found(self) -> KnownGroups:
         """All that was seen."""
+        for column, values in self._values.items():
+            if not values:
+                raise self.table.error(
+                    f"column {column!r} holds no group at all: every value is missing."
+                )
         parts = tuple(
             by.ranges or found_groups(self.table, by.column, self._values[by.column])
             for by in self._columns

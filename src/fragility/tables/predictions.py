@@ -130,6 +130,16 @@ class PredictionFile(CaseFile[PredictionBatch]):
             return [bool(key) for key in known.keys]
         return list(known.keys) if known.are_numbers else list(known.names)
 
+    @property
+    def seen_labels(self) -> Collection[Any]:
+        """Labels of the rows that were looked through."""
+        return self._labels
+
+    @property
+    def has_orders(self) -> bool:
+        """Whether these are ordered categories."""
+        return bool(self._orders)
+
     def merge_names(self, other: PredictionFile) -> None:
         """Add the labels that were seen in other rows."""
         self._labels |= other._labels

@@ -67,6 +67,10 @@ class Table(ABC):
     is_compressed: bool = False
     n_rows: int | None = None
     schema: Any = None
+    #: Whether text is text, also where it spells numbers: of text files nobody knows that.
+    keeps_text = False
+    #: Whether ordered categories come in their order.
+    has_order = True
     #: What to add to row numbers in a message.
     row_note = "counted from 1"
     #: Rows of a larger whole that come before these.
@@ -120,7 +124,7 @@ class Table(ABC):
 
     def keeps_order(self, column: str) -> bool:
         """Whether ordered categories of a column are stored in their order."""
-        return True
+        return self.has_order
 
     def ends(self, column: str) -> tuple[int, int] | None:
         """Least and largest of a column of whole numbers, if the file says it; none is missing."""
