@@ -322,3 +322,21 @@ def test_a_query_that_draws_at_random_is_refused_or_held():
     with pytest.raises(ValueError, match=r"draws at random.*hold=inf"):
         Report.from_source(drawn, hold=BEYOND, **asked)
     assert len(Report.from_source(drawn, **asked).models) == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([10, 9, -1], ["-1", "9", "10"]),
+        ([10.0, 9.0, -1.0], ["-1", "9", "10"]),
+        (["10", "9", "-1"], ["-1", "10", "9"]),
+        ([True, False, True], ["False", "True"]),
+        (["True", "False", "x"], ["False", "True", "x"]),
+    ],
+)
+def test_groups_have_the_names_and_the_order_of_memory(values, names):
+    data = {"sick": DATA["sick"][:300], "p": DATA["p"][:300], "group": np.resize(values, 300)}
+    there = Report.from_source(data, label="sick", scores="p", groups="group", calibrate=False)
+    here = Report.from_predictions(data["sick"], data["p"], groups=data["group"], calibrate=False)
+    for report in (there, here):
+        assert [part.group for part in report.groups] == names

@@ -58,7 +58,10 @@ _NO_NAMES = ", or cut them into ranges: fragility.in_ranges(values, [40, 60])"
 def encode_groups(
     groups: ArrayLike, n_samples: int, name: str = "groups"
 ) -> tuple[list[str], NDArray[Any]]:
-    """Sorted names of the groups, as text, and the place of each sample's group among them."""
+    """Names of the groups, as text, and the place of each sample's group among them.
+
+    Numbers are sorted by size, text by alphabet; whole numbers are told without a point.
+    """
     try:
         groups_found, codes = encode_labels(groups)
     except ValueError as error:
@@ -70,8 +73,10 @@ def encode_groups(
         raise ValueError(
             f"{name} has {codes.size} entries for {n_samples} samples; give one for each."
         )
-    names, places = np.unique([str(group) for group in groups_found.tolist()], return_inverse=True)
-    return names.tolist(), places[codes]
+    found = groups_found.tolist()
+    names = [str(int(group) if isinstance(group, float) else group) for group in found]
+    places = {group: place for place, group in enumerate(dict.fromkeys(names))}
+    return list(places), np.array([places[group] for group in names])[codes]
 
 
 def check_clusters(cluster: ArrayLike | None, n_samples: int) -> Integers | None:

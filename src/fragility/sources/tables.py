@@ -16,7 +16,7 @@ class SourceTable(Table):
     """A source whose columns are known; its rows are read where they are."""
 
     kind = "source"
-    keeps_text = True  # as in memory
+    keeps_types = True  # as in memory
 
     def __init__(self, source: Source) -> None:
         self.path, self.name = Path(), source.name

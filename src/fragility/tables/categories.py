@@ -80,7 +80,7 @@ def found_classes(table: Table, column: str, values: Collection[Any]) -> Categor
 
 def found_groups(table: Table, column: str, values: Collection[Any]) -> Categories:
     """Values of a column: whole numbers by size, or else text by alphabet."""
-    as_text = all(isinstance(value, str) for value in values) and table.keeps_text
+    as_text = all(isinstance(value, str) for value in values) and table.keeps_types
     categories = _categories(values, None, as_text=as_text)
     if not categories.are_numbers:
         stripped: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -180,10 +180,7 @@ class GroupSurvey:
                 raise self.table.error(
                     f"column {column!r} holds no group at all: every value is missing."
                 )
-        parts = tuple(
-            by.ranges or found_groups(self.table, by.column, self._values[by.column])
-            for by in self._columns
-        )
+        parts = tuple(by.ranges or self._names(by.column) for by in self._columns)
         if not self._cross:
             return KnownGroups(self._columns, parts)
         rows = [
@@ -193,6 +190,14 @@ class GroupSurvey:
         codes = np.array(rows, dtype=np.int64).reshape(-1, len(parts))
         crossing = Crossing.of(codes, [len(part.names) for part in parts])
         return KnownGroups(self._columns, parts, crossing)
+
+    def _names(self, column: str) -> Categories:
+        """Names of the groups of a column; truth values have theirs where they are known."""
+        values = self._values[column]
+        found = found_groups(self.table, column, values)
+        if all(isinstance(value, bool) for value in values) and self.table.keeps_types:
+            return replace(found, names=tuple(str(bool(key)) for key in found.keys))
+        return found
 
 
 def _codes(table: Table, data: Any, by: GroupBy, names: Names) -> tuple[NDArray[Any], Mask]:

@@ -67,8 +67,8 @@ class Table(ABC):
     is_compressed: bool = False
     n_rows: int | None = None
     schema: Any = None
-    #: Whether text is text, also where it spells numbers: of text files nobody knows that.
-    keeps_text = False
+    #: Whether text is text, also where it spells numbers, and truth is no number: as in memory.
+    keeps_types = False
     #: Whether ordered categories come in their order.
     has_order = True
     #: What to add to row numbers in a message.
