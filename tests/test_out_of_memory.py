@@ -178,8 +178,9 @@ def test_command_on_patterns_and_folders(folder, tmp_path):
     ],
 )
 def test_command_refuses_in_one_sentence(folder, tmp_path, options, said):
-    asked = ["train", str(folder), "--label", "sick", "--stream", "--output"]
-    run = fragility(*asked, tmp_path / "m.skops", *options)
+    label = [] if "--label" in options else ["--label", "sick"]
+    asked = ["train", str(folder), *label, "--stream", "--output", tmp_path / "m.skops"]
+    run = fragility(*asked, *options)
     assert run.code == 2
     assert said in run.err
     assert len(run.err.strip().splitlines()) == 1

@@ -375,7 +375,7 @@ PROBS, LABELS = torch.tensor([0.2, 0.7, 0.6]), torch.tensor([0, 0, 1])
         (PROBS, LABELS, {"average": "micro"}, "average must be one of"),
         (PROBS, LABELS, {"sample_weight": PROBS[:2]}, r"shape \(3,\); got Tensor of shape \(2,\)"),
         (PROBS, LABELS, {"sample_weight": PROBS - 0.5}, "not negative; got numbers from -0.3"),
-        (PROBS, LABELS, {"sample_weight": PROBS * 0}, "Only one class has samples"),
+        (PROBS, LABELS, {"sample_weight": PROBS * 0}, "No class has samples"),
     ],
 )
 def test_bad_input(probs, labels, options, message):
