@@ -284,6 +284,7 @@ class TestRefused:
         tried(None, words=["'p' has missing values in 1 of 3 rows (data row 3", "blank lines"])
         tried(float("nan"), words=["missing values", "data row 3"])
         tried(float("inf"), words=["infinite values", "data row 3"])
+        tried(10**400, words=["infinite values", "data row 3"])
         tried(2, words=["from 0 to 1", "data row 3", "such as 2"])
         tried("much", words=["cannot be read as numbers", "'much'", "data row 3"])
         tried(True, words=["cannot be read as numbers", "'true'", "data row 3"])
