@@ -193,6 +193,17 @@ def test_rare_values_are_not_conditions_and_missing_ones_are():
     assert [condition.text for condition in column.conditions] == ["x is 'a'", "x is missing"]
 
 
+def test_long_integers_are_told_apart():
+    values = np.repeat([2**53, 2**53 + 1, 2**62, 10**60], 25).tolist()
+    for given in (values[:75], values, [*values, None]):
+        column = coded(plain_column("x", given), 4, 20)
+        for condition in column.conditions:
+            if condition.text != "x is missing":
+                literal = [f"x is {value}" == condition.text for value in given]
+                assert column.meets(condition).tolist() == literal
+        assert len(column.conditions) == len(set(given))
+
+
 def test_of_many_values_the_most_frequent_are_searched():
     values = [f"v{k:03d}" for k in range(150) for _ in range(10 + (k >= 60))]
     column = coded(plain_column("x", values), 4, 10)
