@@ -398,9 +398,9 @@ def test_against_the_score_alone_where_the_class_does_not_tell():
 def test_a_slice_says_what_it_is():
     found = Slice("sex is 'F'", ("sex",), 1200, 600, 0.2, 0.5, 0.25, 0.0123, 0.1, 0.02, nan, None)
     assert str(found) == (
-        "sex is 'F': 20.0 % of the data (1,200 cases) and 50.0 % of the worst-case weight, 2.50 "
-        "times its share (its scores lead one to expect 25.0 %; p = 0.012). Confident errors: "
-        "10.0 % inside, 2.0 % outside."
+        "sex is 'F': 1,200 cases, 20.0 % of the data if classes count alike, and 50.0 % of the "
+        "worst-case weight, 2.50 times its share (its scores lead one to expect 25.0 %; p = "
+        "0.012). Confident errors: 10.0 % inside, 2.0 % outside."
     )
     plain = found.to_dict()
     assert plain["lift"] == 2.5
