@@ -351,6 +351,12 @@ class TestDocuments:
         refuse_file(tmp_path, text, "over several lines each", "jq -c . ", name="a.json")
         refuse_file(tmp_path, text[:5], "line 1 is not JSON", name="a.json")
 
+    def test_objects_on_one_line(self, tmp_path):
+        text = '{"y": 0, "p": 0.5}{"y": 1, "p": 0.5}\n'
+        refuse_file(tmp_path, text, "written several to a line", "jq -c . ", name="a.json")
+        text = '{"y": 0, "p": 0.5},\n{"y": 1, "p": 0.5}\n'
+        refuse_file(tmp_path, text, "line 1 is not JSON", "near", name="a.json")
+
     def test_lists(self, tmp_path, monkeypatch):
         table = open_table(file(tmp_path, ' [{"y": 1},\n {"y": 2}]\n', "a.csv"))
         assert table.kind == "JSON"
