@@ -161,7 +161,7 @@ def test_previous_predictions_must_fit():
         Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
     for missing in (None, np.nan, pd.NA):
         previous = PreviousPredictions(y, {"m": old}, [missing, *names[1:]])
-        with pytest.raises(ValueError, match="previous.cases has missing names in 1 of 600 rows"):
+        with pytest.raises(ValueError, match=r"previous\.cases has missing names in 1 of 600 rows"):
             Report.from_predictions(y, {"m": new}, cases=names, previous=previous)
     previous = PreviousPredictions(y, {"m": old}, names[1:])
     with pytest.raises(ValueError, match="previous: cases has 599 entries for 600 samples"):
