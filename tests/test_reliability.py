@@ -121,6 +121,17 @@ def test_clusters(strategy, weights):
     assert (curve.effective <= plain.effective * (1 + 1e-12)).all()
 
 
+def test_clusters_with_a_case_of_next_to_no_weight():
+    y, p, _ = drawn(3, KINDS[0])
+    clusters, w = np.arange(y.size) // 5, np.ones(y.size)
+    curves = []
+    for least in (1e-20, 0.0):
+        w[np.argmax(p)] = least
+        options = {"n_bins": 4, "sample_weight": w, "cluster": clusters}
+        curves.append(rows_of(reliability_curve(y, p, **options))[:4])
+    assert np.allclose(*curves, rtol=1e-9, atol=0.0)
+
+
 def test_repeated_cases_of_a_cluster_add_little():
     y, p, _ = drawn(4)
     rows = np.repeat(np.arange(y.size), 6)

@@ -336,8 +336,9 @@ def cases_alike(
         if strategy == "uniform":
             shares = (places == place).astype(np.float64)
         else:
-            inside = np.diff(np.clip(mass, at[place], at[place + 1]))
-            shares = inside / np.diff(mass)
+            inside, whole = np.diff(np.clip(mass, at[place], at[place + 1])), np.diff(mass)
+            # A weight that is lost in the sum of the others is in no bin.
+            shares = np.divide(inside, whole, out=np.zeros_like(whole), where=whole > 0.0)
         own = weight * shares[origin]
         total = float(own.sum())
         if total == 0.0:
